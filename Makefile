@@ -1,0 +1,122 @@
+# Everything a developer types. `make` alone lists the targets.
+#
+# The environment .venv is built from the lock in requirements/ by plain venv and pip, and again only when the
+# lock or pyproject.toml changes. Two levels share it: the server's requirements, enough for the demo, and the
+# developer's, which hold the server's at the same versions.
+
+PYTHON ?= python3
+VENV   := .venv
+PY     := $(VENV)/bin/python
+PIP    := $(PY) -m pip --disable-pip-version-check
+NAME   ?=
+
+SERVER_READY := $(VENV)/server.stamp
+DEV_READY    := $(VENV)/dev.stamp
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: $(SERVER_READY) ## a Kafka node, a broker, real flights and a thousand standing queries
+	$(VENV)/bin/tureen demo $(ARGS)
+
+.PHONY: test
+test: $(DEV_READY) ## the tests, with every service they need
+	$(PY) -m pytest $(ARGS)
+
+.PHONY: test-slow
+test-slow: $(DEV_READY) ## fault and load runs, minutes long
+	$(PY) -m pytest -m slow --timeout 1800 $(ARGS)
+
+.PHONY: lint
+lint: $(DEV_READY) ## style and format
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+
+.PHONY: format
+format: $(DEV_READY) ## write the format that lint asks for
+	$(PY) -m ruff check --fix-only --quiet .
+	$(PY) -m ruff format .
+
+.PHONY: types
+types: $(DEV_READY) ## strict types of engine, storage, topics and tureen
+	$(PY) -m mypy
+
+.PHONY: contracts
+contracts: $(DEV_READY) ## which package may import which
+	$(VENV)/bin/lint-imports --no-cache
+
+.PHONY: deploy-syntax
+deploy-syntax: $(DEV_READY) ## docker-compose.yml and the Dockerfile
+	$(PY) -m pytest --quiet tests/deployment_test.py
+
+.PHONY: docs
+docs: $(DEV_READY) ## the site, into site/
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict --quiet
+
+.PHONY: bench
+bench: $(DEV_READY) ## one benchmark: make bench NAME=selections ARGS=--json; without NAME, their list
+	$(PY) -m benchmarks $(NAME) $(ARGS)
+
+.PHONY: check
+check: test lint types contracts docs ## all that continuous integration asks
+
+.PHONY: lock
+lock: $(PY) ## resolve the requirements anew, into requirements/*.txt
+	$(PIP) install --quiet --require-hashes -r requirements/lock.txt
+	$(RESOLVE) requirements/build.in -o requirements/build.txt
+	$(RESOLVE) requirements/lock.in -o requirements/lock.txt
+	$(RESOLVE) pyproject.toml --all-extras --group dev -c requirements/build.txt -o requirements/dev.txt
+	$(RESOLVE) pyproject.toml --extra server --extra demo -c requirements/dev.txt -o requirements/server.txt
+
+# Versions already in a lock file stay unless UPGRADE=1. Addresses and paths of the machine stay out of it.
+RESOLVE = $(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
+	--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' $(if $(UPGRADE),--upgrade)
+
+.PHONY: clean
+clean: ## remove .venv and all that tools left behind
+	rm -rf $(VENV) site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+define CHECK_PYTHON
+import sys
+if not (3, 11) <= sys.version_info[:2] < (3, 14):
+    sys.exit("Tureen needs Python 3.11, 3.12 or 3.13, and $(PYTHON) is %d.%d.\n"
+             "Name another one: make PYTHON=python3.11 ..." % sys.version_info[:2])
+try:
+    import ensurepip, venv
+except ImportError:
+    sys.exit("$(PYTHON) has no venv and ensurepip modules; Debian and Ubuntu ship them apart:\n"
+             "    apt-get install python%d.%d-venv" % sys.version_info[:2])
+endef
+export CHECK_PYTHON
+
+# An environment cut off while it was made is made again.
+$(PY):
+	@command -v $(PYTHON) >/dev/null || { echo >&2 "No $(PYTHON) here. Tureen needs Python 3.11, 3.12 or 3.13: \
+	apt-get install python3 python3-venv, or make PYTHON=/path/to/python3.11 ..."; exit 1; }
+	@$(PYTHON) -c "$$CHECK_PYTHON"
+	@echo "Creating $(VENV) with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv --clear $(VENV) || { rm -rf $(VENV); exit 1; }
+
+# First what builds wheels, so that the few dependencies that ship as source only, and Tureen itself, are built
+# with what the lock names and not with whatever is newest that day.
+define INSTALL
+	@echo "$(if $(wildcard $@),Bringing $(VENV) up to $(1),Installing $(1) into $(VENV); a first run downloads $(2))"
+	@$(PIP) install --quiet --require-hashes -r requirements/build.txt
+	@$(PIP) install $(if $(wildcard $@),--quiet) --no-build-isolation --require-hashes -r $(1)
+	@$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+endef
+
+$(SERVER_READY): requirements/build.txt requirements/server.txt pyproject.toml | $(PY)
+	$(call INSTALL,requirements/server.txt,about 250 MB)
+	@touch $@
+
+$(DEV_READY): requirements/build.txt requirements/dev.txt requirements/server.txt pyproject.toml | $(PY)
+	$(call INSTALL,requirements/dev.txt,about 850 MB (PySpark is half of it))
+	@touch $(SERVER_READY) $@
