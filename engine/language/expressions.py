@@ -1,0 +1,185 @@
+"""Bound expressions: typed, resolved, without names.
+
+The tree that the binder makes of a text and that the evaluator, the grouped filters and the reference
+read. Values of literals are held as :mod:`engine.model.types` says.
+
+Three-valued logic, and errors as values. NULL wins over an error: a scalar with a NULL operand is NULL even if
+another operand is an error. AND: FALSE if any operand is FALSE, else NULL if any is NULL, else an error if
+any is one, else TRUE. OR is its mirror (TRUE, NULL, error, FALSE); NOT keeps NULL and errors. So whatever is
+evaluated first, the outcome is the same, and De Morgan's laws hold.
+
+Comparison: numbers of different types compare exactly, unless one of them is DOUBLE: then as doubles. NaN equals
+NaN and is above every other number. Strings compare by code point, FALSE < TRUE. A DATE compared with a
+TIMESTAMP is its midnight.
+
+Arithmetic: integers keep the wider operand type, overflow is an error; ``/`` of integers truncates towards zero;
+division or modulo by zero is an error, for DOUBLE too; otherwise DOUBLE follows IEEE 754. DECIMAL: +, -
+and % keep the larger scale, * adds the scales, / gives DOUBLE; what does not fit 18 digits is an error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Literal as OneOf
+
+from engine.model.types import BOOLEAN, Type
+
+Value = bool | int | float | Decimal | str | None
+CompareOp = OneOf["=", "<>", "<", "<=", ">", ">="]
+ArithmeticOp = OneOf["+", "-", "*", "/", "%"]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of the source: its place in the schema."""
+
+    index: int
+    name: str
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    value: Value
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """``left op right``; both numeric, or both of one kind, or DATE with TIMESTAMP."""
+
+    op: CompareOp
+    left: Expression
+    right: Expression
+
+    @property
+    def type(self) -> Type:
+        return BOOLEAN
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    operands: tuple[Expression, ...]
+
+    @property
+    def type(self) -> Type:
+        return BOOLEAN
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    operands: tuple[Expression, ...]
+
+    @property
+    def type(self) -> Type:
+        return BOOLEAN
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    operand: Expression
+
+    @property
+    def type(self) -> Type:
+        return BOOLEAN
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull:
+    """TRUE where the operand is NULL, else FALSE; an error stays an error. IS NOT NULL is Not(IsNull)."""
+
+    operand: Expression
+
+    @property
+    def type(self) -> Type:
+        return BOOLEAN
+
+
+@dataclass(frozen=True, slots=True)
+class In:
+    """``operand IN (literals)``; NULL where nothing matches and the list holds a NULL."""
+
+    operand: Expression
+    choices: tuple[Literal, ...]
+
+    @property
+    def type(self) -> Type:
+        return BOOLEAN
+
+
+@dataclass(frozen=True, slots=True)
+class Like:
+    """SQL LIKE over a whole string: ``%`` any run, ``_`` one character; ``escape`` makes the next plain."""
+
+    operand: Expression
+    pattern: str
+    escape: str | None = None
+    ignore_case: bool = False
+
+    @property
+    def type(self) -> Type:
+        return BOOLEAN
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    op: ArithmeticOp
+    left: Expression
+    right: Expression
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Negate:
+    operand: Expression
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """The value of the first branch whose condition is TRUE, else ``otherwise``.
+
+    A branch that is not taken cannot err; a condition that is an error makes the row an error unless an
+    earlier branch was taken.
+    """
+
+    branches: tuple[tuple[Expression, Expression], ...]
+    otherwise: Expression
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """CAST; what does not convert is an error, or NULL where ``lenient`` (TRY_CAST)."""
+
+    operand: Expression
+    type: Type
+    lenient: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A scalar function of the catalogue in :mod:`engine.language.functions`; ``name`` is upper-case."""
+
+    name: str
+    arguments: tuple[Expression, ...]
+    type: Type
+
+
+Expression = (
+    Column
+    | Literal
+    | Compare
+    | And
+    | Or
+    | Not
+    | IsNull
+    | In
+    | Like
+    | Arithmetic
+    | Negate
+    | Case
+    | Cast
+    | Function
+)

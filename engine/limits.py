@@ -1,0 +1,28 @@
+"""Limits of the language and the engine; every one finite, every one refused with a clear error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.model.source import DAY_MS
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Defaults suit one process with a few GiB.
+
+    sql_bytes_max: UTF-8 bytes of a statement. nesting_max: depth of parentheses and of expressions.
+    outputs_max: selected columns. columns_max: columns of a stream.
+    queries_max: standing queries of an engine. window_ms_max, window_rows_max: how far a window may reach.
+    snapshot_rows_max: rows of one answer. pending_rows_max: rows a stream may hold above NOW.
+    """
+
+    sql_bytes_max: int = 64 * 1024
+    nesting_max: int = 64
+    outputs_max: int = 1_000
+    columns_max: int = 1_000
+    queries_max: int = 200_000
+    window_ms_max: int = 3_660 * DAY_MS
+    window_rows_max: int = 100_000_000
+    snapshot_rows_max: int = 1_000_000
+    pending_rows_max: int = 50_000_000

@@ -1,0 +1,1 @@
+"""What crosses the engine's border: types, schemas, batches, sources, steps, positions, answers."""

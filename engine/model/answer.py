@@ -1,0 +1,59 @@
+"""What a reader gets: an answer that says at which position and instant it is true."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from engine.model.step import Position
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer of one query.
+
+    table: the rows in (timestamp, partition, offset) order, columns as selected.
+    position: the step it is true after. now_ms: NOW of the query; None before the first row.
+    complete: False when rows the window reaches back to are retained no more (or never were).
+    complete_from_ms: the instant from which it is complete; None when it is complete.
+    approximate: True when rows were sampled or shed.
+    errors: values of the selected columns that could not be computed and stand as NULL.
+    """
+
+    query_id: str
+    table: pa.Table
+    position: Position
+    now_ms: int | None
+    complete: bool = True
+    complete_from_ms: int | None = None
+    approximate: bool = False
+    errors: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class QueryInfo:
+    """A standing query as lists show it. ``predicate_errors``: rows whose predicate ended as an error."""
+
+    query_id: str
+    sql: str
+    sources: tuple[str, ...]
+    maintenance: str
+    weight: float
+    born: Position
+    predicate_errors: int
+
+
+@dataclass(frozen=True, slots=True)
+class SourceInfo:
+    """A source as lists show it: NOW, retained rows from which instant, rows waiting above NOW."""
+
+    name: str
+    sql: str
+    now_ms: int | None
+    retained_from_ms: int | None
+    rows: int
+    pending: int
+    late: int
+    rejected: int
+    next_offsets: dict[int, int]

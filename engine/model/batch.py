@@ -1,0 +1,214 @@
+"""Rows as columns.
+
+A batch holds up to a few thousand rows of one source: numpy arrays by :mod:`engine.model.types`, strings as
+codes into a dictionary of their own. Batches are immutable by convention: nothing writes into one after
+it was made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from engine.model.source import Schema
+from engine.model.types import Kind, Type
+
+BATCH_ROWS_MAX = 8_192
+
+Int32Array = npt.NDArray[np.int32]
+Int64Array = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of n rows.
+
+    values: [n], dtype by type; what stands where ``valid`` is False is unspecified but in range.
+    valid: bool[n], or None where no value is NULL.
+    dictionary: for STRING the values that the codes index, no two alike; None otherwise.
+    """
+
+    type: Type
+    values: npt.NDArray[Any]
+    valid: BoolArray | None = None
+    dictionary: pa.StringArray | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def take(self, rows: npt.NDArray[Any]) -> Column:
+        """The rows at these places (an index array), in that order."""
+        valid = None if self.valid is None else self.valid[rows]
+        return Column(self.type, self.values[rows], valid, self.dictionary)
+
+    def slice(self, start: int, stop: int) -> Column:
+        """Rows start to stop, without a copy."""
+        valid = None if self.valid is None else self.valid[start:stop]
+        return Column(self.type, self.values[start:stop], valid, self.dictionary)
+
+    @classmethod
+    def from_arrow(cls, type_: Type, array: pa.Array | pa.ChunkedArray) -> Column:
+        """Build from an Arrow array of ``type_.arrow`` (STRING: utf8 or dictionary of utf8)."""
+        if isinstance(array, pa.ChunkedArray):
+            array = array.combine_chunks()
+            if isinstance(array, pa.ChunkedArray):  # no chunks at all
+                array = pa.array([], type_.arrow)
+        valid: BoolArray | None = None
+        if array.null_count:
+            valid = array.is_valid().to_numpy(zero_copy_only=False)
+        kind = type_.kind
+        if kind is Kind.STRING:
+            encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
+            codes = encoded.indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
+            return cls(type_, codes, valid, encoded.dictionary)
+        if kind is Kind.DECIMAL:
+            return cls(type_, decimal_to_scaled(array, type_), valid)
+        if kind is Kind.BOOLEAN:
+            return cls(type_, array.fill_null(False).to_numpy(zero_copy_only=False), valid)
+        if kind in (Kind.DATE, Kind.TIMESTAMP):
+            width = pa.int32() if kind is Kind.DATE else pa.int64()
+            array = array.cast(type_.arrow).view(width)
+        if valid is not None:
+            array = array.fill_null(0)
+        return cls(type_, array.to_numpy(zero_copy_only=False).astype(type_.dtype, copy=False), valid)
+
+    def to_arrow(self) -> pa.Array:
+        """The column as Arrow, of ``type.arrow``."""
+        mask = None if self.valid is None else ~self.valid
+        kind = self.type.kind
+        if kind is Kind.NULL:
+            return pa.nulls(len(self.values))
+        if kind is Kind.STRING:
+            assert self.dictionary is not None
+            if not len(self.dictionary):
+                return pa.nulls(len(self.values), pa.string())
+            return self.dictionary.take(pa.array(self.values, pa.int32(), mask=mask))
+        if kind is Kind.DECIMAL:
+            return scaled_to_decimal(self.values, mask, self.type)
+        if kind is Kind.DATE:
+            return pa.array(self.values, pa.int32(), mask=mask).view(pa.date32())
+        if kind is Kind.TIMESTAMP:
+            return pa.array(self.values, pa.int64(), mask=mask).view(pa.timestamp("ms"))
+        return pa.array(self.values, self.type.arrow, mask=mask)
+
+
+def decimal_to_scaled(array: pa.Array, type_: Type) -> Int64Array:
+    """decimal128(p <= 18, s)[n] -> int64[n], the unscaled integers; 0 for NULL."""
+    array = array.cast(pa.decimal128(type_.precision, type_.scale))
+    words = np.frombuffer(array.buffers()[1], np.int64)[
+        2 * array.offset : 2 * (array.offset + len(array)) : 2
+    ]
+    if array.null_count:
+        return np.where(array.is_valid().to_numpy(zero_copy_only=False), words, 0)
+    return words.copy()
+
+
+def scaled_to_decimal(values: Int64Array, mask: BoolArray | None, type_: Type) -> pa.Array:
+    """int64[n] unscaled integers -> decimal128(p, s)[n]."""
+    words = np.empty((len(values), 2), np.int64)
+    words[:, 0] = values
+    words[:, 1] = values >> 63
+    validity = None if mask is None else pa.array(~mask).buffers()[1]
+    return pa.Array.from_buffers(type_.arrow, len(values), [validity, pa.py_buffer(words)])
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Rows of one source with where they came from and when they are.
+
+    columns: one per schema field, each of n rows.
+    partition: int32[n]; offset: int64[n]: the Kafka record of each row.
+    timestamp: int64[n], ms: event time, or the log's append time for a stream in arrival time.
+    """
+
+    schema: Schema
+    columns: tuple[Column, ...]
+    partition: Int32Array
+    offset: Int64Array
+    timestamp: Int64Array
+
+    def __len__(self) -> int:
+        return len(self.timestamp)
+
+    def take(self, rows: npt.NDArray[Any]) -> Batch:
+        """The rows at these places, in that order."""
+        columns = tuple(column.take(rows) for column in self.columns)
+        return Batch(self.schema, columns, self.partition[rows], self.offset[rows], self.timestamp[rows])
+
+    def slice(self, start: int, stop: int) -> Batch:
+        """Rows start to stop, without a copy."""
+        columns = tuple(column.slice(start, stop) for column in self.columns)
+        return Batch(
+            self.schema,
+            columns,
+            self.partition[start:stop],
+            self.offset[start:stop],
+            self.timestamp[start:stop],
+        )
+
+    @classmethod
+    def from_arrow(
+        cls,
+        schema: Schema,
+        columns: pa.RecordBatch | pa.Table,
+        partition: npt.ArrayLike,
+        offset: npt.ArrayLike,
+        timestamp: npt.ArrayLike,
+    ) -> Batch:
+        """From Arrow columns named and typed as the schema says, and the three arrays beside them."""
+        return cls(
+            schema,
+            tuple(Column.from_arrow(f.type, columns.column(f.name)) for f in schema),
+            np.asarray(partition, np.int32),
+            np.asarray(offset, np.int64),
+            np.asarray(timestamp, np.int64),
+        )
+
+    @classmethod
+    def empty(cls, schema: Schema) -> Batch:
+        return cls.from_arrow(schema, schema.arrow.empty_table(), [], [], [])
+
+    def to_arrow(self) -> pa.RecordBatch:
+        """The declared columns alone."""
+        return pa.RecordBatch.from_arrays([c.to_arrow() for c in self.columns], schema=self.schema.arrow)
+
+
+def concatenate(schema: Schema, batches: Sequence[Batch]) -> Batch:
+    """One batch of all rows in the order given; dictionaries are united."""
+    if len(batches) == 1:
+        return batches[0]
+    if not batches:
+        return Batch.empty(schema)
+    columns = tuple(
+        concatenate_columns(f.type, [batch.columns[place] for batch in batches])
+        for place, f in enumerate(schema)
+    )
+    return Batch(
+        schema,
+        columns,
+        np.concatenate([batch.partition for batch in batches]),
+        np.concatenate([batch.offset for batch in batches]),
+        np.concatenate([batch.timestamp for batch in batches]),
+    )
+
+
+def concatenate_columns(type_: Type, columns: Sequence[Column]) -> Column:
+    """The columns one after another as one; O(rows + distinct strings)."""
+    valid: BoolArray | None = None
+    if any(column.valid is not None for column in columns):
+        valid = np.concatenate([np.ones(len(c), np.bool_) if c.valid is None else c.valid for c in columns])
+    if type_.kind is not Kind.STRING:
+        return Column(type_, np.concatenate([column.values for column in columns]), valid)
+    united = pc.unique(pa.chunked_array([c.dictionary for c in columns], pa.string()))
+    parts = []
+    for column in columns:
+        places = pc.index_in(column.dictionary, united).to_numpy(zero_copy_only=False).astype(np.int32)
+        parts.append(places[column.values] if len(places) else np.zeros(len(column), np.int32))
+    return Column(type_, np.concatenate(parts), valid, united)

@@ -1,0 +1,92 @@
+"""What a stream is: its columns, its topic, and the rules of its time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NewType
+
+import pyarrow as pa
+
+from engine.model.types import Type
+
+SourceName = NewType("SourceName", str)
+Milliseconds = NewType("Milliseconds", int)
+
+MINUTE_MS = 60_000
+HOUR_MS = 60 * MINUTE_MS
+DAY_MS = 24 * HOUR_MS
+
+RETAIN_DEFAULT_MS = DAY_MS
+IDLE_TIMEOUT_DEFAULT_MS = 30_000
+FUTURE_DEFAULT_MS = DAY_MS
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One declared column. A NULL in a column that is not nullable makes the record a dead letter."""
+
+    name: str
+    type: Type
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """Columns in declared order; names are unique, lower-case unless they were quoted."""
+
+    fields: tuple[Field, ...]
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+    def __iter__(self) -> Iterator[Field]:
+        return iter(self.fields)
+
+    def index(self, name: str) -> int | None:
+        """The place of a column, None where there is none. O(columns)."""
+        for place, column in enumerate(self.fields):
+            if column.name == name:
+                return place
+        return None
+
+    @property
+    def arrow(self) -> pa.Schema:
+        return pa.schema([pa.field(f.name, f.type.arrow, nullable=f.nullable) for f in self.fields])
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """A promise about a stream that later plans may use: ordered, clustered, many-to-one, referential."""
+
+    kind: str
+    columns: tuple[str, ...]
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """An append-only source.
+
+    timestamp_column: the column of event time; None: arrival time, the topic's LogAppendTime.
+    lateness_ms: how far behind the largest timestamp a partition's watermark stays (plus 1 ms).
+    idle_timeout_ms: after so long without records a partition that is fully read holds NOW back no more.
+    idle_advances: when all partitions are idle NOW goes on with the journalled clock.
+    retain_ms: rows older than NOW - retain_ms may go, unless a window reaches further back.
+    future_max_ms: a timestamp further ahead of the clock than this is a dead letter.
+    """
+
+    name: SourceName
+    schema: Schema
+    topic: str
+    timestamp_column: str | None = None
+    lateness_ms: int = 0
+    idle_timeout_ms: int = IDLE_TIMEOUT_DEFAULT_MS
+    idle_advances: bool = False
+    retain_ms: int = RETAIN_DEFAULT_MS
+    future_max_ms: int = FUTURE_DEFAULT_MS
+    constraints: tuple[Constraint, ...] = field(default=())
+
+    @property
+    def event_time(self) -> bool:
+        return self.timestamp_column is not None

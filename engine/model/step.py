@@ -1,0 +1,156 @@
+"""Steps: what an engine applies, one after another, and what each of them caused.
+
+A step is atomic: its effects become visible together, at its end. Everything that decides an answer is in
+the step, the clock included, so that the same steps give the same answers. Sequence numbers of one engine
+count 1, 2, 3, ... without a gap; the epoch counts its owners.
+
+Cutting one `Records` step into several with the same clock, where each names the partitions of the rest in
+``lagging``, changes no answer: NOW and lateness are decided row by row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from engine.model.batch import Batch
+from engine.model.source import SourceName, Stream
+
+Maintenance = Literal["lazy"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Position:
+    """After which step something is true. Opaque to clients; text form ``epoch-sequence``."""
+
+    epoch: int
+    sequence: int
+
+    def __str__(self) -> str:
+        return f"{self.epoch}-{self.sequence}"
+
+    @classmethod
+    def parse(cls, text: str) -> Position:
+        """The inverse of ``str``. Raises ValueError."""
+        epoch, sequence = text.split("-")
+        return cls(int(epoch), int(sequence))
+
+
+BEGINNING = Position(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """A query as it was published. ``weight`` and ``tolerance`` steer scheduling and approximation."""
+
+    query_id: str
+    sql: str
+    weight: float = 1.0
+    tolerance: float = 0.0
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSource:
+    """A stream comes to be. ``sql`` is the statement it was made by, kept for DESCRIBE and the store."""
+
+    stream: Stream
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
+class DropSource:
+    """A stream goes, with its rows. Refused while a query reads it."""
+
+    source: SourceName
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Rows of one source in the order of reading.
+
+    Within a partition offsets ascend and follow those of earlier steps. ``lagging``: the partitions that
+    have more records waiting in the log after this step (they hold NOW back even if they are quiet).
+    ``next_offsets``: where reading goes on, per partition read by this step, past records that gave no
+    row as well (dead letters, transaction markers).
+    """
+
+    source: SourceName
+    batch: Batch
+    next_offsets: Mapping[int, int]
+    lagging: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """The clock went on and no record came; ``lagging`` as in :class:`Records`."""
+
+    source: SourceName
+    lagging: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """Queries come, all at one instant: they see every row before this step and every one after."""
+
+    registrations: tuple[Registration, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unregister:
+    """Queries go. Ids that are not registered are passed over."""
+
+    query_ids: tuple[str, ...]
+
+
+Body = CreateSource | DropSource | Records | Heartbeat | Register | Unregister
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A body with its position and the worker's clock (ms since 1970) when it was made."""
+
+    position: Position
+    clock_ms: int
+    body: Body
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A row that did not enter: ``row`` is its place in the step's batch."""
+
+    row: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """Rows that entered (+1) or left (-1) the answer of a query that emits its changes."""
+
+    query_id: str
+    batch: Batch
+    weight: int
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """What a step caused.
+
+    now_ms: NOW of the step's source after it, None while it has none (or the step names no source).
+    idle: the partitions that were idle after it.
+    entered: how many rows became visible.
+    late: places in the step's batch of rows at or before NOW; they go to the late-records topic.
+    rejected: rows whose timestamp lies too far ahead; they go to the dead letters.
+    failed: query id -> why a registration was refused; the others of the step went in.
+    deltas: changes of answers, for queries that emit them.
+    """
+
+    position: Position
+    now_ms: int | None = None
+    idle: frozenset[int] = frozenset()
+    entered: int = 0
+    late: tuple[int, ...] = ()
+    rejected: tuple[Refusal, ...] = ()
+    failed: Mapping[str, Exception] = field(default_factory=dict)
+    deltas: tuple[Delta, ...] = ()

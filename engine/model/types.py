@@ -1,0 +1,113 @@
+"""Column types and how their values are held.
+
+| kind      | numpy dtype            | a value in Python (``Literal.value``, reference) | Arrow            |
+|-----------|------------------------|--------------------------------------------------|------------------|
+| BOOLEAN   | bool                   | bool                                             | bool             |
+| INTEGER   | int32                  | int                                              | int32            |
+| BIGINT    | int64                  | int                                              | int64            |
+| DOUBLE    | float64                | float (NaN sorts above infinity, equals itself)  | double           |
+| DECIMAL   | int64, scaled          | decimal.Decimal with ``scale`` digits            | decimal128(p, s) |
+| STRING    | int32 codes + values   | str                                              | utf8             |
+| DATE      | int32, days since 1970 | int                                              | date32           |
+| TIMESTAMP | int64, ms since 1970   | int                                              | timestamp[ms]    |
+
+A DECIMAL has at most 18 digits, so that it fits 64 bits. Strings compare by Unicode code point.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+import pyarrow as pa
+
+DECIMAL_DIGITS_MAX = 18
+
+
+class Kind(Enum):
+    """The families of types a column can have; NULL is the type of a bare NULL literal alone."""
+
+    BOOLEAN = "BOOLEAN"
+    INTEGER = "INTEGER"
+    BIGINT = "BIGINT"
+    DOUBLE = "DOUBLE"
+    DECIMAL = "DECIMAL"
+    STRING = "STRING"
+    DATE = "DATE"
+    TIMESTAMP = "TIMESTAMP"
+    NULL = "NULL"
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A column type; ``precision`` and ``scale`` mean something for DECIMAL only."""
+
+    kind: Kind
+    precision: int = 0
+    scale: int = 0
+
+    def __str__(self) -> str:
+        if self.kind is Kind.DECIMAL:
+            return f"DECIMAL({self.precision}, {self.scale})"
+        return self.kind.value
+
+    @property
+    def is_integer(self) -> bool:
+        return self.kind in (Kind.INTEGER, Kind.BIGINT)
+
+    @property
+    def is_numeric(self) -> bool:
+        return self.kind in (Kind.INTEGER, Kind.BIGINT, Kind.DOUBLE, Kind.DECIMAL)
+
+    @property
+    def dtype(self) -> np.dtype[np.generic]:
+        """The numpy dtype of ``Column.values``."""
+        return _DTYPES[self.kind]
+
+    @property
+    def arrow(self) -> pa.DataType:
+        """The Arrow type of an answer's column."""
+        if self.kind is Kind.DECIMAL:
+            return pa.decimal128(self.precision, self.scale)
+        return _ARROW[self.kind]
+
+
+_DTYPES: dict[Kind, np.dtype[np.generic]] = {
+    Kind.BOOLEAN: np.dtype(np.bool_),
+    Kind.INTEGER: np.dtype(np.int32),
+    Kind.BIGINT: np.dtype(np.int64),
+    Kind.DOUBLE: np.dtype(np.float64),
+    Kind.DECIMAL: np.dtype(np.int64),
+    Kind.STRING: np.dtype(np.int32),
+    Kind.DATE: np.dtype(np.int32),
+    Kind.TIMESTAMP: np.dtype(np.int64),
+    Kind.NULL: np.dtype(np.bool_),
+}
+
+_ARROW: dict[Kind, pa.DataType] = {
+    Kind.BOOLEAN: pa.bool_(),
+    Kind.INTEGER: pa.int32(),
+    Kind.BIGINT: pa.int64(),
+    Kind.DOUBLE: pa.float64(),
+    Kind.STRING: pa.string(),
+    Kind.DATE: pa.date32(),
+    Kind.TIMESTAMP: pa.timestamp("ms"),
+    Kind.NULL: pa.null(),
+}
+
+BOOLEAN = Type(Kind.BOOLEAN)
+INTEGER = Type(Kind.INTEGER)
+BIGINT = Type(Kind.BIGINT)
+DOUBLE = Type(Kind.DOUBLE)
+STRING = Type(Kind.STRING)
+DATE = Type(Kind.DATE)
+TIMESTAMP = Type(Kind.TIMESTAMP)
+NULL = Type(Kind.NULL)
+
+
+def decimal(precision: int, scale: int) -> Type:
+    """DECIMAL(precision, scale), 1 <= precision <= 18, 0 <= scale <= precision."""
+    if not (1 <= precision <= DECIMAL_DIGITS_MAX and 0 <= scale <= precision):
+        raise ValueError(f"DECIMAL({precision}, {scale}) does not fit {DECIMAL_DIGITS_MAX} digits")
+    return Type(Kind.DECIMAL, precision, scale)

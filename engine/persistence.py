@@ -1,0 +1,113 @@
+"""How the engine's state leaves and comes back: interfaces that ``storage`` implements.
+
+The engine says what changed since the last save; the store makes all of it durable at once, with the
+position, or none of it. Local state is a cache of the journal: a store may lag behind, the steps past its
+position are replayed. Match bits are not stored: they are computed again from rows and queries at restore.
+
+Rows of a source have *ordinals*: int64, ascending in (timestamp, partition, offset) order, without gaps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from engine.model.batch import Batch
+from engine.model.source import SourceName, Stream
+from engine.model.step import Position, Registration
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionClock:
+    """One partition's part of a source's time.
+
+    timestamp_max_ms: the largest timestamp seen, None before the first row.
+    active_clock_ms: the clock of the last step that brought a record, None before the first.
+    next_offset: where reading goes on.
+    """
+
+    timestamp_max_ms: int | None
+    active_clock_ms: int | None
+    next_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class SourceState:
+    """Everything about a source but its rows.
+
+    base, end: the retained visible rows are the ordinals base <= o < end.
+    truncated: rows were dropped at the low end, so base is not the first row there ever was.
+    idle_since_clock_ms: the clock at which the last partition fell idle, None while one is not.
+    """
+
+    stream: Stream
+    sql: str
+    now_ms: int | None
+    clock_ms: int
+    retained_from_ms: int | None
+    base: int
+    end: int
+    truncated: bool
+    idle_since_clock_ms: int | None
+    late: int
+    rejected: int
+    partitions: Mapping[int, PartitionClock] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class QueryState:
+    """A registered query. ``predicate_errors``: rows so far whose predicate ended as an error."""
+
+    registration: Registration
+    born: Position
+    predicate_errors: int
+
+
+class StateSink(Protocol):
+    """Takes one save. Nothing is durable before :meth:`commit`, everything is after it."""
+
+    def put_source(self, state: SourceState) -> None:
+        """Create or replace; comes with every save for every source that changed."""
+
+    def drop_source(self, source: SourceName) -> None:
+        """The source and all its rows."""
+
+    def append_rows(self, source: SourceName, first_ordinal: int, rows: Batch) -> None:
+        """Rows that became visible since the last save, the next ordinals without a gap."""
+
+    def seal(self, source: SourceName, first_ordinal: int, rows: Batch) -> None:
+        """A full segment: takes the place of the pieces appended for exactly these ordinals."""
+
+    def drop_rows(self, source: SourceName, below_ordinal: int) -> None:
+        """Rows with lower ordinals may go; whole pieces or segments, when all their rows are below."""
+
+    def put_pending(self, source: SourceName, piece: int, rows: Batch) -> None:
+        """Rows that arrived since the last save and are not visible yet, under an ascending number."""
+
+    def drop_pending(self, source: SourceName, piece: int) -> None:
+        """All rows of that piece are visible by now."""
+
+    def put_query(self, state: QueryState) -> None: ...
+
+    def drop_query(self, query_id: str) -> None: ...
+
+    def commit(self, position: Position) -> None:
+        """Make this save durable in one write. Raises StoreFull and leaves the store as it was."""
+
+
+class StateSource(Protocol):
+    """Gives back what the last commit made durable."""
+
+    def position(self) -> Position | None:
+        """None: an empty store."""
+
+    def sources(self) -> Iterable[SourceState]: ...
+
+    def rows(self, source: SourceName) -> Iterable[tuple[int, Batch]]:
+        """(first ordinal, rows) of segments and pieces, ascending, without gaps, from base or below."""
+
+    def pending(self, source: SourceName) -> Iterable[tuple[int, Batch]]:
+        """(piece, rows), ascending; rows with timestamp <= NOW are visible already: pass them over."""
+
+    def queries(self) -> Iterable[QueryState]: ...

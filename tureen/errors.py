@@ -1,0 +1,239 @@
+"""Every error that Tureen raises on purpose.
+
+One root, :class:`TureenError`. A subclass carries a stable ``code`` and its facts as attributes; the
+message is made from them, so that nobody ever has to parse a text. ``as_dict`` is the shape that HTTP,
+the status topic and reply topics share: ``{code, message, line, column, hint}``.
+
+This module is a leaf: everything else may import it, it imports nothing of ours.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+
+class TureenError(Exception):
+    """The root. ``hint`` says what to do or write instead; ``line`` and ``column`` count from 1."""
+
+    code: ClassVar[str] = "error"
+
+    def __init__(
+        self, message: str, *, hint: str | None = None, line: int | None = None, column: int | None = None
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.line = line
+        self.column = column
+
+    def __str__(self) -> str:
+        where = f" (line {self.line}, column {self.column})" if self.line is not None else ""
+        return f"{self.message}{where}" + (f"\nhint: {self.hint}" if self.hint else "")
+
+    def as_dict(self) -> dict[str, Any]:
+        """The shape of an error on every interface."""
+        return {
+            "code": self.code,
+            "message": self.message,
+            "line": self.line,
+            "column": self.column,
+            "hint": self.hint,
+        }
+
+
+# --- language -------------------------------------------------------------------------------------
+
+
+class QueryError(TureenError):
+    """A statement that is refused; the root of all refusals of a text."""
+
+    code = "query_refused"
+
+
+class SyntaxRefused(QueryError):
+    """The text is not a statement of the language."""
+
+    code = "syntax"
+
+
+class UnknownSource(QueryError):
+    """A statement names a stream that was not created. ``name`` is the missing one."""
+
+    code = "unknown_source"
+
+    def __init__(self, name: str, **facts: Any) -> None:
+        self.name = name
+        super().__init__(f"there is no stream named {name!r}", **facts)
+
+
+class UnknownColumn(QueryError):
+    """A statement names a column that the stream does not declare."""
+
+    code = "unknown_column"
+
+    def __init__(self, name: str, **facts: Any) -> None:
+        self.name = name
+        super().__init__(f"there is no column named {name!r}", **facts)
+
+
+class TypeMismatch(QueryError):
+    """Operands, arguments or a literal that do not fit the types around them."""
+
+    code = "type_mismatch"
+
+
+class NotSupported(QueryError):
+    """Understood, but not served; the hint says what to write instead."""
+
+    code = "not_supported"
+
+
+class LimitExceeded(TureenError):
+    """A limit was reached. ``limit`` is the setting's name, ``allowed`` its value, ``got`` what was asked."""
+
+    code = "limit_exceeded"
+
+    def __init__(self, limit: str, allowed: int, got: int | None = None, **facts: Any) -> None:
+        self.limit = limit
+        self.allowed = allowed
+        self.got = got
+        asked = f", asked for {got:,}" if got is not None else ""
+        super().__init__(f"{limit} is {allowed:,}{asked}", **facts)
+
+
+# --- queries and sources --------------------------------------------------------------------------
+
+
+class UnknownQuery(TureenError):
+    """No such query, or not yours: the two look the same on purpose."""
+
+    code = "unknown_query"
+
+    def __init__(self, **facts: Any) -> None:
+        super().__init__("no query answers to this handle", **facts)
+
+
+class HandleInUse(TureenError):
+    """A handle is registered already with another statement."""
+
+    code = "handle_in_use"
+
+    def __init__(self, query_id: str, **facts: Any) -> None:
+        self.query_id = query_id
+        super().__init__(f"query {query_id} is registered with another statement", **facts)
+
+
+class SourceConflict(TureenError):
+    """A source of this name exists with another definition."""
+
+    code = "source_conflict"
+
+
+class InstantOutOfRange(TureenError):
+    """``at=`` lies before the earliest instant that can be answered, or after NOW."""
+
+    code = "instant_out_of_range"
+
+    def __init__(self, at_ms: int, earliest_ms: int | None, latest_ms: int, **facts: Any) -> None:
+        self.at_ms = at_ms
+        self.earliest_ms = earliest_ms
+        self.latest_ms = latest_ms
+        super().__init__(f"instant {at_ms} is not between {earliest_ms} and {latest_ms}", **facts)
+
+
+class StepOutOfOrder(TureenError):
+    """A step does not follow the last one: a defect of the caller, never of data."""
+
+    code = "step_out_of_order"
+
+
+# --- Kafka ----------------------------------------------------------------------------------------
+
+
+class KafkaUnavailable(TureenError):
+    """No Kafka answers at the configured address."""
+
+    code = "kafka_unavailable"
+
+
+class TopicPolicyMismatch(TureenError):
+    """A topic exists with settings under which the broker would lose data."""
+
+    code = "topic_policy_mismatch"
+
+    def __init__(self, topic: str, setting: str, expected: str, found: str, **facts: Any) -> None:
+        self.topic = topic
+        self.setting = setting
+        self.expected = expected
+        self.found = found
+        super().__init__(f"topic {topic} has {setting}={found}, it must be {expected}", **facts)
+
+
+class TopicMissing(TureenError):
+    """A topic that must exist does not, or was deleted while in use."""
+
+    code = "topic_missing"
+
+    def __init__(self, topic: str, **facts: Any) -> None:
+        self.topic = topic
+        super().__init__(f"topic {topic} does not exist", **facts)
+
+
+class Fenced(TureenError):
+    """Another owner took this shard over; whoever sees this must stop writing."""
+
+    code = "fenced"
+
+
+class EmbeddedKafkaError(TureenError):
+    """The embedded Kafka could not be started, found or stopped."""
+
+    code = "embedded_kafka"
+
+
+# --- storage --------------------------------------------------------------------------------------
+
+
+class StoreError(TureenError):
+    """The root of what can go wrong with the local store."""
+
+    code = "store"
+
+
+class StoreInUse(StoreError):
+    """Another process owns this directory."""
+
+    code = "store_in_use"
+
+
+class StoreFull(StoreError):
+    """The store cannot be written: no space, or no right to write. Nothing is lost, the shard waits."""
+
+    code = "store_full"
+
+
+class StoreVersionUnknown(StoreError):
+    """The store was written by a version this one does not read."""
+
+    code = "store_version"
+
+
+class StoreCorrupt(StoreError):
+    """A stored value does not decode."""
+
+    code = "store_corrupt"
+
+
+# --- service --------------------------------------------------------------------------------------
+
+
+class BrokerUnavailable(TureenError):
+    """The broker does not answer, or is not ready yet."""
+
+    code = "broker_unavailable"
+
+
+class SettingsError(TureenError):
+    """A setting is out of range, or two settings contradict each other."""
+
+    code = "settings"

@@ -1,0 +1,98 @@
+"""Message shapes and names that clients and the broker share.
+
+A *handle* is the secret that fetches an answer; it has 160 random bits and is never logged. The *query
+id* is derived from it, public, and the key of everything about the query on Kafka. A client can make
+both alone, so publishing a query needs no reply.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import secrets
+from dataclasses import dataclass
+from typing import Literal, NewType
+
+Handle = NewType("Handle", str)
+QueryId = NewType("QueryId", str)
+
+QueryState = Literal["PENDING", "RUNNING", "PAUSED", "ERROR"]
+SnapshotFormat = Literal["json", "ndjson", "csv", "arrow"]
+
+HANDLE_BYTES = 20
+QUERY_ID_CHARACTERS = 26
+"""Base32 characters of the SHA-256 that make the query id: 130 bits."""
+
+HEADER_CORRELATION_ID = "tureen-correlation-id"
+HEADER_CHUNK = "tureen-chunk"
+HEADER_CHUNKS = "tureen-chunks"
+HEADER_STATUS = "tureen-status"
+"""``ok``: the chunks concatenate to the answer. ``error``: the only chunk is an error as JSON."""
+HEADER_FORMAT = "tureen-format"
+HEADER_POSITION = "tureen-position"
+HEADER_NOW_MS = "tureen-now-ms"
+
+HEADER_REASON = "tureen-reason"
+HEADER_TOPIC = "tureen-topic"
+HEADER_PARTITION = "tureen-partition"
+HEADER_OFFSET = "tureen-offset"
+"""The last four stand on every record of the late-records and dead-letters topics."""
+
+
+def new_handle() -> Handle:
+    """A fresh secret of 160 random bits, in lower-case base32."""
+    return Handle(base64.b32encode(secrets.token_bytes(HANDLE_BYTES)).decode("ascii").lower())
+
+
+def query_id(handle: str) -> QueryId:
+    """The public id of the query that this handle opens.
+
+    >>> query_id("demo")
+    'fklvc3bvjnuijdg33d2uuitkbj'
+    """
+    digest = hashlib.sha256(handle.encode("utf-8")).digest()
+    return QueryId(base64.b32encode(digest).decode("ascii").lower()[:QUERY_ID_CHARACTERS])
+
+
+@dataclass(frozen=True, slots=True)
+class TopicNames:
+    """The names of a service's topics, all under its ``service_id``."""
+
+    service_id: str = "tureen"
+
+    @property
+    def queries(self) -> str:
+        return f"{self.service_id}.queries"
+
+    @property
+    def sources(self) -> str:
+        return f"{self.service_id}.sources"
+
+    @property
+    def status(self) -> str:
+        return f"{self.service_id}.status"
+
+    @property
+    def steps(self) -> str:
+        return f"{self.service_id}.steps"
+
+    @property
+    def snapshot_requests(self) -> str:
+        return f"{self.service_id}.snapshot-requests"
+
+    @property
+    def results(self) -> str:
+        return f"{self.service_id}.results"
+
+    @property
+    def late(self) -> str:
+        return f"{self.service_id}.late"
+
+    @property
+    def dead_letters(self) -> str:
+        return f"{self.service_id}.dead-letters"
+
+    @property
+    def reply_prefix(self) -> str:
+        """A topic that asks for replies must start with this."""
+        return f"{self.service_id}.replies."
