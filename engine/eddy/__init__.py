@@ -1,0 +1,1 @@
+"""Routing: which module a batch visits next, and what is known of each row in flight."""

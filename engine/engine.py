@@ -1,0 +1,359 @@
+"""The engine: takes steps, one after another, and keeps every answer warm.
+
+    engine.enqueue(step)        put a step in the queue
+    engine.run(budget)          apply whole steps until the budget is spent
+    engine.view()               what readers see: immutable, as of the last step applied
+    engine.save(sink)           what changed since the last save, with the position
+    Engine.restore(source)      back from a store; later steps are replayed by the caller
+
+Deterministic: no clock, no randomness, no thread is reached for. A step is atomic; whether rows come in one
+step or in several changes no answer, only when it is seen.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Mapping
+
+from engine.language.query import CreateStream, Selection, Statement
+from engine.language.statements import parse
+from engine.limits import Limits
+from engine.model.batch import Batch
+from engine.model.source import SourceName, Stream
+from engine.model.step import (
+    BEGINNING,
+    Body,
+    CreateSource,
+    DropSource,
+    Heartbeat,
+    Position,
+    Records,
+    Register,
+    Registration,
+    Step,
+    StepResult,
+    Unregister,
+)
+from engine.persistence import QueryState, StateSink, StateSource
+from engine.results.view import View
+from engine.source import Source
+from engine.stems.query_stem import StandingQuery
+from tureen.errors import (
+    HandleInUse,
+    LimitExceeded,
+    NotSupported,
+    SourceConflict,
+    StepOutOfOrder,
+    TureenError,
+    UnknownSource,
+)
+
+PREPARED_MAX = 4_096
+"""Texts whose meaning is kept, so that a checked registration is not compiled again when it is applied."""
+
+
+class Engine:
+    """One engine, one owner: not thread-safe but for the views it gives out."""
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self.limits = limits or Limits()
+        self.position = BEGINNING
+        self._clock_ms = 0
+        self._queue: deque[Step] = deque()
+        self._enqueued = BEGINNING
+        self._sources: dict[str, Source] = {}
+        self._queries: dict[str, StandingQuery] = {}
+        self._prepared: OrderedDict[str, Statement] = OrderedDict()
+        self._view: View | None = None
+        self._shown: dict[str, StandingQuery] | None = None
+        self._unsaved_queries: set[str] = set()
+        self._dropped_queries: set[str] = set()
+        self._dropped_sources: set[str] = set()
+        self._saved_errors: dict[str, int] = {}
+
+    # --- statements -------------------------------------------------------------------------------
+
+    @property
+    def catalogue(self) -> Mapping[str, Stream]:
+        """The streams by name."""
+        return {name: source.stream for name, source in self._sources.items()}
+
+    def prepare(self, sql: str) -> Statement:
+        """What a text means against the streams there are. Raises QueryError or LimitExceeded."""
+        statement = self._prepared.get(sql)
+        if statement is None:
+            statement = parse(sql, self.catalogue, self.limits)
+            self._prepared[sql] = statement
+            if len(self._prepared) > PREPARED_MAX:
+                self._prepared.popitem(last=False)
+        return statement
+
+    # --- steps ------------------------------------------------------------------------------------
+
+    def enqueue(self, step: Step) -> None:
+        """Put a step behind the others. Raises StepOutOfOrder unless it follows the last one."""
+        position, last = step.position, self._enqueued
+        if position.sequence != last.sequence + 1 or position.epoch < last.epoch:
+            raise StepOutOfOrder(f"step {position} does not follow {last}")
+        self._queue.append(step)
+        self._enqueued = position
+
+    def run(self, budget_rows: int | None = None) -> list[StepResult]:
+        """Apply queued steps, whole ones, until about this many rows were taken; None: all of them."""
+        results: list[StepResult] = []
+        spent = 0
+        while self._queue and (budget_rows is None or spent < budget_rows or not results):
+            step = self._queue.popleft()
+            if isinstance(step.body, Records):
+                spent += len(step.body.batch)
+            results.append(self._apply(step))
+        return results
+
+    def _apply(self, step: Step) -> StepResult:
+        self._clock_ms = max(self._clock_ms, step.clock_ms)
+        self._view = None
+        match step.body:
+            case Records(source=name) as body:
+                result = self._source(name).records(body, step.position, self._clock_ms)
+            case Heartbeat(name, lagging):
+                result = self._source(name).heartbeat(lagging, step.position, self._clock_ms)
+            case Register(registrations):
+                result = self._register(registrations, step.position)
+            case Unregister(query_ids):
+                for query_id in query_ids:
+                    self._unregister(query_id)
+                result = StepResult(step.position)
+            case CreateSource(stream, sql):
+                result = self._create(stream, sql, step.position)
+            case DropSource(name):
+                result = self._drop(name, step.position)
+        self.position = step.position
+        for source in self._sources.values():
+            source.retain()
+        return result
+
+    def _source(self, name: str) -> Source:
+        source = self._sources.get(name)
+        if source is None:
+            raise StepOutOfOrder(f"a step names the stream {name!r}, which was not created")
+        return source
+
+    def _create(self, stream: Stream, sql: str, position: Position) -> StepResult:
+        there = self._sources.get(stream.name)
+        if there is None:
+            self._sources[stream.name] = Source(stream, sql, self.limits)
+            self._dropped_sources.discard(stream.name)
+            self._prepared.clear()
+        elif there.stream != stream:
+            hint = "DROP STREAM first, or choose another name"
+            conflict = SourceConflict(f"stream {stream.name} exists with another definition", hint=hint)
+            return StepResult(position, failed={stream.name: conflict})
+        return StepResult(position)
+
+    def _drop(self, name: str, position: Position) -> StepResult:
+        source = self._sources.get(name)
+        if source is None:
+            return StepResult(position, failed={name: UnknownSource(name)})
+        readers = len(source.queries.queries)
+        if readers:
+            conflict = SourceConflict(f"{readers} queries read stream {name}", hint="unregister them first")
+            return StepResult(position, failed={name: conflict})
+        del self._sources[name]
+        self._dropped_sources.add(name)
+        self._prepared.clear()
+        return StepResult(position)
+
+    def _register(self, registrations: tuple[Registration, ...], position: Position) -> StepResult:
+        failed: dict[str, Exception] = {}
+        by_source: dict[str, dict[str, tuple[Registration, Selection]]] = {}
+        coming: dict[str, Registration] = {}
+        for registration in registrations:
+            try:
+                if self._is_new(registration, coming):
+                    selection = self._selection(registration.sql)
+                    self._room_for(len(coming) + 1)
+                    coming[registration.query_id] = registration
+                    by_source.setdefault(selection.source, {})[registration.query_id] = (
+                        registration,
+                        selection,
+                    )
+            except TureenError as refusal:
+                failed[registration.query_id] = refusal
+        for name, queries in by_source.items():
+            for query in self._sources[name].register(list(queries.values()), position):
+                self._queries[query.query_id] = query
+                self._shown = None
+                self._unsaved_queries.add(query.query_id)
+                self._dropped_queries.discard(query.query_id)
+        return StepResult(position, failed=failed)
+
+    def _is_new(self, registration: Registration, coming: Mapping[str, Registration]) -> bool:
+        """False for a registration that stands already as it is. Raises HandleInUse for another text."""
+        standing = self._queries.get(registration.query_id)
+        there = standing.registration if standing else coming.get(registration.query_id)
+        if there is None:
+            return True
+        if there.sql != registration.sql:
+            raise HandleInUse(registration.query_id, hint="unregister it first, or make a new handle")
+        return False
+
+    def _selection(self, sql: str) -> Selection:
+        statement = self.prepare(sql)
+        if not isinstance(statement, Selection):
+            raise NotSupported(
+                "only SELECT can be registered", hint="send CREATE and DROP as sources", line=1, column=1
+            )
+        return statement
+
+    def _room_for(self, coming: int) -> None:
+        if len(self._queries) + coming > self.limits.queries_max:
+            hint = "unregister queries that are no longer needed, or raise the limit"
+            raise LimitExceeded(
+                "queries_max", self.limits.queries_max, len(self._queries) + coming, hint=hint
+            )
+
+    def _unregister(self, query_id: str) -> None:
+        query = self._queries.pop(query_id, None)
+        if query is not None:
+            self._shown = None
+            self._sources[query.selection.source].unregister(query_id)
+            self._unsaved_queries.discard(query_id)
+            self._dropped_queries.add(query_id)
+
+    # --- readers ----------------------------------------------------------------------------------
+
+    def view(self) -> View:
+        """All answers at the last step applied; the same object until the next. O(sources + segments),
+        and O(queries) after queries came or went."""
+        if self._view is None:
+            if self._shown is None:
+                self._shown = dict(self._queries)
+            sources = {name: source.view() for name, source in self._sources.items()}
+            self._view = View(self.position, self.limits, sources, self._shown)
+        return self._view
+
+    def stats(self) -> dict[str, dict[str, object]]:
+        """Every module's attributes, by module and name."""
+        modules: dict[str, dict[str, object]] = {
+            "engine": {
+                "position": str(self.position),
+                "queued_steps": len(self._queue),
+                "queries": len(self._queries),
+                "sources": len(self._sources),
+            }
+        }
+        for name, source in self._sources.items():
+            modules[f"source/{name}"] = source.attributes()
+            modules[f"data-stem/{name}"] = source.rows.attributes()
+            modules[f"query-stem/{name}"] = source.queries.attributes()
+        return modules
+
+    # --- the store's side -------------------------------------------------------------------------
+
+    def save(self, sink: StateSink) -> None:
+        """Hand over what changed since the last save and commit it with the position.
+
+        Where commit raises, the same changes come again with the next save.
+        """
+        for name in self._dropped_sources:
+            sink.drop_source(SourceName(name))
+        saved = {name: source.save(sink, self._clock_ms) for name, source in self._sources.items()}
+        for query_id in self._dropped_queries:
+            sink.drop_query(query_id)
+        erring = self._erring()
+        for query_id in self._unsaved_queries | erring.keys():
+            query = self._queries[query_id]
+            errors = int(self._sources[query.selection.source].queries.errors[query.slot])
+            sink.put_query(QueryState(query.registration, query.born, errors))
+        sink.commit(self.position)
+        for name, done in saved.items():
+            self._sources[name].saved(done)
+        self._saved_errors.update(erring)
+        for query_id in self._dropped_queries:
+            self._saved_errors.pop(query_id, None)
+        self._dropped_sources.clear()
+        self._dropped_queries.clear()
+        self._unsaved_queries.clear()
+
+    def _erring(self) -> dict[str, int]:
+        """Queries whose count of predicate errors is not the saved one."""
+        counts: dict[str, int] = {}
+        for source in self._sources.values():
+            errors = source.queries.errors
+            if not errors.any():
+                continue
+            for query_id, query in source.queries.queries.items():
+                count = int(errors[query.slot])
+                if count != self._saved_errors.get(query_id, 0):
+                    counts[query_id] = count
+        return counts
+
+    @classmethod
+    def restore(cls, store: StateSource, limits: Limits | None = None) -> Engine:
+        """An engine as of the store's position; empty where the store is. Matches are computed again.
+
+        Raises the refusal of a stored statement that this version does not accept any more.
+        """
+        engine = cls(limits)
+        position = store.position()
+        if position is None:
+            return engine
+        engine.position = engine._enqueued = position
+        states = list(store.sources())
+        for state in states:
+            source = Source(state.stream, state.sql, engine.limits, state.base)
+            source.restore_state(state)
+            engine._sources[state.stream.name] = source
+            engine._clock_ms = max(engine._clock_ms, state.clock_ms)
+        by_source: dict[str, list[tuple[QueryState, Selection]]] = {}
+        for query in sorted(store.queries(), key=lambda q: q.born):
+            selection = engine._selection(query.registration.sql)
+            by_source.setdefault(selection.source, []).append((query, selection))
+        for state in states:
+            name = state.stream.name
+            queries = by_source.get(name, [])
+            source = engine._sources[name]
+            source.restore(queries, store.rows(name), store.pending(name), state.end)
+            engine._queries.update(source.queries.queries)
+            engine._saved_errors.update({q.registration.query_id: q.predicate_errors for q, _ in queries})
+        return engine
+
+    # --- for embedding, tests and benchmarks ------------------------------------------------------
+
+    def create(self, sql: str, clock_ms: int = 0) -> StepResult:
+        """Make and apply the step of a CREATE STREAM text. Raises its refusal."""
+        statement = self.prepare(sql)
+        if not isinstance(statement, CreateStream):
+            raise NotSupported(
+                "this is no CREATE STREAM", hint="CREATE STREAM name (column TYPE, ...)", line=1, column=1
+            )
+        return self._now(CreateSource(statement.stream, sql), clock_ms)
+
+    def register(self, query_id: str, sql: str, clock_ms: int = 0) -> StepResult:
+        """Make and apply the step that registers one query. Raises its refusal."""
+        return self._now(Register((Registration(query_id, sql),)), clock_ms)
+
+    def unregister(self, query_id: str, clock_ms: int = 0) -> StepResult:
+        """Make and apply the step that removes one query."""
+        return self._now(Unregister((query_id,)), clock_ms)
+
+    def ingest(
+        self, source: str, batch: Batch, clock_ms: int = 0, lagging: frozenset[int] = frozenset()
+    ) -> StepResult:
+        """Make and apply the step that brings these rows."""
+        return self._now(Records(SourceName(source), batch, {}, lagging), clock_ms)
+
+    def _now(self, body: Body, clock_ms: int) -> StepResult:
+        last = self._enqueued
+        self.enqueue(Step(Position(last.epoch, last.sequence + 1), max(clock_ms, self._clock_ms), body))
+        result = self.run()[-1]
+        for refusal in result.failed.values():
+            raise refusal
+        return result
+
+    def _check(self) -> None:
+        """Every invariant of every part."""
+        for source in self._sources.values():
+            source._check()
+        there = {query_id for source in self._sources.values() for query_id in source.queries.queries}
+        assert there == self._queries.keys()

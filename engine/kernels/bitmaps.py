@@ -1,0 +1,190 @@
+"""Match bits: word columns, ``uint64[rows]`` for each 64 query slots.
+
+Word columns lie ``[word][row]``, so that reading one query is one sequential pass.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.kernels.compiled import kernel
+
+Words = npt.NDArray[np.uint64]
+
+BLOCK_ROWS = 2_048
+"""Rows a pass stays on before it takes the next word: their pieces and a word's table fit the first cache."""
+
+
+@kernel
+def intersect(
+    codes: npt.NDArray[np.uint16],
+    tables: Words,
+    offsets: npt.NDArray[np.int64],
+    pieces: npt.NDArray[np.int64],
+    live: Words,
+    out: Words,
+    start: int,
+) -> None:
+    """The fused pass of all grouped filters: which queries accept each row.
+
+    codes: [groups, n]: the piece of each row in each group. tables: uint64, flat; group g's table
+    begins at offsets[g] as [words, pieces[g]]. live: uint64[words], slots in use.
+    out: uint64[words, >= start + n]; columns start .. start+n are written:
+    out[w, start + r] = live[w] & AND over g of table_g[w, codes[g, r]].
+    Cost: n * words * groups loads from tables that stay in cache.
+    """
+    groups, n = codes.shape
+    for begin in range(0, n, BLOCK_ROWS):
+        end = min(n, begin + BLOCK_ROWS)
+        for w in range(live.shape[0]):
+            mask = live[w]
+            target = out[w, start + begin : start + end]
+            if groups == 0 or mask == 0:
+                for r in range(end - begin):
+                    target[r] = mask
+                continue
+            first = tables[offsets[0] + w * pieces[0] : offsets[0] + (w + 1) * pieces[0]]
+            c0 = codes[0, begin:end]
+            if groups == 1:
+                for r in range(end - begin):
+                    target[r] = mask & first[c0[r]]
+                continue
+            second = tables[offsets[1] + w * pieces[1] : offsets[1] + (w + 1) * pieces[1]]
+            c1 = codes[1, begin:end]
+            for r in range(end - begin):
+                target[r] = mask & first[c0[r]] & second[c1[r]]
+            for g in range(2, groups):
+                table = tables[offsets[g] + w * pieces[g] : offsets[g] + (w + 1) * pieces[g]]
+                code = codes[g, begin:end]
+                for r in range(end - begin):
+                    target[r] &= table[code[r]]
+
+
+@kernel
+def rows_with_bit(column: Words, bit: int, first: int, last: int, out: npt.NDArray[np.int64]) -> int:
+    """Write the places of rows first .. last-1 whose bit is set, ascending; return how many.
+
+    column: uint64[rows]. out: int64[>= last - first].
+    """
+    shift = np.uint64(bit)
+    one = np.uint64(1)
+    count = 0
+    for row in range(first, last):
+        out[count] = row
+        count += int((column[row] >> shift) & one)
+    return count
+
+
+@kernel
+def count_bit(column: Words, bit: int, first: int, last: int) -> int:
+    """How many of rows first .. last-1 have the bit set."""
+    shift = np.uint64(bit)
+    one = np.uint64(1)
+    count = np.uint64(0)
+    for row in range(first, last):
+        count += (column[row] >> shift) & one
+    return int(count)
+
+
+@kernel
+def any_bit(
+    columns: Words, words: npt.NDArray[np.int64], masks: Words, n: int, out: npt.NDArray[np.bool_]
+) -> int:
+    """out[r] = some words[i] column has a bit of masks[i] at row r; return how many rows do.
+
+    columns: uint64[>= words, >= n]; words: int64[k], masks: uint64[k].
+    """
+    count = 0
+    for row in range(n):
+        some = np.uint64(0)
+        for i in range(words.shape[0]):
+            some |= columns[words[i], row] & masks[i]
+        out[row] = some != 0
+        count += some != 0
+    return count
+
+
+@kernel
+def keep_where(
+    columns: Words,
+    words: npt.NDArray[np.int64],
+    masks: Words,
+    rows: npt.NDArray[np.int64],
+    keep: npt.NDArray[np.bool_],
+) -> None:
+    """Clear the masked bits of columns[words[i], rows[j]] wherever keep[j] is False."""
+    for j in range(rows.shape[0]):
+        if not keep[j]:
+            for i in range(words.shape[0]):
+                columns[words[i], rows[j]] &= ~masks[i]
+
+
+@kernel
+def merge_bits(target: Words, source: Words, mask: int, n: int) -> None:
+    """target[r] takes the masked bits of source[r], keeps its others, for r < n."""
+    m = np.uint64(mask)
+    for row in range(n):
+        target[row] = (target[row] & ~m) | (source[row] & m)
+
+
+_MULTIPLIER = 0x03F79D71B4CB0A89
+_PLACES = np.zeros(64, np.int64)
+for _bit in range(64):
+    _PLACES[((1 << _bit) * _MULTIPLIER & (2**64 - 1)) >> 58] = _bit
+"""De Bruijn: a word with one bit set, times the multiplier, has a number of its own in its top 6 bits."""
+
+
+@kernel
+def count_per_bit(column: Words, n: int, counts: npt.NDArray[np.int64]) -> None:
+    """counts[b] = number of rows < n with bit b; int64[64], overwritten. O(n + set bits)."""
+    counts[:] = 0
+    one = np.uint64(1)
+    for row in range(n):
+        word = column[row]
+        while word != 0:
+            lowest = word & (~word + one)
+            counts[_PLACES[(lowest * np.uint64(_MULTIPLIER)) >> np.uint64(58)]] += 1
+            word ^= lowest
+
+
+@kernel
+def to_row_lists(column: Words, n: int, starts: npt.NDArray[np.int64], rows: npt.NDArray[np.uint16]) -> None:
+    """The bits of a word column as ascending row lists, one a bit.
+
+    starts: int64[65], where the list of each bit begins in rows (cumulated counts); rows: uint16[starts[64]].
+    n <= 65,536. O(n + set bits).
+    """
+    cursor = starts[:64].copy()
+    one = np.uint64(1)
+    for row in range(n):
+        word = column[row]
+        while word != 0:
+            lowest = word & (~word + one)
+            bit = _PLACES[(lowest * np.uint64(_MULTIPLIER)) >> np.uint64(58)]
+            rows[cursor[bit]] = row
+            cursor[bit] += 1
+            word ^= lowest
+
+
+@kernel
+def from_row_lists(starts: npt.NDArray[np.int64], rows: npt.NDArray[np.uint16], out: Words) -> None:
+    """The inverse of :func:`to_row_lists`; out: uint64[n], overwritten."""
+    out[:] = 0
+    for b in range(64):
+        bit = np.uint64(1) << np.uint64(b)
+        for i in range(starts[b], starts[b + 1]):
+            out[rows[i]] |= bit
+
+
+@kernel
+def popcount_sample(column: Words, n: int, stride: int) -> int:
+    """Set bits of every stride-th row, times stride: an estimate of the set bits of rows < n."""
+    total = np.uint64(0)
+    for row in range(0, n, stride):
+        x = column[row]
+        x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
+        x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
+        x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+        total += (x * np.uint64(0x0101010101010101)) >> np.uint64(56)
+    return int(total) * stride

@@ -1,0 +1,175 @@
+"""Views: what readers see, fixed at the end of a step.
+
+A view is immutable and needs no lock: it holds the segments and the queries as they stood. One thing can pass
+it by: a query that was removed after the view was taken may lose its slot to another while a reader
+is at work. The slot's generation is read again at the end, and such a reader is told that the query is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from engine.language.query import CountRows
+from engine.limits import Limits
+from engine.model.answer import Answer, QueryInfo, SourceInfo
+from engine.model.batch import Int64Array
+from engine.model.source import Stream
+from engine.model.step import Position
+from engine.results.gather import project
+from engine.results.window_range import WindowRange, locate
+from engine.stems.data_stem import Rows
+from engine.stems.query_stem import QueryStem, StandingQuery
+from engine.stems.segment import Part
+from engine.windows.clauses import RowWindow
+from tureen.errors import InstantOutOfRange, LimitExceeded, UnknownQuery
+
+
+@dataclass(frozen=True, slots=True)
+class SourceView:
+    """A source at the end of a step. ``errors``: predicate errors by slot."""
+
+    stream: Stream
+    sql: str
+    now_ms: int | None
+    retained_from_ms: int | None
+    rows: Rows
+    pending: int
+    late: int
+    rejected: int
+    next_offsets: Mapping[int, int]
+    stem: QueryStem
+    errors: Int64Array
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """All answers at one position."""
+
+    position: Position
+    limits: Limits
+    _sources: Mapping[str, SourceView]
+    _queries: Mapping[str, StandingQuery]
+
+    def snapshot(self, query_id: str, *, at_ms: int | None = None, rows_max: int | None = None) -> Answer:
+        """The answer of a query at NOW, or at an earlier instant as known now.
+
+        rows_max: refuse a larger answer; the engine's limit where None.
+        Cost: O(segments + log rows + rows out) where matches are kept as row lists, one pass over the
+        window's words where they are dense.
+        Raises UnknownQuery, InstantOutOfRange, LimitExceeded.
+        """
+        query = self._standing(query_id)
+        source = self._sources[query.selection.source]
+        now_ms = source.now_ms
+        if at_ms is not None:
+            now_ms = self._earlier(query, source, at_ms)
+        if now_ms is None:
+            window = WindowRange(source.rows.base, source.rows.base)
+        else:
+            end = source.rows.end if at_ms is None else source.rows.first_at_or_after(now_ms + 1)
+            window = locate(query.selection.window, source.rows, now_ms, source.retained_from_ms, end)
+        table, errors = self._answer(query, source, window, rows_max or self.limits.snapshot_rows_max)
+        if source.stem.generations[query.slot] != query.generation:
+            raise UnknownQuery()
+        return Answer(
+            query_id,
+            table,
+            self.position,
+            now_ms,
+            complete=window.complete,
+            complete_from_ms=window.complete_from_ms,
+            errors=errors,
+        )
+
+    def _standing(self, query_id: str) -> StandingQuery:
+        query = self._queries.get(query_id)
+        if query is None:
+            raise UnknownQuery()
+        return query
+
+    def _earlier(self, query: StandingQuery, source: SourceView, at_ms: int) -> int:
+        """Check ``at=`` and return it: nothing the window needs may be gone."""
+        now_ms, rows, retained = source.now_ms, source.rows, source.retained_from_ms
+        if now_ms is None:
+            raise InstantOutOfRange(at_ms, None, at_ms, hint="the stream has no rows yet")
+        window = query.selection.window
+        earliest: int | None = None
+        if isinstance(window, RowWindow):
+            if rows.base > 0 and rows.first_at_or_after(at_ms + 1) - window.rows < rows.base:
+                place = rows.base + window.rows - 1
+                earliest = rows.timestamp_of(place) if place < rows.end else now_ms
+                raise InstantOutOfRange(at_ms, earliest, now_ms, hint="ask for an instant in this range")
+        elif retained is not None and rows.first_at_or_after(retained) > 0:
+            begin = window.begin
+            begin_ms = None if begin is None else begin.at(at_ms)
+            if begin_ms is None or begin_ms < retained:
+                if begin is not None and begin.relative:
+                    earliest = retained - begin.ms
+                hint = "rows that the window needs are no longer retained"
+                raise InstantOutOfRange(at_ms, earliest, now_ms, hint=hint)
+        if at_ms > now_ms:
+            raise InstantOutOfRange(
+                at_ms, earliest, now_ms, hint="the stream is not there yet; leave at= out"
+            )
+        return at_ms
+
+    def _answer(
+        self, query: StandingQuery, source: SourceView, window: WindowRange, rows_max: int
+    ) -> tuple[pa.Table, int]:
+        word, bit = query.slot >> 6, query.slot & 63
+        outputs = query.selection.outputs
+        ranges = source.rows.ranges(window.start, window.stop)
+        if isinstance(outputs, CountRows):
+            count = sum(part.words[word].count(bit, first, last) for part, first, last in ranges)
+            return pa.table({outputs.name: pa.array([count], pa.int64())}), 0
+        places: list[tuple[Part, Int64Array]] = []
+        total = 0
+        for part, first, last in ranges:
+            where = part.words[word].rows(bit, first, last)
+            total += len(where)
+            if len(where):
+                places.append((part, where))
+        if total > rows_max:
+            hint = "narrow the window or the predicate, or count with SELECT COUNT(*)"
+            raise LimitExceeded("snapshot_rows_max", rows_max, total, hint=hint)
+        return project(outputs, source.rows.schema, places)
+
+    def query(self, query_id: str) -> QueryInfo:
+        """One query as lists show it. Raises UnknownQuery."""
+        return self._info(self._standing(query_id))
+
+    def queries(self) -> Iterator[QueryInfo]:
+        """All queries, in order of registration."""
+        return (self._info(query) for query in self._queries.values())
+
+    def _info(self, query: StandingQuery) -> QueryInfo:
+        source = query.selection.source
+        return QueryInfo(
+            query.query_id,
+            query.registration.sql,
+            (source,),
+            "lazy",
+            query.registration.weight,
+            query.born,
+            int(self._sources[source].errors[query.slot]),
+        )
+
+    def sources(self) -> list[SourceInfo]:
+        """All sources, in order of creation."""
+        return [
+            SourceInfo(
+                source.stream.name,
+                source.sql,
+                source.now_ms,
+                source.retained_from_ms,
+                source.rows.end - source.rows.base,
+                source.pending,
+                source.late,
+                source.rejected,
+                dict(source.next_offsets),
+            )
+            for source in self._sources.values()
+        ]

@@ -1,0 +1,232 @@
+"""Segments: the visible rows of a source, 65,536 at a time, with the matches of all queries beside them.
+
+The *tail* is the one open segment: arrays of full capacity that fill from the front. Rows below its count
+never change, so a reader who took the arrays and the count needs no lock. When it is full it is *sealed*:
+its word columns are packed, its dictionaries become Arrow arrays, and it changes no more but for
+word columns that replace others when queries come.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import overload
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from engine.kernels import bitmaps
+from engine.model.batch import Batch, BoolArray, Column, Int32Array, Int64Array
+from engine.model.source import Field, Schema
+from engine.model.types import Kind
+from engine.results.word_column import DenseWord, WordColumn, pack
+
+SEGMENT_ROWS = 65_536
+POOLED_MAX = 4
+
+
+class Interner:
+    """Strings of one column of the tail and their codes, in order of first appearance; append-only."""
+
+    def __init__(self) -> None:
+        self._codes: dict[str, int] = {}
+        self._values: list[str] = []
+        self._array: pa.StringArray = pa.array([], pa.string())
+
+    def encode(self, column: Column) -> Int32Array:
+        """The codes of a STRING column's rows. O(rows + distinct)."""
+        assert column.dictionary is not None
+        if not len(column.dictionary):
+            return np.zeros(len(column), np.int32)
+        codes, values = self._codes, self._values
+        places = np.empty(len(column.dictionary), np.int32)
+        for place, value in enumerate(column.dictionary.to_pylist()):
+            code = codes.get(value)
+            if code is None:
+                code = codes[value] = len(values)
+                values.append(value)
+            places[place] = code
+        codes_of_rows: Int32Array = places[column.values]
+        return codes_of_rows
+
+    def array(self) -> pa.StringArray:
+        """All values so far; kept until more come."""
+        if len(self._array) != len(self._values):
+            self._array = pa.array(self._values, pa.string())
+        return self._array
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a reader sees of a segment: n rows from ordinal ``first`` on.
+
+    Columns are arrays of at least n rows; ``words`` one WordColumn for each 64 slots that were in use.
+    """
+
+    first: int
+    n: int
+    columns: tuple[PartColumn, ...]
+    partition: Int32Array
+    offset: Int64Array
+    timestamp: Int64Array
+    words: Sequence[WordColumn]
+
+    @property
+    def end(self) -> int:
+        return self.first + self.n
+
+    def batch(self, schema: Schema) -> Batch:
+        """All rows as a batch, without copying numbers."""
+        return Batch(
+            schema,
+            tuple(column.whole(self.n) for column in self.columns),
+            self.partition[: self.n],
+            self.offset[: self.n],
+            self.timestamp[: self.n],
+        )
+
+    def with_words(self, words: Sequence[WordColumn]) -> Part:
+        return replace(self, words=words)
+
+
+@dataclass(frozen=True, slots=True)
+class PartColumn:
+    """One column: values and validity of full length, strings through an interner or a dictionary."""
+
+    field: Field
+    values: npt.NDArray[np.generic]
+    valid: BoolArray | None
+    strings: Interner | pa.StringArray | None
+
+    def dictionary(self) -> pa.StringArray | None:
+        return self.strings.array() if isinstance(self.strings, Interner) else self.strings
+
+    def whole(self, n: int) -> Column:
+        valid = None if self.valid is None else self.valid[:n]
+        return Column(self.field.type, self.values[:n], valid, self.dictionary())
+
+
+class OpenWords(Sequence[WordColumn]):
+    """The word columns of the tail, made when they are asked for."""
+
+    def __init__(self, bits: bitmaps.Words, words: int) -> None:
+        self._bits = bits
+        self._words = words
+
+    def __len__(self) -> int:
+        return self._words
+
+    @overload
+    def __getitem__(self, word: int) -> WordColumn: ...
+
+    @overload
+    def __getitem__(self, word: slice) -> Sequence[WordColumn]: ...
+
+    def __getitem__(self, word: int | slice) -> WordColumn | Sequence[WordColumn]:
+        if isinstance(word, slice):
+            return [DenseWord(self._bits[w]) for w in range(*word.indices(self._words))]
+        if not 0 <= word < self._words:
+            raise IndexError(word)
+        return DenseWord(self._bits[word])
+
+
+class BitPool:
+    """Match arrays that no reader holds any more, to be written again.
+
+    The system hands out fresh memory far slower than a pass fills it, and in the steady state
+    each sealed segment is followed by one that falls out of retention. An array comes back when its last
+    reference goes, so a reader is never written under.
+    """
+
+    def __init__(self) -> None:
+        self._free: list[bitmaps.Words] = []
+
+    def take(self, words: int) -> bitmaps.Words:
+        """uint64[words, SEGMENT_ROWS] with anything in it."""
+        while self._free:
+            owner = self._free.pop()
+            if owner.shape[0] >= words:
+                break
+        else:
+            owner = np.empty((words, SEGMENT_ROWS), np.uint64)
+        lent: bitmaps.Words = np.asarray(owner.data)  # slices of it keep it, not the owner, alive
+        weakref.finalize(lent, self._back, owner).atexit = False
+        return lent
+
+    def _back(self, owner: bitmaps.Words) -> None:
+        if len(self._free) < POOLED_MAX:
+            self._free.append(owner)
+
+
+class Tail:
+    """The open segment."""
+
+    def __init__(self, schema: Schema, first: int, words: int, pool: BitPool) -> None:
+        self._pool = pool
+        self.schema = schema
+        self.first = first
+        self.count = 0
+        self.timestamp = np.empty(SEGMENT_ROWS, np.int64)
+        self.offset = np.empty(SEGMENT_ROWS, np.int64)
+        self.partition = np.empty(SEGMENT_ROWS, np.int32)
+        self._values = [np.empty(SEGMENT_ROWS, f.type.dtype) for f in schema]
+        self._valid: list[BoolArray | None] = [None] * len(schema)
+        self._interners = [Interner() if f.type.kind is Kind.STRING else None for f in schema]
+        self.bits = pool.take(max(1, words))
+        self._part: Part | None = None
+
+    @property
+    def room(self) -> int:
+        return SEGMENT_ROWS - self.count
+
+    def widen(self, words: int) -> None:
+        """Make room for more query slots; bits so far are kept, those of new words are unset."""
+        if words <= self.bits.shape[0]:
+            return
+        wider = self._pool.take(max(words, 2 * self.bits.shape[0]))
+        wider[: self.bits.shape[0], : self.count] = self.bits[:, : self.count]
+        wider[self.bits.shape[0] :, : self.count] = 0
+        self.bits = wider
+        self._part = None
+
+    def append(self, rows: Batch) -> None:
+        """Take rows (at most ``room``) whose bits stand in ``bits`` already."""
+        start, stop = self.count, self.count + len(rows)
+        self.timestamp[start:stop] = rows.timestamp
+        self.offset[start:stop] = rows.offset
+        self.partition[start:stop] = rows.partition
+        for place, column in enumerate(rows.columns):
+            interner = self._interners[place]
+            self._values[place][start:stop] = column.values if interner is None else interner.encode(column)
+            valid = self._valid[place]
+            if column.valid is not None:
+                if valid is None:
+                    valid = self._valid[place] = np.ones(SEGMENT_ROWS, np.bool_)
+                valid[start:stop] = column.valid
+        self.count = stop
+        self._part = None
+
+    def part(self, words: int) -> Part:
+        """What readers may see now: the rows so far, and this many words."""
+        if self._part is None or len(self._part.words) != words:
+            self._part = self._as_part(OpenWords(self.bits, words))
+        return self._part
+
+    def seal(self, words: int) -> Part:
+        """The full segment, its matches in their smaller form, its strings as Arrow."""
+        part = self._as_part(tuple(pack(self.bits[w], self.count) for w in range(words)))
+        packed = sum(not isinstance(word, DenseWord) for word in part.words)
+        if 4 * packed > len(part.words):  # let go of the columns that became row lists
+            kept = (DenseWord(w.column.copy()) if isinstance(w, DenseWord) else w for w in part.words)
+            part = part.with_words(tuple(kept))
+        columns = tuple(replace(column, strings=column.dictionary()) for column in part.columns)
+        return replace(part, columns=columns)
+
+    def _as_part(self, words: Sequence[WordColumn]) -> Part:
+        columns = tuple(
+            PartColumn(f, self._values[place], self._valid[place], self._interners[place])
+            for place, f in enumerate(self.schema)
+        )
+        return Part(self.first, self.count, columns, self.partition, self.offset, self.timestamp, words)
