@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from engine.language.query import CreateStream, Selection, Statement
 from engine.language.statements import parse
 from engine.limits import Limits
+from engine.model.attributes import Attribute, AttributeValue
 from engine.model.batch import Batch
 from engine.model.source import SourceName, Stream
 from engine.model.step import (
@@ -42,6 +43,7 @@ from tureen.errors import (
     HandleInUse,
     LimitExceeded,
     NotSupported,
+    SettingsError,
     SourceConflict,
     StepOutOfOrder,
     TureenError,
@@ -232,21 +234,37 @@ class Engine:
             self._view = View(self.position, self.limits, sources, self._shown)
         return self._view
 
-    def stats(self) -> dict[str, dict[str, object]]:
-        """Every module's attributes, by module and name."""
-        modules: dict[str, dict[str, object]] = {
-            "engine": {
-                "position": str(self.position),
-                "queued_steps": len(self._queue),
-                "queries": len(self._queries),
-                "sources": len(self._sources),
-            }
+    def modules(self) -> dict[str, tuple[Attribute, ...]]:
+        """Every module with its attributes as they stand."""
+        modules: dict[str, tuple[Attribute, ...]] = {
+            "engine": (
+                Attribute("position", str(self.position), "the last step applied"),
+                Attribute("queued_steps", len(self._queue), "steps that wait"),
+                Attribute("queries", len(self._queries), "standing queries"),
+                Attribute("sources", len(self._sources), "streams"),
+            )
         }
         for name, source in self._sources.items():
             modules[f"source/{name}"] = source.attributes()
             modules[f"data-stem/{name}"] = source.rows.attributes()
             modules[f"query-stem/{name}"] = source.queries.attributes()
         return modules
+
+    def stats(self) -> dict[str, dict[str, AttributeValue]]:
+        """The values alone, by module and attribute."""
+        return {
+            module: {attribute.name: attribute.value for attribute in attributes}
+            for module, attributes in self.modules().items()
+        }
+
+    def set_attribute(self, module: str, name: str, value: str) -> None:
+        """Set what can be set while running; no answer changes. Raises SettingsError."""
+        for attribute in self.modules().get(module, ()):
+            if attribute.name == name and value in attribute.choices:
+                self._sources[module.removeprefix("query-stem/")].queries.eddy.set_policy(value)
+                return
+        choices = [f"{m}.{a.name}" for m, held in self.modules().items() for a in held if a.choices]
+        raise SettingsError(f"{module}.{name} cannot be set to {value!r}", hint=f"can be set: {choices}")
 
     # --- the store's side -------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from sortedcontainers import SortedList
 
 from engine.language.query import Selection
 from engine.limits import Limits
+from engine.model.attributes import Attribute
 from engine.model.batch import Batch
 from engine.model.source import Stream
 from engine.model.step import Position, Records, Refusal, Registration, StepResult
@@ -180,17 +181,17 @@ class Source:
             )
         return self._view
 
-    def attributes(self) -> dict[str, object]:
-        """What can be read of this module, by name."""
-        return {
-            "now_ms": self.clock.now_ms,
-            "clock_ms": self.clock.clock_ms,
-            "idle_partitions": len(self.clock.idle),
-            "pending_rows": len(self.pending),
-            "late_rows": self.late,
-            "rejected_rows": self.rejected,
-            "retained_from_ms": self.retained_from_ms,
-        }
+    def attributes(self) -> tuple[Attribute, ...]:
+        """What can be read of this module."""
+        return (
+            Attribute("now_ms", self.clock.now_ms, "NOW of the stream, ms since 1970"),
+            Attribute("clock_ms", self.clock.clock_ms, "the journalled clock"),
+            Attribute("idle_partitions", len(self.clock.idle), "partitions that hold NOW back no more"),
+            Attribute("pending_rows", len(self.pending), "rows above NOW"),
+            Attribute("late_rows", self.late, "rows that came at or before NOW"),
+            Attribute("rejected_rows", self.rejected, "rows too far ahead of the clock"),
+            Attribute("retained_from_ms", self.retained_from_ms, "rows before this instant are gone"),
+        )
 
     # --- the store's side -------------------------------------------------------------------------
 

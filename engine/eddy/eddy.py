@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from engine.eddy.flight import Flight, Module
+from engine.model.attributes import Attribute
 
 
 class Policy(Protocol):
@@ -50,6 +51,24 @@ class MostSelective:
         return self._passed.get(module.name, 0) / given if given else 0.5
 
 
+class InOrder:
+    """The order of registration, whatever happens: a baseline for the others."""
+
+    name = "in-order"
+
+    def choose(self, ready: Sequence[Module]) -> Module:
+        return ready[0]
+
+    def observe(self, module: Module, given: int, passed: int) -> None:
+        """Nothing is learnt."""
+
+    def forget(self, name: str) -> None:
+        """Nothing is known."""
+
+
+POLICIES: dict[str, Callable[[], Policy]] = {policy.name: policy for policy in (MostSelective, InOrder)}
+
+
 class Eddy:
     """Routes flights. ``policy`` may be replaced between flights: the order changes no answer."""
 
@@ -68,5 +87,13 @@ class Eddy:
             flight.done.add(module.name)
             self.visits += 1
 
-    def attributes(self) -> dict[str, object]:
-        return {"policy": self.policy.name, "visits": self.visits}
+    def attributes(self) -> tuple[Attribute, ...]:
+        """What can be read of it, and that the policy can be set."""
+        return (
+            Attribute("policy", self.policy.name, "which module a batch visits next", tuple(POLICIES)),
+            Attribute("visits", self.visits, "visits of batches to residual modules"),
+        )
+
+    def set_policy(self, name: str) -> None:
+        """From the next flight on. Raises KeyError for a name that is not in POLICIES."""
+        self.policy = POLICIES[name]()

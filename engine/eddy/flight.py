@@ -49,6 +49,3 @@ class Module(Protocol):
 
     def visit(self, flight: Flight) -> tuple[int, int]:
         """Returns how many rows it was given (some query wanted them) and how many it let pass."""
-
-    def attributes(self) -> dict[str, object]:
-        """What can be read of it, by name."""

@@ -12,12 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
 from engine.model.batch import Batch
 from engine.model.source import SourceName, Stream
-
-Maintenance = Literal["lazy"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -125,15 +122,6 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
-class Delta:
-    """Rows that entered (+1) or left (-1) the answer of a query that emits its changes."""
-
-    query_id: str
-    batch: Batch
-    weight: int
-
-
-@dataclass(frozen=True, slots=True)
 class StepResult:
     """What a step caused.
 
@@ -143,7 +131,6 @@ class StepResult:
     late: places in the step's batch of rows at or before NOW; they go to the late-records topic.
     rejected: rows whose timestamp lies too far ahead; they go to the dead letters.
     failed: query id -> why a registration was refused; the others of the step went in.
-    deltas: changes of answers, for queries that emit them.
     """
 
     position: Position
@@ -153,4 +140,3 @@ class StepResult:
     late: tuple[int, ...] = ()
     rejected: tuple[Refusal, ...] = ()
     failed: Mapping[str, Exception] = field(default_factory=dict)
-    deltas: tuple[Delta, ...] = ()

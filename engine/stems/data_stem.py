@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.kernels import bitmaps
+from engine.model.attributes import Attribute
 from engine.model.batch import BATCH_ROWS_MAX, Batch
 from engine.model.source import Schema
 from engine.results.word_column import DenseWord, pack
@@ -183,15 +184,15 @@ class DataStem:
             matches += sum(word.nbytes for word in part.words)
         return columns, matches
 
-    def attributes(self) -> dict[str, object]:
-        """What can be read of this module, by name."""
+    def attributes(self) -> tuple[Attribute, ...]:
+        """What can be read of this module."""
         columns, matches = self.nbytes()
-        return {
-            "rows": len(self),
-            "segments": len(self._sealed),
-            "column_bytes": columns,
-            "match_bytes": matches,
-        }
+        return (
+            Attribute("rows", len(self), "visible rows retained"),
+            Attribute("segments", len(self._sealed), "sealed segments"),
+            Attribute("column_bytes", columns, "bytes of their columns"),
+            Attribute("match_bytes", matches, "bytes of their matches"),
+        )
 
     def _check(self) -> None:
         ordinal: int | None = None

@@ -21,6 +21,7 @@ from engine.eddy.flight import Flight
 from engine.kernels import bitmaps
 from engine.language import expressions as ex
 from engine.language.query import Selection
+from engine.model.attributes import Attribute
 from engine.model.batch import Batch
 from engine.model.source import Schema
 from engine.model.step import Position, Registration
@@ -104,7 +105,7 @@ class QueryStem:
         """Put queries in. Their ids must be new. O(predicates)."""
         added = []
         for registration, selection in queries:
-            slot = heapq.heappop(self._free) if self._free else self._new_slot()
+            slot = self._used_slot() if self._free else self._new_slot()
             parts = split(selection.predicate)
             query = StandingQuery(
                 registration,
@@ -128,6 +129,11 @@ class QueryStem:
         self.errors[[query.slot for query in added]] = 0
         self._compiled = None
         return added
+
+    def _used_slot(self) -> int:
+        slot = heapq.heappop(self._free)
+        self.generations[slot] += 1  # before its bits change: readers of the former owner look again
+        return slot
 
     def _new_slot(self) -> int:
         slot = self._slots_used
@@ -154,7 +160,6 @@ class QueryStem:
             return None
         slot = query.slot
         self._live[slot >> 6] &= np.uint64(~(1 << (slot & 63)) & (2**64 - 1))
-        self.generations[slot] += 1
         heapq.heappush(self._free, slot)
         for index in query.attributes:
             self._filters[index].drop(slot)
@@ -206,17 +211,16 @@ class QueryStem:
         held = self._live[: self.words] if live is None else live
         return CompiledFilters([c for c in compiled if c is not None], held)
 
-    def attributes(self) -> dict[str, object]:
-        """What can be read of this module, by name."""
-        return {
-            "queries": len(self.queries),
-            "slots": self._slots_used,
-            "words": self.words,
-            "attributes_filtered": len(self._filters),
-            "residual_predicates": len(self._residuals),
-            "compilations": self.compilations,
-            **{f"eddy_{name}": value for name, value in self.eddy.attributes().items()},
-        }
+    def attributes(self) -> tuple[Attribute, ...]:
+        """What can be read of this module, and set."""
+        return (
+            Attribute("queries", len(self.queries), "standing queries"),
+            Attribute("slots", self._slots_used, "query slots ever used at once"),
+            Attribute("grouped_filters", len(self._filters), "columns with an index over constants"),
+            Attribute("residual_predicates", len(self._residuals), "distinct predicates outside the index"),
+            Attribute("compilations", self.compilations, "how often the index was made anew"),
+            *self.eddy.attributes(),
+        )
 
     def _check(self) -> None:
         slots = [query.slot for query in self.queries.values()]

@@ -24,8 +24,6 @@ class ResidualPredicate:
     name: str
     predicate: Expression
     slots: set[int] = field(default_factory=set)
-    given: int = 0
-    passed: int = 0
 
     def visit(self, flight: Flight) -> tuple[int, int]:
         """Clear the sharers' bits where the predicate is FALSE or NULL; note rows where it is an error."""
@@ -47,12 +45,7 @@ class ResidualPredicate:
                     erring = flight.erring[slot] = np.zeros(n, np.bool_)
                 erring[rows[error]] = True
         passed = int(keep.sum())
-        self.given += given
-        self.passed += passed
         return given, passed
-
-    def attributes(self) -> dict[str, object]:
-        return {"queries": len(self.slots), "rows_given": self.given, "rows_passed": self.passed}
 
 
 def _masks(slots: set[int]) -> tuple[npt.NDArray[np.int64], bitmaps.Words]:

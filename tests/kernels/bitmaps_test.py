@@ -18,7 +18,9 @@ def words(rng: np.random.Generator, *shape: int, density: float = 0.5) -> np.nda
     return np.packbits(bits, axis=-1, bitorder="little").view(np.uint64).reshape(shape)
 
 
-@given(seeds, st.integers(0, 4), st.integers(1, 3), st.integers(0, 40), st.sampled_from([np.uint16, np.int32]))
+@given(
+    seeds, st.integers(0, 4), st.integers(1, 3), st.integers(0, 40), st.sampled_from([np.uint16, np.int32])
+)
 @settings(max_examples=60)
 def test_intersect_is_the_and_of_all_tables(seed, groups, width, n, dtype):
     rng = np.random.default_rng(seed)
@@ -28,7 +30,9 @@ def test_intersect_is_the_and_of_all_tables(seed, groups, width, n, dtype):
     live = words(rng, width)
     start = int(rng.integers(0, 3))
     out = np.zeros((width + 1, start + n + 2), np.uint64)
-    offsets = np.cumsum([0, *[t.size for t in tables]])[:-1].astype(np.int64) if groups else np.zeros(0, np.int64)
+    offsets = (
+        np.cumsum([0, *[t.size for t in tables]])[:-1].astype(np.int64) if groups else np.zeros(0, np.int64)
+    )
     flat = np.concatenate([t.ravel() for t in tables]) if groups else np.zeros(0, np.uint64)
 
     bitmaps.intersect(codes, flat, offsets, pieces.astype(np.int64), live, out, start)
@@ -104,7 +108,9 @@ def test_any_bit_and_keep_where(seed, n):
     masks = words(rng, 2, density=0.3)
     some = np.empty(n, np.bool_)
     given_rows = bitmaps.any_bit(columns, chosen, masks, n, some)
-    expected = [any(int(columns[w, r]) & int(m) for w, m in zip(chosen, masks, strict=True)) for r in range(n)]
+    expected = [
+        any(int(columns[w, r]) & int(m) for w, m in zip(chosen, masks, strict=True)) for r in range(n)
+    ]
     assert some.tolist() == expected
     assert given_rows == sum(expected)
     rows = np.flatnonzero(some)

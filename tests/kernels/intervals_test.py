@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from engine.kernels import intervals
 
-edges = st.one_of(st.integers(-5, 5), st.integers(-(2**63), 2**63 - 1), st.sampled_from([-(2**63), 2**63 - 1]))
+edges = st.one_of(
+    st.integers(-5, 5), st.integers(-(2**63), 2**63 - 1), st.sampled_from([-(2**63), 2**63 - 1])
+)
 doubles = st.floats(allow_nan=True, allow_infinity=True)
 
 
