@@ -144,7 +144,6 @@ class Engine:
         there = self._sources.get(stream.name)
         if there is None:
             self._sources[stream.name] = Source(stream, sql, self.limits)
-            self._dropped_sources.discard(stream.name)
             self._prepared.clear()
         elif there.stream != stream:
             hint = "DROP STREAM first, or choose another name"
@@ -273,7 +272,7 @@ class Engine:
 
         Where commit raises, the same changes come again with the next save.
         """
-        for name in self._dropped_sources:
+        for name in self._dropped_sources:  # first: a stream of that name may have come again
             sink.drop_source(SourceName(name))
         saved = {name: source.save(sink, self._clock_ms) for name, source in self._sources.items()}
         for query_id in self._dropped_queries:

@@ -1,0 +1,3 @@
+"""SQL text to bound statements, and bound expressions to values. ``statements.parse`` and
+``evaluate.evaluate``.
+"""

@@ -3,16 +3,19 @@
 The tree that the binder makes of a text and that the evaluator, the grouped filters and the reference
 read. Values of literals are held as :mod:`engine.model.types` says.
 
-Three-valued logic, and errors as values. NULL wins over an error: a scalar with a NULL operand is NULL even if
+Three-valued logic, and errors as values. NULL wins over an error: a scalar with a NULL operand is NULL even
+if
 another operand is an error. AND: FALSE if any operand is FALSE, else NULL if any is NULL, else an error if
 any is one, else TRUE. OR is its mirror (TRUE, NULL, error, FALSE); NOT keeps NULL and errors. So whatever is
 evaluated first, the outcome is the same, and De Morgan's laws hold.
 
-Comparison: numbers of different types compare exactly, unless one of them is DOUBLE: then as doubles. NaN equals
+Comparison: numbers of different types compare exactly, unless one of them is DOUBLE: then as doubles. NaN
+equals
 NaN and is above every other number. Strings compare by code point, FALSE < TRUE. A DATE compared with a
 TIMESTAMP is its midnight.
 
-Arithmetic: integers keep the wider operand type, overflow is an error; ``/`` of integers truncates towards zero;
+Arithmetic: integers keep the wider operand type, overflow is an error; ``/`` of integers truncates towards
+zero;
 division or modulo by zero is an error, for DOUBLE too; otherwise DOUBLE follows IEEE 754. DECIMAL: +, -
 and % keep the larger scale, * adds the scales, / gives DOUBLE; what does not fit 18 digits is an error.
 """
@@ -41,6 +44,8 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
+    """A constant."""
+
     value: Value
     type: Type
 
@@ -60,6 +65,8 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class And:
+    """All operands, at least two."""
+
     operands: tuple[Expression, ...]
 
     @property
@@ -69,6 +76,8 @@ class And:
 
 @dataclass(frozen=True, slots=True)
 class Or:
+    """Any operand, of at least two."""
+
     operands: tuple[Expression, ...]
 
     @property
@@ -78,6 +87,8 @@ class Or:
 
 @dataclass(frozen=True, slots=True)
 class Not:
+    """Keeps NULL and errors."""
+
     operand: Expression
 
     @property
@@ -124,6 +135,8 @@ class Like:
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
+    """``left op right`` of numbers, in ``type``."""
+
     op: ArithmeticOp
     left: Expression
     right: Expression
@@ -132,6 +145,8 @@ class Arithmetic:
 
 @dataclass(frozen=True, slots=True)
 class Negate:
+    """``-operand``."""
+
     operand: Expression
     type: Type
 

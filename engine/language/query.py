@@ -45,7 +45,9 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class CreateStream:
-    """CREATE STREAM; ``if_not_exists`` makes an equal definition no error. ``partitions``: for a new topic."""
+    """CREATE STREAM; ``if_not_exists`` makes an equal definition no error. ``partitions``: for a new
+    topic.
+    """
 
     stream: Stream
     sql: str

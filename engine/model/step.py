@@ -126,7 +126,7 @@ class StepResult:
     """What a step caused.
 
     now_ms: NOW of the step's source after it, None while it has none (or the step names no source).
-    idle: the partitions that were idle after it.
+    idle: the partitions that had records once and were idle after it; always empty in arrival time.
     entered: how many rows became visible.
     late: places in the step's batch of rows at or before NOW; they go to the late-records topic.
     rejected: rows whose timestamp lies too far ahead; they go to the dead letters.

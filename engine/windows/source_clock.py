@@ -95,7 +95,8 @@ class SourceClock:
         holds = self._holding(lagging)
         if not self.stream.event_time:
             return
-        self.idle = frozenset(p for p, slot in self._partitions.items() if not holds[slot])
+        quiet = (self._active != NEVER) & ~holds
+        self.idle = frozenset(p for p, slot in self._partitions.items() if quiet[slot])
         if holds.any():
             return
         seen = self._latest != NEVER

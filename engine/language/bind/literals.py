@@ -1,0 +1,96 @@
+"""Literals: what a number is, and what a string becomes beside a date or a timestamp."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from engine.language.expressions import Literal
+from engine.language.instants import parse_date, parse_timestamp
+from engine.language.places import Place, shown
+from engine.model.types import (
+    BIGINT,
+    DATE,
+    DECIMAL_DIGITS_MAX,
+    DOUBLE,
+    INTEGER,
+    TIMESTAMP,
+    Kind,
+    Type,
+    decimal,
+)
+from tureen.errors import TypeMismatch
+
+INTEGER_MAX = 2**31 - 1
+BIGINT_MAX = 2**63 - 1
+
+
+def number_literal(text: str, negative: bool, place: Place) -> Literal:
+    """The narrowest of INTEGER, BIGINT; DECIMAL for what has a point; DOUBLE for exponents and many
+    digits.
+    """
+    if "e" in text.lower():
+        value = float(text)
+        if value in (float("inf"), 0.0) and value != 0.0:
+            raise place.refuse(TypeMismatch, "this number does not fit a DOUBLE")
+        return Literal(-value if negative else value, DOUBLE)
+    if "." in text:
+        whole, _, fraction = text.partition(".")
+        digits = (whole + fraction).lstrip("0")
+        if len(digits) > DECIMAL_DIGITS_MAX or len(fraction) > DECIMAL_DIGITS_MAX:
+            value = float(text)
+            if value == float("inf"):
+                raise place.refuse(TypeMismatch, "this number does not fit a DOUBLE")
+            return Literal(-value if negative else value, DOUBLE)
+        exact = Decimal(f"{whole or '0'}.{fraction or '0'}") if fraction else Decimal(whole)
+        precision = max(len(digits), len(fraction), 1)
+        return Literal(-exact if negative else exact, decimal(precision, len(fraction)))
+    significant = text.lstrip("0") or "0"
+    whole_number = int(significant) if len(significant) <= 20 else BIGINT_MAX * 4
+    if whole_number > BIGINT_MAX + negative:
+        raise place.refuse(
+            TypeMismatch,
+            "this number does not fit a BIGINT",
+            hint="write it with an exponent, such as 1e19, as a DOUBLE",
+        )
+    signed = -whole_number if negative else whole_number
+    return Literal(signed, INTEGER if -INTEGER_MAX - 1 <= signed <= INTEGER_MAX else BIGINT)
+
+
+def instant_literal(text: str, wanted: Type, place: Place) -> Literal:
+    """A string as DATE or TIMESTAMP; for DATE one with a time of day becomes a TIMESTAMP. Raises
+    TypeMismatch.
+    """
+    if wanted.kind is Kind.DATE:
+        days = parse_date(text)
+        if days is not None:
+            return Literal(days, DATE)
+    ms = parse_timestamp(text)
+    if ms is None:
+        example = "2024-01-31" if wanted.kind is Kind.DATE else "2024-01-31 12:00:00"
+        raise place.refuse(
+            TypeMismatch, f"'{shown(text)}' is not a {wanted}", hint=f"write it as '{example}', in UTC"
+        )
+    return Literal(ms, TIMESTAMP)
+
+
+def typed(literal: Literal, type_: Type) -> Literal:
+    """The same value as ``type_``, where that is exact or DOUBLE; else the literal itself."""
+    value = literal.value
+    if literal.type == type_:
+        return literal
+    if value is None:
+        return Literal(None, type_)
+    if isinstance(value, int | Decimal) and not isinstance(value, bool):
+        if type_.kind is Kind.DOUBLE:
+            return Literal(float(value), DOUBLE)
+        if type_.is_integer and value == int(value):
+            bound = INTEGER_MAX if type_.kind is Kind.INTEGER else BIGINT_MAX
+            if -bound - 1 <= value <= bound:
+                return Literal(int(value), type_)
+        if type_.kind is Kind.DECIMAL and literal.type.kind is not Kind.DOUBLE:
+            scaled = Decimal(value).scaleb(type_.scale)
+            if scaled == int(scaled) and abs(scaled) < 10**type_.precision:
+                return Literal(Decimal(int(scaled)).scaleb(-type_.scale), type_)
+    if isinstance(value, int) and literal.type.kind is Kind.DATE and type_.kind is Kind.TIMESTAMP:
+        return Literal(value * 86_400_000, TIMESTAMP)
+    return literal

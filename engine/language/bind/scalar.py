@@ -1,0 +1,368 @@
+"""Scalar expressions: names resolved, types checked, SQL's many forms reduced to the few of
+:mod:`engine.language.expressions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sqlglot import exp
+
+from engine.language import expressions as bound
+from engine.language.bind.calls import bind_call, coerce
+from engine.language.bind.literals import instant_literal, number_literal, typed
+from engine.language.bind.scope import Scope
+from engine.language.bind.typenames import bind_type
+from engine.language.expressions import Expression, Literal
+from engine.language.grammar import nodes
+from engine.language.promotion import arithmetic, castable, common, comparable
+from engine.model.types import BOOLEAN, NULL, STRING, Kind, Type
+from tureen.errors import NotSupported, TypeMismatch
+
+TRUE = Literal(True, BOOLEAN)
+FALSE = Literal(False, BOOLEAN)
+
+
+def bind_scalar(node: exp.Expr, scope: Scope) -> Expression:
+    """Any expression. Raises QueryError with a place. Recursive: one frame or two a level of the tree."""
+    if isinstance(node, exp.Connector):
+        operands = tuple(bind_condition(part, scope) for part in (node.this, node.expression))
+        return bound.And(operands) if isinstance(node, exp.And) else bound.Or(operands)
+    bind = _BINDERS.get(type(node))
+    if bind is None:
+        raise scope.place(node).refuse(
+            NotSupported, "this expression is not served", hint="see the language reference"
+        )
+    return bind(node, scope)
+
+
+def bind_condition(node: exp.Expr, scope: Scope) -> Expression:
+    """An expression that must be BOOLEAN; a bare NULL is one."""
+    expression = bind_scalar(node, scope)
+    if expression.type.kind is Kind.NULL:
+        return Literal(None, BOOLEAN)
+    if expression.type.kind is not Kind.BOOLEAN:
+        hint = (
+            "compare it with something, such as <> 0"
+            if expression.type.is_numeric
+            else "compare it with something"
+        )
+        raise scope.place(node).refuse(
+            TypeMismatch, f"a condition must be BOOLEAN, this is {expression.type}", hint=hint
+        )
+    return expression
+
+
+# --- literals and names
+
+
+def _literal(node: exp.Expr, scope: Scope, negative: bool = False) -> Expression:
+    if node.args.get("is_string"):
+        return Literal(str(node.this), STRING)
+    return number_literal(str(node.this), negative, scope.place(node))
+
+
+def _negate(node: exp.Expr, scope: Scope) -> Expression:
+    inner = node.this
+    if isinstance(inner, exp.Literal) and not inner.args.get("is_string"):
+        return _literal(inner, scope, negative=True)
+    operand = bind_scalar(inner, scope)
+    if operand.type.kind is Kind.NULL:
+        return operand
+    if not operand.type.is_numeric:
+        raise scope.place(inner).refuse(TypeMismatch, f"- needs a number, this is {operand.type}")
+    return bound.Negate(operand, operand.type)
+
+
+# --- conditions
+
+
+def _compare(node: exp.Expr, scope: Scope) -> Expression:
+    left, right = bind_scalar(node.this, scope), bind_scalar(node.expression, scope)
+    return compare(_COMPARE_OPS[type(node)], left, right, node.this, node.expression, scope)
+
+
+def compare(
+    op: bound.CompareOp,
+    left: Expression,
+    right: Expression,
+    left_node: exp.Expr,
+    right_node: exp.Expr,
+    scope: Scope,
+) -> Expression:
+    """A comparison of two operands that must have a type in common."""
+    left, right = _fit(left, right, left_node, scope), _fit(right, left, right_node, scope)
+    if left.type.kind is Kind.NULL and right.type.kind is Kind.NULL:
+        return Literal(None, BOOLEAN)
+    if not comparable(left.type, right.type):
+        raise _not_comparable(left, right, right_node, scope)
+    return bound.Compare(op, left, right)
+
+
+def _fit(expression: Expression, other: Expression, node: exp.Expr, scope: Scope) -> Expression:
+    """A literal in the other operand's type: a string as an instant, a number as a wider one, NULL as
+    anything.
+    """
+    if not isinstance(expression, Literal) or (isinstance(other, Literal) and other.type.kind is Kind.NULL):
+        return expression
+    if expression.type is STRING and other.type.kind in (Kind.DATE, Kind.TIMESTAMP):
+        return instant_literal(str(expression.value), other.type, scope.place(node))
+    if expression.type.kind is Kind.NULL or other.type.is_numeric:
+        return typed(expression, other.type)
+    return expression
+
+
+def _not_comparable(left: Expression, right: Expression, node: exp.Expr, scope: Scope) -> Exception:
+    kinds = {left.type.kind, right.type.kind}
+    hint = "cast one of them: CAST(x AS TYPE)"
+    if Kind.STRING in kinds and (left.type.is_numeric or right.type.is_numeric):
+        hint = "write numbers without quotes, or cast: CAST(x AS DOUBLE)"
+    elif kinds & {Kind.DATE, Kind.TIMESTAMP} and (left.type.is_numeric or right.type.is_numeric):
+        hint = "write TIMESTAMP '2024-01-31 12:00:00', or TO_TIMESTAMP(milliseconds)"
+    elif Kind.BOOLEAN in kinds:
+        hint = "write TRUE or FALSE"
+    return scope.place(node).refuse(
+        TypeMismatch, f"{left.type} cannot be compared with {right.type}", hint=hint
+    )
+
+
+def _not(node: exp.Expr, scope: Scope) -> Expression:
+    return bound.Not(bind_condition(node.this, scope))
+
+
+def _is_null(node: exp.Expr, scope: Scope) -> Expression:
+    return bound.IsNull(bind_scalar(node.this, scope))
+
+
+def _is_truth(node: exp.Expr, scope: Scope) -> Expression:
+    """``x IS TRUE`` is never NULL: CASE WHEN x THEN TRUE ELSE FALSE END."""
+    operand = bind_condition(node.this, scope)
+    condition = operand if node.args["value"] else bound.Not(operand)
+    return bound.Case(((condition, TRUE),), FALSE, BOOLEAN)
+
+
+def _distinct_from(node: exp.Expr, scope: Scope) -> Expression:
+    """Like <>, but NULL is a value: equal to NULL, different from all else."""
+    left, right = bind_scalar(node.this, scope), bind_scalar(node.expression, scope)
+    differ = compare("<>", left, right, node.this, node.expression, scope)
+    branches = (
+        (bound.IsNull(left), bound.Not(bound.IsNull(right))),
+        (bound.IsNull(right), TRUE),
+    )
+    return scope.sized(bound.Case(branches, differ, BOOLEAN), node)
+
+
+def _between(node: exp.Expr, scope: Scope) -> Expression:
+    operand = bind_scalar(node.this, scope)
+    low_node, high_node = node.args["low"], node.args["high"]
+    low = compare(">=", operand, bind_scalar(low_node, scope), node.this, low_node, scope)
+    high = compare("<=", operand, bind_scalar(high_node, scope), node.this, high_node, scope)
+    return scope.sized(bound.And((low, high)), node)
+
+
+def _in(node: exp.Expr, scope: Scope) -> Expression:
+    operand = bind_scalar(node.this, scope)
+    tests: list[Expression] = []
+    choices: list[Literal] = []
+    for choice in node.expressions:
+        test = compare("=", operand, bind_scalar(choice, scope), node.this, choice, scope)
+        right = test.right if isinstance(test, bound.Compare) else None
+        if isinstance(right, Literal) and right.type == operand.type and not isinstance(operand, Literal):
+            choices.append(right)
+        else:
+            tests.append(test)
+    if len(choices) == 1:
+        tests.append(bound.Compare("=", operand, choices[0]))
+    elif choices:
+        tests.append(bound.In(operand, tuple(dict.fromkeys(choices))))
+    return scope.sized(bound.Or(tuple(tests)), node) if len(tests) > 1 else tests[0]
+
+
+def _like(node: exp.Expr, scope: Scope, escape: str | None = None) -> Expression:
+    operand = bind_scalar(node.this, scope)
+    if operand.type.kind is Kind.NULL:
+        operand = Literal(None, STRING)
+    if operand.type.kind is not Kind.STRING:
+        raise scope.place(node.this).refuse(
+            TypeMismatch, f"LIKE needs a STRING, this is {operand.type}", hint="cast it: CAST(x AS STRING)"
+        )
+    pattern_node = node.expression.unnest()
+    if isinstance(pattern_node, exp.Null):
+        return bound.Compare("=", operand, Literal(None, STRING))
+    if not isinstance(pattern_node, exp.Literal) or not pattern_node.args.get("is_string"):
+        raise scope.place(node.expression).refuse(
+            NotSupported, "a pattern must be a string literal", hint="write LIKE 'a%', or STARTS_WITH(x, y)"
+        )
+    pattern = str(pattern_node.this)
+    if escape is not None and _dangling(pattern, escape):
+        raise scope.place(node.expression).refuse(
+            TypeMismatch, "this pattern ends with its escape character", hint="double it to mean itself"
+        )
+    return bound.Like(operand, pattern, escape, isinstance(node, exp.ILike))
+
+
+def _dangling(pattern: str, escape: str) -> bool:
+    place = 0
+    while place < len(pattern):
+        if pattern[place] == escape:
+            if place + 1 == len(pattern):
+                return True
+            place += 1
+        place += 1
+    return False
+
+
+def _escape(node: exp.Expr, scope: Scope) -> Expression:
+    character = node.expression.unnest()
+    is_string = isinstance(character, exp.Literal) and character.args.get("is_string")
+    if not is_string or len(str(character.this)) > 1:
+        raise scope.place(node.expression).refuse(
+            TypeMismatch, "ESCAPE needs one character", hint="write LIKE '10!%' ESCAPE '!'"
+        )
+    return _like(node.this, scope, str(character.this) or None)
+
+
+# --- values
+
+
+def _arithmetic(node: exp.Expr, scope: Scope) -> Expression:
+    op = _ARITHMETIC_OPS[type(node)]
+    left, right = bind_scalar(node.this, scope), bind_scalar(node.expression, scope)
+    for side, part in ((left, node.this), (right, node.expression)):
+        if not (side.type.is_numeric or side.type.kind is Kind.NULL):
+            raise scope.place(part).refuse(
+                TypeMismatch, f"{op} needs numbers, this is {side.type}", hint=_arithmetic_hint(op, side.type)
+            )
+    if left.type.kind is Kind.NULL and right.type.kind is Kind.NULL:
+        return Literal(None, NULL)
+    if left.type.kind is Kind.NULL:
+        left = Literal(None, right.type)
+    if right.type.kind is Kind.NULL:
+        right = Literal(None, left.type)
+    type_ = arithmetic(op, left.type, right.type)
+    if type_ is None:
+        raise scope.place(node).refuse(
+            TypeMismatch,
+            f"{left.type} {op} {right.type} needs more than 18 decimal places",
+            hint="cast one of them to DOUBLE",
+        )
+    return bound.Arithmetic(op, left, right, type_)
+
+
+def _arithmetic_hint(op: str, type_: Type) -> str:
+    if type_.kind is Kind.STRING:
+        return "|| joins strings; CAST(x AS DOUBLE) makes a number"
+    if type_.kind in (Kind.DATE, Kind.TIMESTAMP):
+        return f"count in milliseconds: EPOCH_MS(t) {op} 60000"
+    return "cast it: CAST(x AS INTEGER)"
+
+
+def _concatenate(node: exp.Expr, scope: Scope) -> Expression:
+    operands: list[Expression] = []
+    for part in (node.this, node.expression):
+        operand = bind_scalar(part, scope)
+        operands.append(coerce(operand, STRING) if operand.type is not STRING else operand)
+    return bound.Function("||", tuple(operands), STRING)
+
+
+def _case(node: exp.Expr, scope: Scope) -> Expression:
+    subject_node = node.args.get("this")
+    subject = None if subject_node is None else bind_scalar(subject_node, scope)
+    branches: list[tuple[Expression, Expression]] = []
+    values: list[tuple[Expression, exp.Expr]] = []
+    for branch in node.args["ifs"]:
+        if subject is None or subject_node is None:
+            condition = bind_condition(branch.this, scope)
+        else:
+            wanted = bind_scalar(branch.this, scope)
+            condition = compare("=", subject, wanted, subject_node, branch.this, scope)
+        value = bind_scalar(branch.args["true"], scope)
+        branches.append((condition, value))
+        values.append((value, branch.args["true"]))
+    default_node = node.args.get("default")
+    otherwise: Expression = Literal(None, NULL)
+    if default_node is not None:
+        otherwise = bind_scalar(default_node, scope)
+        values.append((otherwise, default_node))
+    type_ = values[0][0].type
+    for value, value_node in values[1:]:
+        joined = common([type_, value.type])
+        if joined is None:
+            raise scope.place(value_node).refuse(
+                TypeMismatch,
+                f"the values of CASE must have one type: {type_} before, {value.type} here",
+                hint="cast one of them: CAST(x AS TYPE)",
+            )
+        type_ = joined
+    typed_branches = tuple((condition, coerce(value, type_)) for condition, value in branches)
+    return scope.sized(bound.Case(typed_branches, coerce(otherwise, type_), type_), node)
+
+
+def _cast(node: exp.Expr, scope: Scope) -> Expression:
+    target = bind_type(node.args["to"], scope.text)
+    operand = bind_scalar(node.this, scope)
+    lenient = isinstance(node, exp.TryCast)
+    if not castable(operand.type, target):
+        hint = "use EPOCH_MS(t) or TO_TIMESTAMP(milliseconds)"
+        kinds = {operand.type.kind, target.kind}
+        if Kind.BOOLEAN in kinds:
+            hint = "write CASE WHEN ... THEN ... END"
+        raise scope.place(node.this).refuse(
+            TypeMismatch, f"{operand.type} cannot be cast to {target}", hint=hint
+        )
+    instant = target.kind in (Kind.DATE, Kind.TIMESTAMP)
+    if instant and isinstance(node.this, exp.Literal) and operand.type is STRING and not lenient:
+        literal = instant_literal(str(node.this.this), target, scope.place(node.this))
+        if literal.type == target:
+            return literal
+    if operand.type == target:
+        return operand
+    if isinstance(operand, Literal) and operand.value is None:
+        return Literal(None, target)
+    return bound.Cast(operand, target, lenient)
+
+
+def _paren(node: exp.Expr, scope: Scope) -> Expression:
+    return bind_scalar(node.this, scope)
+
+
+_COMPARE_OPS: dict[type[exp.Expr], bound.CompareOp] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+}
+_ARITHMETIC_OPS: dict[type[exp.Expr], bound.ArithmeticOp] = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.Mod: "%",
+}
+_BINDERS: dict[type[Any], Callable[[Any, Scope], Expression]] = {
+    exp.Column: lambda node, scope: scope.column(node),
+    exp.Literal: _literal,
+    exp.Boolean: lambda node, scope: TRUE if node.this else FALSE,
+    exp.Null: lambda node, scope: Literal(None, NULL),
+    exp.Paren: _paren,
+    exp.Neg: _negate,
+    exp.Not: _not,
+    exp.Is: _is_null,
+    nodes.IsTruth: _is_truth,
+    nodes.DistinctFrom: _distinct_from,
+    exp.Between: _between,
+    exp.In: _in,
+    exp.Like: _like,
+    exp.ILike: _like,
+    exp.Escape: _escape,
+    exp.DPipe: _concatenate,
+    exp.Case: _case,
+    exp.Cast: _cast,
+    exp.TryCast: _cast,
+    nodes.Call: lambda node, scope: bind_call(node, scope, bind_scalar),
+    **dict.fromkeys(_COMPARE_OPS, _compare),
+    **dict.fromkeys(_ARITHMETIC_OPS, _arithmetic),
+}

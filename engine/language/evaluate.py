@@ -1,0 +1,125 @@
+"""Evaluate bound expressions over columns, vectorised.
+
+Semantics are those of :mod:`engine.language.expressions`. Nothing is raised for data: errors are values.
+Inputs are not
+changed. Cost: O(rows) a node; functions and comparisons of one string work once per distinct value. Every
+branch
+of a CASE is computed for every row, and what was not taken is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+
+from engine.language.evaluation import choices, logic
+from engine.language.evaluation.arithmetic import arithmetic, negate
+from engine.language.evaluation.casts import cast
+from engine.language.evaluation.comparison import compare, is_in
+from engine.language.evaluation.patterns import like
+from engine.language.evaluation.vector import Vector, constant, from_column, spread, to_column
+from engine.language.expressions import (
+    And,
+    Arithmetic,
+    Case,
+    Cast,
+    Column,
+    Compare,
+    Expression,
+    Function,
+    In,
+    IsNull,
+    Like,
+    Literal,
+    Negate,
+    Not,
+    Or,
+)
+from engine.language.functions import FUNCTIONS
+from engine.model import batch
+from engine.model.batch import BoolArray
+from engine.model.types import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """column: n values, not valid where NULL and where an error. error: bool[n], None where there is none."""
+
+    column: batch.Column
+    error: BoolArray | None
+
+
+def evaluate(expression: Expression, columns: Sequence[batch.Column], n: int) -> Result:
+    """The value of an expression for each of n rows.
+
+    columns: by place in the source's schema, each of n rows; those that the expression does not name are
+    not read.
+    """
+    with np.errstate(all="ignore"):
+        column, error = to_column(_vector(expression, columns, n), n)
+    return Result(column, error)
+
+
+def truth(
+    expression: Expression, columns: Sequence[batch.Column], n: int
+) -> tuple[BoolArray, BoolArray | None]:
+    """Where a BOOLEAN expression is TRUE, bool[n], and where it is an error, bool[n] or None if nowhere."""
+    with np.errstate(all="ignore"):
+        vector = _vector(expression, columns, n)
+        true = vector.values if vector.unusable is None else vector.values & ~vector.unusable
+        error = vector.error if vector.error is not None and vector.error.any() else None
+    return spread(true, n), None if error is None else spread(error, n)
+
+
+def constant_value(expression: Expression) -> Literal | None:
+    """The literal that an expression without columns amounts to; None if that is an error."""
+    result = evaluate(expression, (), 1)
+    if result.error is not None:
+        return None
+    kind = expression.type.kind
+    if result.column.valid is not None:
+        return Literal(None, expression.type)
+    value = result.column.values[0]
+    if kind is Kind.STRING:
+        assert result.column.dictionary is not None
+        return Literal(result.column.dictionary[int(value)].as_py(), expression.type)
+    if kind is Kind.DECIMAL:
+        return Literal(Decimal(int(value)).scaleb(-expression.type.scale), expression.type)
+    return Literal(value.item(), expression.type)
+
+
+def _vector(expression: Expression, columns: Sequence[batch.Column], n: int) -> Vector:
+    match expression:
+        case Column(index=index):
+            return from_column(columns[index])
+        case Literal(value, type_):
+            return constant(value, type_)
+        case Compare(op, left, right):
+            return compare(op, _vector(left, columns, n), _vector(right, columns, n))
+        case And(operands):
+            return logic.conjunction([_vector(operand, columns, n) for operand in operands])
+        case Or(operands):
+            return logic.disjunction([_vector(operand, columns, n) for operand in operands])
+        case Not(operand):
+            return logic.negation(_vector(operand, columns, n))
+        case IsNull(operand):
+            return logic.is_null(_vector(operand, columns, n))
+        case In(operand, listed):
+            return is_in(_vector(operand, columns, n), listed)
+        case Like(operand=operand):
+            return like(_vector(operand, columns, n), expression)
+        case Arithmetic(op, left, right, type_):
+            return arithmetic(op, _vector(left, columns, n), _vector(right, columns, n), type_)
+        case Negate(operand):
+            return negate(_vector(operand, columns, n))
+        case Case(branches, otherwise, type_):
+            conditions = [_vector(condition, columns, n) for condition, _ in branches]
+            values = [_vector(value, columns, n) for _, value in branches]
+            return choices.case(conditions, values, _vector(otherwise, columns, n), type_, n)
+        case Cast(operand, type_, lenient):
+            return cast(_vector(operand, columns, n), type_, lenient)
+        case Function(name, arguments, type_):
+            return FUNCTIONS[name].kernel([_vector(argument, columns, n) for argument in arguments], type_, n)

@@ -1,0 +1,1 @@
+"""Vectorised evaluation, one file for each family of expressions."""

@@ -1,0 +1,404 @@
+"""Scalar expressions, by precedence as in PostgreSQL.
+
+OR  <  AND  <  NOT  <  IS  <  = <> < <= > >=  <  BETWEEN IN LIKE  <  ||  <  + -  <  * / %  <  unary + -  <  ::
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from engine.language.grammar import nodes
+from engine.language.grammar.calls import parse_call
+from engine.language.grammar.cursor import Cursor
+from engine.language.grammar.typenames import parse_type_name, starts_typed_literal
+from engine.language.grammar.words import CLOCKS, RESERVED
+from tureen.errors import SyntaxRefused
+
+_COMPARISONS: dict[TokenType, Callable[..., Any]] = {
+    TokenType.EQ: exp.EQ,
+    TokenType.NEQ: exp.NEQ,
+    TokenType.LT: exp.LT,
+    TokenType.LTE: exp.LTE,
+    TokenType.GT: exp.GT,
+    TokenType.GTE: exp.GTE,
+}
+# kind of token -> how tightly it binds, the node
+_OPERATORS: dict[TokenType, tuple[int, Callable[..., Any]]] = {
+    TokenType.DPIPE: (1, exp.DPipe),
+    TokenType.PLUS: (2, exp.Add),
+    TokenType.DASH: (2, exp.Sub),
+    TokenType.STAR: (3, exp.Mul),
+    TokenType.SLASH: (3, exp.Div),
+    TokenType.MOD: (3, exp.Mod),
+}
+_FOREIGN: dict[TokenType, tuple[str, str]] = {
+    TokenType.ADJACENT: ("==", "write ="),
+    TokenType.CARET: ("^", "write POWER(a, b)"),
+    TokenType.AMP: ("&", "write AND for conditions; there are no bit operators"),
+    TokenType.PIPE: ("|", "write OR for conditions, || for strings; there are no bit operators"),
+    TokenType.TILDE: ("~", "write LIKE or ILIKE"),
+    TokenType.ARROW: ("->", "declare a column for the field you need"),
+    TokenType.L_BRACKET: ("a subscript", "brackets hold a window and stand after the stream"),
+    TokenType.NOT: ("!", "write NOT, or <> for 'differs'"),
+}
+
+
+def parse_expression(cursor: Cursor) -> exp.Expr:
+    """``a OR b OR ...``. Chains of OR and AND become balanced trees, so that they may be long."""
+    operands = [_conjunction(cursor)]
+    while cursor.word == "OR":
+        cursor.advance()
+        operands.append(_conjunction(cursor))
+    return _balanced(cursor, exp.Or, operands)
+
+
+def _conjunction(cursor: Cursor) -> exp.Expr:
+    operands = [_negation(cursor)]
+    while cursor.word == "AND":
+        cursor.advance()
+        operands.append(_negation(cursor))
+    return _balanced(cursor, exp.And, operands)
+
+
+def _balanced(cursor: Cursor, make: Callable[..., Any], operands: list[exp.Expr]) -> exp.Expr:
+    while len(operands) > 1:
+        pairs = [
+            cursor.node(make(this=left, expression=right), left, left, right)
+            for left, right in zip(operands[::2], operands[1::2], strict=False)
+        ]
+        operands = [*pairs, *operands[2 * len(pairs) :]]
+    return operands[0]
+
+
+def _negation(cursor: Cursor) -> exp.Expr:
+    if cursor.word != "NOT":
+        return _comparison(cursor)
+    with cursor.nested():
+        token = cursor.advance()
+        operand = _negation(cursor)
+    return cursor.node(exp.Not(this=operand), token, operand)
+
+
+def _comparison(cursor: Cursor) -> exp.Expr:
+    left = _range(cursor)
+    while True:
+        kind = cursor.token.token_type
+        if make := _COMPARISONS.get(kind):
+            if isinstance(left, exp.EQ | exp.NEQ | exp.LT | exp.LTE | exp.GT | exp.GTE):
+                raise cursor.refuse(
+                    SyntaxRefused, "comparisons cannot be chained", hint="write a < b AND b < c"
+                )
+            cursor.advance()
+            right = _range(cursor)
+            left = cursor.node(make(this=left, expression=right), left, left, right)
+        elif cursor.word == "IS":
+            left = _is(cursor, left)
+        elif kind in _FOREIGN:
+            what, hint = _FOREIGN[kind]
+            raise cursor.not_supported(f"the operator {what} is not served", hint)
+        else:
+            return left
+
+
+def _is(cursor: Cursor, left: exp.Expr) -> exp.Expr:
+    cursor.advance()
+    negated = cursor.take_words("NOT")
+    test: exp.Expr
+    if cursor.word in ("NULL", "UNKNOWN"):
+        null = cursor.node(exp.Null(), cursor.advance())
+        test = cursor.node(exp.Is(this=left, expression=null), left, left)
+    elif cursor.word in ("TRUE", "FALSE"):
+        value = cursor.advance().text.upper() == "TRUE"
+        test = cursor.node(nodes.IsTruth(this=left, value=value), left, left)
+    elif cursor.take_words("DISTINCT", "FROM"):
+        right = _range(cursor)
+        test = cursor.node(nodes.DistinctFrom(this=left, expression=right), left, left, right)
+    else:
+        raise cursor.expected("NULL, TRUE, FALSE or DISTINCT FROM after IS", "write = to compare")
+    return cursor.node(exp.Not(this=test), left, test) if negated else test
+
+
+def _range(cursor: Cursor) -> exp.Expr:
+    left = _binary(cursor, 1)
+    while True:
+        negated = cursor.word == "NOT" and cursor.word_ahead() in ("BETWEEN", "IN", "LIKE", "ILIKE")
+        word = cursor.word_ahead() if negated else cursor.word
+        if word not in (
+            "BETWEEN",
+            "IN",
+            "LIKE",
+            "ILIKE",
+            "SIMILAR",
+            "RLIKE",
+            "REGEXP",
+            "GLOB",
+            "COLLATE",
+            "AT",
+        ):
+            return left
+        if word in ("SIMILAR", "RLIKE", "REGEXP", "GLOB"):
+            raise cursor.not_supported(f"{word} is not served", "write LIKE or ILIKE with % and _")
+        if word == "COLLATE":
+            raise cursor.not_supported(
+                "COLLATE is not served", "strings compare by code point; use LOWER(...)"
+            )
+        if word == "AT":
+            raise cursor.not_supported("AT TIME ZONE is not served", "timestamps are UTC")
+        if negated:
+            cursor.advance()
+        cursor.advance()
+        test = _RANGES[word](cursor, left)
+        left = cursor.node(exp.Not(this=test), left, test) if negated else test
+
+
+def _between(cursor: Cursor, left: exp.Expr) -> exp.Expr:
+    if cursor.word in ("SYMMETRIC", "ASYMMETRIC"):
+        raise cursor.not_supported(
+            f"BETWEEN {cursor.word} is not served", "write BETWEEN LEAST(a, b) AND GREATEST(a, b)"
+        )
+    low = _binary(cursor, 1)
+    cursor.expect_word("AND", "write x BETWEEN low AND high")
+    high = _binary(cursor, 1)
+    return cursor.node(exp.Between(this=left, low=low, high=high), left, left, low, high)
+
+
+def _in(cursor: Cursor, left: exp.Expr) -> exp.Expr:
+    cursor.expect(TokenType.L_PAREN, "( after IN", "write x IN (1, 2, 3)")
+    refuse_subquery(cursor)
+    if cursor.at(TokenType.R_PAREN):
+        raise cursor.refuse(
+            SyntaxRefused, "the list of IN is empty", hint="write at least one value, or FALSE"
+        )
+    with cursor.nested():
+        choices = [parse_expression(cursor)]
+        while cursor.take(TokenType.COMMA):
+            choices.append(parse_expression(cursor))
+        cursor.expect(TokenType.R_PAREN, ") or a comma")
+    return cursor.node(exp.In(this=left, expressions=choices), left, left, *choices)
+
+
+def _like(cursor: Cursor, left: exp.Expr, make: Callable[..., Any] = exp.Like) -> exp.Expr:
+    if cursor.word in ("ANY", "ALL", "SOME"):
+        raise cursor.not_supported(
+            f"LIKE {cursor.word} is not served", "write one LIKE for each pattern, with OR"
+        )
+    pattern = _binary(cursor, 1)
+    test: exp.Expr = cursor.node(make(this=left, expression=pattern), left, left, pattern)
+    if cursor.take_words("ESCAPE"):
+        escape = _binary(cursor, 1)
+        return cursor.node(exp.Escape(this=test, expression=escape), left, test, escape)
+    return test
+
+
+def _ilike(cursor: Cursor, left: exp.Expr) -> exp.Expr:
+    return _like(cursor, left, exp.ILike)
+
+
+_RANGES: dict[str, Callable[[Cursor, exp.Expr], exp.Expr]] = {
+    "BETWEEN": _between,
+    "IN": _in,
+    "LIKE": _like,
+    "ILIKE": _ilike,
+}
+
+
+def _binary(cursor: Cursor, tightness: int) -> exp.Expr:
+    left = _unary(cursor)
+    while (operator := _OPERATORS.get(cursor.token.token_type)) and operator[0] >= tightness:
+        cursor.advance()
+        right = _binary(cursor, operator[0] + 1)
+        left = cursor.node(operator[1](this=left, expression=right), left, left, right)
+    return left
+
+
+def _unary(cursor: Cursor) -> exp.Expr:
+    kind = cursor.token.token_type
+    if kind is TokenType.DASH or kind is TokenType.PLUS:
+        with cursor.nested():
+            token = cursor.advance()
+            operand = _unary(cursor)
+        if kind is TokenType.PLUS:
+            return operand
+        return cursor.node(exp.Neg(this=operand), token, operand)
+    operand = _primary(cursor)
+    while cursor.take(TokenType.DCOLON):
+        target = parse_type_name(cursor)
+        operand = cursor.node(exp.Cast(this=operand, to=target), operand, operand)
+    return operand
+
+
+def _primary(cursor: Cursor) -> exp.Expr:
+    token = cursor.token
+    kind = token.token_type
+    if kind is TokenType.VAR:
+        return _word(cursor, token)
+    if kind is TokenType.IDENTIFIER:
+        return _column(cursor)
+    if kind is TokenType.NUMBER or (kind is TokenType.DOT and cursor.peek().token_type is TokenType.NUMBER):
+        return number(cursor)
+    if kind is TokenType.STRING:
+        return string(cursor)
+    if kind is TokenType.L_PAREN:
+        cursor.advance()
+        refuse_subquery(cursor)
+        with cursor.nested():
+            inside = parse_expression(cursor)
+            if cursor.at(TokenType.COMMA):
+                raise cursor.not_supported(
+                    "a row of values is not served", "compare the columns one by one with AND"
+                )
+            cursor.expect(TokenType.R_PAREN, ")")
+        return cursor.node(exp.Paren(this=inside), token, inside)
+    refuse_parameter(cursor)
+    if kind is TokenType.NATIONAL_STRING:
+        raise cursor.not_supported("N'...' is not served", "write '...'; all strings are Unicode")
+    if kind is TokenType.STAR:
+        raise cursor.refuse(SyntaxRefused, "* stands for all columns only directly after SELECT")
+    if kind in _FOREIGN:
+        what, hint = _FOREIGN[kind]
+        raise cursor.not_supported(f"the operator {what} is not served", hint)
+    raise cursor.expected("an expression")
+
+
+def _word(cursor: Cursor, token: Token) -> exp.Expr:
+    word = token.text.upper()
+    if word in ("TRUE", "FALSE"):
+        return cursor.node(exp.Boolean(this=word == "TRUE"), cursor.advance())
+    if word == "NULL":
+        return cursor.node(exp.Null(), cursor.advance())
+    if word == "CASE":
+        return _case(cursor)
+    if word in ("CAST", "TRY_CAST") and cursor.peek().token_type is TokenType.L_PAREN:
+        return _cast(cursor)
+    if word == "EXISTS":
+        raise cursor.not_supported(
+            "EXISTS is not served", "write the condition over the stream's own columns"
+        )
+    if word == "INTERVAL" and cursor.peek().token_type in (TokenType.STRING, TokenType.NUMBER):
+        raise cursor.not_supported(
+            "an INTERVAL is served in windows only",
+            "count in milliseconds: TO_TIMESTAMP(EPOCH_MS(t) + 60000)",
+        )
+    if starts_typed_literal(cursor):
+        target = parse_type_name(cursor)
+        literal = string(cursor)
+        return cursor.node(exp.Cast(this=literal, to=target), token, literal)
+    ahead = cursor.peek().token_type
+    if ahead is TokenType.L_PAREN and word not in RESERVED:
+        return parse_call(cursor, parse_expression)
+    if (
+        ahead is TokenType.STRING
+        and word in ("E", "B", "X", "R", "U")
+        and cursor.peek().start == token.end + 1
+    ):
+        raise cursor.not_supported(f"{word}'...' is not served", "write '...'; a quote inside is doubled")
+    if word in CLOCKS - {"NOW", "TODAY"}:
+        raise refuse_clock(cursor)
+    return _column(cursor)
+
+
+def refuse_clock(cursor: Cursor) -> Exception:
+    """The refusal of a word that means the current instant."""
+    return cursor.not_supported(
+        f"{cursor.word} cannot be part of an expression: it would change an answer without new rows",
+        "use a window, such as FROM s [RANGE 10 MINUTES] or BEGIN NOW - 10 MINUTES END NOW",
+    )
+
+
+def _column(cursor: Cursor) -> exp.Expr:
+    token = cursor.token
+    first = cursor.name("an expression")
+    if not cursor.at(TokenType.DOT):
+        return cursor.node(exp.Column(this=first), token)
+    cursor.advance()
+    if cursor.at(TokenType.STAR):
+        raise cursor.refuse(SyntaxRefused, "* stands for all columns only directly after SELECT")
+    second = cursor.name("a column after the dot")
+    if cursor.at(TokenType.DOT):
+        raise cursor.not_supported("a name of more than two parts is not served", "write stream.column")
+    return cursor.node(exp.Column(this=second, table=first), token)
+
+
+def _case(cursor: Cursor) -> exp.Expr:
+    token = cursor.advance()
+    with cursor.nested():
+        subject = None if cursor.word == "WHEN" else parse_expression(cursor)
+        if cursor.word != "WHEN":
+            raise cursor.expected("WHEN", "write CASE WHEN condition THEN value ELSE value END")
+        branches = []
+        while cursor.take_words("WHEN"):
+            condition = parse_expression(cursor)
+            cursor.expect_word("THEN")
+            value = parse_expression(cursor)
+            branches.append(cursor.node(exp.If(this=condition, true=value), condition, condition, value))
+        default = parse_expression(cursor) if cursor.take_words("ELSE") else None
+        cursor.expect_word("END", "CASE ends with END")
+    children: list[exp.Expr] = [*branches]
+    children += [node for node in (subject, default) if node is not None]
+    return cursor.node(exp.Case(this=subject, ifs=branches, default=default), token, *children)
+
+
+def _cast(cursor: Cursor) -> exp.Expr:
+    token = cursor.advance()
+    cursor.advance()
+    with cursor.nested():
+        operand = parse_expression(cursor)
+        cursor.expect_word("AS", "write CAST(value AS type)")
+        target = parse_type_name(cursor)
+        cursor.expect(TokenType.R_PAREN, ")")
+    make = exp.TryCast if token.text.upper() == "TRY_CAST" else exp.Cast
+    return cursor.node(make(this=operand, to=target), token, operand)
+
+
+# --- literals
+
+
+def number(cursor: Cursor) -> exp.Expr:
+    """An unsigned number as written."""
+    token = cursor.advance()
+    text = token.text
+    if token.token_type is TokenType.DOT:
+        fraction = cursor.advance()
+        if fraction.start != token.end + 1 or "." in fraction.text:
+            raise cursor.text.of_token(token).refuse(SyntaxRefused, "unexpected .")
+        token_end, text = fraction.end, "0." + fraction.text
+    else:
+        token_end = token.end
+    follows = cursor.token
+    glued = follows.token_type in (TokenType.VAR, TokenType.NUMBER) and follows.start == token_end + 1
+    if glued or text[-1] in "eE":
+        raise cursor.text.of_token(token).refuse(
+            SyntaxRefused, "this is not a number", hint="write digits, such as 42, 0.5 or 1e6"
+        )
+    return cursor.node(exp.Literal(this=text, is_string=False), token)
+
+
+def string(cursor: Cursor) -> exp.Expr:
+    """A string literal."""
+    token = cursor.expect(TokenType.STRING, "a string in single quotes")
+    if "\x00" in token.text:
+        raise cursor.text.of_token(token).refuse(SyntaxRefused, "a string cannot hold the character U+0000")
+    return cursor.node(exp.Literal(this=token.text, is_string=True), token)
+
+
+# --- what is not served
+
+
+def refuse_subquery(cursor: Cursor) -> None:
+    """Raise NotSupported where a subquery begins."""
+    if cursor.word in ("SELECT", "WITH", "VALUES"):
+        raise cursor.not_supported(
+            "a subquery is not served", "write the values themselves, or register two queries"
+        )
+
+
+def refuse_parameter(cursor: Cursor) -> None:
+    """Raise NotSupported where a parameter stands."""
+    kinds = (TokenType.PLACEHOLDER, TokenType.PARAMETER, TokenType.COLON, TokenType.DOLLAR)
+    word = cursor.token.text if cursor.at(TokenType.VAR) else ""
+    if cursor.token.token_type in kinds or word.startswith("$"):
+        raise cursor.not_supported("parameters are not served", "write the value into the text")

@@ -1,0 +1,91 @@
+"""Where in a text something stands, and refusals that say it.
+
+Lines and columns count from 1, columns in characters. They are computed from offsets when an error is made:
+O(text).
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token
+
+from tureen.errors import LimitExceeded, QueryError, UnknownColumn, UnknownSource
+
+SHOWN_CHARACTERS_MAX = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An offset in a text, which may be its end."""
+
+    sql: str
+    offset: int
+
+    @property
+    def line(self) -> int:
+        return self.sql.count("\n", 0, self.offset) + 1
+
+    @property
+    def column(self) -> int:
+        return self.offset - self.sql.rfind("\n", 0, self.offset)
+
+    def refuse(self, kind: type[QueryError], message: str, *, hint: str | None = None) -> QueryError:
+        """An error of ``kind`` that stands here."""
+        return kind(message, hint=hint, line=self.line, column=self.column)
+
+    def exceeded(
+        self, limit: str, allowed: int, got: int | None = None, *, hint: str | None = None
+    ) -> LimitExceeded:
+        return LimitExceeded(limit, allowed, got, hint=hint, line=self.line, column=self.column)
+
+    def unknown_column(self, name: str, candidates: Iterable[str]) -> UnknownColumn:
+        hint = did_you_mean(name, candidates)
+        return UnknownColumn(shown(name), hint=hint, line=self.line, column=self.column)
+
+    def unknown_source(self, name: str, candidates: Iterable[str]) -> UnknownSource:
+        hint = did_you_mean(name, candidates) or "make it with CREATE STREAM first"
+        return UnknownSource(shown(name), hint=hint, line=self.line, column=self.column)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A statement's text."""
+
+    sql: str
+
+    def at(self, offset: int) -> Place:
+        return Place(self.sql, offset)
+
+    def of_token(self, token: Token) -> Place:
+        return Place(self.sql, token.start)
+
+    def of_node(self, node: exp.Expr) -> Place:
+        """Where a tree node begins; the grammar notes it in every node."""
+        return Place(self.sql, node.meta["start"])
+
+
+def shown(name: str) -> str:
+    """A name as a message may show it: of bounded length, without control characters."""
+    cut = name if len(name) <= SHOWN_CHARACTERS_MAX else name[:SHOWN_CHARACTERS_MAX] + "…"
+    return "".join(char if char.isprintable() else "\ufffd" for char in cut)
+
+
+def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
+    """A hint that names the closest candidates, or all where they are few; None where there are none."""
+    known = list(candidates)
+    if not known:
+        return None
+    close = (
+        difflib.get_close_matches(name[:200].lower(), known, n=3, cutoff=0.6) if len(known) <= 5_000 else []
+    )
+    if close:
+        return "did you mean " + " or ".join(shown(c) for c in close) + "?"
+    if len(known) == 1:
+        return f"there is only {shown(known[0])}"
+    if len(known) <= 12:
+        return "there are " + ", ".join(shown(c) for c in sorted(known))
+    return None

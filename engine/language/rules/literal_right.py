@@ -1,0 +1,23 @@
+"""Literals stand right of a comparison: ``5 < a`` -> ``a > 5``."""
+
+from __future__ import annotations
+
+from engine.language.expressions import Compare, CompareOp, Expression, Literal
+from engine.language.rules.tree import transform
+
+_TURNED: dict[CompareOp, CompareOp] = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def literal_right(expression: Expression) -> Expression:
+    """Apply the rule."""
+    return transform(expression, _turn)
+
+
+def _turn(expression: Expression) -> Expression:
+    if (
+        isinstance(expression, Compare)
+        and isinstance(expression.left, Literal)
+        and not isinstance(expression.right, Literal)
+    ):
+        return Compare(_TURNED[expression.op], expression.right, expression.left)
+    return expression

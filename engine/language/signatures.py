@@ -1,0 +1,177 @@
+"""Type rules of functions: from the arguments to the types they are converted to, and the type of the
+result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from engine.language.expressions import Expression, Literal
+from engine.language.promotion import arithmetic, common
+from engine.model.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, STRING, TIMESTAMP, Kind, Type, decimal
+
+Types = tuple[list[Type], Type]
+Signature = Callable[[Sequence[Expression]], Types]
+
+
+class Unfit(Exception):
+    """An argument of the wrong type: its place, and why."""
+
+    def __init__(self, place: int, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.place = place
+        self.message = message
+        self.hint = hint
+
+
+def _number(arguments: Sequence[Expression], place: int) -> Type:
+    type_ = arguments[place].type
+    if type_.kind is Kind.NULL:
+        return INTEGER
+    if not type_.is_numeric:
+        raise Unfit(place, f"needs a number, this is {type_}")
+    return type_
+
+
+def _fits(arguments: Sequence[Expression], place: int, target: Type) -> Type:
+    """Require that the argument becomes ``target`` without loss of meaning."""
+    type_ = arguments[place].type
+    if type_.kind in (Kind.NULL, target.kind):
+        return target
+    if target is DOUBLE and type_.is_numeric:
+        return target
+    if target is BIGINT and type_ is INTEGER:
+        return target
+    if target is TIMESTAMP and type_ is DATE:
+        return target
+    if target is TIMESTAMP and type_ is STRING and isinstance(arguments[place], Literal):
+        return target
+    hint = "cast it: CAST(x AS STRING)" if target is STRING else None
+    raise Unfit(place, f"needs {_article(target)}, this is {type_}", hint)
+
+
+def _article(type_: Type) -> str:
+    return f"an {type_}" if str(type_)[0] in "AEIOU" else f"a {type_}"
+
+
+def same_number(arguments: Sequence[Expression]) -> Types:
+    """A number of the argument's type."""
+    type_ = _number(arguments, 0)
+    return [type_], type_
+
+
+def sign(arguments: Sequence[Expression]) -> Types:
+    """INTEGER; for a DOUBLE a DOUBLE."""
+    type_ = _number(arguments, 0)
+    return [type_], DOUBLE if type_ is DOUBLE else INTEGER
+
+
+def whole(arguments: Sequence[Expression]) -> Types:
+    """A number without places."""
+    type_ = _number(arguments, 0)
+    return [type_], decimal(type_.precision, 0) if type_.kind is Kind.DECIMAL else type_
+
+
+def rounded(arguments: Sequence[Expression]) -> Types:
+    """ROUND(x) and ROUND(x, places); places of a DECIMAL must be a literal, since they are part of the
+    type.
+    """
+    type_ = _number(arguments, 0)
+    if len(arguments) == 1:
+        return [type_], decimal(type_.precision, 0) if type_.kind is Kind.DECIMAL else type_
+    if arguments[1].type.kind not in (Kind.INTEGER, Kind.NULL):
+        raise Unfit(1, f"needs an INTEGER, this is {arguments[1].type}")
+    if type_.kind is not Kind.DECIMAL:
+        return [type_, INTEGER], type_
+    places = arguments[1]
+    value = places.value if isinstance(places, Literal) else None
+    if not isinstance(value, int):
+        raise Unfit(1, "the places of a DECIMAL must be written as a number", "cast the value to DOUBLE")
+    return [type_, INTEGER], decimal(type_.precision, min(max(value, 0), type_.scale))
+
+
+def doubles(arguments: Sequence[Expression]) -> Types:
+    """Numbers as DOUBLE."""
+    return [_fits(arguments, place, DOUBLE) for place in range(len(arguments))], DOUBLE
+
+
+def strings(arguments: Sequence[Expression]) -> Types:
+    """STRINGs to a STRING."""
+    return [_fits(arguments, place, STRING) for place in range(len(arguments))], STRING
+
+
+def length(arguments: Sequence[Expression]) -> Types:
+    """STRING to BIGINT."""
+    return [_fits(arguments, 0, STRING)], BIGINT
+
+
+def starts_with(arguments: Sequence[Expression]) -> Types:
+    """Two STRINGs to BOOLEAN."""
+    return [_fits(arguments, place, STRING) for place in range(2)], BOOLEAN
+
+
+def position(arguments: Sequence[Expression]) -> Types:
+    """Two STRINGs to BIGINT."""
+    return [_fits(arguments, place, STRING) for place in range(2)], BIGINT
+
+
+def substring(arguments: Sequence[Expression]) -> Types:
+    """A STRING, then BIGINTs."""
+    numbers = [_fits(arguments, place, BIGINT) for place in range(1, len(arguments))]
+    return [_fits(arguments, 0, STRING), *numbers], STRING
+
+
+def anything_to_string(arguments: Sequence[Expression]) -> Types:
+    """Any types, each as STRING."""
+    return [STRING] * len(arguments), STRING
+
+
+def common_type(arguments: Sequence[Expression]) -> Types:
+    """One type that all arguments fit."""
+    type_ = arguments[0].type
+    for place, argument in enumerate(arguments):
+        joined = common([type_, argument.type])
+        if joined is None and argument.type is STRING and isinstance(argument, Literal):
+            joined = type_ if type_.kind in (Kind.DATE, Kind.TIMESTAMP) else None
+        if joined is None:
+            raise Unfit(
+                place,
+                f"arguments must have one type: {type_} before, {argument.type} here",
+                "cast one of them",
+            )
+        type_ = joined
+    return [type_] * len(arguments), type_
+
+
+def nullif(arguments: Sequence[Expression]) -> Types:
+    """The first argument's type; the two are compared in the type they share."""
+    (shared, _), _ = common_type(arguments)
+    return [shared, shared], shared
+
+
+def part_of(arguments: Sequence[Expression]) -> Types:
+    """(part, TIMESTAMP) to BIGINT."""
+    return [STRING, _fits(arguments, 1, TIMESTAMP)], BIGINT
+
+
+def calendar(arguments: Sequence[Expression]) -> Types:
+    """TIMESTAMP to BIGINT."""
+    return [_fits(arguments, 0, TIMESTAMP)], BIGINT
+
+
+def truncated(arguments: Sequence[Expression]) -> Types:
+    """(part, TIMESTAMP) to TIMESTAMP."""
+    return [STRING, _fits(arguments, 1, TIMESTAMP)], TIMESTAMP
+
+
+def from_epoch(arguments: Sequence[Expression]) -> Types:
+    """BIGINT milliseconds to TIMESTAMP."""
+    return [_fits(arguments, 0, BIGINT)], TIMESTAMP
+
+
+def modulo(arguments: Sequence[Expression]) -> Types:
+    """As the operator %."""
+    left, right = _number(arguments, 0), _number(arguments, 1)
+    result = arithmetic("%", left, right)
+    assert result is not None  # % never adds places
+    return [left, right], result

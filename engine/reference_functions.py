@@ -1,0 +1,255 @@
+"""The scalar functions of :mod:`engine.language.functions` over plain Python values, by their texts there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from engine.model.types import Kind, Type
+from engine.reference_casts import half_away
+from engine.reference_values import ERROR, Outcome, fit, in_years, order
+
+EPOCH = datetime(1970, 1, 1)
+
+
+def call(name: str, values: list[Outcome], types: list[Type], type_: Type) -> Outcome:
+    """The value of a function. Raises NotImplementedError for one that is not known here."""
+    if name == "COALESCE":
+        return next((value for value in values if value is not None), None)
+    if name == "NULLIF":
+        return _nullif(values[0], values[1], types[0])
+    if name in ("GREATEST", "LEAST", "CONCAT"):
+        if ERROR in values:
+            return ERROR
+        present = [value for value in values if value is not None]
+        if name == "CONCAT":
+            return "".join(str(value) for value in present)
+        return _extreme(name, present, type_)
+    function = _STRICT.get(name)
+    if function is None:
+        raise NotImplementedError(f"the function {name}")
+    if any(value is None for value in values):
+        return None
+    if ERROR in values:
+        return ERROR
+    return function(type_, *values)
+
+
+def _nullif(value: Outcome, other: Outcome, type_: Type) -> Outcome:
+    if value is None or other is None:
+        return value
+    if value is ERROR or other is ERROR:
+        return ERROR
+    return None if order(value, type_, other, type_) == 0 else value
+
+
+def _extreme(name: str, present: list[Outcome], type_: Type) -> Outcome:
+    best: Outcome = None
+    for value in present:
+        if best is None or order(value, type_, best, type_) == (1 if name == "GREATEST" else -1):
+            best = value
+    return best
+
+
+# --- numbers ------------------------------------------------------------------------------------------
+
+
+def _abs(type_: Type, x: Any) -> Outcome:
+    return fit(Fraction(abs(x)) if isinstance(x, Decimal) else abs(x), type_)
+
+
+def _sign(type_: Type, x: Any) -> Outcome:
+    if isinstance(x, float) and math.isnan(x):
+        return x
+    sign = int(x > 0) - int(x < 0)
+    return float(sign) if type_.kind is Kind.DOUBLE else sign
+
+
+def _round(type_: Type, x: Any, places: int = 0) -> Outcome:
+    if isinstance(x, float):
+        return _round_double(x, places)
+    if places >= 0 and isinstance(x, int):
+        return x
+    unit = Fraction(1, 10**places) if places >= 0 else Fraction(10**-places)
+    if places < -40:
+        return fit(0, type_)
+    exact = half_away(Fraction(x) / unit) * unit
+    return fit(int(exact) if isinstance(x, int) else exact, type_)
+
+
+def _round_double(x: float, places: int) -> float:
+    """x * 10^places to the nearest whole number and back, all in doubles; x where that is not finite."""
+    if not math.isfinite(x):
+        return x
+    try:
+        factor = 10.0 ** abs(places)
+    except OverflowError:
+        return x if places > 0 else math.copysign(0.0, x)
+    scaled = x * factor if places >= 0 else x / factor
+    if not math.isfinite(scaled):
+        return x
+    whole = math.copysign(float(half_away(Fraction(scaled))), x)
+    return whole / factor if places >= 0 else whole * factor
+
+
+def _floor(type_: Type, x: Any) -> Outcome:
+    if isinstance(x, float):
+        return x if not math.isfinite(x) or x == 0 else math.copysign(float(math.floor(x)), x)
+    return fit(math.floor(x), type_)
+
+
+def _ceil(type_: Type, x: Any) -> Outcome:
+    if isinstance(x, float):
+        return x if not math.isfinite(x) or x == 0 else math.copysign(float(math.ceil(x)), x)
+    return fit(math.ceil(x), type_)
+
+
+def _sqrt(type_: Type, x: float) -> Outcome:
+    return ERROR if x < 0 else math.sqrt(x)
+
+
+def _ln(type_: Type, x: float) -> Outcome:
+    return ERROR if x <= 0 else math.log(x)
+
+
+def _exp(type_: Type, x: float) -> Outcome:
+    try:
+        return math.exp(x)
+    except OverflowError:
+        return math.inf
+
+
+def _power(type_: Type, x: float, y: float) -> Outcome:
+    if (x == 0 and y < 0) or (x < 0 and math.isfinite(x) and math.isfinite(y) and y != math.floor(y)):
+        return ERROR
+    try:
+        return math.pow(x, y)
+    except OverflowError:
+        return -math.inf if x < 0 and y % 2 == 1 else math.inf
+
+
+# --- strings ------------------------------------------------------------------------------------------
+
+
+def _simple(character: str, turned: str) -> str:
+    """Case goes character by character, by Unicode's simple mapping, which never makes several of one."""
+    if len(turned) == 1:
+        return turned
+    return {"ß": "ẞ", "İ": "i"}.get(character, character)
+
+
+def _substring(type_: Type, text: str, start: int, length: int | None = None) -> Outcome:
+    """Characters are counted from 1; places before the first are part of the length."""
+    if length is None:
+        return "".join(c for place, c in enumerate(text, 1) if place >= start)
+    if length < 0:
+        return ERROR
+    return "".join(c for place, c in enumerate(text, 1) if start <= place < start + length)
+
+
+def _replace(type_: Type, text: str, old: str, new: str) -> Outcome:
+    return text.replace(old, new) if old else text
+
+
+# --- time ---------------------------------------------------------------------------------------------
+
+
+def _moment(ms: int) -> datetime:
+    return EPOCH + timedelta(milliseconds=ms)
+
+
+def _ms(moment: datetime) -> int:
+    return (moment - EPOCH) // timedelta(milliseconds=1)
+
+
+def _extract(type_: Type, part: str, ms: int) -> Outcome:
+    moment = _moment(ms)
+    match part:
+        case "YEAR":
+            return moment.year
+        case "QUARTER":
+            return {1: 1, 2: 1, 3: 1, 4: 2, 5: 2, 6: 2, 7: 3, 8: 3, 9: 3, 10: 4, 11: 4, 12: 4}[moment.month]
+        case "MONTH":
+            return moment.month
+        case "WEEK":
+            return moment.isocalendar().week
+        case "DAY":
+            return moment.day
+        case "DOW":
+            return moment.isoweekday() % 7
+        case "ISODOW":
+            return moment.isoweekday()
+        case "DOY":
+            return moment.timetuple().tm_yday
+        case "HOUR":
+            return moment.hour
+        case "MINUTE":
+            return moment.minute
+        case "SECOND":
+            return moment.second
+        case "MILLISECOND":
+            return moment.second * 1_000 + moment.microsecond // 1_000
+        case "EPOCH":
+            return math.floor(Fraction(ms, 1_000))
+    raise NotImplementedError(part)
+
+
+def _truncate(type_: Type, part: str, ms: int) -> Outcome:
+    moment = _moment(ms)
+    second = moment.replace(microsecond=0)
+    midnight = second.replace(second=0, minute=0, hour=0)
+    match part:
+        case "SECOND":
+            return _ms(second)
+        case "MINUTE":
+            return _ms(second.replace(second=0))
+        case "HOUR":
+            return _ms(second.replace(second=0, minute=0))
+        case "DAY":
+            return _ms(midnight)
+        case "WEEK":
+            return _ms(midnight - timedelta(days=midnight.weekday()))
+        case "MONTH":
+            return _ms(midnight.replace(day=1))
+        case "QUARTER":
+            return _ms(midnight.replace(day=1, month=(midnight.month - 1) // 3 * 3 + 1))
+        case "YEAR":
+            return _ms(midnight.replace(day=1, month=1))
+    raise NotImplementedError(part)
+
+
+def _part(part: str) -> Callable[..., Outcome]:
+    return lambda type_, ms: _extract(type_, part, ms)
+
+
+_STRICT: dict[str, Callable[..., Outcome]] = {
+    "ABS": _abs,
+    "SIGN": _sign,
+    "ROUND": _round,
+    "FLOOR": _floor,
+    "CEIL": _ceil,
+    "SQRT": _sqrt,
+    "LN": _ln,
+    "EXP": _exp,
+    "POWER": _power,
+    "LOWER": lambda type_, text: "".join(_simple(c, c.lower()) for c in text),
+    "UPPER": lambda type_, text: "".join(_simple(c, c.upper()) for c in text),
+    "LENGTH": lambda type_, text: len(text),
+    "TRIM": lambda type_, text, characters=" ": text.strip(characters) if characters else text,
+    "LTRIM": lambda type_, text, characters=" ": text.lstrip(characters) if characters else text,
+    "RTRIM": lambda type_, text, characters=" ": text.rstrip(characters) if characters else text,
+    "SUBSTRING": _substring,
+    "REPLACE": _replace,
+    "||": lambda type_, left, right: left + right,
+    "STARTS_WITH": lambda type_, text, prefix: text[: len(prefix)] == prefix,
+    "POSITION": lambda type_, part, text: text.find(part) + 1,
+    "EXTRACT": _extract,
+    **{part: _part(part) for part in ("YEAR", "QUARTER", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")},
+    "DATE_TRUNC": _truncate,
+    "TO_TIMESTAMP": lambda type_, ms: ms if in_years(ms) else ERROR,
+    "EPOCH_MS": lambda type_, ms: ms,
+}

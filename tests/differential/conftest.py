@@ -1,0 +1,3 @@
+"""Loads the profiles that say how many examples are run."""
+
+import tests.strategies  # noqa: F401

@@ -1,0 +1,156 @@
+"""The reference against DuckDB: a third reading of the same text, so that parser and binder are held too.
+
+Texts stay where the dialects mean the same, but for ``/`` of integers, which is ``//`` in DuckDB. DuckDB has
+no errors as values: every one of its expressions stands in ``TRY``, and rows for which ours is an error are
+passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.language.query import Selection
+from engine.language.statements import parse
+from engine.limits import Limits
+from engine.model.batch import Batch
+from engine.model.source import Field, Schema, SourceName, Stream
+from engine.model.step import CreateSource, Position, Records, Register, Registration, Step
+from engine.model.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, STRING, TIMESTAMP, Kind, Type
+from engine.reference import Reference, python_rows
+from engine.reference_expressions import evaluate
+from engine.reference_values import ERROR
+from tests.differential.agreement import exact, exact_rows, plain_rows
+from tests.sql_strategies import COMPARISONS, Writer
+from tests.strategies import batch_of, batches, schemas
+
+
+class Twins(Writer):
+    """Expressions that both understand alike and that seldom err."""
+
+    def number(self, type_: Type, depth: int) -> str:
+        if type_.kind is Kind.DOUBLE:
+            operands = [self.expression(DOUBLE, depth - 1) for _ in range(2)]
+            return f"({operands[0]} {self.pick('+', '-', '*')} {operands[1]})"
+        if not type_.is_integer:
+            return self.column(type_) or self.constant(type_)
+        small = self.column(INTEGER) or str(self.pick(0, 1, -3, 7))
+        wide = f"CAST({small} AS BIGINT)"
+        return self.pick(
+            f"({wide} {self.pick('+', '-', '*')} {self.pick(2, 3, 100)})",
+            f"({wide} {self.pick('/', '%')} {self.pick(2, 3, 7, '(-2)')})",
+            f"(-{wide})",
+            f"LENGTH({self.expression(STRING, depth - 1)})",
+            f"ABS({wide})",
+        )
+
+    def cast(self, type_: Type, depth: int) -> str:
+        if type_.kind is Kind.STRING:
+            return f"CAST({self.expression(self.pick(INTEGER, BIGINT, DATE), depth - 1)} AS STRING)"
+        if type_.kind is Kind.BIGINT:
+            return f"CAST({self.expression(INTEGER, depth - 1)} AS BIGINT)"
+        if type_.kind is Kind.DOUBLE:
+            return f"CAST({self.expression(self.pick(INTEGER, BIGINT), depth - 1)} AS DOUBLE)"
+        return self.column(type_) or self.constant(type_)
+
+    def instant_of(self, depth: int) -> str:
+        return f"DATE_TRUNC('{self.pick('YEAR', 'MONTH', 'DAY', 'HOUR')}', {self.expression(TIMESTAMP, depth - 1)})"
+
+    def string(self, depth: int) -> str:
+        one, other = self.expression(STRING, depth - 1), self.expression(STRING, depth - 1)
+        return self.pick(f"({one} || {other})", f"LOWER({one})", f"COALESCE({one}, {other})")
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect() as connection:
+        connection.execute("SET threads = 1")
+        connection.execute("SET TimeZone = 'UTC'")
+        yield connection
+
+
+def asked_of_duckdb(database: duckdb.DuckDBPyConnection, batch: Batch, outputs: str) -> list[tuple[Any, ...]]:
+    rows = batch.to_arrow()
+    table = pa.table(rows).append_column("_row", pa.array(range(len(batch)), pa.int64()))
+    database.register("s", table)
+    try:
+        text = outputs.replace(" / ", " // ")
+        return plain_rows(database.sql(f"SELECT {text} FROM s ORDER BY _row").to_arrow_table())
+    finally:
+        database.unregister("s")
+
+
+def comparable(value: Any) -> Any:
+    """DuckDB computes and casts in wider types at times; the value is what is compared."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return ("number", value)
+    return exact(value)
+
+
+@given(data=st.data())
+def test_expressions(database: duckdb.DuckDBPyConnection, data: st.DataObject) -> None:
+    schema = data.draw(schemas(timestamp=False))
+    batch = data.draw(batches(schema))
+    writer = Twins(data.draw, schema)
+    text = writer.expression(
+        data.draw(st.sampled_from([BOOLEAN, DOUBLE, BIGINT, INTEGER, STRING, DATE, TIMESTAMP]))
+    )
+    selection = parse(f"SELECT {text} AS o FROM s", {"s": Stream(SourceName("s"), schema, "s")}, Limits())
+    assert isinstance(selection, Selection)
+    assert isinstance(selection.outputs, tuple)
+    ours = [evaluate(selection.outputs[0].expression, row.values) for row in python_rows(batch)]
+    theirs = [row[0] for row in asked_of_duckdb(database, batch, f"TRY({text}) AS o")]
+    for mine, other in zip(ours, theirs, strict=True):
+        if mine is not ERROR:
+            assert comparable(mine) == comparable(other), text
+
+
+@given(data=st.data())
+def test_selections(database: duckdb.DuckDBPyConnection, data: st.DataObject) -> None:
+    schema = data.draw(schemas(timestamp=False))
+    batch = data.draw(batches(schema))
+    text = Twins(data.draw, schema).predicate()
+    sql = f"SELECT * FROM s WHERE {text}"
+    reference = everything(schema, batch, sql)
+    answer = reference.answer("q")
+    if answer.predicate_errors:
+        return
+    kept = [row[0] for row in asked_of_duckdb(database, batch, f"TRY({text}) AS o")]
+    rows = plain_rows(pa.table(batch.to_arrow()))
+    expected = [row for row, keep in zip(rows, kept, strict=True) if keep]
+    assert exact_rows(answer.rows) == exact_rows(expected), text
+
+
+def everything(schema: Schema, batch: Batch, sql: str) -> Reference:
+    """A reference that has seen the batch, all of it before NOW, and answers ``q``."""
+    reference = Reference()
+    stream = Stream(SourceName("s"), schema, "s", retain_ms=10**9)
+    clock = 1_000_000
+    reference.apply(Step(Position(1, 1), clock, CreateSource(stream, "")))
+    reference.apply(Step(Position(1, 2), clock, Records(SourceName("s"), batch, {0: len(batch)})))
+    result = reference.apply(Step(Position(1, 3), clock, Register((Registration("q", sql),))))
+    assert not result.failed, result.failed
+    return reference
+
+
+EDGES = (float("nan"), float("inf"), float("-inf"), 0.0, -0.0, 1.5, None)
+
+
+@pytest.mark.parametrize("op", COMPARISONS)
+@pytest.mark.parametrize("edge", ["NaN", "Infinity", "-Infinity", "0", "-0"])
+def test_not_a_number_and_null_compare_as_in_postgresql(
+    database: duckdb.DuckDBPyConnection, op: str, edge: str
+) -> None:
+    schema = Schema((Field("d", DOUBLE),))
+    batch = batch_of(schema, [(0, place, 1_000 + place, (value,)) for place, value in enumerate(EDGES)])
+    predicate = f"d {op} CAST('{edge}' AS DOUBLE)"
+    answer = everything(schema, batch, f"SELECT d FROM s WHERE {predicate}").answer("q")
+    kept = [row[0] for row in asked_of_duckdb(database, batch, f"{predicate} AS o")]
+    expected = [(value,) for value, keep in zip(EDGES, kept, strict=True) if keep]
+    assert exact_rows(answer.rows) == exact_rows(expected)

@@ -1,0 +1,111 @@
+"""The engine driven step by step, its invariants checked after every one, the reference beside it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from engine.model.source import Stream
+from engine.model.step import (
+    Body,
+    CreateSource,
+    DropSource,
+    Heartbeat,
+    Position,
+    Records,
+    Register,
+    Registration,
+    Step,
+    Unregister,
+)
+from engine.reference import Reference
+from tests.differential.agreement import EngineSubject, assert_same_answers, told
+from tests.memory_state import MemoryState
+from tests.sql_strategies import statement
+from tests.strategies import CLOCK_START, PARTITIONS, batch_of, create_text, nullable, streams
+
+
+class EngineMachine(RuleBasedStateMachine):
+    """One stream, any number of queries, saves and restarts at any time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.store = MemoryState()
+        self.engine = EngineSubject()
+        self.reference = Reference()
+        self.clock = CLOCK_START
+        self.sequence = 0
+        self.born = 0
+        self.offsets = dict.fromkeys(PARTITIONS, 0)
+        self.stream: Stream
+
+    def apply(self, body: Body) -> None:
+        self.sequence += 1
+        step = Step(Position(1, self.sequence), self.clock, body)
+        assert told(self.engine.apply(step)) == told(self.reference.apply(step))
+
+    @initialize(stream=streams())
+    def create(self, stream: Stream) -> None:
+        self.stream = stream
+        self.apply(CreateSource(stream, create_text(stream)))
+
+    @rule(data=st.data(), count=st.integers(1, 8))
+    def bring_records(self, data: st.DataObject, count: int) -> None:
+        own = [f for f in self.stream.schema if f.name != "ts"]
+        rows: list[Any] = []
+        for _ in range(count):
+            partition = data.draw(st.sampled_from(PARTITIONS))
+            timestamp = self.clock + data.draw(st.integers(-60, 30))
+            values = data.draw(st.tuples(*(nullable(f.type) for f in own)))
+            rows.append((partition, self.offsets[partition], timestamp, values))
+            self.offsets[partition] += 1
+        lagging = data.draw(st.sampled_from([frozenset(), frozenset({0}), frozenset({1, 2})]))
+        batch = batch_of(self.stream.schema, rows)
+        self.apply(Records(self.stream.name, batch, dict(self.offsets), lagging))
+
+    @rule(ms=st.sampled_from([1, 5, 50, 500]), lagging=st.sampled_from([frozenset(), frozenset({2})]))
+    def let_time_pass(self, ms: int, lagging: frozenset[int]) -> None:
+        self.clock += ms
+        self.apply(Heartbeat(self.stream.name, lagging))
+
+    @rule(data=st.data())
+    def register(self, data: st.DataObject) -> None:
+        self.born += 1
+        sql = statement(data.draw, self.stream, self.clock)
+        self.apply(Register((Registration(f"q{self.born}", sql),)))
+
+    @precondition(lambda self: self.reference.queries)
+    @rule(data=st.data())
+    def unregister(self, data: st.DataObject) -> None:
+        self.apply(Unregister((data.draw(st.sampled_from(sorted(self.reference.queries))),)))
+
+    @precondition(lambda self: not self.reference.queries)
+    @rule(stream=streams())
+    def replace_the_stream(self, stream: Stream) -> None:
+        self.apply(DropSource(self.stream.name))
+        self.create(stream)
+
+    @rule()
+    def save(self) -> None:
+        self.engine.engine.save(self.store)
+
+    @rule()
+    def restart(self) -> None:
+        self.engine = self.engine.restarted(self.store)
+
+    @invariant()
+    def holds_together(self) -> None:
+        self.engine.engine._check()
+
+    @invariant()
+    def answers_agree(self) -> None:
+        assert_same_answers(self.engine, self.reference, [0, 20])
+
+
+TestEngineMachine = EngineMachine.TestCase
+TestEngineMachine.settings = settings(
+    max_examples=max(10, settings.default.max_examples // 4), stateful_step_count=15
+)

@@ -1,0 +1,58 @@
+"""Streams that the language tests speak of, and columns of chosen values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from engine.language.query import CreateStream, Output, Selection, Statement
+from engine.language.statements import parse
+from engine.limits import Limits
+from engine.model.batch import Column
+from engine.model.source import Stream
+
+FLIGHTS = """CREATE STREAM flights (carrier STRING NOT NULL, flight INTEGER, dest STRING, delay DOUBLE,
+distance BIGINT, price DECIMAL(10, 2), cancelled BOOLEAN, day DATE,
+ts TIMESTAMP NOT NULL) WITH (timestamp = 'ts')"""
+ODD = '''CREATE STREAM "Odd Names" ("a b" INTEGER, "x; DROP" STRING, "say ""hi""" STRING, "Ünïcode" DOUBLE,
+now INTEGER, "select" BOOLEAN) WITH (topic = 'odd')'''
+
+
+def catalogue() -> dict[str, Stream]:
+    found = {}
+    for text in (FLIGHTS, ODD):
+        statement = parse(text, {}, Limits())
+        assert isinstance(statement, CreateStream)
+        found[statement.stream.name] = statement.stream
+    return found
+
+
+CATALOGUE: Mapping[str, Stream] = catalogue()
+
+
+def bind(sql: str) -> Statement:
+    return parse(sql, CATALOGUE, Limits())
+
+
+def outputs(sql: str, streams: Mapping[str, Stream] = CATALOGUE) -> tuple[Output, ...]:
+    statement = parse(sql, streams, Limits())
+    assert isinstance(statement, Selection)
+    assert isinstance(statement.outputs, tuple)
+    return statement.outputs
+
+
+def stream_of(columns: str) -> dict[str, Stream]:
+    """A catalogue of one stream ``t`` with these columns."""
+    statement = parse(f"CREATE STREAM t ({columns})", {}, Limits())
+    assert isinstance(statement, CreateStream)
+    return {"t": statement.stream}
+
+
+def columns_of(stream: Stream, rows: Sequence[Sequence[Any]]) -> list[Column]:
+    """Columns of Python values as Arrow takes them."""
+    return [
+        Column.from_arrow(field.type, pa.array([row[place] for row in rows], field.type.arrow))
+        for place, field in enumerate(stream.schema)
+    ]

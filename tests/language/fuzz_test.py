@@ -1,0 +1,175 @@
+"""Any text gives a statement or an error of ours with a place in the text, in bounded time."""
+
+from __future__ import annotations
+
+import string
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.language.render import render_statement
+from engine.language.statements import parse
+from engine.limits import Limits
+from tests.language.fixtures import CATALOGUE, FLIGHTS
+from tureen.carets import render
+from tureen.errors import LimitExceeded, TureenError
+
+LONG_S = 5.0
+
+SEEDS = [
+    FLIGHTS,
+    "SELECT * FROM flights",
+    "SELECT carrier AS c, delay * 2 + 1, UPPER(dest) FROM flights [RANGE 10 MINUTES] f WHERE f.delay > 30.5",
+    (
+        "SELECT COUNT(*) FROM flights WHERE carrier IN ('AA', 'UA') AND "
+        "NOT (delay BETWEEN 1 AND 2 OR dest LIKE 'A%')"
+    ),
+    (
+        "SELECT CASE flight WHEN 1 THEN 'a' ELSE dest END FROM flights "
+        "WHERE ts > '2013-01-01' BEGIN NOW - 10 MINUTES END NOW"
+    ),
+    "SELECT CAST(dest AS INTEGER), TRY_CAST(delay AS DECIMAL(4, 2)), day::TIMESTAMP FROM flights [ROWS 100]",
+    "SELECT EXTRACT(HOUR FROM ts), SUBSTRING(dest FROM 2 FOR 1), TRIM(BOTH 'x' FROM dest) FROM flights",
+    "CREATE STREAM s (a INTEGER) WITH (topic = 't', partitions = 4) RETAIN 7 DAYS",
+    "DROP STREAM IF EXISTS flights",
+    (
+        "SELECT a IS DISTINCT FROM b, NULLIF(1, 2), -x -- comment\n FROM flights "
+        "/* more */ WHERE cancelled IS NOT TRUE"
+    ),
+]
+WORDS = (
+    sorted({word for seed in SEEDS for word in seed.split()})
+    + list("()[],.;*/%+-<>='\"$?:@{}#!&|^~\\\x00\n\t")
+    + [
+        "''",
+        "||",
+        "::",
+        "/*",
+        "*/",
+        "--",
+        "é",
+        "\u2028",
+        "\ud800",
+        "1e",
+        "0x1F",
+        "9" * 30,
+        "1e999",
+        "SELECT",
+        "JOIN",
+        "GROUP BY",
+        "OVER",
+    ]
+)
+
+
+def check(sql: str) -> None:
+    began = time.monotonic()
+    refusal: TureenError | None = None
+    try:
+        render_statement(parse(sql, CATALOGUE, Limits()))
+    except TureenError as error:
+        refusal = error
+    assert time.monotonic() - began < LONG_S
+    if refusal is None:
+        return
+    lines = sql.split("\n")
+    assert refusal.line is not None
+    assert refusal.column is not None
+    assert 1 <= refusal.line <= len(lines)
+    assert 1 <= refusal.column <= len(lines[refusal.line - 1]) + 1
+    assert len(render(sql, refusal)) < 2_000
+
+
+@given(st.lists(st.sampled_from(WORDS), max_size=40), st.sampled_from(["", " "]))
+@settings(max_examples=400, deadline=None)
+def test_words_in_any_order(words: list[str], glue: str) -> None:
+    check(glue.join(words))
+
+
+@given(st.text(max_size=200))
+@settings(deadline=None)
+def test_any_text(text: str) -> None:
+    check(text)
+
+
+@given(st.sampled_from(SEEDS), st.data())
+@settings(max_examples=600, deadline=None)
+def test_mutated_statements(seed: str, data: st.DataObject) -> None:
+    text = seed
+    for _ in range(data.draw(st.integers(1, 4))):
+        start = data.draw(st.integers(0, len(text)))
+        size = data.draw(st.integers(0, 8))
+        middle = data.draw(st.one_of(st.sampled_from(["", *WORDS]), st.text(string.printable, max_size=3)))
+        text = text[:start] + middle + text[start + size :]
+    check(text)
+
+
+DEEP = 20_000
+NESTED = {
+    "brackets": "SELECT " + "(" * DEEP + "1" + ")" * DEEP + " FROM flights",
+    "open brackets": "SELECT " + "(" * DEEP,
+    "not": "SELECT * FROM flights WHERE " + "NOT " * (DEEP // 2) + "TRUE",
+    "minus": "SELECT " + "- " * DEEP + "1 FROM flights",
+    "plus": "SELECT " + "1+" * DEEP + "1 FROM flights",
+    "casts": "SELECT 1" + "::INT" * (DEEP // 2) + " FROM flights",
+    "case": "SELECT " + "CASE WHEN TRUE THEN " * 1_000 + "1" + " END" * 1_000 + " FROM flights",
+    "case of case": "SELECT "
+    + "CASE " * 60
+    + "1"
+    + " WHEN 1 THEN 1 WHEN 2 THEN 2 END" * 60
+    + " FROM flights",
+    "between": "SELECT " + "(" * 60 + "TRUE" + " BETWEEN cancelled AND TRUE)" * 60 + " FROM flights",
+    "distinct from": "SELECT "
+    + "(" * 60
+    + "cancelled"
+    + " IS DISTINCT FROM cancelled)" * 60
+    + " FROM flights",
+    "is true": "SELECT cancelled" + " IS TRUE" * 5_000 + " FROM flights",
+    "in of in": "SELECT "
+    + "(" * 60
+    + "cancelled"
+    + " IN (cancelled, TRUE, cancelled))" * 60
+    + " FROM flights",
+    "functions": "SELECT " + "ABS(" * 5_000 + "1" + ")" * 5_000 + " FROM flights",
+    "concatenation": "SELECT " + "dest||" * 9_000 + "dest FROM flights",
+    "window brackets": "SELECT * FROM flights BEGIN " + "(" * DEEP + "NOW",
+    "comments": "SELECT " + "/*" * DEEP,
+    "quotes": "SELECT " + "'" * (2 * DEEP + 1),
+    "window of brackets": "SELECT * FROM flights " + "[" * DEEP,
+    "too long": "SELECT '" + "x" * 70_000 + "' FROM flights",
+    "too long in bytes": "SELECT '" + "é" * 40_000 + "' FROM flights",
+}
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_deep_and_long_texts_are_refused_quickly(name: str) -> None:
+    with pytest.raises(TureenError):
+        parse(NESTED[name], CATALOGUE, Limits())
+    check(NESTED[name])
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        " OR ".join(f"flight = {n}" for n in range(2_500)),
+        " AND ".join(f"delay <> {n}.5" for n in range(2_500)),
+        "flight IN (" + ", ".join(str(n) for n in range(9_000)) + ")",
+        "dest IN (" + ", ".join(f"'d{n}'" for n in range(6_000)) + ")",
+        " OR ".join(f"(flight = {n} AND delay < {n})" for n in range(1_200)),
+    ],
+)
+def test_long_conditions_are_served(condition: str) -> None:
+    check(f"SELECT * FROM flights WHERE {condition}")
+    parse(f"SELECT * FROM flights WHERE {condition}", CATALOGUE, Limits())
+
+
+def test_nesting_up_to_the_limit_is_served() -> None:
+    limits = Limits()
+    depth = limits.nesting_max
+    parse("SELECT " + "(" * depth + "1" + ")" * depth + " FROM flights", CATALOGUE, limits)
+    with pytest.raises(LimitExceeded) as caught:
+        parse("SELECT " + "(" * (depth + 1) + "1" + ")" * (depth + 1) + " FROM flights", CATALOGUE, limits)
+    assert caught.value.limit == "nesting_max"
+    assert caught.value.column == len("SELECT ") + depth + 2

@@ -1,0 +1,1 @@
+SELECT CASE carrier WHEN 'AA' THEN 1 WHEN 'UA' THEN 2.5 END AS x FROM flights

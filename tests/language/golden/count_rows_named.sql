@@ -1,0 +1,1 @@
+SELECT count( * ) AS late FROM flights [RANGE 1 HOUR]

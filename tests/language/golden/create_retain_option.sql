@@ -1,0 +1,1 @@
+CREATE STREAM s (a INTEGER) WITH (retain = '90 minutes')

@@ -1,0 +1,1 @@
+SELECT carrier, AVG(delay) FROM flights

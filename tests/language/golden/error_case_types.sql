@@ -1,0 +1,1 @@
+SELECT CASE WHEN cancelled THEN 1 ELSE 'x' END FROM flights

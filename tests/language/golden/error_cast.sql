@@ -1,0 +1,1 @@
+SELECT CAST(ts AS INTEGER) FROM flights

@@ -1,0 +1,1 @@
+SELECT * FROM flights WHERE 1 < delay < 2

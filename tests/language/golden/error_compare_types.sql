@@ -1,0 +1,2 @@
+SELECT * FROM flights
+WHERE delay > 1 AND dest = 5

@@ -1,0 +1,1 @@
+CREATE STREAM s (a TIMESTAMP) WITH (lateness = '5 seconds')

@@ -1,0 +1,1 @@
+CREATE STREAM "no topic" (a INTEGER)

@@ -1,0 +1,1 @@
+SELECT EXTRACT(fortnight FROM ts) FROM flights

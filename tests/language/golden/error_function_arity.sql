@@ -1,0 +1,1 @@
+SELECT ROUND() FROM flights

@@ -1,0 +1,1 @@
+SELECT LENGHT(dest) FROM flights

@@ -1,0 +1,1 @@
+SELECT SQRT(dest) FROM flights

@@ -1,0 +1,1 @@
+INSERT INTO flights VALUES (1)

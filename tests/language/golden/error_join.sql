@@ -1,0 +1,1 @@
+SELECT * FROM flights f JOIN weather w ON f.day = w.day

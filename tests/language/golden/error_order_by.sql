@@ -1,0 +1,1 @@
+SELECT * FROM flights WHERE delay > 1 ORDER BY delay

@@ -1,0 +1,1 @@
+SELECT "Delay" FROM flights

@@ -1,0 +1,1 @@
+SELECT * FROM flights WHERE delay > (SELECT 1 FROM flights)

@@ -1,0 +1,1 @@
+SELECT CAST(dest AS INTEGR) FROM flights

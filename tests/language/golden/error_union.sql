@@ -1,0 +1,1 @@
+SELECT * FROM flights UNION ALL SELECT * FROM flights

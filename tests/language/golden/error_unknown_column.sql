@@ -1,0 +1,3 @@
+SELECT carrier,
+       delai
+FROM flights

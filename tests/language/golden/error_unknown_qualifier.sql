@@ -1,0 +1,1 @@
+SELECT flights.delay FROM flights f

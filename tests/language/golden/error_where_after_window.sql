@@ -1,0 +1,1 @@
+SELECT * FROM flights BEGIN NOW END NOW WHERE delay > 1

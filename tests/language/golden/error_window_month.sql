@@ -1,0 +1,1 @@
+SELECT * FROM flights [RANGE 2 MONTHS]

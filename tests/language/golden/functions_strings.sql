@@ -1,0 +1,1 @@
+SELECT LOWER(dest), LENGTH(dest), TRIM(LEADING 'x' FROM dest), TRIM(dest), SUBSTRING(dest FROM 2), SUBSTR(dest, 1, 2), REPLACE(dest, 'a', 'b'), CONCAT(dest, flight), dest || '-' || flight, STARTS_WITH(dest, 'J') FROM flights

@@ -1,0 +1,2 @@
+select Carrier, FLIGHTS.dest, delay AS "Late By", distance miles
+FROM Flights

@@ -1,0 +1,1 @@
+SELECT dest, dest, UPPER(dest), UPPER(carrier) FROM flights

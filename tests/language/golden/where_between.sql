@@ -1,0 +1,1 @@
+SELECT dest FROM flights WHERE delay BETWEEN 10 AND 20 OR distance NOT BETWEEN 5.5 AND 1e3

@@ -1,0 +1,1 @@
+SELECT dest FROM flights WHERE dest IS NOT DISTINCT FROM carrier

@@ -1,0 +1,1 @@
+SELECT dest FROM flights WHERE 1 / 0 = 1 AND FALSE

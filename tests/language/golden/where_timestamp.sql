@@ -1,0 +1,1 @@
+SELECT dest FROM flights WHERE ts >= '2013-01-31 12:00' AND day = '2013-02-01' AND day < TIMESTAMP '2013-03-01 00:00:01'

@@ -1,0 +1,1 @@
+SELECT * FROM flights WHERE delay > 1 BEGIN(NOW - 600000) END(NOW)

@@ -1,0 +1,1 @@
+SELECT * FROM flights [RANGE INTERVAL '10' MINUTE] f WHERE f.delay > 1

@@ -1,0 +1,1 @@
+SELECT * FROM flights [RANGE '1 hour 30 minutes']

@@ -1,0 +1,44 @@
+"""Golden files: a statement beside what it is bound to, or why it is refused.
+
+``TUREEN_UPDATE_GOLDEN=1 pytest tests/language/golden_test.py`` writes them anew; read the difference before
+it is kept.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from engine.language.render import render_statement
+from engine.language.statements import parse
+from engine.limits import Limits
+from tests.language.fixtures import CATALOGUE
+from tureen.carets import render
+from tureen.errors import TureenError
+
+FOLDER = Path(__file__).parent / "golden"
+UPDATE = os.environ.get("TUREEN_UPDATE_GOLDEN") == "1"
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.sql")), ids=lambda path: path.stem)
+def test_golden(path: Path) -> None:
+    sql = path.read_text(encoding="utf-8").removesuffix("\n")
+    try:
+        text, kind = render_statement(parse(sql, CATALOGUE, Limits())), ".plan"
+    except TureenError as error:
+        text, kind = f"{error.code}\n{render(sql, error)}", ".error"
+    wanted = path.with_suffix(kind)
+    if UPDATE:
+        for other in (".plan", ".error"):
+            path.with_suffix(other).unlink(missing_ok=True)
+        wanted.write_text(text + "\n", encoding="utf-8")
+    assert wanted.exists(), f"not what the golden file says:\n{text}"
+    assert text + "\n" == wanted.read_text(encoding="utf-8")
+
+
+def test_every_golden_file_has_its_statement() -> None:
+    outcomes = [path for path in FOLDER.iterdir() if path.suffix in (".plan", ".error")]
+    assert {path.stem for path in outcomes} == {path.stem for path in FOLDER.glob("*.sql")}
+    assert len(outcomes) >= 60

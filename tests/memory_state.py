@@ -1,0 +1,128 @@
+"""A store in memory behind the engine's persistence interfaces: small, real, and strict about its callers.
+
+Nothing counts before ``commit``; a commit that is told to fail leaves the store as it was. What an engine
+hands over is checked: rows without gaps, seals over exactly the pieces they replace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+
+from engine.model.batch import Batch
+from engine.model.source import SourceName
+from engine.model.step import Position
+from engine.persistence import QueryState, SourceState
+from tureen.errors import StoreFull
+
+
+class MemoryState:
+    """A StateSink and a StateSource over the same dictionaries."""
+
+    def __init__(self) -> None:
+        self.full = False
+        self._position: Position | None = None
+        self._sources: dict[SourceName, SourceState] = {}
+        self._rows: dict[SourceName, dict[int, Batch]] = {}
+        self._pending: dict[SourceName, dict[int, Batch]] = {}
+        self._queries: dict[str, QueryState] = {}
+        self._staged: list[Callable[[], None]] = []
+
+    # --- sink ---------------------------------------------------------------------------------------
+
+    def put_source(self, state: SourceState) -> None:
+        def put() -> None:
+            self._sources[state.stream.name] = state
+            self._rows.setdefault(state.stream.name, {})
+            self._pending.setdefault(state.stream.name, {})
+
+        self._staged.append(put)
+
+    def drop_source(self, source: SourceName) -> None:
+        def drop() -> None:
+            self._sources.pop(source, None)
+            self._rows.pop(source, None)
+            self._pending.pop(source, None)
+
+        self._staged.append(drop)
+
+    def append_rows(self, source: SourceName, first_ordinal: int, rows: Batch) -> None:
+        def append() -> None:
+            pieces = self._rows.setdefault(source, {})
+            assert all(first + len(piece) <= first_ordinal for first, piece in pieces.items()), (
+                "rows come twice"
+            )
+            pieces[first_ordinal] = rows
+
+        assert len(rows), "nothing to append"
+        self._staged.append(append)
+
+    def seal(self, source: SourceName, first_ordinal: int, rows: Batch) -> None:
+        def seal() -> None:
+            pieces = self._rows.setdefault(source, {})
+            end = first_ordinal + len(rows)
+            for first in [first for first in pieces if first_ordinal <= first < end]:
+                assert first + len(pieces[first]) <= end, (
+                    "a piece reaches beyond the segment that replaces it"
+                )
+                del pieces[first]
+            assert not any(f < first_ordinal < f + len(p) for f, p in pieces.items()), (
+                "a segment begins in a piece"
+            )
+            pieces[first_ordinal] = rows
+
+        self._staged.append(seal)
+
+    def drop_rows(self, source: SourceName, below_ordinal: int) -> None:
+        def drop() -> None:
+            pieces = self._rows.setdefault(source, {})
+            for first in [first for first, rows in pieces.items() if first + len(rows) <= below_ordinal]:
+                del pieces[first]
+
+        self._staged.append(drop)
+
+    def put_pending(self, source: SourceName, piece: int, rows: Batch) -> None:
+        def put() -> None:
+            pieces = self._pending.setdefault(source, {})
+            assert piece not in pieces, "a pending piece is written once"
+            assert not pieces or piece > max(pieces), "pending pieces ascend"
+            pieces[piece] = rows
+
+        self._staged.append(put)
+
+    def drop_pending(self, source: SourceName, piece: int) -> None:
+        self._staged.append(lambda: self._pending.setdefault(source, {}).pop(piece, None) and None)
+
+    def put_query(self, state: QueryState) -> None:
+        self._staged.append(lambda: self._queries.update({state.registration.query_id: state}))
+
+    def drop_query(self, query_id: str) -> None:
+        self._staged.append(lambda: self._queries.pop(query_id, None) and None)
+
+    def commit(self, position: Position) -> None:
+        staged, self._staged = self._staged, []
+        if self.full:
+            raise StoreFull("the store is full")
+        for change in staged:
+            change()
+        self._position = position
+
+    # --- source -------------------------------------------------------------------------------------
+
+    def position(self) -> Position | None:
+        return self._position
+
+    def sources(self) -> Iterable[SourceState]:
+        return list(self._sources.values())
+
+    def rows(self, source: SourceName) -> Iterable[tuple[int, Batch]]:
+        pieces = sorted(self._rows.get(source, {}).items())
+        for (first, rows), (following, _) in pairwise(pieces):
+            assert first + len(rows) == following, "stored rows have a gap"
+        return pieces
+
+    def pending(self, source: SourceName) -> Iterable[tuple[int, Batch]]:
+        return sorted(self._pending.get(source, {}).items())
+
+    def queries(self) -> Iterable[QueryState]:
+        return list(self._queries.values())
