@@ -1,0 +1,155 @@
+"""Sources, queries and positions as stored: JSON in a versioned frame, a position as three integers.
+
+    position    | epoch, 8 | sequence, 8 | saves, 8 |    big-endian; saves counts the commits of this store
+
+The count of saves tells a commit that was made from one that was not, even at the same position.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping
+from typing import Any
+
+from engine.model.source import Constraint, Field, Schema, SourceName, Stream
+from engine.model.step import Position, Registration
+from engine.model.types import Kind, Type
+from engine.persistence import PartitionClock, QueryState, SourceState
+from storage.frames import corrupt, unwrap, wrap
+
+FORMAT_VERSION = 1
+POSITION_VERSION = 1
+SOURCE_VERSION = 1
+QUERY_VERSION = 1
+
+_POSITION = struct.Struct(">QQQ")
+
+
+def encode_format() -> bytes:
+    """The mark of a store in the layout of :mod:`storage.keys`."""
+    return wrap(FORMAT_VERSION, b"")
+
+
+def check_format(value: bytes, key: str) -> None:
+    """Raises StoreVersionUnknown for a store in another layout, StoreCorrupt for a broken mark."""
+    unwrap(value, FORMAT_VERSION, key)
+
+
+def encode_position(position: Position, saves: int) -> bytes:
+    """The position of a commit and the commit's number."""
+    return wrap(POSITION_VERSION, _POSITION.pack(position.epoch, position.sequence, saves))
+
+
+def decode_position(value: bytes, key: str) -> tuple[Position, int]:
+    """(position, saves). Raises StoreVersionUnknown, StoreCorrupt."""
+    payload = unwrap(value, POSITION_VERSION, key)
+    if len(payload) != _POSITION.size:
+        raise corrupt(key, f"it has {len(payload)} bytes")
+    epoch, sequence, saves = _POSITION.unpack(payload)
+    return Position(epoch, sequence), saves
+
+
+def encode_source(state: SourceState) -> bytes:
+    """Everything about a source but its rows."""
+    stream = state.stream
+    return _encode_json(
+        SOURCE_VERSION,
+        {
+            "stream": {
+                "name": stream.name,
+                "columns": [_encode_field(field) for field in stream.schema],
+                "topic": stream.topic,
+                "timestamp_column": stream.timestamp_column,
+                "lateness_ms": stream.lateness_ms,
+                "idle_timeout_ms": stream.idle_timeout_ms,
+                "idle_advances": stream.idle_advances,
+                "retain_ms": stream.retain_ms,
+                "future_max_ms": stream.future_max_ms,
+                "constraints": [[c.kind, list(c.columns), c.detail] for c in stream.constraints],
+            },
+            "sql": state.sql,
+            "now_ms": state.now_ms,
+            "clock_ms": state.clock_ms,
+            "retained_from_ms": state.retained_from_ms,
+            "base": state.base,
+            "end": state.end,
+            "truncated": state.truncated,
+            "idle_since_clock_ms": state.idle_since_clock_ms,
+            "late": state.late,
+            "rejected": state.rejected,
+            "partitions": [
+                [partition, clock.timestamp_max_ms, clock.active_clock_ms, clock.next_offset]
+                for partition, clock in sorted(state.partitions.items())
+            ],
+        },
+    )
+
+
+def decode_source(value: bytes, key: str) -> SourceState:
+    """The inverse of ``encode_source``. Raises StoreVersionUnknown, StoreCorrupt."""
+    payload = unwrap(value, SOURCE_VERSION, key)
+    try:
+        facts = dict(json.loads(bytes(payload)))
+        stream = _decode_stream(facts.pop("stream"))
+        partitions = {
+            partition: PartitionClock(timestamp_max_ms, active_clock_ms, next_offset)
+            for partition, timestamp_max_ms, active_clock_ms, next_offset in facts.pop("partitions")
+        }
+        return SourceState(stream=stream, partitions=partitions, **facts)
+    except (ValueError, TypeError, KeyError) as error:
+        raise corrupt(key, repr(error)) from error
+
+
+def encode_query(state: QueryState) -> bytes:
+    """A registered query."""
+    registration = state.registration
+    return _encode_json(
+        QUERY_VERSION,
+        {
+            "query_id": registration.query_id,
+            "sql": registration.sql,
+            "weight": registration.weight,
+            "tolerance": registration.tolerance,
+            "options": dict(registration.options),
+            "born": [state.born.epoch, state.born.sequence],
+            "predicate_errors": state.predicate_errors,
+        },
+    )
+
+
+def decode_query(value: bytes, key: str) -> QueryState:
+    """The inverse of ``encode_query``. Raises StoreVersionUnknown, StoreCorrupt."""
+    payload = unwrap(value, QUERY_VERSION, key)
+    try:
+        facts = dict(json.loads(bytes(payload)))
+        epoch, sequence = facts.pop("born")
+        predicate_errors = facts.pop("predicate_errors")
+        return QueryState(Registration(**facts), Position(epoch, sequence), predicate_errors)
+    except (ValueError, TypeError, KeyError) as error:
+        raise corrupt(key, repr(error)) from error
+
+
+def _encode_json(version: int, facts: Mapping[str, Any]) -> bytes:
+    return wrap(version, json.dumps(facts, separators=(",", ":")).encode("ascii"))
+
+
+def _encode_field(field: Field) -> list[Any]:
+    type_ = field.type
+    return [field.name, type_.kind.value, type_.precision, type_.scale, field.nullable]
+
+
+def _decode_stream(facts: dict[str, Any]) -> Stream:
+    columns = facts.pop("columns")
+    constraints = facts.pop("constraints")
+    return Stream(
+        name=SourceName(facts.pop("name")),
+        schema=Schema(
+            tuple(
+                Field(name, Type(Kind(kind), precision, scale), nullable)
+                for name, kind, precision, scale, nullable in columns
+            )
+        ),
+        constraints=tuple(Constraint(kind, tuple(names), detail) for kind, names, detail in constraints),
+        **facts,
+    )

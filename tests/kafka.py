@@ -1,0 +1,108 @@
+"""A real Kafka for the tests.
+
+One node for the whole run: the one that ``TUREEN_TEST_BOOTSTRAP`` names, else a container where a Docker
+engine answers, else the embedded node on free ports in a temporary directory. Tests that stop, kill or
+restart Kafka take an embedded node of their own.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from topics.embedded import Running, down, up
+
+IMAGE = "confluentinc/cp-kafka:7.9.0"
+DEADLINE_S = 30.0
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on; all are held until all are known, so they differ."""
+    held = [socket.socket() for _ in range(count)]
+    try:
+        for one in held:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in held]
+    finally:
+        for one in held:
+            one.close()
+
+
+def wait_until(condition: Callable[[], object], deadline_s: float = DEADLINE_S, what: str = "") -> None:
+    """Return as soon as the condition is true; fail when it does not become so in time."""
+    end = time.monotonic() + deadline_s
+    while not condition():
+        assert time.monotonic() < end, f"not within {deadline_s} s: {what or condition}"
+        time.sleep(0.01)
+
+
+class Node:
+    """An embedded node that a test may stop, kill and start again; its address stays the same."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self.data_dir = data_dir
+        self.port, self.controller_port = free_ports(2)
+        self.bootstrap = f"127.0.0.1:{self.port}"
+
+    def start(self) -> Running:
+        return up(self.data_dir, self.port, self.controller_port)
+
+    def stop(self) -> None:
+        down(self.data_dir)
+
+    def kill(self) -> None:
+        """As by kill -9; returns when the process is gone."""
+        os.kill(up(self.data_dir, self.port, self.controller_port).pid, signal.SIGKILL)
+        wait_until(lambda: not down(self.data_dir), what="the killed node is gone")
+
+
+@contextmanager
+def node(data_dir: Path | None = None) -> Iterator[Node]:
+    """A started embedded node of one's own, stopped at the end."""
+    with tempfile.TemporaryDirectory(prefix="tureen-kafka-", ignore_cleanup_errors=True) as temporary:
+        private = Node(data_dir or Path(temporary))
+        private.start()
+        try:
+            yield private
+        finally:
+            private.stop()
+
+
+@contextmanager
+def session() -> Iterator[str]:
+    """The bootstrap address of the run's node."""
+    if given := os.environ.get("TUREEN_TEST_BOOTSTRAP"):
+        yield given
+    elif docker_answers():
+        from testcontainers.kafka import KafkaContainer
+
+        container = KafkaContainer(IMAGE).with_kraft()
+        container.with_env("KAFKA_AUTO_CREATE_TOPICS_ENABLE", "false")
+        container.with_env("KAFKA_TRANSACTION_STATE_LOG_REPLICATION_FACTOR", "1")
+        container.with_env("KAFKA_TRANSACTION_STATE_LOG_MIN_ISR", "1")
+        container.with_env("KAFKA_MESSAGE_MAX_BYTES", str(8 * 1024 * 1024))
+        with container as running:
+            yield running.get_bootstrap_server()
+    else:
+        with node() as embedded:
+            yield embedded.bootstrap
+
+
+def docker_answers() -> bool:
+    """Whether a Docker engine can run containers here."""
+    try:
+        import docker
+
+        client = docker.from_env(timeout=3)
+        try:
+            return bool(client.ping())
+        finally:
+            client.close()
+    except Exception:  # noqa: BLE001 - whatever is wrong with Docker, the embedded node does
+        return False

@@ -1,0 +1,93 @@
+"""Stored values: they come back as they were, and a changed one is noticed."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.model.batch import Column
+from engine.model.source import Field, Schema
+from engine.model.step import Position
+from engine.model.types import BIGINT, DOUBLE, STRING, Kind
+from storage import row_codec, state_codec
+from tests.storage.cases import batches, numbered, plain, query_state, schemas, source_state
+from tureen.errors import StoreCorrupt, StoreVersionUnknown
+
+
+@given(data=st.data(), schema=schemas())
+def test_rows_come_back_as_they_were(data: st.DataObject, schema: Schema) -> None:
+    batch = data.draw(batches(schema))
+    value = row_codec.encode(batch)
+    again = row_codec.decode(value, schema, "k")
+    assert plain(again) == plain(batch)
+    assert row_codec.count(value, "k") == len(batch)
+    for field, column in zip(schema, again.columns, strict=True):
+        assert column.values.dtype == field.type.dtype
+        assert column.values.flags.aligned
+        assert (column.dictionary is not None) == (field.type.kind is Kind.STRING)
+
+
+def test_a_slice_takes_along_only_the_strings_it_uses() -> None:
+    strings = pa.array([f"{n:0100}" for n in range(5_000)])
+    column = Column(STRING, np.arange(5_000, dtype=np.int32), None, strings)
+    whole = dataclasses.replace(
+        numbered(0, 5_000),
+        schema=Schema((Field("s", STRING),)),
+        columns=(column,),
+    )
+    few = whole.slice(4_000, 4_003)
+    value = row_codec.encode(few)
+    assert len(value) < 3_000
+    assert plain(row_codec.decode(value, few.schema, "k")) == plain(few)
+
+
+@given(data=st.data())
+def test_no_changed_byte_goes_unnoticed(data: st.DataObject) -> None:
+    value = bytearray(row_codec.encode(numbered(0, 5)))
+    place = data.draw(st.integers(0, len(value) - 1))
+    value[place] ^= data.draw(st.integers(1, 255))
+    if place in (1, 2, 3):  # unused
+        return
+    with pytest.raises((StoreCorrupt, StoreVersionUnknown), match="rows of s"):
+        row_codec.decode(bytes(value), numbered(0, 1).schema, "rows of s")
+
+
+@given(length=st.integers(0, 200))
+def test_a_cut_value_is_corrupt(length: int) -> None:
+    value = row_codec.encode(numbered(0, 5))[:length]
+    with pytest.raises(StoreCorrupt):
+        row_codec.decode(value, numbered(0, 1).schema, "rows of s")
+
+
+@pytest.mark.parametrize(
+    "fields", [(), (Field("n", BIGINT),), (Field("n", STRING), Field("s", BIGINT))], ids=len
+)
+def test_rows_of_another_schema_are_corrupt(fields: tuple[Field, ...]) -> None:
+    with pytest.raises(StoreCorrupt):
+        row_codec.decode(row_codec.encode(numbered(0, 5)), Schema(fields), "rows of s")
+
+
+def test_a_source_comes_back_as_it_was() -> None:
+    schema = Schema((Field("x", DOUBLE, nullable=False), Field('"\n', STRING)))
+    for state in (
+        source_state(),
+        source_state("日本 \x00", schema, base=-5, end=2**62, now_ms=-1, retained_from_ms=0, truncated=True),
+        source_state(idle_since_clock_ms=4, late=1, rejected=2, partitions={}),
+    ):
+        assert state_codec.decode_source(state_codec.encode_source(state), "k") == state
+
+
+@given(sql=st.text(), errors=st.integers(0, 2**63))
+def test_a_query_comes_back_as_it_was(sql: str, errors: int) -> None:
+    state = query_state("q", sql, errors)
+    assert state_codec.decode_query(state_codec.encode_query(state), "k") == state
+
+
+def test_a_position_comes_back_with_its_save() -> None:
+    value = state_codec.encode_position(Position(7, 2**40), 9)
+    assert state_codec.decode_position(value, "k") == (Position(7, 2**40), 9)

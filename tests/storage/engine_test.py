@@ -1,0 +1,46 @@
+"""An engine and its store: killed at any step and replayed from the store's position, it answers the same."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.engine import Engine
+from engine.model.step import Step
+from storage.store import Store
+from tests.differential.agreement import EngineSubject, assert_same_answers
+from tests.sql_strategies import statement
+from tests.strategies import scripts
+
+
+@settings(max_examples=40, deadline=None)
+@given(steps=scripts(statement), data=st.data())
+def test_a_killed_engine_answers_as_an_undisturbed_one(steps: list[Step], data: st.DataObject) -> None:
+    undisturbed = EngineSubject()
+    for step in steps:
+        undisturbed.apply(step)
+
+    saves = data.draw(st.sets(st.sampled_from(range(len(steps)))), label="saved after")
+    kills = data.draw(st.sets(st.sampled_from(range(len(steps))), max_size=3), label="killed after")
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store(Path(folder))
+        engine = Engine.restore(store)
+        for place, step in enumerate(steps):
+            engine.enqueue(step)
+            engine.run()
+            if place in saves:
+                engine.save(store)
+            if place in kills:
+                store.close()
+                store = Store(Path(folder))
+                engine = Engine.restore(store)
+                for again in steps[engine.position.sequence : place + 1]:
+                    engine.enqueue(again)
+                    engine.run()
+                engine._check()
+        disturbed = EngineSubject(engine)
+        assert_same_answers(disturbed, undisturbed, [0, 20])
+        store.close()

@@ -1,0 +1,181 @@
+"""Steps survive the journal, and a step's batch is read again exactly as it was."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import orjson
+import pytest
+
+from engine.model.batch import Batch
+from engine.model.source import Constraint, Field, Schema, SourceName, Stream
+from engine.model.step import (
+    BEGINNING,
+    Body,
+    CreateSource,
+    DropSource,
+    Heartbeat,
+    Position,
+    Records,
+    Register,
+    Registration,
+    Step,
+    StepResult,
+    Unregister,
+)
+from engine.model.types import INTEGER, STRING, TIMESTAMP, decimal
+from tests.kafka import wait_until
+from tests.topics.consumer_test import settings
+from topics.admin import Admin
+from topics.codec import decode
+from topics.consumer import BatchConsumer, OffsetLost, Range
+from topics.journal import (
+    JournalUnreadable,
+    RangeReader,
+    RecordsNamed,
+    decode_step,
+    encode_step,
+    last_position,
+    read_steps,
+)
+from topics.producer import BatchProducer, TransactionalProducer
+from tureen.errors import TopicMissing
+
+SOURCE = SourceName("orders")
+STREAM = Stream(
+    SOURCE,
+    Schema(
+        (Field("at", TIMESTAMP, False), Field("n", INTEGER), Field("k", STRING), Field("d", decimal(9, 2)))
+    ),
+    "orders",
+    timestamp_column="at",
+    lateness_ms=5,
+    constraints=(Constraint("ordered", ("at",)),),
+)
+BODIES: list[Body] = [
+    CreateSource(STREAM, "CREATE STREAM orders (...)"),
+    DropSource(SOURCE),
+    Heartbeat(SOURCE, frozenset({2, 0})),
+    Register((Registration("q", "SELECT 1", 2.0, 0.5, {"mode": "lazy"}), Registration("r", "é"))),
+    Unregister(("q", "r")),
+]
+
+
+@pytest.mark.parametrize("body", BODIES, ids=lambda body: type(body).__name__)
+def test_steps_come_back(body: Body) -> None:
+    step = Step(Position(3, 17), 1_700_000_000_000, body)
+    key, value = encode_step(step, StepResult(step.position, now_ms=None, idle=frozenset({1})))
+    record = decode_step(value)
+    assert key == b"3-17"
+    assert record.step() == step
+    assert (record.now_ms, record.idle) == (None, {1})
+
+
+def test_records_are_named_not_carried() -> None:
+    empty = Records(SOURCE, Batch.empty(STREAM.schema), {0: 12}, frozenset({0}))
+    step = Step(Position(1, 1), 5, empty)
+    record = decode_step(encode_step(step, StepResult(step.position, 4), [Range(0, 10, 11, 2)])[1])
+    assert record.body == RecordsNamed(SOURCE, (Range(0, 10, 11, 2),), {0: 12}, frozenset({0}), 0)
+    assert record.step(empty.batch) == step
+    with pytest.raises(JournalUnreadable, match="now none"):
+        record.step()
+
+
+@pytest.mark.parametrize("value", [b"", b"[]", b"{}", b'{"v": 1}', b'{"v": 1, "epoch": 1, "sequence": 2}'])
+def test_what_is_no_step(value: bytes) -> None:
+    with pytest.raises(JournalUnreadable):
+        decode_step(value)
+
+
+def test_a_later_version_is_refused() -> None:
+    key, value = encode_step(Step(Position(1, 1), 0, DropSource(SOURCE)), StepResult(Position(1, 1)))
+    later = orjson.dumps({**orjson.loads(value), "v": 2})
+    with pytest.raises(JournalUnreadable, match="version 2") as caught:
+        decode_step(later)
+    assert "later" in str(caught.value.hint)
+    assert key
+
+
+def test_a_batch_is_read_again_as_it_was(kafka: str, service_id: str) -> None:
+    """Records with bad ones among them, of two partitions and with transaction markers, as several steps."""
+    admin, steps_topic = Admin(settings(kafka)), f"{service_id}-steps"
+    stream = replace(STREAM, topic=service_id)
+    admin.ensure_source_topic(service_id, 2)
+    admin.ensure_source_topic(steps_topic, 2)
+    owner = TransactionalProducer(settings(kafka), service_id)
+    for part in range(4):
+        with owner.transaction() as transaction:
+            for n in range(part * 100, part * 100 + 100):
+                text = b'{"at":%d,"n":%d,"k":"k%d","d":%d.5}' % (n, n, n % 7, n)
+                transaction.send(service_id, b"bad" if n % 10 == 3 else text, partition=n % 2)
+    consumer = BatchConsumer(settings(kafka))
+    consumer.add(service_id, {0: -1, 1: -1})
+    batches: list[Batch] = []
+    made: list[Step] = []
+
+    def apply() -> bool:
+        for polled in consumer.poll(37, 0.05):
+            if not len(polled):
+                continue
+            decoded = decode(stream, polled.values, polled.partition, polled.offset, polled.append_ms)
+            body = Records(SOURCE, decoded.batch, polled.next_offsets, polled.lagging)
+            step = Step(Position(1, len(made) + 1), 9, body)
+            key, value = encode_step(step, StepResult(step.position, 3), polled.ranges)
+            with owner.transaction() as transaction:
+                transaction.send(steps_topic, value, key, partition=1)
+            made.append(step)
+            batches.append(decoded.batch)
+        return not consumer.lagging(service_id)
+
+    wait_until(apply)
+    assert sum(map(len, batches)) == 360
+    assert last_position(settings(kafka), steps_topic, 1) == made[-1].position
+    assert last_position(settings(kafka), steps_topic, 0) is None
+
+    reader = RangeReader(settings(kafka))
+    records = list(read_steps(settings(kafka), steps_topic, 1, BEGINNING))
+    assert [record.position for record in records] == [step.position for step in made]
+    for record, batch, step in zip(records, batches, made, strict=True):
+        assert isinstance(record.body, RecordsNamed)
+        again = reader.read(stream, record.body.ranges)
+        assert again.to_arrow().equals(batch.to_arrow())
+        assert again.partition.tolist() == batch.partition.tolist()
+        assert again.offset.tolist() == batch.offset.tolist()
+        assert again.timestamp.tolist() == batch.timestamp.tolist()
+        replayed = record.step(again).body
+        assert isinstance(replayed, Records)
+        assert isinstance(step.body, Records)
+        assert replayed.next_offsets == step.body.next_offsets
+        assert replayed.lagging == step.body.lagging
+    later = list(read_steps(settings(kafka), steps_topic, 1, made[2].position))
+    assert [record.position for record in later] == [step.position for step in made[3:]]
+    assert list(read_steps(settings(kafka), steps_topic, 0, BEGINNING)) == []
+
+    # Back to an earlier range, and to one that says more than there is.
+    assert isinstance(records[0].body, RecordsNamed)
+    first = records[0].body.ranges
+    assert reader.read(stream, first).offset.tolist() == batches[0].offset.tolist()
+    with pytest.raises(OffsetLost) as caught:
+        reader.read(stream, [replace(first[0], count=first[0].count + 1)])
+    assert "1 records" in str(caught.value.hint)
+    reader.close()
+    consumer.close()
+    owner.close()
+
+
+def test_a_gap_is_no_journal(kafka: str, service_id: str) -> None:
+    Admin(settings(kafka)).ensure_source_topic(service_id)
+    producer = BatchProducer(settings(kafka))
+    for sequence in (1, 2, 4):
+        position = Position(1, sequence)
+        key, value = encode_step(Step(position, 0, DropSource(SOURCE)), StepResult(position))
+        producer.send(service_id, value, key)
+    producer.close()
+    assert len(list(read_steps(settings(kafka), service_id, 0, Position(1, 3)))) == 1
+    with pytest.raises(JournalUnreadable, match="after step 2 of shard 0 comes step 4"):
+        list(read_steps(settings(kafka), service_id, 0, Position(1, 1)))
+
+
+def test_no_journal_at_all(kafka: str, service_id: str) -> None:
+    with pytest.raises(TopicMissing):
+        list(read_steps(settings(kafka), service_id, 0, BEGINNING))

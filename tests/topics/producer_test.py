@@ -1,0 +1,165 @@
+"""Transactions end in one of four ways, each told apart; batches say what was not written."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.kafka import Node, free_ports, wait_until
+from tests.topics.consumer_test import START, read_until, settings, values_of
+from topics.admin import Admin
+from topics.consumer import BatchConsumer, Polled
+from topics.producer import (
+    BatchProducer,
+    CommitUnknown,
+    TransactionAborted,
+    TransactionalProducer,
+    forwarded,
+)
+from tureen.errors import Fenced, KafkaUnavailable, TopicMissing
+from tureen.protocol import HEADER_OFFSET, HEADER_PARTITION, HEADER_REASON, HEADER_TOPIC
+
+
+def everything(bootstrap: str, topic: str) -> list[Polled]:
+    consumer = BatchConsumer(settings(bootstrap))
+    consumer.add(topic, START)
+    polled = read_until(consumer, lambda _: not consumer.lagging(topic))
+    consumer.close()
+    return polled
+
+
+def test_a_second_owner_fences_the_first(kafka: str, service_id: str) -> None:
+    Admin(settings(kafka)).ensure_source_topic(service_id)
+    old = TransactionalProducer(settings(kafka), service_id)
+    with old.transaction() as transaction:
+        transaction.send(service_id, b"old")
+    new = TransactionalProducer(settings(kafka), service_id)
+    with pytest.raises(Fenced), old.transaction() as transaction:
+        transaction.send(service_id, b"too late")
+    with pytest.raises(Fenced), old.transaction() as transaction:
+        transaction.send(service_id, b"still too late")
+    with new.transaction() as transaction:
+        transaction.send(service_id, b"new")
+    assert values_of(everything(kafka, service_id)) == [b"old", b"new"]
+    old.close()
+    new.close()
+
+
+def test_an_open_transaction_of_a_dead_owner_is_rolled_back(kafka: str, service_id: str) -> None:
+    Admin(settings(kafka)).ensure_source_topic(service_id)
+    dead = TransactionalProducer(settings(kafka), service_id)
+    dead._producer.begin_transaction()
+    dead._producer.produce(service_id, b"unfinished")
+    dead._producer.flush(10)
+    heir = TransactionalProducer(settings(kafka), service_id)
+    with heir.transaction() as transaction:
+        transaction.send(service_id, b"heir")
+    assert values_of(everything(kafka, service_id)) == [b"heir"]
+    heir.close()
+
+
+def test_a_transaction_that_cannot_be_written_is_rolled_back_and_the_next_goes_on(
+    kafka: str, service_id: str
+) -> None:
+    Admin(settings(kafka)).ensure_source_topic(service_id)
+    producer = TransactionalProducer({**settings(kafka), "message.timeout.ms": 2000}, service_id)
+    with pytest.raises(TransactionAborted), producer.transaction() as transaction:  # noqa: PT012
+        transaction.send(service_id, b"with it")
+        transaction.send(f"{service_id}-never-made", b"x")
+    with producer.transaction() as transaction:
+        transaction.send(service_id, b"after")
+    assert values_of(everything(kafka, service_id)) == [b"after"]
+    producer.close()
+
+
+def test_a_commit_without_an_answer_is_unknown(kafka_node: Node, service_id: str) -> None:
+    own = settings(kafka_node.bootstrap)
+    Admin(own).ensure_source_topic(service_id)
+    producer = TransactionalProducer(own, service_id, timeout_s=3)
+    with pytest.raises(CommitUnknown), producer.transaction() as transaction:  # noqa: PT012
+        transaction.send(service_id, b"?")
+        producer._producer.flush(10)
+        kafka_node.stop()
+    producer.close()
+    kafka_node.start()
+    heir = TransactionalProducer(own, service_id)
+    with heir.transaction() as transaction:
+        transaction.send(service_id, b"heir")
+    assert values_of(everything(kafka_node.bootstrap, service_id))[-1] == b"heir"
+    heir.close()
+
+
+def test_nobody_answers() -> None:
+    nowhere = settings(f"127.0.0.1:{free_ports(1)[0]}")
+    with pytest.raises(KafkaUnavailable):
+        TransactionalProducer(nowhere, "x", timeout_s=0.5)
+    producer = BatchProducer(nowhere)
+    producer.send_many("x", [b"1", b"2"])
+    with pytest.raises(KafkaUnavailable, match="2 records"):
+        producer.flush(0.2)
+
+
+def test_what_was_not_written_is_counted(kafka: str, service_id: str) -> None:
+    producer = BatchProducer({**settings(kafka), "topic.metadata.propagation.max.ms": 500})
+    producer.send_many(f"{service_id}-never-made", [b"1", b"2", b"3"])
+    with pytest.raises(TopicMissing) as caught:
+        producer.flush(60)
+    assert "3 records were not written" in str(caught.value.hint)
+    producer.flush(1)
+
+
+def test_keys_and_nulls(kafka: str, service_id: str) -> None:
+    Admin(settings(kafka)).ensure_source_topic(service_id)
+    producer = BatchProducer(settings(kafka))
+    producer.send_many(service_id, [b"1", None], [b"a", b"b"])
+    producer.close()
+    polled = everything(kafka, service_id)
+    assert values_of(polled) == [b"1", None]
+    assert [m.key() for one in polled for m in one.messages] == [b"a", b"b"]
+
+
+def test_a_forwarded_record_is_untouched(kafka: str, service_id: str) -> None:
+    letters = f"{service_id}-letters"
+    admin = Admin(settings(kafka))
+    admin.ensure_source_topic(service_id)
+    admin.ensure_source_topic(letters)
+    producer = TransactionalProducer(settings(kafka), service_id)
+    with producer.transaction() as transaction:
+        transaction.send(service_id, b"\xff{", b"key", headers=[("own", b"\x00")])
+    [bad] = [m for one in everything(kafka, service_id) for m in one.messages]
+    with producer.transaction() as transaction:
+        value, key, headers = forwarded(bad, "not JSON: é")
+        transaction.send(letters, value, key, headers=headers)
+    [letter] = [m for one in everything(kafka, letters) for m in one.messages]
+    assert (letter.value(), letter.key()) == (b"\xff{", b"key")
+    assert letter.headers() == [
+        ("own", b"\x00"),
+        (HEADER_REASON, "not JSON: é".encode()),
+        (HEADER_TOPIC, service_id.encode()),
+        (HEADER_PARTITION, b"0"),
+        (HEADER_OFFSET, b"0"),
+    ]
+    producer.close()
+
+
+def test_a_short_outage_is_waited_out(kafka_node: Node, service_id: str) -> None:
+    own = settings(kafka_node.bootstrap)
+    Admin(own).ensure_source_topic(service_id)
+    producer = TransactionalProducer(own, service_id, timeout_s=30)
+    with producer.transaction() as transaction:
+        transaction.send(service_id, b"1")
+    kafka_node.stop()
+    kafka_node.start()
+    sent: list[bytes] = []
+
+    def write() -> bool:
+        try:
+            with producer.transaction() as transaction:
+                transaction.send(service_id, b"2")
+        except TransactionAborted:
+            return False
+        sent.append(b"2")
+        return True
+
+    wait_until(write)
+    assert values_of(everything(kafka_node.bootstrap, service_id)) == [b"1", *sent]
+    producer.close()

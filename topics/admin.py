@@ -1,0 +1,257 @@
+"""Topics: made when missing, verified when present.
+
+A setting under which data would be lost (a cleanup policy, a number of partitions that is fixed, the kind of
+timestamp) is verified and refused when wrong; what an operator may choose (retention of results, replication)
+is given at creation and left alone afterwards.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    ConfigResource,
+    NewTopic,
+    OffsetSpec,
+    ResourceType,
+)
+
+from topics.failures import as_ours, cause_of
+from topics.settings import KafkaSettings
+from tureen.errors import TopicMissing, TopicPolicyMismatch
+from tureen.protocol import TopicNames
+
+TIMEOUT_S = 15.0
+SHARDS_DEFAULT = 16
+DAY_MS = 86_400_000
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Policies:
+    """How the service's topics are made.
+
+    shards: partitions of ``.queries`` and ``.steps``, fixed for the life of a service.
+    steps_retention_ms: at least the widest window and the longest a store may lag behind; -1: for ever.
+    replication: copies of each topic; -1: the cluster's default.
+    """
+
+    shards: int = SHARDS_DEFAULT
+    steps_retention_ms: int = 7 * DAY_MS
+    results_retention_ms: int = 7 * DAY_MS
+    letters_retention_ms: int = 7 * DAY_MS
+    requests_retention_ms: int = DAY_MS
+    message_bytes_max: int = 4 * 1024 * 1024
+    replication: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPolicy:
+    """One topic: ``config`` is given at creation; ``verified`` names those that must be so for ever.
+
+    fixed_partitions: the number of partitions must be exactly this one.
+    """
+
+    name: str
+    partitions: int
+    config: Mapping[str, str]
+    verified: tuple[str, ...] = ("cleanup.policy",)
+    fixed_partitions: bool = False
+
+
+def service_topics(names: TopicNames, policies: Policies) -> list[TopicPolicy]:
+    """The topics of a service and their policies."""
+    compacted = {"cleanup.policy": "compact", "max.message.bytes": str(policies.message_bytes_max)}
+
+    def deleted(retention_ms: int) -> dict[str, str]:
+        return {
+            "cleanup.policy": "delete",
+            "retention.ms": str(retention_ms),
+            "max.message.bytes": str(policies.message_bytes_max),
+        }
+
+    letters = deleted(policies.letters_retention_ms)
+    return [
+        TopicPolicy(names.queries, policies.shards, compacted, fixed_partitions=True),
+        TopicPolicy(names.sources, 1, compacted, fixed_partitions=True),
+        TopicPolicy(names.status, 1, compacted),
+        TopicPolicy(
+            names.steps, policies.shards, deleted(policies.steps_retention_ms), fixed_partitions=True
+        ),
+        TopicPolicy(names.snapshot_requests, 1, deleted(policies.requests_retention_ms)),
+        TopicPolicy(names.results, 1, deleted(policies.results_retention_ms)),
+        TopicPolicy(names.late, 1, letters),
+        TopicPolicy(names.dead_letters, 1, letters),
+    ]
+
+
+class Admin:
+    """Asks and changes a cluster. Calls block; safe to use from several threads.
+
+    Every method raises KafkaUnavailable when no answer comes in time.
+    """
+
+    def __init__(self, settings: KafkaSettings, timeout_s: float = TIMEOUT_S) -> None:
+        self._client = AdminClient({"log_level": 0, **settings})
+        self._timeout_s = timeout_s
+
+    def ensure_service_topics(self, names: TopicNames, policies: Policies | None = None) -> None:
+        """Make what is missing, verify what is there. Raises TopicPolicyMismatch."""
+        policies = policies or Policies()
+        self.ensure(service_topics(names, policies), policies.replication)
+
+    def ensure_source_topic(
+        self, topic: str, partitions: int = 1, *, arrival_time: bool = False, replication: int = -1
+    ) -> int:
+        """A stream's topic; returns how many partitions it has, which is ``partitions`` only if it is new.
+
+        arrival_time: it must stamp records itself (message.timestamp.type=LogAppendTime).
+        Raises TopicPolicyMismatch when it exists and stamps otherwise.
+        """
+        config = {"message.timestamp.type": "LogAppendTime"} if arrival_time else {}
+        self.ensure([TopicPolicy(topic, partitions, config, tuple(config))], replication)
+        return self.partitions(topic)
+
+    def ensure(self, wanted: Iterable[TopicPolicy], replication: int = -1) -> None:
+        """Make topics that are missing and verify the others; nothing is made when one is refused."""
+        policies = {policy.name: policy for policy in wanted}
+        present = self.topics()
+        self._verify([policy for name, policy in policies.items() if name in present], present)
+        missing = [policy for name, policy in policies.items() if name not in present]
+        if not missing:
+            return
+        futures = self._client.create_topics(
+            [NewTopic(p.name, p.partitions, replication, config=dict(p.config)) for p in missing],
+            operation_timeout=self._timeout_s,
+        )
+        raced = []
+        for name, future in futures.items():
+            try:
+                self._asked(f"making topic {name}", future.result)
+            except _Raced:
+                raced.append(policies[name])
+        self._await(policies)
+        if raced:
+            self._verify(raced, self.topics())
+
+    def _await(self, names: Iterable[str]) -> None:
+        """Until each topic has a leader: a new one is announced a moment after it was made."""
+        deadline = time.monotonic() + self._timeout_s
+        waiting = set(names)
+        while True:
+            known = self._metadata().topics
+            waiting = {
+                name
+                for name in waiting
+                if name not in known
+                or known[name].error is not None
+                or not known[name].partitions
+                or any(p.leader < 0 for p in known[name].partitions.values())
+            }
+            if not waiting:
+                return
+            if time.monotonic() > deadline:
+                raise TopicMissing(min(waiting), hint="it was made, but no broker leads it")
+            time.sleep(0.01)
+
+    def _verify(self, policies: list[TopicPolicy], present: Mapping[str, int]) -> None:
+        for policy in policies:
+            if policy.fixed_partitions and present[policy.name] != policy.partitions:
+                raise TopicPolicyMismatch(
+                    policy.name,
+                    "partitions",
+                    str(policy.partitions),
+                    str(present[policy.name]),
+                    hint="set the number of shards to what the topic has, or choose another service id",
+                )
+        found = self.configs([policy.name for policy in policies])
+        for policy in policies:
+            for setting in policy.verified:
+                expected, is_ = policy.config[setting], found[policy.name][setting]
+                if set(expected.split(",")) != set(is_.split(",")):
+                    raise TopicPolicyMismatch(
+                        policy.name,
+                        setting,
+                        expected,
+                        is_,
+                        hint=f"change it (kafka-configs --alter --topic {policy.name} --add-config "
+                        f"{setting}={expected}), or use another topic",
+                    )
+
+    def topics(self) -> dict[str, int]:
+        """Every topic and its number of partitions."""
+        return {name: len(topic.partitions) for name, topic in self._metadata().topics.items()}
+
+    def partitions(self, topic: str) -> int:
+        """How many partitions a topic has. Raises TopicMissing."""
+        found = self.topics()
+        if topic not in found:
+            raise TopicMissing(topic, hint="create it, or correct its name")
+        return found[topic]
+
+    def topic_id(self, topic: str) -> str:
+        """Differs from that of an earlier topic of the same name. Raises TopicMissing."""
+        future = self._client.describe_topics(TopicCollection([topic]), request_timeout=self._timeout_s)[
+            topic
+        ]
+        return str(self._asked(f"describing topic {topic}", future.result, topic).topic_id)
+
+    def configs(self, topics: list[str]) -> dict[str, dict[str, str]]:
+        """topic -> setting -> value."""
+        if not topics:
+            return {}
+        resources = [ConfigResource(ResourceType.TOPIC, name) for name in topics]
+        found = {}
+        futures = self._client.describe_configs(resources, request_timeout=self._timeout_s)
+        for resource, future in futures.items():
+            entries = self._asked(f"reading the settings of {resource.name}", future.result, resource.name)
+            found[resource.name] = {name: entry.value or "" for name, entry in entries.items()}
+        return found
+
+    def begin_offsets(self, topic: str) -> dict[int, int]:
+        """partition -> the offset of the first record that is still there. Raises TopicMissing."""
+        return self._offsets(topic, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
+
+    def end_offsets(self, topic: str) -> dict[int, int]:
+        """partition -> the offset after the last committed record or marker. Raises TopicMissing."""
+        return self._offsets(topic, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+
+    def _offsets(self, topic: str, spec: Any) -> dict[int, int]:
+        asked = {TopicPartition(topic, number): spec for number in range(self.partitions(topic))}
+        futures = self._client.list_offsets(
+            asked, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=self._timeout_s
+        )
+        return {
+            at.partition: self._asked(f"offsets of {topic}", future.result, topic).offset
+            for at, future in futures.items()
+        }
+
+    def delete_topics(self, topics: Iterable[str]) -> None:
+        """Delete topics with their records; those that do not exist are passed over."""
+        futures = self._client.delete_topics(list(topics), operation_timeout=self._timeout_s)
+        for name, future in futures.items():
+            try:
+                self._asked(f"deleting topic {name}", future.result, name)
+            except TopicMissing:
+                continue
+
+    def _metadata(self) -> Any:
+        return self._asked("reaching Kafka", lambda: self._client.list_topics(timeout=self._timeout_s))
+
+    def _asked(self, doing: str, call: Callable[[], Answer], topic: str = "") -> Answer:
+        try:
+            return call()
+        except KafkaException as error:
+            if cause_of(error).code() == KafkaError.TOPIC_ALREADY_EXISTS:
+                raise _Raced from None
+            raise as_ours(error, doing, topic) from error
+
+
+class _Raced(Exception):
+    """Another process made the topic a moment before."""

@@ -1,0 +1,174 @@
+"""One record at a time: the definition of what a JSON record means, and the reason why one is refused.
+
+:mod:`topics.codec` reads columns at once where it can; whatever that way refuses comes here. The two agree:
+what the columns give is what this gives.
+
+A number keeps its digits until its column's type is known, so DECIMAL never passes through a float.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+from engine.model.source import Field, Stream
+from engine.model.types import Kind
+
+SHOWN_CHARACTERS = 40
+
+_INTEGER = re.compile(r"-?[0-9]+")
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_INSTANT = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}(?::[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?)?)?)"
+    r"([0-9]*)(Z|[+-][0-9]{2}(?::?[0-9]{2})?)?"
+)
+_RANGES = {
+    Kind.INTEGER: (-(2**31), 2**31 - 1),
+    Kind.BIGINT: (-(2**63), 2**63 - 1),
+    Kind.TIMESTAMP: (-(2**63), 2**63 - 1),
+}
+
+
+class BadRecord(ValueError):
+    """A record that gives no row; the text says why."""
+
+
+class _Number(str):
+    """The digits of a JSON number."""
+
+    __slots__ = ()
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """An object's members, repeated ones too."""
+
+
+def _constant(name: str) -> Any:
+    raise BadRecord(f"{name} is not JSON")
+
+
+def row_of(stream: Stream, value: bytes) -> list[Any]:
+    """The row's values in schema order: what Arrow takes for each column's type, None for NULL.
+
+    DATE comes as days, TIMESTAMP as ms since 1970, DECIMAL as Decimal of the column's scale.
+    The record is known to be one object of bounded depth. Raises BadRecord.
+    """
+    try:
+        text = value.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BadRecord(f"not UTF-8: {error.reason} at byte {error.start}") from None
+    try:
+        members = _DECODER.decode(text)
+    except BadRecord:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise BadRecord(f"not JSON: {error}") from None
+    declared = {field.name for field in stream.schema}
+    found: dict[str, Any] = {}
+    for name, member in members:
+        if name in found:
+            raise BadRecord(f"column {name}: given twice")
+        if name in declared:
+            found[name] = member
+    row: list[Any] = []
+    for field in stream.schema:
+        member = found.get(field.name)
+        if member is None:
+            if field.name == stream.timestamp_column:
+                raise BadRecord(f"column {field.name}: the event timestamp is missing or NULL")
+            if not field.nullable:
+                raise BadRecord(f"column {field.name}: missing or NULL, but declared NOT NULL")
+            row.append(None)
+        else:
+            row.append(_convert(field, member))
+    return row
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_Pairs, parse_float=_Number, parse_int=_Number, parse_constant=_constant
+)
+
+
+def _convert(field: Field, member: Any) -> Any:
+    kind = field.type.kind
+    number = isinstance(member, _Number)
+    text = isinstance(member, str) and not number
+    if kind is Kind.BOOLEAN and isinstance(member, bool):
+        return member
+    if kind in _RANGES and number and _INTEGER.fullmatch(member):
+        low, high = _RANGES[kind]
+        if len(member.lstrip("-0")) > 20 or not low <= int(member) <= high:
+            raise BadRecord(f"column {field.name}: {_short(member)} is out of the range of {field.type}")
+        return int(member)
+    if kind is Kind.DOUBLE and number:
+        value = float(member)
+        if math.isinf(value):
+            raise BadRecord(f"column {field.name}: {_short(member)} is out of the range of DOUBLE")
+        return value
+    if kind is Kind.STRING and text:
+        try:
+            member.encode("utf-8")
+        except UnicodeEncodeError:
+            raise BadRecord(f"column {field.name}: half a surrogate pair is no character") from None
+        return member
+    if kind is Kind.DECIMAL and (number or text) and _DECIMAL.fullmatch(member):
+        return _decimal(field, member)
+    if kind is Kind.DATE and text and _DATE.fullmatch(member):
+        return _parsed(field, member, pa.date32(), pa.int32())
+    if kind is Kind.TIMESTAMP and text and (match := _INSTANT.fullmatch(member)):
+        instant, beyond_us, zone = match.groups()
+        if not beyond_us or "." in instant:
+            type_ = pa.timestamp("us", "UTC" if zone else None)
+            microseconds: int = _parsed(field, instant + (zone or ""), type_, pa.int64())
+            return microseconds // 1000
+    raise BadRecord(f"column {field.name}: expected {field.type}, got {_described(member)}")
+
+
+def _parsed(field: Field, text: str, type_: pa.DataType, width: pa.DataType) -> int:
+    """A date or instant by the parser that the columns are read with."""
+    try:
+        return int(pa.array([text]).cast(type_).view(width)[0].as_py())
+    except pa.ArrowInvalid:
+        raise BadRecord(f"column {field.name}: there is no {field.type} {_short(text)}") from None
+
+
+def _decimal(field: Field, text: str) -> Decimal:
+    """Exact, or refused: no digit is rounded away."""
+    precision, scale = field.type.precision, field.type.scale
+    try:
+        sign, digits, exponent = Decimal(text).as_tuple()
+    except ArithmeticError:  # an exponent beyond what can be represented
+        raise BadRecord(f"column {field.name}: {_short(text)} does not fit {field.type}") from None
+    assert isinstance(exponent, int)
+    unscaled = "".join(map(str, digits)).lstrip("0")
+    shift = exponent + scale
+    if unscaled and len(unscaled) + shift > precision:
+        raise BadRecord(f"column {field.name}: {_short(text)} does not fit {field.type}")
+    if shift < 0:
+        if unscaled[shift:].strip("0"):
+            raise BadRecord(f"column {field.name}: {_short(text)} has more than {scale} decimals")
+        unscaled = unscaled[:shift]
+    elif unscaled:
+        unscaled += "0" * shift
+    value = Decimal(int(unscaled or "0")).scaleb(-scale)
+    return -value if sign else value
+
+
+def _described(member: Any) -> str:
+    if isinstance(member, bool):
+        return "true" if member else "false"
+    if isinstance(member, _Number):
+        return f"number {_short(member)}"
+    if isinstance(member, str):
+        return "string " + _short(json.dumps(member))
+    return "an object" if isinstance(member, _Pairs) else "an array"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + "..."

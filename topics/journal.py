@@ -1,0 +1,359 @@
+"""The step journal: what a shard applied, as records of its partition of the steps topic.
+
+A record is a JSON object with a version. A step of records does not carry them, but names them: the ranges
+of the source topic in batch order, so that the same batch is read and decoded again. The outcome (NOW, the
+idle partitions) stands beside it for checking. The record's key is the position's text, so that steps before
+a position are passed over without being parsed.
+
+Replaying the journal from the beginning gives the engine's state; a gap in it is an error, never skipped.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from engine.model.batch import Batch
+from engine.model.source import Constraint, Field, Schema, SourceName, Stream
+from engine.model.step import (
+    Body,
+    CreateSource,
+    DropSource,
+    Heartbeat,
+    Position,
+    Records,
+    Register,
+    Registration,
+    Step,
+    StepResult,
+    Unregister,
+)
+from engine.model.types import Kind, Type
+from topics.codec import decode
+from topics.consumer import BatchConsumer, OffsetLost, Range
+from topics.settings import KafkaSettings
+from tureen.errors import KafkaUnavailable, TureenError
+
+VERSION = 1
+READ_TIMEOUT_S = 30.0
+
+
+class JournalUnreadable(TureenError):
+    """A step record that this version does not know, or a gap between two of them."""
+
+    code = "journal_unreadable"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordsNamed:
+    """A step of records without its batch: where the records are, and how many of them gave a row."""
+
+    source: SourceName
+    ranges: tuple[Range, ...]
+    next_offsets: Mapping[int, int]
+    lagging: frozenset[int]
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class StepRecord:
+    """A journalled step. ``body`` is the step's own, or :class:`RecordsNamed` in the place of Records.
+
+    now_ms, idle: the outcome, as StepResult has it; equal when the step is replayed.
+    """
+
+    position: Position
+    clock_ms: int
+    body: RecordsNamed | CreateSource | DropSource | Heartbeat | Register | Unregister
+    now_ms: int | None
+    idle: frozenset[int]
+
+    def step(self, batch: Batch | None = None) -> Step:
+        """The step itself. ``batch``: what :func:`read_ranges` gave for a step of records."""
+        body: Body
+        if isinstance(self.body, RecordsNamed):
+            if batch is None or len(batch) != self.body.rows:
+                got = "none" if batch is None else f"{len(batch):,}"
+                raise JournalUnreadable(
+                    f"step {self.position} had {self.body.rows:,} rows of {self.body.source}, now {got}"
+                )
+            body = Records(self.body.source, batch, self.body.next_offsets, self.body.lagging)
+        else:
+            body = self.body
+        return Step(self.position, self.clock_ms, body)
+
+
+# --- codec ----------------------------------------------------------------------------------------
+
+
+def encode_step(step: Step, result: StepResult, ranges: Sequence[Range] = ()) -> tuple[bytes, bytes]:
+    """(key, value) of the step's record. ``ranges``: of all records read for it, bad ones too."""
+    value = {
+        "v": VERSION,
+        "epoch": step.position.epoch,
+        "sequence": step.position.sequence,
+        "clock_ms": step.clock_ms,
+        "now_ms": result.now_ms,
+        "idle": sorted(result.idle),
+        **_body(step.body, ranges),
+    }
+    return str(step.position).encode("ascii"), orjson.dumps(value)
+
+
+def decode_step(value: bytes) -> StepRecord:
+    """The inverse. Raises JournalUnreadable: not a step, or written by a later version."""
+    try:
+        facts = orjson.loads(value)
+        version = facts["v"]
+    except (ValueError, TypeError, KeyError) as error:
+        raise JournalUnreadable(f"not a step record: {error}") from error
+    if version != VERSION:
+        raise JournalUnreadable(
+            f"a step record of version {version}, this program reads version {VERSION}",
+            hint="run the version that wrote it, or a later one",
+        )
+    try:
+        return StepRecord(
+            Position(facts["epoch"], facts["sequence"]),
+            facts["clock_ms"],
+            _body_of(facts),
+            facts["now_ms"],
+            frozenset(facts["idle"]),
+        )
+    except (ValueError, TypeError, KeyError) as error:
+        raise JournalUnreadable(f"a damaged step record: {error!r}") from error
+
+
+def _body(body: Body, ranges: Sequence[Range]) -> dict[str, Any]:
+    match body:
+        case Records():
+            return {
+                "kind": "records",
+                "source": body.source,
+                "ranges": [[r.partition, r.first, r.last, r.count] for r in ranges],
+                "next_offsets": sorted(body.next_offsets.items()),
+                "lagging": sorted(body.lagging),
+                "rows": len(body.batch),
+            }
+        case Heartbeat():
+            return {"kind": "heartbeat", "source": body.source, "lagging": sorted(body.lagging)}
+        case Register():
+            return {
+                "kind": "register",
+                "registrations": [
+                    {
+                        "query_id": r.query_id,
+                        "sql": r.sql,
+                        "weight": r.weight,
+                        "tolerance": r.tolerance,
+                        "options": dict(r.options),
+                    }
+                    for r in body.registrations
+                ],
+            }
+        case Unregister():
+            return {"kind": "unregister", "query_ids": list(body.query_ids)}
+        case CreateSource():
+            return {"kind": "create", "sql": body.sql, "stream": stream_as_dict(body.stream)}
+        case DropSource():
+            return {"kind": "drop", "source": body.source}
+
+
+def _body_of(facts: dict[str, Any]) -> Any:
+    match facts["kind"]:
+        case "records":
+            return RecordsNamed(
+                SourceName(facts["source"]),
+                tuple(Range(*numbers) for numbers in facts["ranges"]),
+                dict(facts["next_offsets"]),
+                frozenset(facts["lagging"]),
+                facts["rows"],
+            )
+        case "heartbeat":
+            return Heartbeat(SourceName(facts["source"]), frozenset(facts["lagging"]))
+        case "register":
+            return Register(tuple(Registration(**one) for one in facts["registrations"]))
+        case "unregister":
+            return Unregister(tuple(facts["query_ids"]))
+        case "create":
+            return CreateSource(stream_from_dict(facts["stream"]), facts["sql"])
+        case "drop":
+            return DropSource(SourceName(facts["source"]))
+        case kind:
+            raise ValueError(f"a step of kind {kind!r}")
+
+
+def stream_as_dict(stream: Stream) -> dict[str, Any]:
+    """Everything that a stream declares, as JSON values."""
+    return {
+        "name": stream.name,
+        "topic": stream.topic,
+        "fields": [
+            [f.name, f.type.kind.value, f.type.precision, f.type.scale, f.nullable] for f in stream.schema
+        ],
+        "timestamp_column": stream.timestamp_column,
+        "lateness_ms": stream.lateness_ms,
+        "idle_timeout_ms": stream.idle_timeout_ms,
+        "idle_advances": stream.idle_advances,
+        "retain_ms": stream.retain_ms,
+        "future_max_ms": stream.future_max_ms,
+        "constraints": [[c.kind, list(c.columns), c.detail] for c in stream.constraints],
+    }
+
+
+def stream_from_dict(facts: Mapping[str, Any]) -> Stream:
+    """The inverse of :func:`stream_as_dict`. Raises KeyError, TypeError, ValueError."""
+    given = dict(facts)
+    fields = given.pop("fields")
+    constraints = given.pop("constraints")
+    return Stream(
+        schema=Schema(
+            tuple(Field(n, Type(Kind(kind), p, s), nullable) for n, kind, p, s, nullable in fields)
+        ),
+        constraints=tuple(Constraint(kind, tuple(columns), detail) for kind, columns, detail in constraints),
+        **given,
+    )
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def read_steps(
+    settings: KafkaSettings,
+    topic: str,
+    shard: int,
+    after: Position,
+    *,
+    timeout_s: float = READ_TIMEOUT_S,
+) -> Iterator[StepRecord]:
+    """The shard's steps past a position, in order, to the end of its partition as it is now.
+
+    Fence the shard's other writers first: then the end is the end. Raises JournalUnreadable when the next
+    step is not the one that follows (it was deleted by retention), KafkaUnavailable, TopicMissing.
+    """
+    expected = after.sequence + 1
+    for message in _to_end(settings, topic, shard, timeout_s):
+        key = message.key()
+        if key is not None and Position.parse(key.decode("ascii")).sequence < expected:
+            continue
+        record = decode_step(message.value())
+        if record.position.sequence != expected:
+            raise JournalUnreadable(
+                f"after step {expected - 1} of shard {shard} comes step {record.position.sequence}",
+                hint=f"topic {topic} must be kept as long as the store may lag behind; "
+                "empty the store to begin anew",
+            )
+        expected += 1
+        yield record
+
+
+def last_position(
+    settings: KafkaSettings, topic: str, shard: int, *, timeout_s: float = READ_TIMEOUT_S
+) -> Position | None:
+    """The position of the shard's last step, None before the first. Reads the whole partition's keys."""
+    last = None
+    for message in _to_end(settings, topic, shard, timeout_s):
+        last = message
+    return None if last is None else decode_step(last.value()).position
+
+
+def _to_end(settings: KafkaSettings, topic: str, partition: int, timeout_s: float) -> Iterator[Any]:
+    consumer = BatchConsumer(settings)
+    try:
+        consumer.add(topic, {partition: -1})
+        deadline = time.monotonic() + timeout_s
+        while consumer.lagging(topic):
+            polled = consumer.poll(10_000, 0.2)
+            for one in polled:
+                yield from one.messages
+            if polled:
+                deadline = time.monotonic() + timeout_s
+            elif time.monotonic() > deadline:
+                raise KafkaUnavailable(f"nothing comes from topic {topic}", hint="is Kafka running?")
+    finally:
+        consumer.close()
+
+
+class RangeReader:
+    """Fetches the records that steps named, again, in the order named.
+
+    Keep one for all steps of a replay: consecutive ranges are read on without a seek.
+    """
+
+    def __init__(self, settings: KafkaSettings, *, timeout_s: float = READ_TIMEOUT_S) -> None:
+        self._settings = settings
+        self._timeout_s = timeout_s
+        self._readers: dict[tuple[str, int], _PartitionReader] = {}
+
+    def read(self, stream: Stream, ranges: Sequence[Range]) -> Batch:
+        """The batch of a step, row for row as it was. Raises OffsetLost when records are gone."""
+        values: list[bytes | None] = []
+        partition: list[int] = []
+        offset: list[int] = []
+        append_ms: list[int] = []
+        for one in ranges:
+            place = (stream.topic, one.partition)
+            reader = self._readers.get(place)
+            if reader is None:
+                reader = self._readers[place] = _PartitionReader(self._settings, *place, self._timeout_s)
+            messages = reader.read(one)
+            values.extend(m.value() for m in messages)
+            partition.extend([one.partition] * len(messages))
+            offset.extend(m.offset() for m in messages)
+            append_ms.extend(m.timestamp()[1] for m in messages)
+        return decode(stream, values, partition, offset, append_ms).batch
+
+    def close(self) -> None:
+        for reader in self._readers.values():
+            reader.close()
+        self._readers.clear()
+
+
+class _PartitionReader:
+    """One partition, read on from where the last range ended."""
+
+    def __init__(self, settings: KafkaSettings, topic: str, partition: int, timeout_s: float) -> None:
+        self._consumer = BatchConsumer({**settings, "queued.max.messages.kbytes": 8192})
+        self._topic = topic
+        self._partition = partition
+        self._timeout_s = timeout_s
+        self._ahead: list[Any] = []
+        self._next = -1
+
+    def read(self, wanted: Range) -> list[Any]:
+        if wanted.first < self._next or self._next < 0:
+            self._ahead = []
+            self._consumer.add(self._topic, {self._partition: wanted.first})
+        found: list[Any] = []
+        deadline = time.monotonic() + self._timeout_s
+        while True:
+            found += self._ahead
+            self._ahead = []
+            if found and found[-1].offset() >= wanted.last:
+                break
+            if self._consumer.next_offsets(self._topic).get(self._partition, -1) > wanted.last:
+                break
+            for polled in self._consumer.poll(max(1, wanted.count - len(found)), 0.2):
+                self._ahead = polled.messages
+                deadline = time.monotonic() + self._timeout_s
+            if time.monotonic() > deadline:
+                raise KafkaUnavailable(f"nothing comes from topic {self._topic}", hint="is Kafka running?")
+        self._ahead = [m for m in found if m.offset() > wanted.last]
+        found = [m for m in found if wanted.first <= m.offset() <= wanted.last]
+        self._next = wanted.last + 1
+        if len(found) != wanted.count:
+            raise OffsetLost(
+                self._topic,
+                self._partition,
+                wanted.first,
+                hint=f"{wanted.count - len(found):,} records that were applied are gone: the topic must be "
+                "kept (and not compacted) for as long as the store may lag behind",
+            )
+        return found
+
+    def close(self) -> None:
+        self._consumer.close()

@@ -1,0 +1,268 @@
+"""Writes to topics: in transactions for a shard, in plain batches for everybody else.
+
+Both are idempotent: a retry inside the client never doubles a record. A transaction ends in one of four
+ways, and each is told apart: committed; :class:`TransactionAborted`, nothing of it will ever be seen;
+Fenced, another owner has the transactional id; :class:`CommitUnknown`, it may or may not have happened:
+make a new producer (which settles it) and look at what is in the log.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from confluent_kafka import KafkaException, Message, Producer
+
+from topics.failures import FENCED, as_ours, cause_of
+from topics.settings import KafkaSettings
+from tureen.errors import Fenced, KafkaUnavailable, TureenError
+from tureen.protocol import HEADER_OFFSET, HEADER_PARTITION, HEADER_REASON, HEADER_TOPIC
+
+Headers = list[tuple[str, bytes | None]]
+
+DEFAULTS: KafkaSettings = {
+    "acks": "all",
+    "linger.ms": 5,
+    "compression.type": "lz4",
+    "queue.buffering.max.messages": 1_000_000,
+    "message.max.bytes": 4 * 1024 * 1024,
+    "reconnect.backoff.max.ms": 1000,
+    "log_level": 0,
+}
+_READER_ONLY = frozenset({"group.id"})
+
+
+class TransactionAborted(TureenError):
+    """The transaction was rolled back: nothing of it will be seen. The producer may go on with another."""
+
+    code = "transaction_aborted"
+
+
+class CommitUnknown(TureenError):
+    """No answer said whether the transaction was committed. The producer is of no use any more."""
+
+    code = "commit_unknown"
+
+
+class TransactionalProducer:
+    """The only writer under its ``transactional_id``: making one fences every earlier one.
+
+    timeout_s: how long making one, and committing, may take; transactions left open longer are rolled back
+    by Kafka. Raises KafkaUnavailable when Kafka does not answer in that time. After Fenced or CommitUnknown
+    every further transaction raises the same.
+    """
+
+    def __init__(self, settings: KafkaSettings, transactional_id: str, timeout_s: float = 30.0) -> None:
+        self._timeout_s = timeout_s
+        self._producer = Producer(
+            {
+                **DEFAULTS,
+                **_writing(settings),
+                "enable.idempotence": True,
+                "transactional.id": transactional_id,
+                "transaction.timeout.ms": max(1000, int(timeout_s * 1000)),
+            }
+        )
+        self._ended: TureenError | None = None
+        deadline = time.monotonic() + timeout_s
+        while True:
+            try:
+                return self._producer.init_transactions(max(0.1, deadline - time.monotonic()))
+            except KafkaException as error:
+                if not cause_of(error).retriable() or time.monotonic() >= deadline:
+                    raise as_ours(error, "taking the transactional id") from error
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """What is sent inside is seen together, at the end, or not at all when the block raises.
+
+        Raises TransactionAborted, CommitUnknown, Fenced; an exception of the block goes through after
+        the roll-back.
+        """
+        if self._ended is not None:
+            raise self._ended
+        try:
+            self._producer.begin_transaction()
+        except KafkaException as error:
+            raise self._failure(error, "beginning a transaction") from error
+        try:
+            yield Transaction(self._producer)
+        except KafkaException as error:
+            raise self._failure(error, "writing in a transaction") from error
+        except BaseException:
+            self._abort()
+            raise
+        self._commit()
+
+    def _commit(self) -> None:
+        deadline = time.monotonic() + self._timeout_s
+        while True:
+            try:
+                return self._producer.commit_transaction(max(0.1, deadline - time.monotonic()))
+            except KafkaException as error:
+                cause = cause_of(error)
+                if cause.retriable() and time.monotonic() < deadline:
+                    continue
+                raise self._failure(error, "committing a transaction") from error
+
+    def _failure(self, error: KafkaException, doing: str) -> TureenError:
+        """What became of the transaction, rolled back where that is still possible."""
+        cause = cause_of(error)
+        if cause.code() in FENCED:
+            self._ended = Fenced(f"{doing}: another owner took over, or the transaction was open too long")
+            return self._ended
+        if cause.txn_requires_abort() and self._abort():
+            return TransactionAborted(f"{doing}: {cause.str()}")
+        self._ended = CommitUnknown(f"{doing}: {cause.str()}")
+        return self._ended
+
+    def _abort(self) -> bool:
+        """Whether Kafka confirmed that the transaction is rolled back."""
+        try:
+            self._producer.abort_transaction(self._timeout_s)
+        except KafkaException:
+            return False
+        return True
+
+    def close(self) -> None:
+        """Drop what is unfinished; no call waits for Kafka."""
+        self._producer.purge()
+        self._producer.flush(0)
+
+
+class Transaction:
+    """An open transaction; made by :meth:`TransactionalProducer.transaction`."""
+
+    def __init__(self, producer: Producer) -> None:
+        self._producer = producer
+
+    def send(
+        self,
+        topic: str,
+        value: bytes | None,
+        key: bytes | None = None,
+        partition: int | None = None,
+        headers: Headers | None = None,
+    ) -> None:
+        """Add a record; blocks while the client's queue is full."""
+        _produce(self._producer, topic, value, key, partition, headers)
+
+
+class BatchProducer:
+    """Writes many records, with no order across partitions and no transaction."""
+
+    def __init__(self, settings: KafkaSettings) -> None:
+        self._failures: list[tuple[str, Any]] = []
+        self._failed = 0
+        self._producer = Producer(
+            {
+                **DEFAULTS,
+                "linger.ms": 20,
+                # How long a topic that nobody knows is waited for before its records fail.
+                "topic.metadata.propagation.max.ms": 5000,
+                **_writing(settings),
+                "enable.idempotence": True,
+                "delivery.report.only.error": True,
+                "on_delivery": self._report,
+            }
+        )
+
+    def _report(self, error: Any, message: Message) -> None:
+        if error is not None:
+            self._failed += 1
+            if not self._failures:
+                self._failures.append((message.topic() or "", error))
+
+    def send(
+        self,
+        topic: str,
+        value: bytes | None,
+        key: bytes | None = None,
+        partition: int | None = None,
+        headers: Headers | None = None,
+    ) -> None:
+        """Queue one record; blocks while the queue is full. What failed is told by :meth:`flush`."""
+        _produce(self._producer, topic, value, key, partition, headers)
+
+    def send_many(
+        self,
+        topic: str,
+        values: Sequence[bytes | None],
+        keys: Sequence[bytes | None] | None = None,
+        partitions: Sequence[int] | None = None,
+    ) -> None:
+        """Queue records; blocks while the queue is full. What failed is told by :meth:`flush`."""
+        produce = self._producer.produce
+        for place, value in enumerate(values):
+            key = None if keys is None else keys[place]
+            try:
+                if partitions is None:
+                    produce(topic, value, key)
+                else:
+                    produce(topic, value, key, partitions[place])
+            except BufferError:
+                number = None if partitions is None else partitions[place]
+                _produce(self._producer, topic, value, key, number, None)
+        self._producer.poll(0)
+
+    def flush(self, timeout_s: float = 30.0) -> None:
+        """Wait until every queued record is written.
+
+        Raises TopicMissing or KafkaUnavailable when some were not; the hint says how many.
+        """
+        left = self._producer.flush(timeout_s)
+        failed, failures = self._failed, self._failures
+        self._failed, self._failures = 0, []
+        if failures:
+            topic, error = failures[0]
+            failure = as_ours(error, f"writing to {topic}", topic)
+            failure.hint = f"{failed:,} records were not written" + (
+                f"; {failure.hint}" if failure.hint else ""
+            )
+            raise failure
+        if left:
+            raise KafkaUnavailable(
+                f"{left:,} records are still waiting after {timeout_s:.0f} s", hint="is Kafka running?"
+            )
+
+    def close(self, timeout_s: float = 30.0) -> None:
+        """Flush, with its errors."""
+        self.flush(timeout_s)
+
+
+def forwarded(message: Message, reason: str) -> tuple[bytes | None, bytes | None, Headers]:
+    """(value, key, headers) of a late record or dead letter: untouched, with four headers that say whence."""
+    headers: Headers = list(message.headers() or ())  # type: ignore[arg-type]
+    headers += [
+        (HEADER_REASON, reason.encode("utf-8", "replace")),
+        (HEADER_TOPIC, str(message.topic()).encode("utf-8")),
+        (HEADER_PARTITION, str(message.partition()).encode("ascii")),
+        (HEADER_OFFSET, str(message.offset()).encode("ascii")),
+    ]
+    return message.value(), message.key(), headers
+
+
+def _produce(
+    producer: Producer,
+    topic: str,
+    value: bytes | None,
+    key: bytes | None,
+    partition: int | None,
+    headers: Headers | None,
+) -> None:
+    options: dict[str, Any] = {}
+    if partition is not None:
+        options["partition"] = partition
+    if headers:
+        options["headers"] = headers
+    while True:
+        try:
+            return producer.produce(topic, value, key, **options)
+        except BufferError:
+            producer.poll(0.05)
+
+
+def _writing(settings: KafkaSettings) -> dict[str, str | int | float | bool]:
+    return {name: value for name, value in settings.items() if name not in _READER_ONLY}
