@@ -41,8 +41,8 @@ def evaluate(expression: Expression, row: tuple[Value, ...]) -> Outcome:
     match expression:
         case Column(index):
             return row[index]
-        case Literal(value):
-            return value
+        case Literal(held):
+            return held
         case Compare(op, left, right):
             a, b = evaluate(left, row), evaluate(right, row)
             if a is None or b is None:

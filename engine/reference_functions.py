@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -47,7 +47,7 @@ def _nullif(value: Outcome, other: Outcome, type_: Type) -> Outcome:
     return None if order(value, type_, other, type_) == 0 else value
 
 
-def _extreme(name: str, present: list[Outcome], type_: Type) -> Outcome:
+def _extreme(name: str, present: Sequence[Outcome], type_: Type) -> Outcome:
     best: Outcome = None
     for value in present:
         if best is None or order(value, type_, best, type_) == (1 if name == "GREATEST" else -1):

@@ -84,8 +84,9 @@ class Source:
         batch = step.batch
         if len(batch.schema) != len(self.stream.schema):
             raise StepOutOfOrder(f"a batch for {self.stream.name} has another schema")
-        for partition in np.unique(batch.partition).tolist():
-            offsets = batch.offset[batch.partition == partition]
+        partitions = batch.partitions()
+        for partition in partitions:
+            offsets = batch.offset if len(partitions) == 1 else batch.offset[batch.partition == partition]
             if offsets[0] < self.next_offsets.get(partition, 0) or bool((np.diff(offsets) <= 0).any()):
                 raise StepOutOfOrder(
                     f"offsets of {self.stream.name}[{partition}] do not follow the last step"

@@ -18,11 +18,17 @@ def kafka() -> Iterator[str]:
         yield bootstrap
 
 
-@pytest.fixture
-def kafka_node() -> Iterator[kafka_nodes.Node]:
-    """A Kafka of the test's own, that it may stop, kill and start again."""
+@pytest.fixture(scope="session")
+def _private_kafka() -> Iterator[kafka_nodes.Node]:
     with kafka_nodes.node() as private:
         yield private
+
+
+@pytest.fixture
+def kafka_node(_private_kafka: kafka_nodes.Node) -> kafka_nodes.Node:
+    """A running Kafka that the test may stop, kill and start again; others use it afterwards."""
+    _private_kafka.start()
+    return _private_kafka
 
 
 @pytest.fixture

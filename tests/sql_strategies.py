@@ -99,6 +99,7 @@ class Writer:
 
     def leaf(self, depth: int) -> str:
         forms = ["column", "column", "column", "between", "in", "null", "pair", "expression", "truth", "like"]
+        forms += ["erring"] * (2 if self.errors else 0)
         forms += ["distinct", "is", "either", "starts"]
         form = self.pick(*forms)
         field = self.pick(*self.schema)
@@ -118,8 +119,11 @@ class Writer:
         if form == "pair":
             other = [f for f in self.schema if comparable(f.type, field.type)]
             return f'{name} {self.pick(*COMPARISONS)} "{self.pick(*other).name}"'
+        if form == "erring":
+            return self.erring()
         if form == "distinct":
-            return f"{name} IS {self.pick('', 'NOT ')}DISTINCT FROM {self.pick(self.constant(field.type), 'NULL')}"
+            other_value = self.pick(self.constant(field.type), "NULL")
+            return f"{name} IS {self.pick('', 'NOT ')}DISTINCT FROM {other_value}"
         if form == "is":
             return f"({self.predicate(0)}) IS {self.pick('', 'NOT ')}{self.pick('TRUE', 'FALSE', 'NULL')}"
         if form == "either":
@@ -139,6 +143,18 @@ class Writer:
         return (
             f"{self.expression(type_, depth)} {self.pick(*COMPARISONS)} {self.expression(other_type, depth)}"
         )
+
+    def erring(self) -> str:
+        """A comparison that is an error for some rows."""
+        numbers = [f'"{f.name}"' for f in self.schema if f.type.is_numeric]
+        texts = [f'"{f.name}"' for f in self.schema if f.type.kind is Kind.STRING]
+        forms = [f"({self.pick(2147483647, 7)} / {n})" for n in numbers] + [f"(7 % {n})" for n in numbers]
+        forms += [f"({n} * {self.pick(2147483647, 9000000000000000000)})" for n in numbers if "d" not in n]
+        forms += [f"CAST({text} AS {self.pick(INTEGER, DOUBLE)})" for text in texts]
+        forms += [f"SUBSTRING({text}, 1, LENGTH({text}) - 2)" for text in texts]
+        expression = self.pick(*forms) if forms else "(1 / 0)"
+        constant = "'a'" if expression.startswith("SUBSTRING") else self.pick("0", "1", "2.5e0")
+        return f"{expression} {self.pick(*COMPARISONS)} {constant}"
 
     # --- values -------------------------------------------------------------------------------------
 
@@ -303,6 +319,7 @@ def statement(draw: st.DrawFn, stream: Stream, instant: int = 1_000, depth: int 
     """A SELECT over a stream."""
     behind, at_end = window(draw, instant)
     writer = Writer(draw, stream.schema, instant)
+    depth += draw(st.sampled_from([0, 0, 1]))
     form = draw(st.sampled_from(["star", "columns", "columns", "count"]))
     if form == "star":
         outputs = "*"

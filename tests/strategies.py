@@ -39,7 +39,11 @@ PHASES = [phase for phase in Phase if phase is not Phase.explain]  # explaining 
 settings.register_profile(
     "default", max_examples=60, deadline=None, print_blob=True, suppress_health_check=SLOW, phases=PHASES
 )
-settings.register_profile("thorough", settings.get_profile("default"), max_examples=2_000)
+settings.register_profile(
+    "thorough",
+    settings.get_profile("default"),
+    max_examples=int(os.environ.get("HYPOTHESIS_EXAMPLES", "2000")),
+)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 Values = tuple[Any, ...]
@@ -185,7 +189,9 @@ class Script:
         self.steps.append(Step(Position(1, len(self.steps) + 1), self.clock, body))
 
     def tick(self) -> None:
-        self.clock += self.draw(st.sampled_from([0, 0, 1, 3, 10, 40, 200, -5]))
+        """Often by just what makes a partition idle."""
+        timeouts = [stream.idle_timeout_ms for stream in self.streams.values()]
+        self.clock += self.draw(st.sampled_from([0, 0, 1, 3, 10, 40, 200, -5, *timeouts, *timeouts]))
 
     def lagging(self) -> frozenset[int]:
         return self.draw(st.sampled_from([frozenset(), frozenset(), frozenset({0}), frozenset({1, 2})]))

@@ -28,7 +28,8 @@ from tureen.errors import TureenError
 
 DEFAULTS: KafkaSettings = {
     "group.id": "tureen-reader",  # named because the client insists; nothing is ever committed to it
-    "queued.min.messages": 200_000,
+    # For each partition: what the records of another may have to wait for.
+    "queued.min.messages": 30_000,
     "queued.max.messages.kbytes": 65_536,
     "fetch.max.bytes": 16 * 1024 * 1024,
     # Small enough that no partition waits for long behind the fetched records of another.
@@ -225,7 +226,8 @@ class BatchConsumer:
                 partition = partition[order]
         offset = np.empty(count, np.int64)
         first = 0
-        for last in np.flatnonzero(np.diff(partition, append=-1)) if count else ():
+        lasts: list[int] = np.flatnonzero(np.diff(partition, append=-1)).tolist() if count else []
+        for last in lasts:
             run = messages[first : last + 1]
             low, high = run[0].offset(), run[-1].offset()
             if high - low == last - first:

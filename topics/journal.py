@@ -10,6 +10,7 @@ Replaying the journal from the beginning gives the engine's state; a gap in it i
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ from engine.model.step import (
     Unregister,
 )
 from engine.model.types import Kind, Type
+from topics.admin import Admin
 from topics.codec import decode
 from topics.consumer import BatchConsumer, OffsetLost, Range
 from topics.settings import KafkaSettings
@@ -40,6 +42,8 @@ from tureen.errors import KafkaUnavailable, TureenError
 
 VERSION = 1
 READ_TIMEOUT_S = 30.0
+SCANNED_STEPS = 20_000
+"""So many steps are read through rather than searched."""
 
 
 class JournalUnreadable(TureenError):
@@ -236,7 +240,7 @@ def read_steps(
     step is not the one that follows (it was deleted by retention), KafkaUnavailable, TopicMissing.
     """
     expected = after.sequence + 1
-    for message in _to_end(settings, topic, shard, timeout_s):
+    for message in _to_end(settings, topic, shard, timeout_s, before=expected):
         key = message.key()
         if key is not None and Position.parse(key.decode("ascii")).sequence < expected:
             continue
@@ -254,17 +258,21 @@ def read_steps(
 def last_position(
     settings: KafkaSettings, topic: str, shard: int, *, timeout_s: float = READ_TIMEOUT_S
 ) -> Position | None:
-    """The position of the shard's last step, None before the first. Reads the whole partition's keys."""
+    """The position of the shard's last step, None before the first."""
     last = None
-    for message in _to_end(settings, topic, shard, timeout_s):
+    for message in _to_end(settings, topic, shard, timeout_s, before=sys.maxsize):
         last = message
     return None if last is None else decode_step(last.value()).position
 
 
-def _to_end(settings: KafkaSettings, topic: str, partition: int, timeout_s: float) -> Iterator[Any]:
+def _to_end(
+    settings: KafkaSettings, topic: str, partition: int, timeout_s: float, before: int
+) -> Iterator[Any]:
+    """The partition's records from a place on where sequences are still lower than ``before``."""
+    start = _place_before(settings, topic, partition, timeout_s, before)
     consumer = BatchConsumer(settings)
     try:
-        consumer.add(topic, {partition: -1})
+        consumer.add(topic, {partition: start}, append_times=False)
         deadline = time.monotonic() + timeout_s
         while consumer.lagging(topic):
             polled = consumer.poll(10_000, 0.2)
@@ -276,6 +284,45 @@ def _to_end(settings: KafkaSettings, topic: str, partition: int, timeout_s: floa
                 raise KafkaUnavailable(f"nothing comes from topic {topic}", hint="is Kafka running?")
     finally:
         consumer.close()
+
+
+def _place_before(
+    settings: KafkaSettings, topic: str, partition: int, timeout_s: float, sequence: int
+) -> int:
+    """An offset, not far, before the step with that sequence number; -1: the beginning.
+
+    Sequence numbers ascend with offsets, so it is found by halving: O(log steps) fetches.
+    """
+    admin = Admin(settings, timeout_s)
+    low, high = admin.begin_offsets(topic)[partition], admin.end_offsets(topic)[partition]
+    start = -1
+    if high - low <= SCANNED_STEPS:
+        return start
+    consumer = BatchConsumer({**settings, "queued.min.messages": 1, "max.partition.fetch.bytes": 16_384})
+    try:
+        while high - low > SCANNED_STEPS:
+            middle = (low + high) // 2
+            consumer.add(topic, {partition: middle}, append_times=False)
+            found = _first(consumer, topic, timeout_s)
+            if found is None or decode_step(found.value()).position.sequence >= sequence:
+                high = middle
+            else:
+                low = start = middle
+    finally:
+        consumer.close()
+    return start
+
+
+def _first(consumer: BatchConsumer, topic: str, timeout_s: float) -> Any:
+    """The next record, None at the end of the log."""
+    deadline = time.monotonic() + timeout_s
+    while consumer.lagging(topic):
+        for polled in consumer.poll(1, 0.2):
+            if len(polled):
+                return polled.messages[0]
+        if time.monotonic() > deadline:
+            raise KafkaUnavailable(f"nothing comes from topic {topic}", hint="is Kafka running?")
+    return None
 
 
 class RangeReader:

@@ -137,6 +137,15 @@ class Batch:
     def __len__(self) -> int:
         return len(self.timestamp)
 
+    def partitions(self) -> list[int]:
+        """The partitions that rows come from, ascending."""
+        if not len(self):
+            return []
+        first = int(self.partition[0])
+        if bool((self.partition == first).all()):  # the usual case, much faster than sorting
+            return [first]
+        return [int(partition) for partition in np.unique(self.partition)]
+
     def take(self, rows: npt.NDArray[Any]) -> Batch:
         """The rows at these places, in that order."""
         columns = tuple(column.take(rows) for column in self.columns)

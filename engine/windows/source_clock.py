@@ -51,7 +51,7 @@ class SourceClock:
     def records(self, rows: Batch, clock_ms: int, lagging: frozenset[int]) -> Passage:
         """Move on over a step's rows, in their order. O(rows + partitions)."""
         self.clock_ms = max(self.clock_ms, clock_ms)
-        slots = self._slots_of(rows.partition, lagging)
+        slots = self._slots_of(rows, lagging)
         present = np.zeros(len(self._latest), np.bool_)
         present[slots] = True
         fate = np.zeros(len(rows), np.uint8)
@@ -140,19 +140,19 @@ class SourceClock:
             mask[self._partitions[partition]] = True
         return mask
 
-    def _slots_of(self, partition: npt.NDArray[np.int32], lagging: frozenset[int]) -> npt.NDArray[np.int32]:
+    def _slots_of(self, rows: Batch, lagging: frozenset[int]) -> npt.NDArray[np.int32]:
         """Each row's place in the state arrays; partitions never seen get one."""
-        named = [int(p) for p in np.unique(partition)] if len(partition) else []
+        named = rows.partitions()
         for p in sorted({*named, *lagging} - self._partitions.keys()):
             self._partitions[p] = len(self._partitions)
             self._latest = np.append(self._latest, NEVER)
             self._active = np.append(self._active, NEVER)
         if len(named) == 1:
-            return np.full(len(partition), self._partitions[named[0]], np.int32)
+            return np.full(len(rows), self._partitions[named[0]], np.int32)
         lookup = np.zeros(max(named, default=0) + 1, np.int32)
         for p in named:
             lookup[p] = self._partitions[p]
-        return lookup[partition]
+        return lookup[rows.partition]
 
     def partitions(self, next_offsets: dict[int, int]) -> dict[int, PartitionClock]:
         """The state to save, with where reading goes on."""

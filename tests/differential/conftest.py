@@ -1,3 +1,17 @@
-"""Loads the profiles that say how many examples are run."""
+"""Loads the profiles that say how many examples run; makes segments so small that a few rows fill some."""
 
+from collections.abc import Iterator
+
+import pytest
+
+import engine.stems.segment
 import tests.strategies  # noqa: F401
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_segments(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Segments of a few rows, but for the tests that fill real ones."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.module.__name__.rpartition(".")[2] != "bulk_test":
+            patch.setattr(engine.stems.segment, "SEGMENT_ROWS", 8)
+        yield

@@ -59,8 +59,12 @@ class Twins(Writer):
             return f"CAST({self.expression(self.pick(INTEGER, BIGINT), depth - 1)} AS DOUBLE)"
         return self.column(type_) or self.constant(type_)
 
+    def erring(self) -> str:
+        return "TRUE"
+
     def instant_of(self, depth: int) -> str:
-        return f"DATE_TRUNC('{self.pick('YEAR', 'MONTH', 'DAY', 'HOUR')}', {self.expression(TIMESTAMP, depth - 1)})"
+        part = self.pick("YEAR", "MONTH", "DAY", "HOUR")
+        return f"DATE_TRUNC('{part}', {self.expression(TIMESTAMP, depth - 1)})"
 
     def string(self, depth: int) -> str:
         one, other = self.expression(STRING, depth - 1), self.expression(STRING, depth - 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 
 import pytest
@@ -62,6 +63,17 @@ def test_every_record_once_over_partitions_and_topics(kafka: str, service_id: st
                 assert one.next_offsets[run.partition] == run.last + 1
     wait_until(lambda: consumer.poll(10, 0.01) or all(not consumer.lagging(topic) for topic in topics))
     assert consumer.next_offsets(f"{service_id}-a") == {0: 1000, 1: 1000, 2: 1000}
+    consumer.close()
+
+
+def test_no_partition_waits_for_the_end_of_another(kafka: str, service_id: str) -> None:
+    Admin(settings(kafka)).ensure_source_topic(service_id, 2)
+    for partition in range(2):
+        write(kafka, service_id, [random.randbytes(200) for _ in range(50_000)], partition)
+    consumer = BatchConsumer({**settings(kafka), "queued.min.messages": 5_000})
+    consumer.add(service_id, {0: -1, 1: -1}, append_times=False)
+    read_until(consumer, lambda all_: len(values_of(all_)) >= 40_000)
+    assert min(consumer.next_offsets(service_id).values()) > 5_000
     consumer.close()
 
 

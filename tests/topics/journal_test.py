@@ -68,7 +68,7 @@ def test_steps_come_back(body: Body) -> None:
     record = decode_step(value)
     assert key == b"3-17"
     assert record.step() == step
-    assert (record.now_ms, record.idle) == (None, {1})
+    assert (record.now_ms, record.idle) == (None, frozenset({1}))
 
 
 def test_records_are_named_not_carried() -> None:
@@ -174,6 +174,25 @@ def test_a_gap_is_no_journal(kafka: str, service_id: str) -> None:
     assert len(list(read_steps(settings(kafka), service_id, 0, Position(1, 3)))) == 1
     with pytest.raises(JournalUnreadable, match="after step 2 of shard 0 comes step 4"):
         list(read_steps(settings(kafka), service_id, 0, Position(1, 1)))
+
+
+def test_the_place_in_a_long_journal_is_searched(
+    kafka: str, service_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("topics.journal.SCANNED_STEPS", 8)
+    Admin(settings(kafka)).ensure_source_topic(service_id)
+    owner = TransactionalProducer(settings(kafka), service_id)
+    for first in range(1, 301, 10):
+        with owner.transaction() as transaction:
+            for sequence in range(first, first + 10):
+                position = Position(first // 100, sequence)
+                key, value = encode_step(Step(position, 0, DropSource(SOURCE)), StepResult(position))
+                transaction.send(service_id, value, key)
+    for after in (0, 137, 300, 400):
+        records = read_steps(settings(kafka), service_id, 0, Position(0, after))
+        assert [record.position.sequence for record in records] == list(range(after + 1, 301))
+    assert last_position(settings(kafka), service_id, 0) == Position(2, 300)
+    owner.close()
 
 
 def test_no_journal_at_all(kafka: str, service_id: str) -> None:
