@@ -163,6 +163,8 @@ class _Options:
             raise self._wrong(name, f"write {name} = '5 seconds'")
         if ms > 2**53:
             raise self._wrong(name, "write a shorter time")
+        if name == "idle_timeout" and ms < 1:  # idleness would depend on where steps are cut
+            raise self._wrong(name, "write at least '1 millisecond'")
         return int(ms)
 
     def flag(self, name: str) -> bool:

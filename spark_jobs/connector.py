@@ -1,0 +1,89 @@
+"""Spark's Kafka connector: fetched once from Maven Central, then loaded from the user's cache directory.
+
+The first session lets Spark resolve the coordinate with a resolver of our own: an Ivy directory that nothing
+else uses and Maven Central alone, never ``~/.m2``, where a file that another tool left half-written would be
+taken for whole. What came is listed with sizes; later sessions load those jars with no look-up and no
+network. Processes that fetch at the same time wait for each other.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyspark
+
+from topics.jars import cache_directory
+
+SCALA_VERSION = "2.13"
+COORDINATE = f"org.apache.spark:spark-sql-kafka-0-10_{SCALA_VERSION}:{pyspark.__version__}"
+CLASS = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
+
+_RESOLVER = """\
+<ivysettings>
+  <settings defaultResolver="chain"/>
+  <caches defaultCacheDir="{cache}"/>
+  <resolvers>
+    <chain name="chain">
+      <ibiblio name="central" m2compatible="true"/>
+    </chain>
+  </resolvers>
+</ivysettings>
+"""
+
+
+def directory(cache: Path | None = None) -> Path:
+    """Where the connector of this PySpark is kept."""
+    return (cache or cache_directory()) / "spark" / f"kafka-connector-{pyspark.__version__}"
+
+
+@contextmanager
+def connector_settings(cache: Path | None = None) -> Iterator[dict[str, str]]:
+    """Spark settings that load the connector, for the time in which the session starts.
+
+    Raises OSError where the cache directory cannot be written.
+    """
+    root = directory(cache)
+    jars = _listed(root)
+    if jars is not None:
+        yield {"spark.jars": ",".join(str(jar) for jar in jars)}
+        return
+    root.mkdir(parents=True, exist_ok=True)
+    with (root / "fetch.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        jars = _listed(root)
+        if jars is not None:  # another process fetched them meanwhile
+            yield {"spark.jars": ",".join(str(jar) for jar in jars)}
+            return
+        resolver = root / "ivysettings.xml"
+        resolver.write_text(_RESOLVER.format(cache=root / "cache"), encoding="utf-8")
+        yield {
+            "spark.jars.packages": COORDINATE,
+            "spark.jars.ivy": str(root),
+            "spark.jars.ivySettings": str(resolver),
+        }
+        found = {
+            str(jar.relative_to(root)): jar.stat().st_size for jar in sorted((root / "jars").glob("*.jar"))
+        }
+        fresh = root / "jars.json.new"
+        fresh.write_text(json.dumps(found, indent=1), encoding="utf-8")
+        fresh.replace(root / "jars.json")
+
+
+def fetched(cache: Path | None = None) -> bool:
+    """Whether the connector's own jar is in the directory, listed or not."""
+    return any((directory(cache) / "jars").glob("*spark-sql-kafka*.jar"))
+
+
+def _listed(root: Path) -> list[Path] | None:
+    """The jars of a finished fetch, None when one is missing or not of its size any more."""
+    try:
+        sizes: dict[str, int] = json.loads((root / "jars.json").read_text(encoding="utf-8"))
+        jars = [root / name for name in sizes]
+        whole = all(jar.stat().st_size == size for jar, size in zip(jars, sizes.values(), strict=True))
+    except (OSError, ValueError):
+        return None
+    return jars if whole and jars else None

@@ -1,0 +1,1 @@
+"""Spark jobs, on a real local Spark and a real Kafka."""
