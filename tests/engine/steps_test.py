@@ -1,4 +1,4 @@
-"""The engine's surface: order of steps, budgets, refusals, removals mid-stream, windows to the millisecond."""
+"""The engine's surface: order of steps, budgets, refusals, removals, windows to the millisecond."""
 
 from __future__ import annotations
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
+from spark_jobs.errors import JavaUnsuitable
 from spark_jobs.session import SparkSettings, start
 
 HERE = Path(__file__).parent
