@@ -117,8 +117,10 @@ class DataStem:
         self._rows = None
 
     def _bits_of(self, part: Part, queries: NewQueries) -> bitmaps.Words:
-        """uint64[words, n]; rows below base match nothing."""
+        """uint64[words, n]; rows below base match nothing, nor do those whose zones rule them out."""
         gone = min(part.n, max(0, self.base - part.first))
+        if part.zones and not queries.may_match(part.zones):
+            gone = part.n
         rows = part.batch(self.schema)
         if not gone:
             return queries.match(rows)

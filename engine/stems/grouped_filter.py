@@ -21,6 +21,7 @@ from engine.kernels import bitmaps, intervals
 from engine.model.batch import Batch, Column, Int64Array
 from engine.model.types import Kind, Type
 from engine.stems.regions import ABOVE, BELOW, Key, Region
+from engine.stems.zone import Zone
 
 LOOKUP_SPAN_MAX = 1 << 18
 """Integer attributes whose constants lie within this span are mapped by a lookup table."""
@@ -74,6 +75,12 @@ class CompiledAttribute:
         if column.valid is not None:
             codes[~column.valid] = self.pieces - 1
         return codes
+
+    def reachable(self, zone: Zone) -> bitmaps.Words:
+        """uint64[words]: the slots that accept some value of this zone."""
+        low, high = self.codes(zone.ends).tolist()
+        slots: bitmaps.Words = np.bitwise_or.reduce(self.table[:, low : high + 1], axis=1)
+        return slots | self.table[:, -1] if zone.null else slots
 
     def _string_codes(self, column: Column) -> npt.NDArray[np.int32]:
         assert column.dictionary is not None
@@ -226,7 +233,8 @@ class CompiledFilters:
     def __init__(self, attributes: Iterable[CompiledAttribute], live: bitmaps.Words) -> None:
         """live: uint64[words], the slots that stand."""
         self.live = live
-        ordered = sorted(attributes, key=lambda a: a.pieces)
+        self.attributes = tuple(attributes)
+        ordered = sorted(self.attributes, key=lambda a: a.pieces)
         self.groups: list[tuple[CompiledAttribute, ...]] = []
         tables: list[bitmaps.Words] = []
         while ordered:
@@ -250,6 +258,15 @@ class CompiledFilters:
         )
         self.tables = np.concatenate([t.ravel() for t in tables]) if tables else np.zeros(0, np.uint64)
         self._code_type = np.uint16 if not sizes or self.pieces.max() <= CODES_MAX else np.int32
+
+    def may_match(self, zones: Sequence[Zone | None]) -> bool:
+        """Whether some slot may accept a row of a segment with these zones, one a column."""
+        slots = self.live.copy()
+        for attribute in self.attributes:
+            zone = zones[attribute.index]
+            if zone is not None:
+                slots &= attribute.reachable(zone)
+        return bool(slots.any())
 
     def apply(self, batch: Batch, out: bitmaps.Words, start: int) -> None:
         """Write the match bits of the batch's rows into columns start .. start+n of out.

@@ -28,6 +28,7 @@ from engine.model.step import Position, Registration
 from engine.stems.grouped_filter import AttributeFilter, CompiledFilters
 from engine.stems.regions import Region, intersect, region_of
 from engine.stems.residual import ResidualPredicate
+from engine.stems.zone import Zone
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +262,10 @@ class NewQueries:
                 here = {(place[slot >> 6] << 6) | (slot & 63): slot for slot in shared}
                 self._slot_of.update(here)
                 self._modules.append(ResidualPredicate(module.name, module.predicate, set(here)))
+
+    def may_match(self, zones: Sequence[Zone | None]) -> bool:
+        """Whether a segment with these zones can hold a row for any of them."""
+        return self._compiled.may_match(zones)
 
     def match(self, rows: Batch) -> bitmaps.Words:
         """uint64[len(words), n]: bits of new queries alone; predicate errors are counted."""

@@ -22,6 +22,7 @@ from engine.model.batch import Batch, BoolArray, Column, Int32Array, Int64Array
 from engine.model.source import Field, Schema
 from engine.model.types import Kind
 from engine.results.word_column import DenseWord, WordColumn, pack
+from engine.stems.zone import Zone, zone_of
 
 SEGMENT_ROWS = 65_536
 POOLED_MAX = 4
@@ -72,6 +73,8 @@ class Part:
     offset: Int64Array
     timestamp: Int64Array
     words: Sequence[WordColumn]
+    zones: tuple[Zone | None, ...] = ()
+    """Of a sealed segment: one a column; empty while the segment is open."""
 
     @property
     def end(self) -> int:
@@ -222,7 +225,8 @@ class Tail:
             kept = (DenseWord(w.column.copy()) if isinstance(w, DenseWord) else w for w in part.words)
             part = part.with_words(tuple(kept))
         columns = tuple(replace(column, strings=column.dictionary()) for column in part.columns)
-        return replace(part, columns=columns)
+        zones = tuple(zone_of(column.whole(part.n)) for column in columns)
+        return replace(part, columns=columns, zones=zones)
 
     def _as_part(self, words: Sequence[WordColumn]) -> Part:
         columns = tuple(

@@ -192,3 +192,31 @@ def test_policies_can_be_swapped_while_running():
     assert engine.stats()["query-stem/s"]["policy"] == "in-order"
     offsets(engine, "a", stream, (stream.value % 3 == 1) & (stream.value % 5 == 2))
     offsets(engine, "b", stream, stream.value % 3 == 1)
+
+
+def test_segments_that_cannot_match_are_passed_over():
+    stream = Stream()
+    engine = new_engine()
+    fill(engine, stream)
+    parts = engine._sources["s"].rows.rows().parts
+    sealed = [part for part in parts if part.zones]
+    assert len(sealed) == 2
+    second = stream.stamp[SEGMENT_ROWS + 500]
+    for query_id, predicate, expected in (
+        ("none", "v > 99", [False, False]),
+        (
+            "one",
+            f"ts >= TIMESTAMP '1970-01-01 00:00:00' AND ts < '{np.datetime64(int(second), 'ms')}'",
+            [True, True],
+        ),
+        ("first", "ts < '1970-01-01 00:01:00'", [True, False]),
+        ("some", "v = 3 OR k = 'key1'", [True, True]),
+    ):
+        engine.register(query_id, f"SELECT v, ts FROM s WHERE {predicate}")
+        stem = engine._sources["s"].queries
+        probe = stem.probe([stem.queries[query_id]])
+        assert [probe.may_match(part.zones) for part in sealed] == expected
+    offsets(engine, "none", stream, stream.value > 99)
+    offsets(engine, "one", stream, stream.stamp < second)
+    offsets(engine, "first", stream, stream.stamp < 60_000)
+    offsets(engine, "some", stream, (stream.value == 3) | (stream.key == "key1"))
