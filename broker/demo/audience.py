@@ -1,0 +1,154 @@
+"""The demo's clients: they register, look at answers now and then, and check them at the end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from broker.demo.flights import Replayed
+from broker.demo.queries import Standing
+from tureen.client import Client
+from tureen.errors import BrokerUnavailable
+from tureen.protocol import Handle, new_handle
+from tureen.snapshot import Snapshot
+
+BULK = 1_000
+SETTLE_TIMEOUT_S = 60.0
+
+
+@dataclass
+class Progress:
+    """How far the broker is, over all streams of the demo; ``now_ms`` and ``lag_ms`` are the flights'."""
+
+    records: int = 0
+    entered: int = 0
+    pending: int = 0
+    late: int = 0
+    refused: int = 0
+    now_ms: int | None = None
+    per_s: float = 0.0
+    queries: int = 0
+    by_stream: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass
+class Verdict:
+    """The outcome of checking answers: how many, the rows in them, the first that were wrong."""
+
+    checked: int = 0
+    rows: int = 0
+    wrong: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+class Audience:
+    """Clients of ``standing``, each with a handle."""
+
+    def __init__(self, client: Client, standing: Sequence[Standing]) -> None:
+        self.client = client
+        self.standing = list(standing)
+        self.handles: list[Handle] = [new_handle() for _ in self.standing]
+        self.registered = 0
+        self._rows = [0] * len(self.standing)
+        self._next = 0
+
+    @property
+    def matches(self) -> int:
+        """Rows in all answers, as they were when each was last looked at."""
+        return sum(self._rows)
+
+    def register(self, until: int) -> None:
+        """Register up to the query at this place; ``registered`` tells how far it is.
+
+        Raises the first refusal.
+        """
+        until = min(until, len(self.standing))
+        while self.registered < until:
+            begin, end = self.registered, min(self.registered + BULK, until)
+            pairs = [
+                (one.sql, handle)
+                for one, handle in zip(self.standing[begin:end], self.handles[begin:end], strict=True)
+            ]
+            for query in self.client.register_many(pairs):
+                if query.error is not None:
+                    raise query.error
+            self.registered = end
+
+    def progress(self) -> Progress:
+        """What the broker says of itself."""
+        facts = self.client.service()
+        found = Progress(
+            per_s=facts.get("rates", {}).get("records", 0.0),
+            queries=facts.get("queries", {}).get("RUNNING", 0),
+        )
+        for source in facts.get("sources", []):
+            found.records += source["records"]
+            found.entered += source["rows"]
+            found.pending += source["pending"]
+            found.late += source["late"]
+            found.refused += source["dead_letters"] + source["rejected"]
+            found.by_stream[source["name"]] = source["records"]
+            if source["name"] == "flights":
+                found.now_ms = source["now_ms"]
+        return found
+
+    def look(self, which: int) -> Snapshot:
+        """The answer of one query."""
+        snapshot = self.client.snapshot(self.handles[which])
+        self._rows[which] = 0 if self.standing[which].count else len(snapshot)
+        return snapshot
+
+    def glance(self, budget_s: float) -> None:
+        """Look at further answers in turn, for so long."""
+        deadline = time.monotonic() + budget_s
+        while time.monotonic() < deadline:
+            self.look(self._next)
+            self._next = (self._next + 1) % self.registered
+
+    def settle(self, sent: int) -> Progress:
+        """Wait until everything sent has entered, none waits above NOW. Raises BrokerUnavailable."""
+        deadline = time.monotonic() + SETTLE_TIMEOUT_S
+        while True:
+            progress = self.progress()
+            if progress.records + progress.refused >= sent and progress.pending == 0:
+                return progress
+            if time.monotonic() > deadline:
+                raise BrokerUnavailable(
+                    f"of {sent:,} records {progress.entered:,} have entered, {progress.pending:,} wait above "
+                    f"NOW, {progress.late:,} were late, {progress.refused:,} refused"
+                )
+            time.sleep(0.05)
+
+    def check(self, streams: dict[str, Replayed], budget_s: float) -> Verdict:
+        """Compare answers with the plain computation over the files, all rows in order, for so long at most.
+
+        The first are checked first, so within any budget there are some of each kind.
+        """
+        verdict = Verdict()
+        began = time.monotonic()
+        for which, query in enumerate(self.standing):
+            if time.monotonic() - began > budget_s:
+                break
+            snapshot = self.look(which)
+            expected = query.expected(streams[query.stream], snapshot.now_ms)
+            verdict.checked += 1
+            verdict.rows += len(snapshot)
+            if not same(snapshot.table, expected):
+                verdict.wrong.append(
+                    f"{query.sql}: {len(snapshot):,} rows, expected {expected.num_rows:,} at {snapshot.now}"
+                )
+        verdict.seconds = time.monotonic() - began
+        return verdict
+
+
+def same(answer: pa.Table, expected: pa.Table) -> bool:
+    """Equal in names, values and order."""
+    if answer.column_names != expected.column_names or answer.num_rows != expected.num_rows:
+        return False
+    try:
+        return bool(answer.cast(expected.schema).combine_chunks().equals(expected.combine_chunks()))
+    except pa.ArrowInvalid:
+        return False

@@ -1,0 +1,343 @@
+"""``tureen demo``: start all, register, replay, come back, check.
+
+Exit codes as everywhere, and 1 when an answer differs from the plain computation over the files.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from broker.demo.audience import Audience, Progress, Verdict
+from broker.demo.flights import Replayed, load
+from broker.demo.queries import Standing, count_of_all, headlines, standing, watch_list
+from broker.demo.replay import Replay
+from broker.demo.screen import live, rows
+from broker.demo.services import Services, services
+from tureen.client import Client, connect
+from tureen.console import KAFKA_BOOTSTRAP_DEFAULT, json_option
+from tureen.protocol import Handle, new_handle
+
+DAYS_PER_S = 6.0
+FRAME_S = 0.25
+GLANCE_S = 0.08
+EARLY = 400
+"""Queries that stand before the first flight; the others come while it runs."""
+CHECK_BUDGET_S = 10.0
+"""Without a live view; nobody is kept waiting more than a third of it."""
+URL_DEFAULT = "http://127.0.0.1:8080"
+
+
+class Speed(click.ParamType):
+    """Days of event time a second, or ``max``."""
+
+    name = "days/s"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
+        if value == "max" or isinstance(value, float):
+            return value
+        try:
+            speed = float(str(value))
+        except ValueError:
+            speed = 0.0
+        if not 0.0 < speed < 1e6:
+            self.fail(f"{value!r} is neither a number of days a second nor max", param, ctx)
+        return speed
+
+
+@click.command()
+@click.option("--headless", is_flag=True, help="No live view; a summary at the end, for CI.")
+@click.option(
+    "--speed", type=Speed(), help=f"Days a second, or max.  [default: {DAYS_PER_S:g}; with --headless: max]"
+)
+@click.option(
+    "--queries", "wanted", type=click.IntRange(7), help="How many.  [default: one each aircraft, and more]"
+)
+@click.option(
+    "--rows", "rows_wanted", type=click.IntRange(1_000), help="Only so many flights.  [default: the year]"
+)
+@click.option("--keep", is_flag=True, help="Stay up after the replay, until Ctrl-C.")
+@json_option
+def demo(
+    headless: bool,
+    speed: float | str | None,
+    wanted: int | None,
+    rows_wanted: int | None,
+    keep: bool,
+    as_json: bool,
+) -> None:
+    """See it all at work: a Kafka, a broker, the flights of a year, thousands of queries.
+
+    Replays the 336,776 flights that left New York's airports in 2013, and the weather, through a Kafka and a
+    broker of its own. It stops both at the end or on Ctrl-C; your own Kafka and broker are not touched.
+    """
+    console = Console(stderr=True, highlight=False)
+    headless = headless or as_json or not console.is_terminal
+    speed = speed or ("max" if headless else DAYS_PER_S)
+    with _interruptible():
+        show = Show(console, headless, as_json, None if speed == "max" else float(speed))
+        sys.exit(0 if show.run(wanted, rows_wanted, keep) else 1)
+
+
+@contextlib.contextmanager
+def _interruptible() -> Iterator[None]:
+    """SIGTERM ends the demo as Ctrl-C does: in order."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    except KeyboardInterrupt:
+        click.echo("stopped", err=True)
+        sys.exit(130)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+class Show:
+    """One run. ``seconds`` notes how long each part took."""
+
+    def __init__(self, console: Console, headless: bool, as_json: bool, days_per_s: float | None) -> None:
+        self.console = console
+        self.headless = headless
+        self.as_json = as_json
+        self.days_per_s = days_per_s
+        self.seconds: dict[str, float] = {}
+
+    def run(self, wanted: int | None, rows_wanted: int | None, keep: bool) -> bool:
+        """True when every checked answer was right."""
+        with contextlib.ExitStack() as stack:
+            aside = stack.enter_context(ThreadPoolExecutor(2))
+            loading = aside.submit(load, rows_wanted)
+            with self._part("starting Kafka and the broker", "start", spinning=False):
+                running = stack.enter_context(services(self.console))
+            with self._part("reading the flights of 2013", "load"):
+                flights, weather = loading.result()
+                queries = standing(flights, wanted or count_of_all(flights))
+            client = stack.enter_context(connect(running.url))
+            audience = Audience(client, queries)
+            with self._part("creating two streams and the first queries", "register"):
+                client.create(flights.sql)
+                client.create(weather.sql)
+                audience.register(EARLY)
+                absent, handle = self._traveller(running, flights)
+            replay = Replay([flights, weather], running.bootstrap, self.days_per_s)
+            stack.callback(replay.stop)
+            with self._part("sending the first records", "prime"):
+                replay.prime(
+                    lambda rows: all(audience.progress().by_stream.get(n, 0) >= k for n, k in rows.items())
+                )
+            began = time.monotonic()
+            replay.start()
+            # Most queries come while data flows: they see what was before as well as what comes after.
+            registering = aside.submit(audience.register, len(queries))
+            self._follow(running, replay, audience, handle, absent)
+            if replay.error is not None:
+                raise replay.error
+            self.seconds["replay"] = time.monotonic() - began
+            with self._part(f"registering the rest of {len(queries):,} queries", "register_rest"):
+                registering.result()
+            with self._part("waiting until the last records have entered", "settle"):
+                progress = audience.settle(replay.total)
+            returned = self._come_back(running, handle, absent)
+            late = self._newcomer(client)
+            budget_s = CHECK_BUDGET_S if self.headless else CHECK_BUDGET_S / 3
+            with self._part("checking answers against the files", "check"):
+                verdict = audience.check({"flights": flights, "weather": weather}, budget_s)
+            good = not verdict.wrong and not progress.late and not progress.refused
+            self._conclude(replay, progress, audience, verdict, {**returned, **late}, good)
+            if keep:
+                self._stay(running, handle)
+            with self._part("stopping", "stop"):
+                stack.close()
+        return good
+
+    # --- parts ------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _part(self, text: str, name: str, spinning: bool = True) -> Iterator[None]:
+        """Tell what is done, and how long it took. Without ``spinning`` others may draw meanwhile."""
+        began = time.monotonic()
+        if self.console.is_terminal and not self.as_json:
+            if spinning:
+                with self.console.status(text):
+                    yield
+            else:
+                self.console.print(Text(f"{text} ...", style="dim"))
+                yield
+        else:
+            yield
+        self.seconds[name] = time.monotonic() - began
+        if not self.as_json:
+            self.console.print(Text(f"{text} — {self.seconds[name]:.1f} s", style="dim"))
+
+    def _traveller(self, running: Services, flights: Replayed) -> tuple[Standing, Handle]:
+        """A client that registers a watch-list and goes away with nothing but a handle."""
+        most = standing(flights, 10_000)
+        tail = next(str(q.conditions[0][2]) for q in most if q.kind == "aircraft")
+        query, handle = watch_list(tail), new_handle()
+        with connect(running.url) as client:
+            client.register(query.sql, handle)
+        return query, handle
+
+    def _follow(
+        self, running: Services, replay: Replay, audience: Audience, handle: Handle, absent: Standing
+    ) -> None:
+        """Until the replay is over."""
+        if self.headless:
+            told = 0.0
+            while not replay.done:
+                running.check()
+                if not self.as_json and replay.seconds - told >= 10.0:
+                    told = replay.seconds
+                    now = audience.progress()
+                    self.console.print(
+                        Text(f"  {told:3.0f} s  {now.records:,} records, {now.entered:,} rows entered", "dim")
+                    )
+                time.sleep(0.1)
+            return
+        titles = [one.title for one in headlines()]
+        counts = before = [0] * len(titles)
+        self.console.print("\nJoin in from another terminal while this runs:", style="bold")
+        self._invite(running, handle)
+        with Live(console=self.console, auto_refresh=False, transient=True) as screen:
+            while not replay.done:
+                frame = time.monotonic()
+                running.check()
+                progress = audience.progress()
+                counts = [int(audience.look(i).table["flights"][0].as_py()) for i in range(len(titles))]
+                watched = audience.client.snapshot(handle)
+                audience.glance(GLANCE_S)
+                view = live(
+                    replay,
+                    progress,
+                    audience.matches,
+                    titles,
+                    counts,
+                    before,
+                    watched,
+                    f"a watch-list: {absent.title}",
+                )
+                screen.update(view, refresh=True)
+                before = counts
+                time.sleep(max(0.0, FRAME_S - (time.monotonic() - frame)))
+
+    def _come_back(self, running: Services, handle: Handle, absent: Standing) -> dict[str, Any]:
+        """The client that was away fetches its answer by handle, over a connection of its own."""
+        with connect(running.url) as client:
+            client.queries()  # a connection stands, so that only the answer is timed
+            began = time.perf_counter()
+            snapshot = client.snapshot(handle)
+            elapsed_ms = (time.perf_counter() - began) * 1_000
+        if not self.headless:
+            self.console.print()
+            self.console.print(
+                Text.assemble(
+                    "The client that was away all the while comes back with its handle: ",
+                    (f"{len(snapshot):,} flights", "bold"),
+                    f" of {absent.title} in {elapsed_ms:.1f} ms, true at position {snapshot.position}.",
+                )
+            )
+            self.console.print(rows(snapshot, 6))
+        return {"away_rows": len(snapshot), "away_ms": round(elapsed_ms, 2)}
+
+    def _newcomer(self, client: Client) -> dict[str, Any]:
+        """A query that comes after all the data."""
+        sql = "SELECT COUNT(*) AS flights FROM flights WHERE origin = 'LGA' AND dep_delay > 240"
+        began = time.perf_counter()
+        query = client.register(sql)
+        count = int(query.snapshot().table["flights"][0].as_py())
+        elapsed_ms = (time.perf_counter() - began) * 1_000
+        query.unregister()
+        if not self.headless:
+            self.console.print(
+                Text.assemble(
+                    "A query that comes now sees all that was before: ",
+                    (f"{count:,} flights", "bold"),
+                    f" left LaGuardia over four hours late; registered and answered in {elapsed_ms:.0f} ms.",
+                )
+            )
+        return {"new_query_ms": round(elapsed_ms, 2)}
+
+    def _conclude(
+        self,
+        replay: Replay,
+        progress: Progress,
+        audience: Audience,
+        verdict: Verdict,
+        more: dict[str, Any],
+        good: bool,
+    ) -> None:
+        facts = {
+            "ok": good,
+            "flights": replay.sent["flights"],
+            "weather": replay.sent["weather"],
+            "queries": len(audience.standing),
+            "records_per_s": round(replay.total / max(self.seconds["replay"], 1e-9)),
+            "late": progress.late,
+            "refused": progress.refused,
+            "checked": verdict.checked,
+            "checked_rows": verdict.rows,
+            "wrong": len(verdict.wrong),
+            **more,
+            "seconds": {name: round(value, 2) for name, value in self.seconds.items()},
+        }
+        if self.as_json:
+            click.echo(json.dumps(facts))
+        else:
+            click.echo(
+                f"{facts['flights']:,} flights and {facts['weather']:,} hours of weather in "
+                f"{self.seconds['replay']:.1f} s, {facts['queries']:,} standing queries\n"
+                f"{verdict.checked:,} answers ({verdict.rows:,} rows) compared with the files: "
+                + ("all equal" if not verdict.wrong else f"{len(verdict.wrong):,} WRONG")
+                + (f"; {progress.late:,} rows late, {progress.refused:,} refused" if not good else "")
+            )
+        for line in verdict.wrong[:5]:
+            click.echo(f"  wrong: {line}", err=True)
+
+    def _stay(self, running: Services, handle: Handle) -> None:
+        self.console.print(
+            "\nKafka and the broker stay up until Ctrl-C. From another terminal:", style="bold"
+        )
+        self._invite(running, handle)
+        with contextlib.suppress(KeyboardInterrupt):
+            while True:
+                running.check()
+                time.sleep(0.2)
+
+    def _invite(self, running: Services, handle: Handle) -> None:
+        command = _command()
+        lines = [] if running.url == URL_DEFAULT else [f"export TUREEN_URL={running.url}"]
+        if running.bootstrap != KAFKA_BOOTSTRAP_DEFAULT:
+            lines.append(f"export TUREEN_KAFKA__BOOTSTRAP_SERVERS={running.bootstrap}")
+        late = "SELECT flight, dest FROM flights [RANGE 1 DAY] WHERE dep_delay > 300"
+        lines += [f"{command} queries", f"{command} snapshot {handle}", f'{command} sql "{late}"']
+        for line in lines:
+            self.console.print(Text(f"  {line}", style="cyan"), soft_wrap=True)
+        self.console.print()
+
+
+def _command() -> str:
+    """How `tureen` is called from where this was: by its name where the path finds it."""
+    here = Path(sys.executable).parent / "tureen"
+    found = shutil.which("tureen")
+    if found is not None and Path(found).resolve() == here.resolve():
+        return "tureen"
+    with contextlib.suppress(ValueError):
+        return str(here.relative_to(Path.cwd()))
+    return str(here)

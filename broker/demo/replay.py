@@ -1,0 +1,154 @@
+"""The past once more, faster: streams go to Kafka in event-time order at a chosen speed-up.
+
+A thread of its own sends whatever falls due, every 20 ms; rows of one instant are always sent together. With
+no speed given it sends as fast as Kafka takes them. Streams keep the pace of one clock of event time, which
+begins with the earliest row of all.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from confluent_kafka import KafkaError, Message, Producer
+
+from broker.demo.flights import Replayed
+from tureen.errors import KafkaUnavailable
+
+DAY_MS = 86_400_000
+TICK_S = 0.02
+SLICE_ROWS = 4_096
+"""At full speed a round ends after about so many rows."""
+
+
+class Replay:
+    """Sends ``streams``; ``days_per_s`` of event time each second, None: as fast as possible.
+
+    Attributes to read while it runs: ``sent`` rows by stream, ``event_ms`` reached, ``seconds`` since the
+    start, ``done``; ``error`` when it ended by one.
+    """
+
+    def __init__(self, streams: Sequence[Replayed], bootstrap: str, days_per_s: float | None) -> None:
+        self._streams = streams
+        self.days_per_s = days_per_s
+        self._producer = Producer(
+            {
+                "bootstrap.servers": bootstrap,
+                "linger.ms": 5,
+                "compression.type": "lz4",
+                "enable.idempotence": True,
+                "queue.buffering.max.messages": 100_000,
+                "error_cb": lambda _: None,
+                "log_level": 0,
+            }
+        )
+        self.begin_ms = min(int(stream.ts_ms[0]) for stream in streams)
+        self.end_ms = max(int(stream.ts_ms[-1]) for stream in streams)
+        self.event_ms = self.begin_ms
+        self.sent = {stream.name: 0 for stream in streams}
+        self.seconds = 0.0
+        self.done = False
+        self.error: Exception | None = None
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="replay", daemon=True)
+        self._failed: KafkaError | None = None
+        self._primed: dict[str, set[int]] = {}
+
+    @property
+    def total(self) -> int:
+        """Rows of all streams."""
+        return sum(len(stream.ts_ms) for stream in self._streams)
+
+    def prime(self, arrived: Callable[[dict[str, int]], bool], timeout_s: float = 30.0) -> None:
+        """Send the first row of each partition and wait until it ``arrived`` (rows by stream).
+
+        So every partition is known to hold rows before the pace begins, and none is taken for an idle one
+        that NOW need not wait for. Raises KafkaUnavailable.
+        """
+        for stream in self._streams:
+            first = {int(p): int(np.argmax(stream.partition == p)) for p in np.unique(stream.partition)}
+            for row in sorted(first.values()):
+                self._send(stream, row, row + 1)
+            self._primed[stream.name] = set(first.values())
+        self._flush()
+        wanted = {name: len(rows) for name, rows in self._primed.items()}
+        deadline = time.monotonic() + timeout_s
+        while not arrived(wanted):
+            if time.monotonic() > deadline:
+                raise KafkaUnavailable("the first records did not reach the broker")
+            time.sleep(0.02)
+
+    def start(self) -> None:
+        """Begin; returns at once."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End early; returns when the thread has."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(10.0)
+
+    def _run(self) -> None:
+        try:
+            self._paced()
+            self._flush()
+        except Exception as error:  # noqa: BLE001 - the screen's thread raises it
+            self.error = error
+        finally:
+            self.done = True
+
+    def _paced(self) -> None:
+        places = [0] * len(self._streams)
+        began = time.monotonic()
+        while not self._stop.is_set():
+            self.seconds = time.monotonic() - began
+            until = self._due(places)
+            for which, stream in enumerate(self._streams):
+                begin, end = places[which], int(np.searchsorted(stream.ts_ms, until, side="right"))
+                self._send(stream, begin, end, self._primed.get(stream.name, set()))
+                places[which] = end
+            self.event_ms = min(until, self.end_ms)
+            if until >= self.end_ms:
+                return
+            if self.days_per_s is not None:
+                self._producer.poll(0)
+                time.sleep(TICK_S)
+
+    def _due(self, places: Sequence[int]) -> int:
+        """The instant up to which rows are sent in this round."""
+        if self.days_per_s is not None:
+            return self.begin_ms + int(self.seconds * self.days_per_s * DAY_MS)
+        ahead = [
+            int(stream.ts_ms[min(place + SLICE_ROWS, len(stream.ts_ms) - 1)])
+            for stream, place in zip(self._streams, places, strict=True)
+            if place < len(stream.ts_ms)
+        ]
+        return min(ahead, default=self.end_ms)
+
+    def _send(self, stream: Replayed, begin: int, end: int, without: set[int] | None = None) -> None:
+        partitions = stream.partition[begin:end].tolist()
+        for place, value in enumerate(stream.records(begin, end)):
+            if without and begin + place in without:
+                continue
+            while True:
+                try:
+                    self._producer.produce(
+                        stream.name, value, partition=partitions[place], on_delivery=self._delivered
+                    )
+                    break
+                except BufferError:
+                    self._producer.poll(0.05)
+            self.sent[stream.name] += 1
+        self._producer.poll(0)
+        if self._failed is not None:
+            raise KafkaUnavailable(f"records could not be written: {self._failed.str()}")
+
+    def _delivered(self, error: KafkaError | None, _: Message) -> None:
+        if error is not None:
+            self._failed = error
+
+    def _flush(self) -> None:
+        if self._producer.flush(30.0) or self._failed is not None:
+            raise KafkaUnavailable("records could not be written in time")

@@ -1,0 +1,268 @@
+"""The command line, against a real broker."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner, Result
+
+import tureen
+from tests.client.conftest import Broker
+from tests.kafka import wait_until
+from tureen.cli import main
+
+COMMANDS = {
+    "completion", "demo", "doctor", "down", "queries", "register", "serve", "snapshot", "sources", "sql",
+    "status", "unregister", "up",
+}  # fmt: skip
+
+
+def tureen_(*args: str, broker: Broker | None = None, stdin: str | None = None) -> Result:
+    environment = {} if broker is None else broker.environment
+    return CliRunner().invoke(main, list(args), input=stdin, env=environment, catch_exceptions=False)
+
+
+def test_help_lists_every_command_with_a_line() -> None:
+    lines = tureen_("--help").stdout.split("Commands:\n")[1].splitlines()
+    found = {line.split()[0]: line.split()[1:] for line in lines}
+    assert found.keys() >= COMMANDS
+    assert all(found[name] for name in COMMANDS), found
+
+
+def test_help_imports_no_command() -> None:
+    program = (
+        "import sys; from tureen.cli import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit:\n"
+        "  print({'httpx', 'rich', 'pyarrow', 'confluent_kafka'} & set(sys.modules) or 'none')"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "none"
+
+
+def test_a_missing_server_package_is_said_in_one_line() -> None:
+    program = (
+        "import sys\n"
+        "sys.modules['pydantic_settings'] = sys.modules['topics'] = sys.modules['broker'] = None\n"
+        "from tureen.cli import main; main(['demo'])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert "pip install 'tureen[server]'" in done.stderr
+
+
+def test_a_mistyped_command_gets_a_suggestion() -> None:
+    result = tureen_("snapshto")
+    assert result.exit_code == 2
+    assert "Did you mean 'snapshot'?" in result.stderr
+
+
+def test_nobody_listening_is_exit_code_3() -> None:
+    result = tureen_("queries", "--url", "http://127.0.0.1:1")
+    assert result.exit_code == 3
+    assert "tureen serve" in result.stderr
+    result = tureen_("queries", "--url", "http://127.0.0.1:1", "--json")
+    assert result.exit_code == 3
+    assert json.loads(result.stdout)["error"]["code"] == "broker_unavailable"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts(shell: str) -> None:
+    result = tureen_("completion", shell)
+    assert result.exit_code == 0
+    assert "_TUREEN_COMPLETE" in result.stdout
+
+
+def test_a_session_from_stream_to_snapshot(broker: Broker, tmp_path: Path) -> None:
+    name = f"cli_{tureen.new_handle()[:8]}"
+    made = tureen_(
+        "sql",
+        f"CREATE STREAM {name} (city STRING, price DOUBLE, at TIMESTAMP) "
+        f"WITH (topic = '{name}', timestamp = 'at', idle_timeout = '100 milliseconds')",
+        broker=broker,
+    )
+    assert (made.exit_code, made.stdout) == (0, ""), made.output
+    assert f"stream {name} stands" in made.stderr
+
+    registered = tureen_("register", f"SELECT city, price FROM {name} WHERE price > 1", broker=broker)
+    assert registered.exit_code == 0, registered.output
+    handle = registered.stdout.strip()
+    assert f"tureen snapshot {handle}" in registered.stderr
+
+    broker.produce(
+        name, [{"city": c, "price": p, "at": 1_000 + p} for p, c in enumerate(["Bern", "Ulm", "Rom"])]
+    )
+    wait_until(
+        lambda: tureen_("snapshot", handle, "--format", "ndjson", broker=broker).stdout, what="a row is in"
+    )
+
+    assert tureen_("snapshot", handle, "--format", "csv", broker=broker).stdout.splitlines() == [
+        "city,price",
+        '"Rom",2.0',
+    ]
+    answer = json.loads(tureen_("snapshot", handle, "--json", broker=broker).stdout)
+    assert answer["rows"] == [["Rom", 2.0]]
+    assert answer["now_ms"] == 1_002
+    table = tureen_("snapshot", handle, "--format", "table", broker=broker)
+    assert "Rom" in table.stdout
+    assert "1 row, NOW 1970-01-01 00:00:01.002 UTC" in table.stderr
+    file = tmp_path / "answer.arrow"
+    assert tureen_("snapshot", handle, "--output", str(file), broker=broker).exit_code == 0
+    assert pa.ipc.open_stream(file.read_bytes()).read_all().to_pylist() == [{"city": "Rom", "price": 2.0}]
+    early = tureen_("snapshot", handle, "--at", "1970-01-01T00:00:01.001Z", "--format", "csv", broker=broker)
+    assert early.stdout.splitlines() == ["city,price"]
+
+    once = tureen_("sql", "--once", "--json", f"SELECT COUNT(*) AS n FROM {name}", broker=broker)
+    assert json.loads(once.stdout)["rows"] == [{"n": 3}]
+    assert "handle" not in json.loads(once.stdout)
+    listed = json.loads(tureen_("queries", "--json", broker=broker).stdout)
+    assert tureen.query_id(handle) in {one["query_id"] for one in listed}
+    assert handle not in json.dumps(listed)
+    assert tureen.query_id(handle) in tureen_("queries", "--limit", "100000", broker=broker).stdout
+    assert name in tureen_("sources", broker=broker).stdout
+
+    assert tureen_("unregister", handle, broker=broker).exit_code == 0
+    gone = tureen_("snapshot", handle, "--json", broker=broker)
+    assert gone.exit_code == 1
+    assert json.loads(gone.stdout)["error"]["code"] == "unknown_query"
+    dropped = tureen_("sql", f"DROP STREAM {name}", broker=broker)
+    assert dropped.exit_code == 0, dropped.output
+
+
+def test_a_refusal_shows_the_place(broker: Broker, trades: str) -> None:
+    result = tureen_("register", f"SELECT symbol,\n  prize FROM {trades}", broker=broker)
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    lines = result.stderr.splitlines()
+    at = next(i for i, line in enumerate(lines) if "prize FROM" in line)
+    assert lines[at + 1].index("^") == lines[at].index("prize")
+    assert "hint: did you mean price?" in result.stderr
+
+
+def test_statements_from_stdin_and_file(broker: Broker, trades: str, tmp_path: Path) -> None:
+    text = (
+        f"-- two;\nSELECT price FROM {trades} WHERE price = 1;\nSELECT price FROM {trades} WHERE price = 2;\n"
+    )
+    result = tureen_("register", "--json", broker=broker, stdin=text)
+    assert result.exit_code == 0, result.output
+    assert [json.loads(line)["state"] for line in result.stdout.splitlines()] == ["RUNNING", "RUNNING"]
+    file = tmp_path / "q.sql"
+    file.write_text(text)
+    result = tureen_("sql", "--once", "--json", "--file", str(file), broker=broker)
+    assert [json.loads(line)["rows"] for line in result.stdout.splitlines()] == [
+        [{"price": 1.0}],
+        [{"price": 2.0}],
+    ]
+
+
+def test_by_topic_alone(broker: Broker, trades: str) -> None:
+    registered = tureen_(
+        "register", "--by-topic", f"SELECT price FROM {trades} WHERE price = 9", broker=broker
+    )
+    assert registered.exit_code == 0, registered.output
+    handle = registered.stdout.strip()
+    fetched = tureen_("snapshot", handle, "--by-topic", "--format", "csv", broker=broker)
+    assert fetched.stdout.splitlines() == ["price", "9.0"]
+    assert tureen_("unregister", handle, "--by-topic", broker=broker).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["snapshot"],
+        ["snapshot", "h", "--at", "yesterday"],
+        ["snapshot", "h", "--format", "xml"],
+        ["register", "--handle", "h", "SELECT 1; SELECT 2"],
+        ["register", ""],
+        ["sql", "--file", "/nowhere.sql"],
+        ["register", "SELECT 1", "--by-topic", "--kafka", "nonsense"],
+    ],
+)
+def test_wrong_usage_is_exit_code_2(args: list[str]) -> None:
+    result = tureen_(*args)
+    assert result.exit_code == 2, result.output
+    assert "Traceback" not in result.output
+
+
+def test_a_text_that_is_not_utf8_is_wrong_usage(tmp_path: Path) -> None:
+    file = tmp_path / "q.sql"
+    file.write_bytes(b"SELECT \xff")
+    for args in (["register", "--file", str(file)], ["register", "SELECT \udcff"]):
+        result = tureen_(*args)
+        assert result.exit_code == 2, result.output
+        assert "UTF-8" in result.stderr
+
+
+def test_the_prompt_runs_statements_and_survives_a_refusal(broker: Broker, trades: str) -> None:
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execve(
+            sys.executable, [sys.executable, "-m", "tureen", "sql"], broker.environment | {"TERM": "dumb"}
+        )
+    seen = ""
+
+    def until(text: str) -> bool:
+        nonlocal seen
+        if select.select([terminal], [], [], 0.05)[0]:
+            seen += os.read(terminal, 65_536).decode()
+        return text in seen
+
+    try:
+        wait_until(lambda: until("tureen> "), what="the prompt")
+        os.write(terminal, b"SELECT nothing\nFROM nowhere;\n")
+        wait_until(lambda: until("waits for its stream"), what=seen)
+        os.write(terminal, f"SELECT prize FROM {trades};\n".encode())
+        wait_until(lambda: until("did you mean price?"), what=seen)
+        os.write(terminal, f"SELECT price FROM {trades} WHERE price = 8;\nexit\n".encode())
+        wait_until(lambda: until("1 row"), what=seen)
+    finally:
+        os.kill(pid, signal.SIGKILL) if os.waitpid(pid, os.WNOHANG) == (0, 0) else None
+        os.close(terminal)
+
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def example(broker: Broker, name: str, *args: str) -> str:
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / name), *args],
+        env=broker.environment | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_example_watch_list_per_user(broker: Broker) -> None:
+    assert example(broker, "watch_list_per_user.py").splitlines() == [
+        "ada: ACME at 9.5, ACME at 8.0",
+        "bob: INIT at 95.0",
+        "eve: INIT at 55.0",
+    ]
+
+
+def test_example_come_back_later(broker: Broker, tmp_path: Path) -> None:
+    kept = tmp_path / "alarms.handle"
+    assert "registered" in example(broker, "come_back_later.py", str(kept))
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    wait_until(
+        lambda: "2 alarms" in example(broker, "come_back_later.py", str(kept)), what="the alarms are in"
+    )
+
+
+def test_example_by_topic_alone(broker: Broker) -> None:
+    assert example(broker, "by_topic_alone.py") == "2 failed logins: root, root\n"

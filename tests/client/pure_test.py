@@ -1,0 +1,134 @@
+"""What the client promises without a broker."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import logging
+import subprocess
+import sys
+
+import httpx
+import pytest
+
+import tureen
+from tureen import errors
+from tureen.facts import error_from
+from tureen.snapshot import Reply, Snapshot
+
+MODULES = [
+    "tureen",
+    "tureen.carets",
+    "tureen.client",
+    "tureen.console",
+    "tureen.facts",
+    "tureen.protocol",
+    "tureen.snapshot",
+    "tureen.statements",
+    "tureen.topic_client",
+]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_the_examples_in_docstrings_are_true(name: str) -> None:
+    assert doctest.testmod(importlib.import_module(name)).failed == 0
+
+
+def test_importing_tureen_imports_nothing_heavy() -> None:
+    program = (
+        "import sys, tureen; tureen.query_id('x'); tureen.TureenError;"
+        "print([m for m in ('httpx', 'pyarrow', 'confluent_kafka', 'rich', 'click') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_client_needs_none_of_the_server() -> None:
+    program = (
+        "import sys, tureen; tureen.connect('http://127.0.0.1:1').close();"
+        "import tureen.topic_client, tureen.cli; packages = {m.split('.')[0] for m in sys.modules};"
+        "print(sorted(packages & {'engine', 'broker', 'topics', 'storage', 'numba'}))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_all_public_names_are_there() -> None:
+    assert all(getattr(tureen, name) is not None for name in tureen.__all__)
+    assert set(tureen.__all__) <= set(dir(tureen))
+    with pytest.raises(AttributeError):
+        _ = tureen.nothing
+
+
+def kinds(root: type[errors.TureenError]) -> list[type[errors.TureenError]]:
+    return [root, *(kind for child in root.__subclasses__() for kind in kinds(child))]
+
+
+@pytest.mark.parametrize("kind", [k for k in kinds(errors.TureenError) if k.__module__ == "tureen.errors"])
+def test_an_error_survives_the_wire(kind: type[errors.TureenError]) -> None:
+    sent = {"code": kind.code, "message": "m", "line": 2, "column": 3, "hint": "h"}
+    received = error_from(sent)
+    assert type(received) is kind
+    assert received.as_dict() == sent
+    assert str(received) == "m (line 2, column 3)\nhint: h"
+
+
+def test_a_code_of_a_newer_broker_is_kept() -> None:
+    received = error_from({"code": "from_the_future", "message": "m"})
+    assert type(received) is errors.TureenError
+    assert received.code == "from_the_future"
+
+
+def test_nobody_at_the_address() -> None:
+    with (
+        tureen.connect("http://127.0.0.1:1") as client,
+        pytest.raises(errors.BrokerUnavailable, match="tureen serve"),
+    ):
+        client.register("SELECT 1")
+    with pytest.raises(errors.BrokerUnavailable), tureen.connect("not an address") as client:
+        client.queries()
+
+
+def test_handles_are_hidden_from_the_log_of_http(caplog: pytest.LogCaptureFixture) -> None:
+    importlib.import_module("tureen.http_client")
+    with caplog.at_level(logging.INFO, logger="httpx"):
+        logging.getLogger("httpx").info(
+            "HTTP Request: %s %s", "GET", httpx.URL("http://h:1/queries/my-secret-handle/snapshot?at=1")
+        )
+    assert "my-secret-handle" not in caplog.text
+    assert "/queries/***/snapshot?at=1" in caplog.text
+
+
+def test_an_incomplete_answer_says_from_when_it_is_complete() -> None:
+    import pyarrow as pa
+
+    table = pa.table({"v": [1]})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    headers = {
+        "tureen-position": "1-9",
+        "tureen-complete": "false",
+        "tureen-complete-from-ms": "5",
+        "tureen-approximate": "true",
+        "tureen-errors": "2",
+    }
+    answer = Snapshot.of(Reply(sink.getvalue().to_pybytes(), "arrow", headers))
+    assert (answer.complete, answer.complete_from_ms, answer.approximate, answer.errors) == (
+        False,
+        5,
+        True,
+        2,
+    )
+    assert answer.now is None
+
+
+def test_many_registrations_are_cut_into_bodies_by_number_and_size() -> None:
+    from tureen.http_client import BULK_CHARACTERS, BULK_QUERIES, _bodies
+    from tureen.transport import Publication
+
+    many = [Publication(tureen.new_handle(), "s") for _ in range(2 * BULK_QUERIES + 1)]
+    assert [len(part) for part in _bodies(many)] == [BULK_QUERIES, BULK_QUERIES, 1]
+    large = [Publication(tureen.new_handle(), "x" * (BULK_CHARACTERS // 2)) for _ in range(5)]
+    assert [len(part) for part in _bodies(large)] == [2, 2, 1]
+    assert list(_bodies([])) == []

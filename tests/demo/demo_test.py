@@ -1,0 +1,145 @@
+"""The demo: its data and queries by themselves, and all of it on a few rows."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from broker.demo.audience import same
+from broker.demo.flights import Replayed, load
+from broker.demo.queries import count_of_all, headlines, standing
+from broker.demo.replay import Replay
+from engine.language.statements import parse
+from engine.limits import Limits
+from tests.kafka import wait_until
+
+
+@pytest.fixture(scope="module")
+def streams() -> tuple[Replayed, Replayed]:
+    return load()
+
+
+def test_the_whole_year_in_event_time_order(streams: tuple[Replayed, Replayed]) -> None:
+    flights, weather = streams
+    assert (flights.table.num_rows, weather.table.num_rows) == (336_776, 26_115)
+    for stream in streams:
+        assert (np.diff(stream.ts_ms) >= 0).all()
+        assert (
+            pc.equal(pc.cast(stream.table.column(0), pa.int64()), pa.array(stream.ts_ms))
+            .to_pylist()
+            .count(False)
+            == 0
+        )
+    assert flights.table["dep_delay"].null_count == 8_255  # cancelled
+    assert set(flights.partition.tolist()) == {0, 1, 2}
+
+
+def test_records_are_the_rows_as_json(streams: tuple[Replayed, Replayed]) -> None:
+    for stream in streams:
+        first = json.loads(stream.records(0, 1)[0])
+        row = stream.table.slice(0, 1).to_pylist()[0]
+        time, *_ = row
+        assert first.pop(time) == stream.ts_ms[0]
+        del row[time]
+        assert first == row
+
+
+def test_the_first_rows_end_both_streams_at_one_instant() -> None:
+    flights, weather = load(1_000)
+    assert len(flights.ts_ms) == 1_000
+    assert 0 < len(weather.ts_ms) < 1_000
+    assert weather.ts_ms[-1] <= flights.ts_ms[-1]
+
+
+def test_there_is_a_query_for_each_aircraft_and_all_are_accepted(streams: tuple[Replayed, Replayed]) -> None:
+    flights, weather = streams
+    queries = standing(flights, count_of_all(flights))
+    assert len(queries) == count_of_all(flights) == len({one.sql for one in queries})
+    assert sum(one.kind == "aircraft" for one in queries) == 4_043
+    catalogue = {one.name: parse(one.sql, {}, Limits()).stream for one in (flights, weather)}  # type: ignore[union-attr]
+    for query in queries[:400]:
+        parse(query.sql, catalogue, Limits())
+    assert len(standing(flights, 6_000)) == len({one.sql for one in standing(flights, 6_000)}) == 6_000
+    assert standing(flights, 7)[:6] == headlines()
+
+
+def test_the_plain_computation_is_what_the_query_says(streams: tuple[Replayed, Replayed]) -> None:
+    flights, _ = streams
+    query = next(one for one in standing(flights, 300) if one.title == "JFK > 60 min")
+    now_ms = int(flights.ts_ms[200_000])
+    rows = [
+        row
+        for row, ts in zip(flights.table.to_pylist(), flights.ts_ms.tolist(), strict=True)
+        if now_ms - 86_400_000 <= ts <= now_ms and row["origin"] == "JFK" and (row["dep_delay"] or 0) > 60
+    ]
+    expected = query.expected(flights, now_ms)
+    assert expected.to_pylist() == [{name: row[name] for name in query.columns} for row in rows]
+    assert expected.num_rows > 0
+    assert same(expected, expected)
+    assert not same(expected.slice(1), expected)
+    assert not same(expected.take(list(range(expected.num_rows))[::-1]), expected)
+
+
+def test_a_paced_replay_keeps_rows_of_an_instant_together(streams: tuple[Replayed, Replayed]) -> None:
+    replay = Replay(streams, "127.0.0.1:1", None)
+    places = [0, 0]
+    sent = 0
+    while sent < replay.total:
+        until = replay._due(places)
+        ends = [int(np.searchsorted(one.ts_ms, until, side="right")) for one in streams]
+        assert sum(ends) > sent
+        places, sent = ends, sum(ends)
+    assert until >= replay.end_ms
+
+
+def demo(tmp_path: Path, *args: str) -> subprocess.Popen[str]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("TUREEN_")}
+    return subprocess.Popen(
+        [sys.executable, "-m", "tureen", "demo", "--headless", *args],
+        env=environment | {"TUREEN_DATA_DIR": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_headless_on_a_few_rows_all_answers_equal(tmp_path: Path) -> None:
+    run = demo(tmp_path, "--rows", "5000", "--queries", "400", "--speed", "max", "--json")
+    out, err = run.communicate(timeout=110)
+    assert run.returncode == 0, err
+    facts = json.loads(out)
+    assert facts["ok"]
+    assert (facts["flights"], facts["queries"], facts["wrong"]) == (5_000, 400, 0)
+    assert (facts["late"], facts["refused"]) == (0, 0)
+    assert facts["checked"] == 400
+    assert facts["checked_rows"] > 1_000
+    assert facts["away_rows"] > 0
+
+
+@pytest.mark.slow
+def test_interrupted_it_stops_everything_and_the_next_one_starts_clean(tmp_path: Path) -> None:
+    run = demo(tmp_path, "--speed", "1")
+    log = tmp_path / "demo" / "broker.log"
+    wait_until(lambda: log.exists() and "Ready" in log.read_text(), 60, "the broker is ready")
+    run.send_signal(signal.SIGINT)
+    _, err = run.communicate(timeout=60)
+    assert run.returncode == 130, err
+    assert "Traceback" not in err
+    # One that was killed leaves its services behind; the next one clears them away.
+    run = demo(tmp_path, "--speed", "1")
+    wait_until(lambda: log.exists() and "Ready" in log.read_text(), 60, "the broker is ready")
+    run.kill()
+    run.communicate(timeout=60)
+    again = demo(tmp_path, "--rows", "2000", "--queries", "50", "--speed", "max")
+    out, err = again.communicate(timeout=110)
+    assert again.returncode == 0, err
+    assert "all equal" in out

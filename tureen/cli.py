@@ -1,0 +1,119 @@
+"""The command ``tureen``: finds its subcommands, shows refusals, decides the exit code.
+
+Subcommands are entry points of the group ``tureen.commands``. Only the one that is invoked is imported; the
+list of ``tureen --help`` is read from their sources, so it is quick however much they need.
+
+Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 the broker or Kafka cannot be reached.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import sys
+from functools import cached_property
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tureen.errors import BrokerUnavailable, KafkaUnavailable, TureenError
+
+FAILED = 1
+UNREACHABLE = 3
+
+
+class Commands(click.Group):
+    """A group whose commands are entry points."""
+
+    @cached_property
+    def _found(self) -> dict[str, EntryPoint]:
+        return {point.name: point for point in entry_points(group="tureen.commands")}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(self._found)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        point = self._found.get(cmd_name)
+        if point is None:
+            return None
+        try:
+            command = point.load()
+        except ModuleNotFoundError as missing:
+            raise click.ClickException(_missing(cmd_name, point.module, missing)) from None
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            import difflib
+
+            close = difflib.get_close_matches(args[0] if args else "", self._found, n=1)
+            if close and close[0] != args[0]:
+                error.message += f" Did you mean {close[0]!r}?"
+            raise
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        width = formatter.width - 6 - max((len(name) for name in self._found), default=0)
+        rows = [(name, _shortened(summary(self._found[name]), width)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except TureenError as error:
+            from tureen.console import show_error
+
+            show_error(error, sql=ctx.meta.get("tureen.sql"), as_json=ctx.meta.get("tureen.json", False))
+            ctx.exit(UNREACHABLE if isinstance(error, BrokerUnavailable | KafkaUnavailable) else FAILED)
+        except BrokenPipeError:
+            # Whoever read our output has gone, as `head` does.
+            sys.stderr.close()
+            ctx.exit(0)
+
+
+def summary(point: EntryPoint) -> str:
+    """The first line of a command's docstring, read from its source; empty where there is none."""
+    try:
+        spec = importlib.util.find_spec(point.module)
+        if spec is None or spec.origin is None:
+            return ""
+        tree = ast.parse(Path(spec.origin).read_text("utf-8"))
+    except (ImportError, OSError, SyntaxError):
+        return ""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == point.attr:
+            return (ast.get_docstring(node) or "").split("\n", 1)[0]
+    return ""
+
+
+def _shortened(text: str, width: int) -> str:
+    text = text.rstrip(".")
+    return text if len(text) <= width else text[: width - 1].rsplit(" ", 1)[0] + "…"
+
+
+def _missing(name: str, module: str, missing: ModuleNotFoundError) -> str:
+    package = (missing.name or "").split(".", 1)[0]
+    if package == "tureen":
+        return f"tureen {name} is not part of this installation: {missing}"
+    return (
+        f"`tureen {name}` needs the broker's packages, and {package!r} is not installed.\n"
+        "Install them: pip install 'tureen[server]'" + (" 'tureen[demo]'" if name == "demo" else "")
+    )
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="tureen", prog_name="tureen")
+def main() -> None:
+    """Continuous SQL queries on Kafka, answered by handle.
+
+    \b
+    tureen up       a Kafka on this machine       tureen demo   all of it on real flights
+    tureen serve    the broker                    tureen sql    talk to it
+    """

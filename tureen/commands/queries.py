@@ -1,0 +1,36 @@
+"""``tureen queries``: what stands."""
+
+from __future__ import annotations
+
+import click
+
+from tureen import console
+
+
+@click.command()
+@click.option(
+    "--limit", type=click.IntRange(1), default=50, show_default=True, help="Rows of the table, at most."
+)
+@click.option("--state", type=click.Choice(["RUNNING", "PENDING", "ERROR"]), help="Only those.")
+@console.broker_options
+def queries(limit: int, state: str | None, url: str, token: str | None, as_json: bool) -> None:
+    """List the standing queries by their public ids.
+
+    Handles are never listed: who registered a query has its handle. --json lists all of them.
+    """
+    with console.client(url, token) as client:
+        found = [one for one in client.queries() if state is None or one.state == state]
+    if as_json:
+        console.show_json([dict(one.facts) for one in found])
+        return
+    console.show_table(
+        ["query", "state", "stream", "statement"],
+        [
+            (one.query_id, one.state, one.source or "-", " ".join((one.sql or "").split()))
+            for one in found[:limit]
+        ],
+        [False] * 4,
+        [False, False, False, True],
+    )
+    rest = f", {limit:,} shown (--limit)" if len(found) > limit else ""
+    console.err().print(f"{len(found):,} quer{'y' if len(found) == 1 else 'ies'}{rest}", style="dim")

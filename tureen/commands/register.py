@@ -1,0 +1,56 @@
+"""``tureen register``: a query comes to stand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tureen import console
+from tureen.statements import split
+
+
+@click.command()
+@click.argument("text", required=False)
+@click.option(
+    "--file", "-f", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Read from it."
+)
+@click.option("--handle", help="A secret of your own, at least 22 characters.  [default: a new one]")
+@click.option(
+    "--wait", type=click.FloatRange(0), default=30.0, show_default=True, help="Seconds until it stands."
+)
+@console.kafka_options
+@console.broker_options
+def register(
+    text: str | None,
+    file: Path | None,
+    handle: str | None,
+    wait: float,
+    by_topic: bool,
+    kafka: tuple[str, ...],
+    service_id: str,
+    url: str,
+    token: str | None,
+    as_json: bool,
+) -> None:
+    """Register a standing query and print its handle.
+
+    TEXT is one SELECT; `-` or nothing reads stdin, where several may stand, divided by semicolons. The handle
+    goes to stdout, so that HANDLE=$(tureen register "SELECT ...") keeps it.
+    """
+    given = console.statement_text(text, file)
+    if given is None:
+        given = console.stdin_text()
+    statements = split(given)
+    if not statements:
+        raise click.UsageError("there is no statement to register")
+    if handle is not None and len(statements) > 1:
+        raise click.UsageError(f"one handle cannot serve {len(statements)} statements")
+    with console.client(url, token, by_topic, kafka, service_id) as client:
+        for statement in statements:
+            query = client.register(console.about(statement), handle, wait=wait)
+            if as_json:
+                shown = {"handle": query.handle, "query_id": query.query_id, "state": query.state}
+                console.show_json(shown)
+            else:
+                console.show_handle(query.handle, query.query_id, query.state, on_stdout=True)

@@ -1,0 +1,96 @@
+"""``tureen snapshot``: an answer, by its handle."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import cast
+
+import click
+
+from tureen import console
+from tureen.protocol import SnapshotFormat
+
+
+class Instant(click.ParamType):
+    """Milliseconds since 1970, or ISO 8601; UTC where it names no zone."""
+
+    name = "instant"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
+        if isinstance(value, int):
+            return value
+        text = str(value)
+        if text.lstrip("-").isdigit():
+            return int(text)
+        try:
+            at = datetime.fromisoformat(text)
+        except ValueError:
+            self.fail(f"{text!r} is neither ms since 1970 nor like 2013-07-01T12:00:00Z", param, ctx)
+        return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+@click.command()
+@click.argument("handle")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "ndjson", "csv", "arrow"]),
+    help="[default: table on a terminal, csv elsewhere]",
+)
+@click.option("--at", type=Instant(), help="The answer of an earlier instant: ms since 1970, or ISO 8601.")
+@click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write to a file.")
+@click.option(
+    "--rows", type=click.IntRange(1), default=20, show_default=True, help="Rows of a table, at most."
+)
+@console.kafka_options
+@console.broker_options
+def snapshot(
+    handle: str,
+    form: str | None,
+    at: int | datetime | None,
+    output: Path | None,
+    rows: int,
+    by_topic: bool,
+    kafka: tuple[str, ...],
+    service_id: str,
+    url: str,
+    token: str | None,
+    as_json: bool,
+) -> None:
+    """Fetch the answer of a query by its handle.
+
+    The answer is exact for the prefix of the data that its position names. --json is --format json.
+    """
+    import sys
+
+    if form is None:
+        form = "json" if as_json else _by_name(output) or ("table" if sys.stdout.isatty() else "csv")
+    if form == "table" and output is not None:
+        raise click.UsageError("a table is for the terminal; --output takes json, ndjson, csv or arrow")
+    if form == "arrow" and output is None and sys.stdout.isatty():
+        raise click.UsageError("arrow is binary; name a file by --output")
+    with console.client(url, token, by_topic, kafka, service_id) as client:
+        if form == "table":
+            console.show_snapshot(client.snapshot(handle, at), rows)
+            return
+        content = client.fetch(handle, cast("SnapshotFormat", form), at).content
+    if output is None:
+        stream = click.get_binary_stream("stdout")
+        stream.write(content + b"\n" if form == "json" else content)
+        stream.flush()
+        return
+    try:
+        output.write_bytes(content)
+    except OSError as error:
+        raise click.FileError(str(output), error.strerror or str(error)) from None
+    console.err().print(f"wrote {len(content):,} bytes of {form} to {output}", style="dim")
+
+
+def _by_name(output: Path | None) -> str | None:
+    """The format that a file's name asks for."""
+    if output is None:
+        return None
+    return {".json": "json", ".ndjson": "ndjson", ".jsonl": "ndjson", ".arrow": "arrow"}.get(
+        output.suffix.lower(), "csv"
+    )

@@ -1,0 +1,46 @@
+"""``tureen sources``: the streams there are."""
+
+from __future__ import annotations
+
+import click
+
+from tureen import console
+
+
+@click.command()
+@click.option("--sql", "with_sql", is_flag=True, help="Print the statements that made them instead.")
+@console.broker_options
+def sources(with_sql: bool, url: str, token: str | None, as_json: bool) -> None:
+    """List the streams, their rows and their NOW.
+
+    waiting: rows above NOW, which enter when it passes them. late: rows that came after NOW had passed.
+    """
+    with console.client(url, token) as client:
+        found = client.sources()
+    if as_json:
+        console.show_json([dict(one.facts) for one in found])
+        return
+    if with_sql:
+        for one in found:
+            click.echo(f"{one.sql};\n")
+        return
+    console.show_table(
+        ["stream", "topic", "NOW (UTC)", "rows", "waiting", "late", "queries"],
+        [
+            (
+                one.name,
+                one.facts.get("topic") or "-",
+                console.instant_of_ms(one.now_ms),
+                _count(one.rows),
+                _count(one.pending),
+                _count(one.late),
+                _count(one.facts.get("queries")),
+            )
+            for one in found
+        ],
+        [False, False, False, True, True, True, True],
+    )
+
+
+def _count(value: int | None) -> str:
+    return "-" if value is None else f"{value:,}"

@@ -1,0 +1,129 @@
+"""``tureen sql``: statements, one after another, or a small prompt."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from tureen import console
+from tureen.client import Client
+from tureen.errors import BrokerUnavailable, TureenError
+from tureen.facts import Source
+from tureen.statements import keyword, split
+
+PROMPT = "tureen> "
+CONTINUED = "   ...> "
+
+
+@click.command(no_args_is_help=False)
+@click.argument("text", required=False)
+@click.option(
+    "--file", "-f", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Read from it."
+)
+@click.option("--once", is_flag=True, help="Print a SELECT's answer and unregister it again.")
+@click.option(
+    "--rows", type=click.IntRange(1), default=20, show_default=True, help="Rows of a table, at most."
+)
+@console.broker_options
+def sql(
+    text: str | None, file: Path | None, once: bool, rows: int, url: str, token: str | None, as_json: bool
+) -> None:
+    """Run statements: create and drop streams, register queries and show their answers.
+
+    TEXT holds statements, divided by semicolons; `-` or nothing reads them from stdin, and a terminal gets a
+    prompt. A SELECT stays registered, its handle is printed once; --once registers, prints and unregisters.
+
+    \b
+    tureen sql "CREATE STREAM trades (symbol STRING, price DOUBLE)"
+    tureen sql "SELECT * FROM trades [RANGE 1 HOUR] WHERE price > 100"
+    tureen sql --once "SELECT COUNT(*) FROM trades" --json
+    """
+    given = console.statement_text(text, file)
+    with console.client(url, token) as client:
+        if given is None and sys.stdin.isatty():
+            _converse(client, rows)
+            return
+        if given is None:
+            given = console.stdin_text()
+        statements = split(given)
+        if not statements:
+            raise click.UsageError("there is no statement to run")
+        for statement in statements:
+            run(client, console.about(statement), once, rows, as_json)
+
+
+def run(client: Client, statement: str, once: bool, rows: int, as_json: bool) -> None:
+    """One statement. Raises TureenError."""
+    if keyword(statement) in ("CREATE", "DROP"):
+        _show_stream(client.create(statement), keyword(statement), as_json)
+        return
+    query = client.register(statement)
+    if query.state == "PENDING":
+        if as_json:
+            console.show_json({"handle": query.handle, "query_id": query.query_id, "state": query.state})
+        else:
+            console.show_handle(query.handle, query.query_id, query.state, on_stdout=False)
+        return
+    try:
+        snapshot = query.snapshot()
+    finally:
+        if once:
+            query.unregister()
+    if not as_json:
+        console.show_snapshot(snapshot, rows)
+        if not once:
+            console.show_handle(query.handle, query.query_id, query.state, on_stdout=False)
+        return
+    shown = {
+        "position": snapshot.position,
+        "now_ms": snapshot.now_ms,
+        "complete": snapshot.complete,
+        "rows": snapshot.rows(),
+    }
+    kept = {} if once else {"handle": query.handle, "query_id": query.query_id, "state": query.state}
+    console.show_json({**kept, **shown})
+
+
+def _show_stream(source: Source, verb: str, as_json: bool) -> None:
+    if as_json:
+        console.show_json(dict(source.facts))
+    elif verb == "DROP":
+        console.err().print(f"stream {source.name} is dropped", style="green")
+    else:
+        topic = source.facts.get("topic") or source.name
+        console.err().print(f"stream {source.name} stands, read from topic {topic}", style="green")
+
+
+def _converse(client: Client, rows: int) -> None:
+    """Read, run, print. A refusal does not end it; an end of input does."""
+    import contextlib
+
+    with contextlib.suppress(ImportError):
+        import readline  # noqa: F401  (gives the prompt a history)
+    console.err().print("Statements end with ; — a SELECT stays registered. Ctrl-D leaves.", style="dim")
+    pending = ""
+    while True:
+        try:
+            pending += input(CONTINUED if pending else PROMPT) + "\n"
+        except EOFError:
+            click.echo()
+            return
+        except KeyboardInterrupt:
+            click.echo()
+            pending = ""
+            continue
+        if pending.strip() in ("exit", "quit", "exit;", "quit;"):
+            return
+        if not pending.rstrip().endswith(";"):
+            pending = pending if pending.strip() else ""
+            continue
+        statements, pending = split(pending), ""
+        for statement in statements:
+            try:
+                run(client, statement, once=False, rows=rows, as_json=False)
+            except BrokerUnavailable:
+                raise
+            except TureenError as error:
+                console.show_error(error, statement)

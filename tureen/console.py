@@ -1,0 +1,306 @@
+"""What commands print: tables, errors, JSON; and the options that they share.
+
+With ``--json`` a command prints JSON on stdout and nothing else, an error as ``{"error": {...}}``.
+Without it answers go to stdout, everything said about them to stderr, so that output can be piped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from tureen.errors import TureenError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tureen.client import Client
+    from tureen.snapshot import Snapshot
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+KAFKA_BOOTSTRAP_DEFAULT = "127.0.0.1:19092"
+"""Where `tureen up` listens."""
+
+KAFKA_PREFIX = "TUREEN_KAFKA__"
+
+
+def out() -> Console:
+    """The terminal that answers go to."""
+    from rich.console import Console
+
+    return Console(highlight=False)
+
+
+def err() -> Console:
+    """The terminal that is told about answers, and errors."""
+    from rich.console import Console
+
+    return Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+# --- options --------------------------------------------------------------------------------------
+
+
+def _note_json(ctx: click.Context, _: click.Parameter, value: bool) -> bool:
+    ctx.meta["tureen.json"] = value
+    return value
+
+
+json_option = click.option(
+    "--json", "as_json", is_flag=True, callback=_note_json, is_eager=True, help="Print JSON."
+)
+
+
+def broker_options(command: Command) -> Command:
+    """``--url``, ``--token``, ``--json``."""
+    command = json_option(command)
+    command = click.option(
+        "--token", envvar="TUREEN_HTTP_TOKEN", help="Bearer token.  [env: TUREEN_HTTP_TOKEN]"
+    )(command)
+    return click.option(
+        "--url",
+        envvar="TUREEN_URL",
+        default="http://127.0.0.1:8080",
+        show_default=True,
+        help="The broker.  [env: TUREEN_URL]",
+    )(command)
+
+
+def kafka_options(command: Command) -> Command:
+    """``--by-topic``, ``--kafka``, ``--service-id``: past HTTP, by topics alone."""
+    command = click.option(
+        "--service-id",
+        envvar="TUREEN_SERVICE_ID",
+        default="tureen",
+        show_default=True,
+        help="Prefix of the broker's topics, with --by-topic.",
+    )(command)
+    command = click.option(
+        "--kafka",
+        "kafka",
+        metavar="KEY=VALUE",
+        multiple=True,
+        help=f"A Kafka setting, with --by-topic.  [default: bootstrap.servers={KAFKA_BOOTSTRAP_DEFAULT}; "
+        "env: TUREEN_KAFKA__BOOTSTRAP_SERVERS, ...]",
+    )(command)
+    return click.option("--by-topic", is_flag=True, help="Go through Kafka's topics alone, not HTTP.")(
+        command
+    )
+
+
+def kafka_settings(pairs: Sequence[str], environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Kafka settings of the environment and of ``--kafka``, which wins.
+
+    >>> kafka_settings(["client.id=me"], {"TUREEN_KAFKA__BOOTSTRAP_SERVERS": "a:1"})
+    {'bootstrap.servers': 'a:1', 'client.id': 'me'}
+    """
+    settings = {"bootstrap.servers": KAFKA_BOOTSTRAP_DEFAULT}
+    for name, value in environment.items():
+        if name.upper().startswith(KAFKA_PREFIX):
+            settings[name[len(KAFKA_PREFIX) :].lower().replace("_", ".")] = value
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise click.BadParameter(f"{pair!r} is not KEY=VALUE", param_hint="--kafka")
+        settings[key.strip()] = value.strip()
+    return settings
+
+
+def client(
+    url: str,
+    token: str | None,
+    by_topic: bool = False,
+    kafka: Sequence[str] = (),
+    service_id: str = "tureen",
+    timeout: float = 30.0,
+) -> Client:
+    """The client that the options ask for."""
+    from tureen.client import connect
+
+    settings = kafka_settings(kafka) if by_topic or kafka else None
+    return connect(url, settings, service_id, token, timeout=timeout)
+
+
+def statement_text(text: str | None, file: Path | None) -> str | None:
+    """The statement given as an argument (``-``: stdin) or a file; None where there is none of them."""
+    if text is not None and file is not None:
+        raise click.UsageError("give the statement or --file, not both")
+    if file is not None:
+        text = _utf8(file.read_bytes(), str(file))
+    elif text == "-":
+        text = stdin_text()
+    if text is not None and any("\ud800" <= character <= "\udfff" for character in text):
+        raise click.UsageError("the statement is not valid UTF-8")
+    return text
+
+
+def stdin_text() -> str:
+    """All of stdin."""
+    return _utf8(click.get_binary_stream("stdin").read(), "stdin")
+
+
+def _utf8(data: bytes, name: str) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise click.UsageError(f"{name} is not UTF-8: byte {error.start}") from None
+
+
+def about(sql: str) -> str:
+    """Remember the statement that an error would be about; returns it."""
+    click.get_current_context().meta["tureen.sql"] = sql
+    return sql
+
+
+# --- output ---------------------------------------------------------------------------------------
+
+
+def show_json(value: Any) -> None:
+    """One value, one line."""
+    click.echo(json.dumps(value, default=str, ensure_ascii=False))
+
+
+def show_error(error: TureenError, sql: str | None = None, as_json: bool = False) -> None:
+    """A refusal as people read it: what, where in the text, what to write instead."""
+    if as_json:
+        show_json({"error": error.as_dict()})
+        return
+    console = err()
+    from rich.text import Text
+
+    if sql is not None and error.line is not None:
+        from tureen.carets import render
+
+        console.print(Text("refused", style="bold red"), Text(render(sql, error)), sep="\n")
+        return
+    console.print(Text.assemble(("error: ", "bold red"), error.message))
+    if error.hint:
+        console.print(Text.assemble(("hint: ", "bold cyan"), error.hint))
+
+
+def cell(value: Any) -> str:
+    """A value in a table of a terminal; control characters cannot reach it."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return f"{value:g}" if abs(value) < 1e15 else repr(value)
+    from datetime import datetime
+
+    if isinstance(value, datetime):
+        return instant(value)
+    return "".join(c if c.isprintable() else "·" for c in str(value))
+
+
+def instant(value: Any) -> str:
+    """An instant in UTC, without the parts of it that are zero.
+
+    >>> from datetime import datetime
+    >>> instant(datetime(2013, 1, 1, 10, 15))
+    '2013-01-01 10:15'
+    """
+    if value is None:
+        return "-"
+    text: str = value.strftime("%Y-%m-%d %H:%M:%S")
+    if value.microsecond:
+        return f"{text}.{value.microsecond // 1000:03}"
+    return text.removesuffix(":00")
+
+
+def instant_of_ms(ms: int | None) -> str:
+    """
+    >>> instant_of_ms(1356998400000)
+    '2013-01-01 00:00'
+    """
+    if ms is None:
+        return "-"
+    from datetime import timedelta
+
+    from tureen.snapshot import EPOCH
+
+    return instant(EPOCH + timedelta(milliseconds=ms))
+
+
+def show_table(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    numeric: Sequence[bool],
+    cut: Sequence[bool] | None = None,
+) -> None:
+    """A table; ``numeric`` columns stand to the right, ``cut`` ones give way where room is short.
+
+    Without ``cut`` every column may fold.
+    """
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(
+        box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, expand=cut is not None and any(cut)
+    )
+    for place, (name, right) in enumerate(zip(columns, numeric, strict=True)):
+        table.add_column(
+            Text(cell(name)),
+            justify="right" if right else "left",
+            overflow="fold" if cut is None else "ellipsis",
+            no_wrap=cut is not None,
+            ratio=1 if cut is not None and cut[place] else None,
+        )
+    for row in rows:
+        table.add_row(*(Text(cell(value), style="dim" if value is None else "") for value in row))
+    out().print(table)
+
+
+def show_snapshot(snapshot: Snapshot, rows_max: int) -> None:
+    """The last ``rows_max`` rows of an answer, and what it says of itself."""
+    import pyarrow as pa
+
+    table = snapshot.table
+    shown = table.slice(max(0, table.num_rows - rows_max))
+    numeric = [
+        pa.types.is_integer(f.type) or pa.types.is_floating(f.type) or pa.types.is_decimal(f.type)
+        for f in table.schema
+    ]
+    columns = [column.to_pylist() for column in shown.columns]
+    show_table(table.column_names, list(zip(*columns, strict=True)), numeric)
+    note = f"{table.num_rows:,} row{'' if table.num_rows == 1 else 's'}"
+    if shown.num_rows < table.num_rows:
+        note += f", the last {shown.num_rows:,} shown"
+    note += f", NOW {instant(snapshot.now)} UTC" if snapshot.now is not None else ", nothing has come in yet"
+    note += f", position {snapshot.position}"
+    console = err()
+    console.print(note, style="dim")
+    if not snapshot.complete:
+        since = instant_of_ms(snapshot.complete_from_ms)
+        console.print(
+            f"incomplete: older rows are no longer retained; complete from {since} UTC", style="yellow"
+        )
+    if snapshot.approximate:
+        console.print("approximate: rows were sampled or shed, as the query allows", style="yellow")
+    if snapshot.errors:
+        console.print(f"{snapshot.errors:,} values could not be computed and stand as NULL", style="yellow")
+
+
+def show_handle(handle: str, query_id: str, state: str | None, on_stdout: bool) -> None:
+    """A handle is shown once, here: it is the only way back to the answer.
+
+    on_stdout: the bare handle goes to stdout, for `HANDLE=$(tureen register ...)`.
+    """
+    console = err()
+    if state == "PENDING":
+        console.print(f"query {query_id} waits for its stream to be created", style="yellow")
+    elif state == "PUBLISHED":
+        console.print(f"query {query_id} is published; no broker has answered yet", style="yellow")
+    else:
+        console.print(f"query {query_id} stands", style="green")
+    if on_stdout:
+        console.print("its handle, a secret that is shown only now:", style="dim")
+        click.echo(handle)
+    console.print(f"come back with: tureen snapshot {handle}", style="dim")

@@ -1,0 +1,110 @@
+"""What the broker tells about queries, sources and failures, as typed values.
+
+Every value keeps the message it was made from in ``facts``, so that what a newer broker adds is not lost.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tureen.errors import TureenError
+
+FACTS_KEY = "facts"
+"""An error may carry the facts of its class (``name``, ``limit``, ``allowed``, ...) beside its text."""
+
+
+def _classes(root: type[TureenError]) -> Iterator[type[TureenError]]:
+    yield root
+    for child in root.__subclasses__():
+        yield from _classes(child)
+
+
+def error_from(message: Mapping[str, Any]) -> TureenError:
+    """The exception that an error message stands for; a code nobody knows gives the root class.
+
+    Facts that the message does not carry are attributes as well, with the value None.
+
+    >>> error_from({"code": "unknown_query", "message": "no query answers to this handle"})
+    UnknownQuery('no query answers to this handle')
+    >>> error_from({"code": "unknown_column", "message": "no 'x'", "line": 1, "column": 8}).column
+    8
+    """
+    by_code = {kind.code: kind for kind in _classes(TureenError)}
+    kind = by_code.get(str(message.get("code")), TureenError)
+    error = kind.__new__(kind)
+    carried = message.get(FACTS_KEY) or {}
+    for name, parameter in inspect.signature(kind.__init__).parameters.items():
+        if name != "self" and parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD:
+            setattr(error, name, carried.get(name))
+    TureenError.__init__(
+        error,
+        str(message.get("message") or "the broker gave no reason"),
+        hint=message.get("hint"),
+        line=message.get("line"),
+        column=message.get("column"),
+    )
+    if "code" in message:
+        vars(error)["code"] = str(message["code"])
+    return error
+
+
+@dataclass(frozen=True, slots=True)
+class QueryStatus:
+    """A standing query as the broker lists it; no list holds handles.
+
+    state: PENDING (its source is missing), RUNNING, PAUSED or ERROR, with ``error`` then.
+    matches: rows in its answer, where the broker counts them.
+    """
+
+    query_id: str
+    state: str
+    sql: str | None = None
+    source: str | None = None
+    matches: int | None = None
+    error: TureenError | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, message: Mapping[str, Any]) -> QueryStatus:
+        error = message.get("error")
+        return cls(
+            query_id=str(message.get("query_id", "")),
+            state=str(message.get("state", "RUNNING")),
+            sql=message.get("sql"),
+            source=message.get("source"),
+            matches=message.get("matches"),
+            error=error_from(error) if error else None,
+            facts={key: value for key, value in message.items() if key != "handle"},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A stream as the broker lists it: NOW, since when it is retained, rows entered, waiting, refused."""
+
+    name: str
+    sql: str | None = None
+    now_ms: int | None = None
+    retained_from_ms: int | None = None
+    rows: int | None = None
+    pending: int | None = None
+    late: int | None = None
+    rejected: int | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, message: Mapping[str, Any]) -> Source:
+        return cls(
+            name=str(message.get("name", "")),
+            sql=message.get("sql"),
+            now_ms=message.get("now_ms"),
+            retained_from_ms=message.get("retained_from_ms"),
+            rows=message.get("rows"),
+            pending=message.get("pending"),
+            late=message.get("late"),
+            rejected=message.get("rejected"),
+            facts=dict(message),
+        )

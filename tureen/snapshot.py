@@ -1,0 +1,121 @@
+"""An answer as it was fetched: rows, and the position and instant at which they are true."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def instant_ms(at: int | datetime) -> int:
+    """Milliseconds since 1970 of an instant given as such or as a datetime with a time zone.
+
+    >>> instant_ms(datetime(2013, 1, 1, tzinfo=UTC))
+    1356998400000
+
+    Raises ValueError for a datetime without a time zone: it names no instant.
+    """
+    if not isinstance(at, datetime):
+        return int(at)
+    if at.tzinfo is None:
+        raise ValueError("a datetime without a time zone names no instant; give one with tzinfo=UTC")
+    return (at - EPOCH) // timedelta(milliseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer as it travelled: its bytes in ``format``, and the headers (lower-case) that came along."""
+
+    content: bytes
+    format: str
+    headers: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The answer of one query, exact for the prefix of the data that ``position`` names.
+
+    position: opaque; two snapshots with the same position saw the same data.
+    now_ms: NOW of the query in ms since 1970, None before its first row.
+    complete: False where the window reaches back to rows that are no longer retained; it is complete from
+    ``complete_from_ms`` on. approximate: True only where the query allowed that.
+    errors: selected values that could not be computed and stand as NULL.
+    """
+
+    table: pa.Table
+    position: str
+    now_ms: int | None
+    complete: bool = True
+    complete_from_ms: int | None = None
+    approximate: bool = False
+    errors: int = 0
+
+    @classmethod
+    def of(cls, reply: Reply) -> Snapshot:
+        """Read a reply in the format ``arrow`` (a stream of Arrow IPC). O(rows)."""
+        headers = reply.headers
+
+        def number(name: str) -> int | None:
+            text = headers.get(name, "")
+            return int(text) if text.lstrip("-").isdigit() else None
+
+        with pa.ipc.open_stream(reply.content) as reader:
+            table = reader.read_all()
+        return cls(
+            table=table,
+            position=headers.get("tureen-position", ""),
+            now_ms=number("tureen-now-ms"),
+            complete=headers.get("tureen-complete", "true").lower() == "true",
+            complete_from_ms=number("tureen-complete-from-ms"),
+            approximate=headers.get("tureen-approximate", "false").lower() == "true",
+            errors=number("tureen-errors") or 0,
+        )
+
+    @property
+    def now(self) -> datetime | None:
+        """NOW of the query, None before its first row."""
+        return None if self.now_ms is None else EPOCH + timedelta(milliseconds=self.now_ms)
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self.table.column_names)
+
+    def to_arrow(self) -> pa.Table:
+        return self.table
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A pandas DataFrame. Raises ModuleNotFoundError where pandas is not installed."""
+        frame: pd.DataFrame = self.table.to_pandas()
+        return frame
+
+    def to_polars(self) -> pl.DataFrame:
+        """A polars DataFrame, uncopied where Arrow allows. Raises ModuleNotFoundError without polars."""
+        import polars as pl
+
+        frame = pl.from_arrow(self.table)
+        assert isinstance(frame, pl.DataFrame)
+        return frame
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One dict a row, in the order of the answer: timestamp, partition, offset.
+
+        >>> Snapshot(pa.table({"origin": ["JFK", "EWR"]}), "1-7", None).rows()
+        [{'origin': 'JFK'}, {'origin': 'EWR'}]
+        """
+        rows: list[dict[str, Any]] = self.table.to_pylist()
+        return rows
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.rows())
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)

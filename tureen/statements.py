@@ -1,0 +1,44 @@
+"""Texts of several statements: where they are cut, and what each begins with.
+
+The broker parses; this only finds the semicolons between statements, past quotes and comments. O(text).
+"""
+
+from __future__ import annotations
+
+import re
+
+_TOKEN = re.compile(
+    r"""(?P<skip> '(?:[^']|'')*' | "(?:[^"]|"")*" | --[^\n]* | /\*.*?\*/ ) | (?P<end> ; )""",
+    re.VERBOSE | re.DOTALL,
+)
+_BLANK = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*", re.DOTALL)
+
+
+def split(text: str) -> list[str]:
+    """The statements of a text, without their semicolons; blanks and comments alone are none.
+
+    >>> split("CREATE STREAM s (v STRING); SELECT v FROM s WHERE v <> ';' -- done;")
+    ['CREATE STREAM s (v STRING)', "SELECT v FROM s WHERE v <> ';' -- done;"]
+    """
+    found, begin = [], 0
+    for token in _TOKEN.finditer(text):
+        if token["end"]:
+            found.append(text[begin : token.start()])
+            begin = token.end()
+    found.append(text[begin:])
+    return [one.strip() for one in found if _blank_end(one) < len(one)]
+
+
+def keyword(sql: str) -> str:
+    """The first word of a statement, upper-case.
+
+    >>> keyword("/* all */ select 1")
+    'SELECT'
+    """
+    word = re.match(r"\w+", sql[_blank_end(sql) :])
+    return word[0].upper() if word else ""
+
+
+def _blank_end(text: str) -> int:
+    found = _BLANK.match(text)
+    return found.end() if found else 0

@@ -1,0 +1,341 @@
+"""The way to the broker by topics alone: what any Kafka client in any language can do.
+
+A registration is a record on ``.queries`` under the id of a handle made here; the outcome comes on
+``.status``. A snapshot is asked for on ``.snapshot-requests`` and comes, in chunks, on a reply topic that
+belongs to this client and goes with it; chunks are put together by correlation id and number.
+
+Keys are spread over partitions as Java's clients do, so that all writers of a key agree.
+Not to be shared among threads.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from tureen.errors import BrokerUnavailable, KafkaUnavailable, SyntaxRefused, TopicMissing, UnknownQuery
+from tureen.facts import QueryStatus, error_from
+from tureen.protocol import (
+    HEADER_CHUNK,
+    HEADER_CHUNKS,
+    HEADER_CORRELATION_ID,
+    HEADER_STATUS,
+    SnapshotFormat,
+    TopicNames,
+    query_id,
+)
+from tureen.snapshot import Reply
+from tureen.transport import Publication
+
+PUBLISHED = "PUBLISHED"
+"""The state of a query that is on the topic, while nothing was heard from a broker in the time given."""
+
+REPLY_RETENTION_MS = 3_600_000
+METADATA_TIMEOUT_S = 10.0
+UNCHANGED_AFTER_S = 2.0
+"""A registration that changed nothing is not told again, so after this the whole status topic is read."""
+
+_STREAM_NAME = re.compile(
+    r"\s*CREATE\s+STREAM\s+(?:IF\s+NOT\s+EXISTS\s+)?(?:\"((?:[^\"]|\"\")+)\"|([A-Za-z_]\w*))", re.IGNORECASE
+)
+_log = logging.getLogger("tureen.kafka")
+Found = TypeVar("Found")
+
+
+def stream_name(sql: str) -> str:
+    """The name in a CREATE STREAM text; the broker reads the rest. Raises SyntaxRefused.
+
+    >>> stream_name("CREATE STREAM IF NOT EXISTS Trades (price DOUBLE)")
+    'trades'
+    """
+    found = _STREAM_NAME.match(sql)
+    if found is None:
+        raise SyntaxRefused(
+            "this does not create a stream",
+            line=1,
+            column=1,
+            hint="write CREATE STREAM name (column TYPE, ...)",
+        )
+    return found[1].replace('""', '"') if found[1] is not None else found[2].lower()
+
+
+class TopicTransport:
+    """Implements :class:`tureen.transport.Transport`. Nothing connects before the first call."""
+
+    def __init__(self, kafka: Mapping[str, Any], service_id: str, timeout_s: float) -> None:
+        self._kafka = {"allow.auto.create.topics": False, **kafka}
+        self._names = TopicNames(service_id)
+        self._timeout_s = timeout_s
+        self._producer: Producer | None = None
+        self._replies: Consumer | None = None
+        self._reply_to = f"{self._names.reply_prefix}{uuid.uuid4().hex}"
+
+    def create(self, sql: str, wait_s: float) -> Mapping[str, Any]:
+        """Publish a stream. A refusal goes to the dead letters: the topic of sources has no status."""
+        name = stream_name(sql)
+        self._publish([(self._names.sources, name, json.dumps({"sql": sql}))])
+        return {"name": name, "sql": sql, "state": PUBLISHED}
+
+    def drop(self, name: str, wait_s: float) -> None:
+        self._publish([(self._names.sources, name, None)])
+
+    def register(self, publications: Sequence[Publication], wait_s: float) -> list[QueryStatus]:
+        """A query of which nothing is heard in ``wait_s`` is PUBLISHED; it stands once a broker reads it."""
+        ids = [str(query_id(one.handle)) for one in publications]
+        records = [
+            (self._names.queries, key, json.dumps({"sql": one.sql, "options": dict(one.options)}))
+            for key, one in zip(ids, publications, strict=True)
+        ]
+        if wait_s <= 0:
+            self._publish(records)
+            return [QueryStatus(key, PUBLISHED) for key in ids]
+        consumer = self._consumer()
+        try:
+            consumer.assign(self._ends(consumer, self._names.status))
+            self._publish(records)
+            deadline = time.monotonic() + wait_s
+            heard: dict[str, QueryStatus] = {}
+            first = min(deadline, time.monotonic() + UNCHANGED_AFTER_S)
+            self._listen(consumer, set(ids), heard, first)
+            if len(heard) < len(set(ids)):
+                standing = self._statuses(set(ids) - heard.keys())
+                heard = {**standing, **heard}
+                self._listen(consumer, set(ids) - heard.keys(), heard, deadline)
+        finally:
+            consumer.close()
+        return [heard.get(key) or QueryStatus(key, PUBLISHED) for key in ids]
+
+    def status(self, handle: str) -> QueryStatus:
+        """Reads the status topic through: O(queries). Raises UnknownQuery."""
+        key = str(query_id(handle))
+        found = self._statuses({key}).get(key)
+        if found is None:
+            raise UnknownQuery()
+        return found
+
+    def unregister(self, handle: str) -> None:
+        """Publish the removal; nobody answers, so an unknown handle goes unnoticed."""
+        self._publish([(self._names.queries, str(query_id(handle)), None)])
+
+    def snapshot(self, handle: str, form: SnapshotFormat, at_ms: int | None) -> Reply:
+        """Raises UnknownQuery, InstantOutOfRange, LimitExceeded; BrokerUnavailable when no answer comes."""
+        consumer = self._reply_consumer()
+        correlation = uuid.uuid4().hex
+        request = {
+            "handle": handle,
+            "format": form,
+            "at": at_ms,
+            "reply_to": self._reply_to,
+            "correlation_id": correlation,
+        }
+        self._publish([(self._names.snapshot_requests, str(query_id(handle)), json.dumps(request))])
+        deadline = time.monotonic() + self._timeout_s
+        chunks: dict[int, bytes] = {}
+        while time.monotonic() < deadline:
+            message = self._poll(consumer, deadline)
+            headers = {} if message is None else _headers(message)
+            if message is None or headers.get(HEADER_CORRELATION_ID) != correlation:
+                continue
+            body = message.value() or b""
+            if headers.get(HEADER_STATUS) == "error":
+                raise error_from(json.loads(body))
+            chunks[int(headers.get(HEADER_CHUNK, "0"))] = body
+            if len(chunks) == int(headers.get(HEADER_CHUNKS, "1")):
+                return Reply(b"".join(chunks[number] for number in sorted(chunks)), form, headers)
+        raise BrokerUnavailable(
+            f"no answer came on {self._reply_to} within {self._timeout_s:g} s",
+            hint=f"does a broker run with service_id {self._names.service_id!r}? `tureen status` tells",
+        )
+
+    def close(self) -> None:
+        """The reply topic goes as well; one that can't be removed expires by itself."""
+        if self._replies is not None:
+            self._replies.close()
+            self._replies = None
+            for done in AdminClient(self._common()).delete_topics([self._reply_to]).values():
+                try:
+                    done.result(METADATA_TIMEOUT_S)
+                except KafkaException as error:
+                    _log.info("reply topic %s stays: %s", self._reply_to, error)
+        if self._producer is not None:
+            self._producer.flush(METADATA_TIMEOUT_S)
+            self._producer = None
+
+    # --- Kafka ------------------------------------------------------------------------------------
+
+    def _common(self) -> dict[str, Any]:
+        return {**self._kafka, "error_cb": _ignore, "logger": _log}
+
+    def _consumer(self) -> Consumer:
+        return Consumer(
+            {
+                **self._common(),
+                "group.id": f"{self._names.service_id}-client",  # never joined: we assign by hand
+                "enable.auto.commit": False,
+                "auto.offset.reset": "earliest",
+                "enable.partition.eof": True,
+                "fetch.wait.max.ms": 50,
+                "isolation.level": "read_committed",
+            }
+        )
+
+    def _publish(self, records: Sequence[tuple[str, str, str | None]]) -> None:
+        """Write records (topic, key, value); returns once Kafka has them. Raises KafkaUnavailable."""
+        if self._producer is None:
+            self._producer = Producer(
+                {
+                    "partitioner": "murmur2_random",
+                    "enable.idempotence": True,
+                    "linger.ms": 2,
+                    **self._common(),
+                }
+            )
+        failures: list[KafkaError] = []
+
+        def told(error: KafkaError | None, _: Message) -> None:
+            if error is not None:
+                failures.append(error)
+
+        for topic, key, value in records:
+            data = None if value is None else value.encode()
+            while True:
+                try:
+                    self._producer.produce(topic, value=data, key=key.encode(), on_delivery=told)
+                    break
+                except BufferError:
+                    self._producer.poll(0.1)
+            self._producer.poll(0)
+        left = self._producer.flush(self._timeout_s)
+        if failures:
+            raise self._failed(failures[0], records[0][0])
+        if left:
+            self._producer.purge()
+            raise self._unavailable("records could not be written")
+
+    def _ends(self, consumer: Consumer, topic: str) -> list[TopicPartition]:
+        """Every partition of a topic, at its end."""
+
+        def end(partition: int) -> int:
+            place = TopicPartition(topic, partition)
+            return int(consumer.get_watermark_offsets(place, timeout=METADATA_TIMEOUT_S)[1])
+
+        partitions = self._partitions(consumer, topic)
+        return self._asked(lambda: [TopicPartition(topic, each, end(each)) for each in partitions])
+
+    def _partitions(self, consumer: Consumer, topic: str) -> list[int]:
+        found = self._asked(lambda: consumer.list_topics(topic, timeout=METADATA_TIMEOUT_S)).topics[topic]
+        if found.error is not None or not found.partitions:
+            raise TopicMissing(topic, hint="a broker makes it when it starts: `tureen serve`")
+        return sorted(found.partitions)
+
+    def _statuses(self, wanted: set[str]) -> dict[str, QueryStatus]:
+        """What the status topic says of these ids, read from its beginning to its end of now."""
+        consumer = self._consumer()
+        try:
+            ends = self._ends(consumer, self._names.status)
+            consumer.assign([TopicPartition(end.topic, end.partition, 0) for end in ends])
+            unread = {end.partition for end in ends if end.offset > 0}
+            found: dict[str, QueryStatus] = {}
+            deadline = time.monotonic() + self._timeout_s
+            while unread and time.monotonic() < deadline:
+                for message in consumer.consume(1_000, 0.2):
+                    error = message.error()
+                    if error is None:
+                        _take(message, wanted, found)
+                    elif error.code() == KafkaError._PARTITION_EOF:
+                        unread.discard(message.partition())
+            return found
+        finally:
+            consumer.close()
+
+    def _listen(
+        self, consumer: Consumer, wanted: set[str], heard: dict[str, QueryStatus], deadline: float
+    ) -> None:
+        while wanted - heard.keys() and time.monotonic() < deadline:
+            message = self._poll(consumer, deadline)
+            if message is not None:
+                _take(message, wanted, heard)
+
+    def _poll(self, consumer: Consumer, deadline: float) -> Message | None:
+        """A record, None where there is none just now."""
+        message = consumer.poll(max(0.0, min(0.5, deadline - time.monotonic())))
+        if message is None:
+            return None
+        error = message.error()
+        if error is None:
+            return message
+        if error.code() not in _PASSING:
+            raise self._failed(error, str(message.topic()))
+        return None
+
+    def _reply_consumer(self) -> Consumer:
+        if self._replies is None:
+            admin = AdminClient(self._common())
+            topic = NewTopic(
+                self._reply_to, num_partitions=1, config={"retention.ms": str(REPLY_RETENTION_MS)}
+            )
+            for done in admin.create_topics([topic], request_timeout=METADATA_TIMEOUT_S).values():
+                try:
+                    done.result(METADATA_TIMEOUT_S + 1)
+                except KafkaException as error:
+                    raise self._failed(error.args[0], self._reply_to) from None
+            self._replies = self._consumer()
+            self._replies.assign([TopicPartition(self._reply_to, 0, 0)])
+        return self._replies
+
+    def _asked(self, call: Callable[[], Found]) -> Found:
+        try:
+            return call()
+        except KafkaException as error:
+            raise self._failed(error.args[0], "") from None
+
+    def _failed(self, error: KafkaError, topic: str) -> KafkaUnavailable | TopicMissing:
+        if error.code() in (KafkaError._UNKNOWN_TOPIC, KafkaError.UNKNOWN_TOPIC_OR_PART):
+            return TopicMissing(topic, hint="a broker makes it when it starts: `tureen serve`")
+        return self._unavailable(error.str())
+
+    def _unavailable(self, reason: str) -> KafkaUnavailable:
+        return KafkaUnavailable(
+            f"no Kafka answers at {self._kafka.get('bootstrap.servers')}: {reason}",
+            hint="start one with `tureen up`, or name yours by --kafka bootstrap.servers=host:port",
+        )
+
+
+_PASSING = {
+    KafkaError._PARTITION_EOF,
+    KafkaError._ALL_BROKERS_DOWN,
+    KafkaError._TRANSPORT,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+}
+"""The Kafka client goes on by itself; our own deadline decides."""
+
+
+def _take(message: Message, wanted: set[str], into: dict[str, QueryStatus]) -> None:
+    key = (message.key() or b"").decode("utf-8", "replace")
+    if key not in wanted:
+        return
+    value = message.value()
+    if value is None:
+        into.pop(key, None)
+    else:
+        into[key] = QueryStatus.of({"query_id": key, **json.loads(value)})
+
+
+def _headers(message: Message) -> dict[str, str]:
+    pairs: list[tuple[str, bytes | None]] = list(message.headers() or [])  # type: ignore[arg-type]
+    return {name.lower(): (value or b"").decode("utf-8", "replace") for name, value in pairs}
+
+
+def _ignore(_: KafkaError) -> None:
+    """Errors come back from calls; what is told beside them is noise."""
