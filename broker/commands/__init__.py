@@ -1,0 +1,1 @@
+"""Subcommands of ``tureen`` that run or look at a broker."""

@@ -1,0 +1,135 @@
+"""``tureen serve``: prepare, tell, and become the supervisor.
+
+In order: settings and their relations, the lock on the data directory, Kafka (the embedded node unless another
+is configured), topics, then the process image is replaced by :mod:`broker.supervisor`. Each failure is one
+line with what to do, before anything was joined.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import socket
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from tureen.errors import SettingsError
+
+
+@click.command()
+@click.option("--data-dir", type=click.Path(path_type=Path, file_okay=False), help="Stores, lock and socket.")
+@click.option("--host", help="Address to listen on [127.0.0.1]; others need TLS and a token.")
+@click.option("--port", type=int, help="Port of the HTTP API [8080]; 0: a free one.")
+@click.option("--bootstrap", help="Kafka's bootstrap.servers; without it the embedded node is used.")
+@click.option("--service-id", help="Prefix of the topics [tureen].")
+@click.option("--kafka-port", type=int, help="Port of the embedded Kafka [19092].")
+@click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]))
+@click.option("--log-format", type=click.Choice(["console", "json"]))
+@click.option("--quiet", is_flag=True, help="Print nothing but errors and the log.")
+def serve(
+    data_dir: Path | None,
+    host: str | None,
+    port: int | None,
+    bootstrap: str | None,
+    service_id: str | None,
+    kafka_port: int | None,
+    log_level: str | None,
+    log_format: str | None,
+    quiet: bool,
+) -> None:
+    """Run the broker in the foreground; Ctrl-C or SIGTERM stops it."""
+    console = Console(stderr=True, highlight=False, soft_wrap=True, quiet=quiet)
+    given = {
+        "DATA_DIR": data_dir,
+        "HTTP_HOST": host,
+        "HTTP_PORT": port,
+        "KAFKA__BOOTSTRAP_SERVERS": bootstrap,
+        "SERVICE_ID": service_id,
+        "LOG_LEVEL": log_level,
+        "LOG_FORMAT": log_format,
+    }
+    for name, value in given.items():
+        if value is not None:
+            os.environ[f"TUREEN_{name}"] = str(value)
+    arguments = prepare(console, kafka_port)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execv(sys.executable, [sys.executable, "-m", "broker.supervisor", *arguments])
+
+
+def prepare(console: Console, kafka_port: int | None) -> list[str]:
+    """Everything before the supervisor; returns its arguments. Raises TureenError."""
+    from broker import lock, settings
+
+    loaded = settings.load()
+    if loaded.http_port == 0:
+        os.environ["TUREEN_HTTP_PORT"] = str(_free_port(loaded.http_host))
+        loaded = settings.load()
+    data_dir = loaded.data_dir.absolute()
+    os.environ["TUREEN_DATA_DIR"] = str(data_dir)
+    held = lock.acquire(data_dir, {"url": loaded.url, "service_id": loaded.service_id})
+    os.set_inheritable(held, True)
+    _check_port(loaded.http_host, loaded.http_port)
+    kafka = loaded.kafka()
+    if "bootstrap.servers" not in kafka:
+        from topics import embedded
+
+        console.print("Kafka: the embedded node ...", end="")
+        running = embedded.up(data_dir, kafka_port, console=console)
+        kafka["bootstrap.servers"] = running.bootstrap
+        os.environ["TUREEN_KAFKA__BOOTSTRAP_SERVERS"] = running.bootstrap
+        console.print(f" {'found' if running.found else 'started'} at {running.bootstrap}")
+    else:
+        console.print(f"Kafka: {kafka['bootstrap.servers']}")
+    from broker.worker.topic_admin import ensure_topics
+    from topics.admin import Admin
+
+    ensure_topics(Admin(kafka), loaded)
+    socket_path = _socket_path(data_dir)
+    os.environ["TUREEN_INTERNAL_SOCKET"] = str(socket_path)
+    console.print(f"Data:  {data_dir}")
+    console.print(f"HTTP:  {loaded.url} (docs at {loaded.url}/docs)")
+    console.print(
+        f"Next:  tureen sql --url {loaded.url}   or   tureen status --url {loaded.url}   (Ctrl-C stops the broker)",
+        style="dim",
+    )
+    return [str(socket_path), str(held), str(loaded.stop_timeout_ms / 1_000), loaded.url]
+
+
+def _socket_path(data_dir: Path) -> Path:
+    """In the data directory; elsewhere, in a directory of this user, when that path is too long."""
+    from broker.settings import SOCKET_PATH_BYTES_MAX
+
+    path = data_dir / "worker.sock"
+    if len(os.fsencode(path)) <= SOCKET_PATH_BYTES_MAX:
+        return path
+    name = f"tureen-{os.getuid()}-{hashlib.sha256(os.fsencode(data_dir)).hexdigest()[:16]}"
+    directory = Path(tempfile.gettempdir()) / name
+    directory.mkdir(mode=0o700, exist_ok=True)
+    if directory.stat().st_uid != os.getuid() or directory.is_symlink():
+        raise SettingsError(f"{directory} belongs to another user", hint="choose a shorter --data-dir")
+    return directory / "worker.sock"
+
+
+def _free_port(host: str) -> int:
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.bind((host, 0))
+        return int(probe.getsockname()[1])
+
+
+def _check_port(host: str, port: int) -> None:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with contextlib.closing(socket.socket(family)) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise SettingsError(
+                f"{host}:{port} cannot be listened on: {error.strerror}",
+                hint="choose another port by --port or TUREEN_HTTP_PORT, or stop what listens there",
+            ) from None

@@ -1,0 +1,149 @@
+"""``tureen status``: Kafka, the broker, its shards, streams and rates, in tables or JSON."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tureen import console
+from tureen.errors import BrokerUnavailable
+
+TIMEOUT_S = 5.0
+
+
+@click.command()
+@click.option(
+    "--data-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Of the embedded Kafka; default: TUREEN_DATA_DIR, else the user's data directory.",
+)
+@console.broker_options
+def status(data_dir: Path | None, url: str, token: str | None, as_json: bool) -> None:
+    """Kafka, the broker, its shards, streams and rates.
+
+    Exit code 3 when the broker does not answer, 1 when it is not ready.
+    """
+    facts: dict[str, Any] = {"kafka": kafka_facts(data_dir), "url": url}
+    try:
+        facts["broker"] = fetch(url, token)
+    except BrokerUnavailable as away:
+        facts["broker"] = None
+        if as_json:
+            console.show_json(facts | {"error": away.as_dict()})
+        else:
+            _show_kafka(facts["kafka"])
+            console.show_error(away)
+        raise SystemExit(3) from None
+    if as_json:
+        console.show_json(facts)
+    else:
+        _show(facts)
+    raise SystemExit(0 if facts["broker"]["readiness"]["ready"] else 1)
+
+
+def kafka_facts(data_dir: Path | None) -> dict[str, Any]:
+    """Where Kafka is configured to be, or how the embedded node is."""
+    configured = os.environ.get("TUREEN_KAFKA__BOOTSTRAP_SERVERS")
+    if configured:
+        return {"embedded": False, "bootstrap": configured}
+    try:
+        from topics.commands import status_of_kafka
+    except ModuleNotFoundError:  # the client alone is installed
+        return {"embedded": False, "bootstrap": None}
+    return {"embedded": True, **status_of_kafka(data_dir)}
+
+
+def fetch(url: str, token: str | None) -> dict[str, Any]:
+    """``GET /status``. Raises BrokerUnavailable."""
+    import httpx
+
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    try:
+        reply = httpx.get(f"{url.rstrip('/')}/status", headers=headers, timeout=TIMEOUT_S)
+        if reply.status_code == 401:
+            raise BrokerUnavailable(f"the broker at {url} wants a token", hint="--token or TUREEN_HTTP_TOKEN")
+        reply.raise_for_status()
+        facts: dict[str, Any] = reply.json()
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+        raise BrokerUnavailable(
+            f"no broker answers at {url}: {error}", hint="start one: tureen serve; another address: --url"
+        ) from None
+    return facts
+
+
+def _show_kafka(kafka: dict[str, Any]) -> None:
+    if not kafka["embedded"]:
+        told = kafka["bootstrap"] or "as the broker says"
+    elif kafka["running"]:
+        told = f"embedded, at {kafka['bootstrap']} (process {kafka['pid']})"
+    else:
+        told = "embedded, not running (tureen up)"
+    console.out().print(f"Kafka   {told}")
+
+
+def _show(facts: dict[str, Any]) -> None:
+    broker = facts["broker"]
+    out = console.out()
+    _show_kafka(facts["kafka"])
+    readiness = broker["readiness"]
+    state = "[green]ready[/]" if readiness["ready"] else "[red]not ready[/]"
+    out.print(
+        f"Broker  {facts['url']} {state}, up {broker['uptime_s']:,.0f} s, service {broker['service_id']}, "
+        f"Kafka at {broker['kafka']}",
+        soft_wrap=True,
+    )
+    for reason in readiness["reasons"] + readiness["degraded"]:
+        where = f"stream {reason['stream']}: " if "stream" in reason else ""
+        out.print(f"        {where}{reason['message']}", style="red", markup=False, soft_wrap=True)
+        if reason.get("hint"):
+            out.print(f"        hint: {reason['hint']}", style="cyan", markup=False)
+    queries = broker["queries"]
+    out.print(
+        f"Queries {queries['RUNNING']:,} running, {queries['PENDING']:,} pending, {queries['ERROR']:,} refused"
+    )
+    rates = broker["rates"]
+    if rates:
+        out.print(
+            f"Rates   {rates['records']:,.0f} records/s, {rates['entered']:,.0f} rows entered/s, "
+            f"{rates['late']:,.0f} late/s, {rates['dead_letters']:,.0f} dead letters/s, "
+            f"{rates['snapshots']:,.1f} snapshots/s",
+            soft_wrap=True,
+        )
+    if broker["sources"]:
+        console.show_table(
+            ["stream", "state", "queries", "rows", "late", "dead", "NOW"],
+            [
+                (
+                    source["name"],
+                    source["state"],
+                    f"{source['queries']:,}",
+                    f"{source['rows']:,}",
+                    f"{source['late']:,}",
+                    f"{source['dead_letters']:,}",
+                    console.instant_of_ms(source["now_ms"]) + (" behind" if source["lagging"] else ""),
+                )
+                for source in broker["sources"]
+            ],
+            [False, False, True, True, True, True, False],
+        )
+    if broker["shards"]:
+        console.show_table(
+            ["shard", "state", "position", "saved", "queries", "steps", "commits", "streams"],
+            [
+                (
+                    str(shard["shard"]),
+                    shard["state"],
+                    shard["position"],
+                    shard["saved_position"] or "-",
+                    f"{shard['queries']:,}",
+                    f"{shard['steps']:,}",
+                    f"{shard['transactions']:,}",
+                    ", ".join(shard["sources"]) or "-",
+                )
+                for shard in broker["shards"]
+            ],
+            [True, False, False, False, True, True, True, False],
+        )

@@ -1,0 +1,79 @@
+"""``python -m broker.control``: runs the Faust application until a signal, or the supervisor, says stop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import threading
+
+import faust
+
+from broker import logs, settings
+from broker.control.app import Control
+from broker.supervisor import FATAL
+from tureen.errors import TureenError
+
+WATCH_S = 0.5
+
+
+def crash_reason(app: faust.App) -> BaseException | None:
+    """Why a part of the application gave up, whichever it was; Faust itself would stay up without it."""
+    for part in (app, app._fetcher, app.consumer, app.producer, app.tables, app.agents, *app.agents.values()):
+        if part.crashed:
+            return part.crash_reason or RuntimeError(f"{part.label} crashed")
+    return None
+
+
+async def serve(control: Control, supervisor_fd: int | None) -> None:
+    """Run until SIGTERM, SIGINT, the end of the supervisor, or a crash of the application."""
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    if supervisor_fd is not None:
+        loop.add_reader(supervisor_fd, stop.set)
+    app = control.app
+    await app.start()
+    while not stop.is_set():
+        reason = crash_reason(app)
+        if reason is not None:
+            raise RuntimeError("the control application crashed") from reason
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), WATCH_S)
+    if supervisor_fd is not None:
+        loop.remove_reader(supervisor_fd)
+    try:
+        await asyncio.wait_for(app.stop(), control.settings.stop_timeout_ms / 1_000 - 3.0)
+    except TimeoutError:
+        # What was not acknowledged comes again.
+        logs.get().warning("stopped_while_waiting")
+        os._exit(0)
+    await control.link.close()
+
+
+def main() -> int:
+    try:
+        loaded = settings.load()
+        logs.configure("control", loaded.log_level, loaded.log_format)
+        control = Control(loaded, loaded.kafka())
+    except TureenError as refused:
+        print(refused, file=sys.stderr)
+        return FATAL
+    try:
+        asyncio.run(serve(control, loaded.supervisor_fd))
+    except (RuntimeError, OSError) as failed:
+        logs.get().error("control_crashed", reason=repr(failed.__cause__ or failed))
+        code = 1
+    else:
+        code = 0
+    # Kafka clients may leave threads that wait for a node that is away; what matters is written.
+    if threading.active_count() > 1:
+        os._exit(code)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

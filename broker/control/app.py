@@ -1,0 +1,305 @@
+"""The Faust application: agents on the control topics, the registry tables, and the word to the worker.
+
+Order of effects for a change of the registry: table entry, command to the worker (tried until answered),
+``.status``, then the offset. Commands are idempotent, so being cut off anywhere and saying it all again ends
+in the same state. When the worker begins a new life, or this process does, everything that stands is said
+again and what the registry does not know is removed from the worker (:meth:`Control.reconcile`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import faust
+import orjson
+
+from broker import logs
+from broker.control import records
+from broker.control.credentials import broker_urls, credentials
+from broker.control.link import Link
+from broker.control.registry import Entry, Registry
+from broker.control.replies import Headers, Replies
+from broker.internal import Command, Outcome
+from broker.settings import Settings
+from tureen.errors import TureenError
+from tureen.protocol import HEADER_OFFSET, HEADER_PARTITION, HEADER_REASON, HEADER_TOPIC
+
+HELLO_S = 0.5
+REQUESTS_AT_ONCE = 16
+ROCKS = {
+    "driver": "rocksdict",
+    "write_buffer_size": 1 << 20,
+    "max_write_buffer_number": 2,
+    "target_file_size_base": 8 << 20,
+    "block_cache_size": 1 << 20,
+    "max_open_files": 64,
+}
+"""A table has a database for each partition: small ones."""
+
+SOURCES_PARTITIONS = 1
+"""Streams are few, and their statements stand in one order."""
+
+log = logs.get()
+
+
+class Control:
+    """Everything of the control process, built from settings; ``app`` is what Faust runs."""
+
+    def __init__(self, settings: Settings, kafka: dict[str, str]) -> None:
+        self.settings = settings
+        self.names = settings.names
+        self.link = Link(str(settings.socket_path))
+        self.instance: str | None = None
+        self._lock = asyncio.Lock()
+        self._recovered = False
+        self.app = app = faust.App(
+            f"{settings.service_id}-control",
+            broker=broker_urls(kafka),
+            broker_credentials=credentials(kafka),
+            store="rocksdb://",
+            datadir=str(settings.data_dir / "control"),
+            web_enabled=False,
+            topic_disable_leader=True,
+            topic_allow_declare=True,
+            topic_replication_factor=1,
+            broker_session_timeout=10,
+            broker_heartbeat_interval=2,
+            broker_rebalance_timeout=3,
+            broker_request_timeout=12,
+            broker_commit_interval=1.0,
+            broker_max_poll_records=4_000,
+            consumer_auto_offset_reset="earliest",
+            consumer_max_fetch_size=8 << 20,
+            producer_linger=0.0,
+            producer_max_request_size=2 << 20,
+            stream_recovery_delay=0.0,
+            stream_wait_empty=False,
+            stream_buffer_maxsize=4_096,
+            table_cleanup_interval=3_600.0,
+            key_serializer="raw",
+            value_serializer="raw",
+        )
+        queries = app.topic(self.names.queries, key_type=bytes, value_type=bytes)
+        sources = app.topic(self.names.sources, key_type=bytes, value_type=bytes)
+        requests = app.topic(self.names.snapshot_requests, key_type=bytes, value_type=bytes)
+        self.queries = Registry(app, self._table("registry", settings.shards), self.names.queries)
+        self.sources = Registry(app, self._table("streams", SOURCES_PARTITIONS), self.names.sources)
+        self.replies = Replies(self.link, self._send, self.names.reply_prefix, settings.reply_chunk_bytes)
+        app.agent(queries, name="queries")(self._on_queries)
+        app.agent(sources, name="sources")(self._on_sources)
+        app.agent(requests, name="snapshot-requests")(self._on_requests)
+        app.task(self._stay_in_touch)
+
+    def _table(self, name: str, partitions: int) -> Any:
+        return self.app.Table(
+            name, key_type=bytes, value_type=bytes, partitions=partitions, options=dict(ROCKS)
+        )
+
+    # --- agents -----------------------------------------------------------------------------------
+
+    async def _on_queries(self, stream: Any) -> None:
+        await self._each(stream, self.settings.command_batch, self._registrations)
+
+    async def _on_sources(self, stream: Any) -> None:
+        await self._each(stream, 100, self._statements)
+
+    async def _on_requests(self, stream: Any) -> None:
+        await self._each(stream, REQUESTS_AT_ONCE, self._requests)
+
+    async def _each(
+        self, stream: Any, count_max: int, handle: Callable[[list[Any]], Awaitable[None]]
+    ) -> None:
+        """Handle batch after batch; what cuts one off, even a stop, ends the process at once.
+
+        Faust would acknowledge the batch that an agent did not finish. A process that is gone acknowledges
+        nothing, so the next one is given the batch again.
+        """
+        wait_s = self.settings.command_batch_wait_ms / 1_000
+        async for events in stream.take_events(count_max, within=wait_s):
+            try:
+                while not self._recovered:
+                    await asyncio.sleep(0.02)
+                await handle([event.message for event in events])
+            except asyncio.CancelledError:
+                os._exit(0)
+            except Exception as failed:
+                log.error("control_failed", error=repr(failed), exc_info=failed)
+                os._exit(1)
+
+    async def _registrations(self, messages: list[Any]) -> None:
+        async with self._lock:
+            commands = []
+            for message in messages:
+                command = await self._registration(message)
+                if command is not None:
+                    commands.append(command)
+            await self._carry_out(commands)
+
+    async def _statements(self, messages: list[Any]) -> None:
+        async with self._lock:
+            for message in messages:
+                await self._source(message)
+
+    async def _requests(self, messages: list[Any]) -> None:
+        await asyncio.gather(*(self._request(message) for message in messages))
+
+    async def _registration(self, message: Any) -> Command | None:
+        """Note a registration in the table; the command for it, None where there is no id to answer under."""
+        try:
+            name = records.query_id_of(message.key)
+        except TureenError as refused:
+            await self._dead_letter(message, refused)
+            return None
+        command: Command
+        try:
+            command = records.registration(name, message.value, self.settings.sql_bytes_max)
+        except TureenError as refused:
+            await self._dead_letter(message, refused)
+            command = {"kind": "refuse", "name": name, "error": refused.as_dict()}
+        command["origin"] = (message.partition, message.offset)
+        if command["kind"] == "unregister":
+            if self.queries.get(name) is not None:
+                # The entry goes first: what is not in it is removed from the worker at the next start.
+                self.queries.remove(name)
+                await self._send(self.names.status, name.encode(), None, [])
+        else:
+            old = self.queries.get(name) or {}
+            entry: Entry = {
+                "sql": command.get("sql"),
+                "options": command.get("options") or {},
+                "state": old.get("state"),
+                "error": old.get("error"),
+                "refused": command.get("error"),
+            }
+            self.queries.put(name, entry, message.partition)
+        return command
+
+    async def _source(self, message: Any) -> None:
+        try:
+            command = records.source(message.key, message.value, self.settings.sql_bytes_max)
+        except TureenError as refused:
+            await self._dead_letter(message, refused)
+            return
+        name = command["name"]
+        command["origin"] = (message.partition, message.offset)
+        (outcome,) = await self.link.commands([command])
+        if outcome["state"] == "ERROR":
+            await self._dead_letter(message, Refusal(outcome["error"] or {}))
+        elif command["kind"] == "drop":
+            self.sources.remove(name)
+        else:
+            self.sources.put(name, {"sql": command["sql"]}, message.partition)
+            await self._retry_pending()
+
+    async def _request(self, message: Any) -> None:
+        refused = await self.replies.answer(message.key, message.value)
+        if refused is not None:
+            await self._dead_letter(message, refused, with_value=False)
+
+    # --- the worker -------------------------------------------------------------------------------
+
+    async def _carry_out(self, commands: list[Command]) -> None:
+        for command, outcome in zip(commands, await self.link.commands(commands), strict=True):
+            await self._note(command, outcome)
+
+    async def _note(self, command: Command, outcome: Outcome) -> None:
+        """Write ``.status`` when the state is another than before."""
+        name = command["name"]
+        entry = self.queries.get(name)
+        if entry is None or command["kind"] not in ("register", "refuse"):
+            return
+        state, error = outcome["state"], outcome.get("error")
+        if entry["sql"] != command.get("sql") or (entry["state"], entry["error"]) == (state, error):
+            return
+        entry["state"], entry["error"] = state, error
+        self.queries.put(name, entry)
+        value = orjson.dumps({"state": state, "error": error, "position": outcome.get("position")})
+        await self._send(self.names.status, name.encode(), value, [])
+
+    async def _retry_pending(self) -> None:
+        waiting = [name for name in self.queries.names() if self._state(name) == "PENDING"]
+        await self._say_again(waiting)
+
+    def _state(self, name: str) -> str | None:
+        entry = self.queries.get(name)
+        return None if entry is None else entry["state"]
+
+    async def _say_again(self, names: list[str]) -> None:
+        for start in range(0, len(names), self.settings.command_batch):
+            commands: list[Command] = []
+            for name in names[start : start + self.settings.command_batch]:
+                entry = self.queries.get(name)
+                if entry is None:
+                    continue
+                if entry["sql"] is None:
+                    commands.append({"kind": "refuse", "name": name, "error": entry["refused"]})
+                else:
+                    commands.append(
+                        {"kind": "register", "name": name, "sql": entry["sql"], "options": entry["options"]}
+                    )
+            await self._carry_out(commands)
+
+    async def reconcile(self) -> None:
+        """Say everything again to a worker that does not know it, and have it drop the rest."""
+        async with self._lock:
+            for name in self.sources.names():
+                entry = self.sources.get(name)
+                if entry is not None:
+                    await self.link.commands([{"kind": "create", "name": name, "sql": entry["sql"]}])
+            await self._say_again(self.queries.names())
+            await self.link.call(
+                "POST",
+                "/internal/reconcile",
+                {"queries": self.queries.names(), "sources": self.sources.names()},
+            )
+        log.info("registry_told", queries=len(self.queries.names()), sources=len(self.sources.names()))
+
+    async def _stay_in_touch(self) -> None:
+        await self.app.tables.wait_until_recovery_completed()
+        self.queries.load()
+        self.sources.load()
+        self._recovered = True
+        log.info("registry_recovered", queries=len(self.queries.names()), sources=len(self.sources.names()))
+        while not self.app.should_stop:
+            hello = await self.link.call("GET", "/internal/hello")
+            if hello["instance"] != self.instance or not hello["reconciled"]:
+                await self.reconcile()
+                self.instance = hello["instance"]
+            await asyncio.sleep(HELLO_S)
+
+    # --- Kafka ------------------------------------------------------------------------------------
+
+    async def _send(self, topic: str, key: bytes | None, value: bytes | None, headers: Headers) -> None:
+        sent = await self.app.producer.send(topic, key, value, None, None, headers)
+        await sent
+
+    async def _dead_letter(self, message: Any, refused: TureenError, with_value: bool = True) -> None:
+        log.warning(
+            "control_record_refused",
+            topic=message.topic,
+            partition=message.partition,
+            offset=message.offset,
+            code=refused.as_dict()["code"],
+        )
+        headers: Headers = [
+            (HEADER_REASON, f"{refused.as_dict()['code']}: {refused.message}".encode()),
+            (HEADER_TOPIC, message.topic.encode()),
+            (HEADER_PARTITION, str(message.partition).encode()),
+            (HEADER_OFFSET, str(message.offset).encode()),
+        ]
+        value = message.value if with_value else None
+        await self._send(self.names.dead_letters, message.key, value, headers)
+
+
+class Refusal(TureenError):
+    """An error that the worker answered with."""
+
+    def __init__(self, error: dict[str, Any]) -> None:
+        super().__init__(str(error.get("message")))
+        self._error = error
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"code": "error"} | self._error

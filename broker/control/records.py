@@ -1,0 +1,92 @@
+"""Records of the control topics -> commands. Pure; a record that is no command raises a TureenError."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import orjson
+
+from broker.internal import Command
+from tureen.errors import LimitExceeded, QueryError
+from tureen.protocol import QUERY_ID_CHARACTERS
+
+_QUERY_ID = re.compile(rf"[a-z2-7]{{{QUERY_ID_CHARACTERS}}}")
+STREAM_NAME_BYTES_MAX = 249
+
+
+class MalformedRecord(QueryError):
+    """A record on a control topic that does not have the topic's shape."""
+
+    code = "malformed_record"
+
+
+def query_id_of(key: bytes | None) -> str:
+    """The query id that a record's key is. Raises MalformedRecord."""
+    text = _text(key, "key")
+    if not _QUERY_ID.fullmatch(text):
+        raise MalformedRecord(
+            "the key is not a query id",
+            hint=f"a query id has {QUERY_ID_CHARACTERS} characters of a-z2-7: tureen.protocol.query_id(handle)",
+        )
+    return text
+
+
+def registration(query_id: str, value: bytes | None, sql_bytes_max: int) -> Command:
+    """A record of ``.queries``, by its id. Raises MalformedRecord, LimitExceeded."""
+    if value is None:
+        return {"kind": "unregister", "name": query_id}
+    fields = _object(value, sql_bytes_max)
+    options = fields.get("options")
+    if options is None:
+        options = {}
+    if not isinstance(options, dict):
+        raise MalformedRecord("options is not an object", hint='leave it out, or write {"name": "text"}')
+    unknown = sorted(fields.keys() - {"sql", "options"})
+    if unknown:
+        raise MalformedRecord(f"unknown field {unknown[0]!r}", hint='the fields are "sql" and "options"')
+    return {"kind": "register", "name": query_id, "sql": _sql(fields, sql_bytes_max), "options": options}
+
+
+def source(key: bytes | None, value: bytes | None, sql_bytes_max: int) -> Command:
+    """A record of ``.sources``. Raises MalformedRecord, LimitExceeded."""
+    name = _text(key, "key")
+    if not name or len(name.encode()) > STREAM_NAME_BYTES_MAX:
+        raise MalformedRecord(f"the key is no stream name of 1 to {STREAM_NAME_BYTES_MAX} bytes")
+    if value is None:
+        return {"kind": "drop", "name": name}
+    return {"kind": "create", "name": name, "sql": _sql(_object(value, sql_bytes_max), sql_bytes_max)}
+
+
+def _text(data: bytes | None, what: str) -> str:
+    if data is None:
+        raise MalformedRecord(f"the record has no {what}")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise MalformedRecord(f"the {what} is not UTF-8") from None
+
+
+def _object(value: bytes, sql_bytes_max: int) -> dict[str, Any]:
+    # JSON may double the bytes of a text by escapes, or make six of one.
+    if len(value) > 6 * sql_bytes_max + 65_536:
+        raise LimitExceeded("sql_bytes_max", sql_bytes_max, len(value))
+    try:
+        fields = orjson.loads(value)
+    except orjson.JSONDecodeError as refused:
+        raise MalformedRecord(
+            f"the value is not JSON: {refused.msg}", line=refused.lineno, column=refused.colno
+        ) from None
+    if not isinstance(fields, dict):
+        raise MalformedRecord("the value is not a JSON object", hint='write {"sql": "SELECT ..."}')
+    return fields
+
+
+def _sql(fields: dict[str, Any], sql_bytes_max: int) -> str:
+    sql = fields.get("sql")
+    if not isinstance(sql, str) or not sql.strip():
+        raise MalformedRecord("there is no text under sql", hint='write {"sql": "SELECT ..."}')
+    size = len(sql.encode("utf-8", "surrogatepass"))
+    if size > sql_bytes_max:
+        raise LimitExceeded("sql_bytes_max", sql_bytes_max, size, hint="split the query")
+    return sql

@@ -1,0 +1,1 @@
+"""The public HTTP API (FastAPI) and the internal one on the unix socket."""

@@ -1,0 +1,107 @@
+"""Errors as HTTP answers: ``{code, message, line, column, hint}`` and a status by code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from starlette.exceptions import HTTPException
+
+from broker import logs
+from tureen.errors import TureenError
+
+STATUS = {
+    "unknown_query": 404,
+    "handle_in_use": 409,
+    "source_conflict": 409,
+    "query_not_running": 409,
+    "instant_out_of_range": 400,
+    "limit_exceeded": 413,
+    "unauthorized": 401,
+    "kafka_unavailable": 503,
+    "broker_unavailable": 503,
+    "store_full": 503,
+    "fenced": 503,
+}
+"""Other codes are refusals: 400."""
+
+log = logs.get()
+
+
+class QueryNotRunning(TureenError):
+    """The handle is registered, but its query does not stand: ``state`` and ``error`` say why."""
+
+    code = "query_not_running"
+
+    def __init__(self, state: str, error: dict[str, Any] | None) -> None:
+        self.state = state
+        because = f": {error['message']}" if error else ""
+        super().__init__(f"the query is {state}{because}", hint=error.get("hint") if error else None)
+
+
+class BadRequest(TureenError):
+    """The request itself is malformed."""
+
+    code = "bad_request"
+
+
+class Unauthorized(TureenError):
+    """No token, or not the right one."""
+
+    code = "unauthorized"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this broker wants a bearer token", hint="send the header Authorization: Bearer <token>"
+        )
+
+
+def status_of(error: dict[str, Any]) -> int:
+    return STATUS.get(str(error.get("code")), 400)
+
+
+def json(content: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """An answer in JSON."""
+    return Response(
+        orjson.dumps(content, option=orjson.OPT_NON_STR_KEYS), status, headers, "application/json"
+    )
+
+
+def answer(error: TureenError) -> Response:
+    """The HTTP answer that an error is."""
+    status = status_of(error.as_dict())
+    headers = {"Retry-After": "1"} if status == 503 else {}
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    return json(error.as_dict(), status, headers)
+
+
+def install(app: FastAPI) -> None:
+    """Give every error the one shape."""
+
+    @app.exception_handler(TureenError)
+    async def ours(_: Request, error: TureenError) -> Response:
+        return answer(error)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_: Request, error: RequestValidationError) -> Response:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        return answer(BadRequest(f"{where}: {first['msg']}"))
+
+    @app.exception_handler(HTTPException)
+    async def http(_: Request, error: HTTPException) -> Response:
+        code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "http_error")
+        shape = {"code": code, "message": str(error.detail), "line": None, "column": None, "hint": None}
+        return json(shape, error.status_code, dict(error.headers or {}))
+
+    @app.exception_handler(Exception)
+    async def defect(request: Request, error: Exception) -> Response:
+        # The path may hold a handle, so the route's pattern stands for it.
+        route = getattr(request.scope.get("route"), "path", "unknown")
+        log.error("request_failed", route=route, method=request.method, error=repr(error), exc_info=error)
+        shape = {"code": "internal", "message": "the broker failed on this request; its log says more"}
+        return json(shape | {"line": None, "column": None, "hint": None}, 500)

@@ -1,0 +1,152 @@
+"""Answers as bytes: JSON, NDJSON, CSV, Arrow.
+
+| type      | JSON, NDJSON                                   | CSV                         |
+|-----------|------------------------------------------------|-----------------------------|
+| BOOLEAN   | true, false                                    | true, false                 |
+| INTEGER, BIGINT | number, all digits                       | digits                      |
+| DOUBLE    | number; "NaN", "Infinity", "-Infinity" as text | number; NaN, Infinity, -Infinity |
+| DECIMAL   | text with all its digits: "12.30"              | 12.30                       |
+| STRING    | text                                           | always in quotes            |
+| DATE      | "2013-01-31"                                   | 2013-01-31                  |
+| TIMESTAMP | "2013-01-31T09:15:00.000Z"                     | 2013-01-31T09:15:00.000Z    |
+| NULL      | null                                           | nothing, without quotes     |
+
+Arrow is the IPC stream format with the types of :mod:`engine.model.types`; it alone loses nothing.
+Cost: O(rows x columns), some microseconds a row in JSON, next to none in Arrow.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, cast
+
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from engine.model.answer import Answer
+from tureen.errors import LimitExceeded
+from tureen.protocol import SnapshotFormat
+
+CONTENT_TYPES: dict[SnapshotFormat, str] = {
+    "json": "application/json",
+    "ndjson": "application/x-ndjson",
+    "csv": "text/csv; charset=utf-8",
+    "arrow": "application/vnd.apache.arrow.stream",
+}
+
+
+def encode(answer: Answer, form: SnapshotFormat, bytes_max: int) -> bytes:
+    """The answer in this format. Raises LimitExceeded (snapshot_bytes_max)."""
+    # The Arrow size is a floor for all but very narrow columns, and spares the work of a hopeless text.
+    if answer.table.nbytes > 4 * bytes_max or (form == "arrow" and answer.table.nbytes > bytes_max):
+        raise LimitExceeded("snapshot_bytes_max", bytes_max, answer.table.nbytes, hint=_HINT)
+    data = _ENCODERS[form](answer)
+    if len(data) > bytes_max:
+        raise LimitExceeded("snapshot_bytes_max", bytes_max, len(data), hint=_HINT)
+    return data
+
+
+_HINT = "narrow the window or the predicate, or fetch it as arrow"
+
+
+def facts(answer: Answer) -> dict[str, Any]:
+    """What an answer says of itself, besides its rows."""
+    return {
+        "query_id": answer.query_id,
+        "position": str(answer.position),
+        "now_ms": answer.now_ms,
+        "complete": answer.complete,
+        "complete_from_ms": answer.complete_from_ms,
+        "approximate": answer.approximate,
+        "errors": answer.errors,
+    }
+
+
+def sql_type(type_: pa.DataType) -> str:
+    """The name of an answer's column type, as CREATE STREAM writes it."""
+    if pa.types.is_decimal(type_):
+        return f"DECIMAL({type_.precision}, {type_.scale})"
+    return _SQL_TYPES.get(str(type_), str(type_).upper())
+
+
+_SQL_TYPES = {
+    "bool": "BOOLEAN",
+    "int32": "INTEGER",
+    "int64": "BIGINT",
+    "double": "DOUBLE",
+    "string": "STRING",
+    "date32[day]": "DATE",
+    "timestamp[ms]": "TIMESTAMP",
+    "null": "NULL",
+}
+
+
+def _plain(column: pa.ChunkedArray) -> list[Any]:
+    """A column as values that JSON has."""
+    type_ = column.type
+    if pa.types.is_floating(type_):
+        values = column.to_pylist()
+        if not column.null_count and pc.all(pc.is_finite(column)).as_py() is not False:
+            return cast("list[Any]", values)
+        return [_double(value) for value in values]
+    if pa.types.is_decimal(type_) or pa.types.is_date(type_):
+        return cast("list[Any]", column.cast(pa.string()).to_pylist())
+    if pa.types.is_timestamp(type_):
+        return cast("list[Any]", _iso(column).to_pylist())
+    return cast("list[Any]", column.to_pylist())
+
+
+def _double(value: float | None) -> float | str | None:
+    if value is None or math.isfinite(value):
+        return value
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+def _iso(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    # Arrow writes ms timestamps with three digits; the zone is ours to say.
+    return pc.strftime(column, format="%Y-%m-%dT%H:%M:%SZ")
+
+
+def _json(answer: Answer) -> bytes:
+    table = answer.table
+    columns = [{"name": field.name, "type": sql_type(field.type)} for field in table.schema]
+    rows = list(zip(*(_plain(column) for column in table.columns), strict=True))
+    return orjson.dumps(facts(answer) | {"columns": columns, "rows": rows})
+
+
+def _ndjson(answer: Answer) -> bytes:
+    names = answer.table.column_names
+    columns = [_plain(column) for column in answer.table.columns]
+    lines = [orjson.dumps(dict(zip(names, row, strict=True))) for row in zip(*columns, strict=True)]
+    return b"\n".join([*lines, b""])
+
+
+def _csv(answer: Answer) -> bytes:
+    columns = [_quoted(answer.table.column(i)) for i in range(answer.table.num_columns)]
+    head = ",".join(_quote(name) for name in answer.table.column_names)
+    return "\r\n".join([head, *map(",".join, zip(*columns, strict=True)), ""]).encode()
+
+
+def _quoted(column: pa.ChunkedArray) -> list[str]:
+    if pa.types.is_string(column.type):
+        return ["" if value is None else '"' + value.replace('"', '""') + '"' for value in column.to_pylist()]
+    if pa.types.is_boolean(column.type):
+        return ["" if value is None else str(value).lower() for value in column.to_pylist()]
+    if pa.types.is_floating(column.type):
+        return ["" if value is None else str(value) for value in _plain(column)]
+    return ["" if value is None else str(value) for value in _plain(column)]
+
+
+def _quote(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"' if any(c in name for c in '",\r\n') else name
+
+
+def _arrow(answer: Answer) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, answer.table.schema) as writer:
+        writer.write_table(answer.table)
+    return cast("bytes", sink.getvalue().to_pybytes())
+
+
+_ENCODERS = {"json": _json, "ndjson": _ndjson, "csv": _csv, "arrow": _arrow}

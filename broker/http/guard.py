@@ -1,0 +1,53 @@
+"""What every request passes first: the token, and the limit on its body. Plain ASGI."""
+
+from __future__ import annotations
+
+import hmac
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from broker.http.errors import Unauthorized, answer
+from tureen.errors import LimitExceeded
+
+OPEN_PATHS = ("/healthcheck", "/readycheck")
+NDJSON = "application/x-ndjson"
+
+
+class Guard:
+    """Refuses requests without the token (health and readiness are open) and bodies above their limit."""
+
+    def __init__(self, app: ASGIApp, token: str | None, body_max: int, bulk_max: int) -> None:
+        self._app = app
+        self._expected = None if token is None else f"Bearer {token}".encode()
+        self._body_max = body_max
+        self._bulk_max = bulk_max
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = dict(scope["headers"])
+        if self._expected is not None and scope["path"] not in OPEN_PATHS:
+            given = headers.get(b"authorization", b"")
+            if not hmac.compare_digest(given, self._expected):
+                await answer(Unauthorized())(scope, receive, send)
+                return
+        bulk = headers.get(b"content-type", b"").split(b";")[0].strip() == NDJSON.encode()
+        setting = "request_bulk_bytes_max" if bulk else "request_bytes_max"
+        allowed = self._bulk_max if bulk else self._body_max
+        length = headers.get(b"content-length", b"")
+        if length.isdigit() and int(length) > allowed:
+            await answer(LimitExceeded(setting, allowed, int(length)))(scope, receive, send)
+            return
+        taken = 0
+
+        async def limited() -> Message:
+            nonlocal taken
+            message = await receive()
+            if message["type"] == "http.request":
+                taken += len(message.get("body", b""))
+                if taken > allowed:
+                    raise LimitExceeded(setting, allowed, taken)
+            return message
+
+        await self._app(scope, limited, send)

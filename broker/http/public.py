@@ -1,0 +1,232 @@
+"""The public API: statements, queries, snapshots, health, metrics.
+
+Reads are served from the shards' views, which need neither Kafka nor a lock; writes are in
+:mod:`broker.http.writes`. Answers are computed in a bounded pool of threads. Handles appear in paths, so
+access logs are off and nothing logs a path.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Awaitable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Annotated, Any
+
+from fastapi import FastAPI, Query, Request
+from fastapi.responses import Response
+
+import tureen
+from broker.http.errors import QueryNotRunning, install, json
+from broker.http.formats import CONTENT_TYPES, encode
+from broker.http.guard import NDJSON
+from broker.http.requests import instant_ms, register_request
+from broker.http.writes import Answer, Writes
+from broker.settings import Settings
+from broker.worker.entries import QueryEntry
+from broker.worker.metrics import Metrics
+from broker.worker.node import Node
+from broker.worker.publisher import Publisher
+from broker.worker.status import readiness, source_list, status
+from engine.model.answer import Answer as EngineAnswer
+from engine.results.view import View
+from tureen.errors import BrokerUnavailable, UnknownQuery
+from tureen.protocol import SnapshotFormat, query_id
+
+LIST_MAX = 10_000
+REPLACED_WAIT_S = 2.0
+
+
+def standing(node: Node, name: str) -> QueryEntry:
+    """What is known of a query. Raises UnknownQuery; BrokerUnavailable while that cannot be told."""
+    entry = node.queries.get(name)
+    if entry is None:
+        if not node.reconciled:
+            raise BrokerUnavailable("the registry is still being read", hint="say it again in a second")
+        raise UnknownQuery()
+    return entry
+
+
+class Snapshots:
+    """Answers in a format, for HTTP and for requests by topic."""
+
+    def __init__(self, settings: Settings, node: Node, metrics: Metrics) -> None:
+        self._settings = settings
+        self._node = node
+        self._metrics = metrics
+        self._pool = ThreadPoolExecutor(settings.http_threads, "snapshot")
+
+    async def take(self, name: str, form: SnapshotFormat, at_ms: int | None) -> tuple[EngineAnswer, bytes]:
+        """Raises UnknownQuery, QueryNotRunning, InstantOutOfRange, LimitExceeded, BrokerUnavailable."""
+        deadline_s = time.monotonic() + REPLACED_WAIT_S
+        while True:
+            entry = standing(self._node, name)
+            if entry.shard is None or entry.state != "RUNNING":
+                raise QueryNotRunning(entry.state, entry.error)
+            view = self._node.shards[entry.shard].view()
+            try:
+                return await self._timed(view, name, form, at_ms)
+            except UnknownQuery:
+                # The query is just being replaced: its old answer is gone, the new one not journalled yet.
+                if time.monotonic() > deadline_s:
+                    raise BrokerUnavailable(
+                        "the query is being replaced", hint="say it again in a second"
+                    ) from None
+                await asyncio.sleep(0.01)
+
+    async def _timed(
+        self, view: View, name: str, form: SnapshotFormat, at_ms: int | None
+    ) -> tuple[EngineAnswer, bytes]:
+        began_s = time.perf_counter()
+
+        def work() -> tuple[EngineAnswer, bytes]:
+            answer = view.snapshot(name, at_ms=at_ms, rows_max=self._settings.snapshot_rows_max)
+            return answer, encode(answer, form, self._settings.snapshot_bytes_max)
+
+        result = await asyncio.get_running_loop().run_in_executor(self._pool, work)
+        self._metrics.snapshot(form, time.perf_counter() - began_s, len(result[1]))
+        return result
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def public_api(
+    settings: Settings, node: Node, publisher: Publisher, snapshots: Snapshots, metrics: Metrics
+) -> FastAPI:
+    """The application that uvicorn serves."""
+    app = FastAPI(
+        title="Tureen",
+        version=tureen.__version__,
+        description="Standing SQL queries on Kafka, answered by handle.",
+    )
+    install(app)
+    writes = Writes(settings, node, publisher)
+
+    async def told(write: Awaitable[Answer]) -> Response:
+        code, body = await write
+        return json(body, code)
+
+    @app.post("/sources", tags=["sources"])
+    async def post_source(request: Request) -> Response:
+        """A CREATE STREAM or DROP STREAM statement: `{"sql": "..."}`."""
+        return await told(writes.statement(await request.body()))
+
+    @app.get("/sources", tags=["sources"])
+    async def get_sources() -> Response:
+        """Every stream, its state and its NOW."""
+        return json({"sources": source_list(node)})
+
+    @app.delete("/sources/{name}", tags=["sources"])
+    async def delete_source(name: str) -> Response:
+        """Drop a stream that no query reads."""
+        return await told(writes.drop(name))
+
+    @app.post("/queries", tags=["queries"])
+    async def post_query(request: Request) -> Response:
+        """Register `{"sql", "handle"?, "options"?}`; NDJSON for many, answered line by line."""
+        body = await request.body()
+        if request.headers.get("content-type", "").split(";")[0].strip() == NDJSON:
+            lines = await writes.register_many(body)
+            return Response(b"\n".join([*lines, b""]), media_type=NDJSON)
+        return await told(writes.register(register_request(body, settings.sql_bytes_max)))
+
+    @app.get("/queries", tags=["queries"])
+    async def get_queries(
+        after: Annotated[str, Query(description="The last query id of the page before.")] = "",
+        limit: Annotated[int, Query(ge=1, le=LIST_MAX)] = 1_000,
+    ) -> Response:
+        """Standing queries by their public ids; handles are never listed."""
+        names = sorted(name for name in node.queries if name > after)
+        page = [
+            {
+                "query_id": name,
+                "sql": entry.sql,
+                "state": entry.state,
+                "source": entry.source,
+                "error": entry.error,
+            }
+            for name in names[:limit]
+            if (entry := node.queries.get(name)) is not None
+        ]
+        return json({"queries": page, "next": names[limit - 1] if len(names) > limit else None})
+
+    @app.get("/queries/{handle}", tags=["queries"])
+    async def get_query(handle: str) -> Response:
+        """One query: its text, state and position."""
+        name = query_id(handle)
+        entry = standing(node, name)
+        described: dict[str, Any] = {
+            "query_id": name,
+            "sql": entry.sql,
+            "state": entry.state,
+            "error": entry.error,
+            "source": entry.source,
+            "options": dict(entry.options),
+        }
+        if entry.shard is not None:
+            view = node.shards[entry.shard].view()
+            with contextlib.suppress(UnknownQuery):  # it is just being replaced
+                info = view.query(name)
+                described |= {
+                    "maintenance": info.maintenance,
+                    "born": str(info.born),
+                    "predicate_errors": info.predicate_errors,
+                    "position": str(view.position),
+                }
+        return json(described)
+
+    @app.delete("/queries/{handle}", tags=["queries"])
+    async def delete_query(handle: str) -> Response:
+        """Unregister."""
+        return await told(writes.unregister(handle))
+
+    @app.get("/queries/{handle}/snapshot", tags=["queries"])
+    async def get_snapshot(
+        handle: str,
+        format: Annotated[SnapshotFormat, Query(description="Arrow loses nothing; see the docs.")] = "json",
+        at: Annotated[str | None, Query(description="An earlier instant: ms since 1970 or ISO 8601.")] = None,
+    ) -> Response:
+        """The answer now, or as of an earlier instant."""
+        answer, data = await snapshots.take(query_id(handle), format, instant_ms(at))
+        return Response(data, 200, answer_headers(answer), CONTENT_TYPES[format])
+
+    @app.get("/status", tags=["service"])
+    async def get_status() -> Response:
+        """Rates, queries, sources and shards, for people and their tools."""
+        return json(status(node, settings, metrics))
+
+    @app.get("/healthcheck", tags=["service"])
+    async def healthcheck() -> Response:
+        """200 while the process answers."""
+        return json({"healthy": True})
+
+    @app.get("/readycheck", tags=["service"])
+    async def readycheck() -> Response:
+        """200 when reads and writes are served; 503 with the reasons otherwise."""
+        facts = readiness(node)
+        return json(facts, 200 if facts["ready"] else 503)
+
+    @app.get("/metrics", tags=["service"])
+    async def get_metrics() -> Response:
+        """Prometheus' text format."""
+        return Response(metrics.text(node), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    return app
+
+
+def answer_headers(answer: EngineAnswer) -> dict[str, str]:
+    """What an answer says of itself, for formats that hold rows alone."""
+    headers = {
+        "Tureen-Position": str(answer.position),
+        "Tureen-Complete": str(answer.complete).lower(),
+        "Tureen-Approximate": str(answer.approximate).lower(),
+        "Tureen-Errors": str(answer.errors),
+        "Cache-Control": "no-store",
+    }
+    if answer.now_ms is not None:
+        headers["Tureen-Now-Ms"] = str(answer.now_ms)
+    if answer.complete_from_ms is not None:
+        headers["Tureen-Complete-From-Ms"] = str(answer.complete_from_ms)
+    return headers

@@ -1,0 +1,97 @@
+"""Request bodies, checked field by field; what is wrong is said by name."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+from broker.http.errors import BadRequest
+from tureen.errors import LimitExceeded
+from tureen.protocol import Handle, new_handle
+
+HANDLE_CHARACTERS_MIN = 22
+"""128 random bits in base64; shorter ones can be guessed."""
+HANDLE_CHARACTERS_MAX = 200
+_HANDLE = re.compile(rf"[A-Za-z0-9_.~-]{{{HANDLE_CHARACTERS_MIN},{HANDLE_CHARACTERS_MAX}}}")
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterRequest:
+    sql: str
+    handle: Handle
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+def body_object(body: bytes) -> dict[str, Any]:
+    """A body that is a JSON object. Raises BadRequest."""
+    try:
+        fields = orjson.loads(body)
+    except orjson.JSONDecodeError as refused:
+        raise BadRequest(f"the body is not JSON: {refused.msg}", hint='send {"sql": "..."}') from None
+    if not isinstance(fields, dict):
+        raise BadRequest("the body is not a JSON object", hint='send {"sql": "..."}')
+    return fields
+
+
+def sql_of(fields: dict[str, Any], sql_bytes_max: int) -> str:
+    """The statement. Raises BadRequest, LimitExceeded."""
+    sql = fields.get("sql")
+    if not isinstance(sql, str) or not sql.strip():
+        raise BadRequest("there is no text under sql", hint='send {"sql": "SELECT ..."}')
+    try:
+        size = len(sql.encode("utf-8"))
+    except UnicodeEncodeError:
+        raise BadRequest("the text under sql is not valid Unicode") from None
+    if size > sql_bytes_max:
+        raise LimitExceeded("sql_bytes_max", sql_bytes_max, size)
+    return sql
+
+
+def register_request(body: bytes, sql_bytes_max: int) -> RegisterRequest:
+    """``{"sql", "handle"?, "options"?}``. Raises BadRequest, LimitExceeded."""
+    fields = body_object(body)
+    unknown = sorted(fields.keys() - {"sql", "handle", "options"})
+    if unknown:
+        raise BadRequest(f"unknown field {unknown[0]!r}", hint="the fields are sql, handle and options")
+    handle = fields.get("handle")
+    if handle is None:
+        handle = new_handle()
+    elif not isinstance(handle, str) or not _HANDLE.fullmatch(handle):
+        raise BadRequest(
+            f"a handle has {HANDLE_CHARACTERS_MIN} to {HANDLE_CHARACTERS_MAX} characters of A-Z a-z 0-9 - _ . ~",
+            hint="it is a secret: make it of 128 random bits at least, or leave it out and get one",
+        )
+    options = fields.get("options")
+    if options is None:
+        options = {}
+    if not isinstance(options, dict):
+        raise BadRequest("options is not an object")
+    return RegisterRequest(sql_of(fields, sql_bytes_max), Handle(handle), options)
+
+
+def instant_ms(text: str | int | None) -> int | None:
+    """``at``: ms since 1970, or ISO 8601, UTC where it names no zone. Raises BadRequest.
+
+    >>> instant_ms("1970-01-01T00:00:01Z")
+    1000
+    """
+    if text is None or isinstance(text, int):
+        return text
+    if re.fullmatch(r"-?\d{1,17}", text):
+        return int(text)
+    try:
+        instant = datetime.fromisoformat(text)
+    except ValueError:
+        raise BadRequest(
+            f"at={text[:40]!r} is not an instant", hint="ms since 1970, or 2013-01-31T09:15:00Z"
+        ) from None
+    if instant.tzinfo is None:
+        instant = instant.replace(tzinfo=UTC)
+    return (instant - datetime(1970, 1, 1, tzinfo=UTC)) // _MILLISECOND
+
+
+_MILLISECOND = datetime(1970, 1, 1, 0, 0, 0, 1_000) - datetime(1970, 1, 1)

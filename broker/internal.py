@@ -1,0 +1,44 @@
+"""What control and worker say to each other over the unix socket: shapes and paths, nothing else.
+
+    GET  /internal/hello             {instance, reconciled}
+    POST /internal/commands          {commands: [Command]} -> {outcomes: [Outcome]}, one each, in order
+    POST /internal/reconcile         {queries: [id], sources: [name]}: whatever else the worker has goes
+    POST /internal/snapshot          SnapshotRequest -> the answer's bytes, or an error with its HTTP status
+    POST /internal/reply-topic       {name}: exists after this
+    GET  /internal/ready             200 or 503 {reasons}
+
+Every command is idempotent: saying it again changes nothing. ``instance`` names one life of the worker, so
+that the control sees when everything has to be said again.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired, TypedDict
+
+INSTANCE_HEADER = "Tureen-Instance"
+
+Kind = Literal["register", "refuse", "unregister", "create", "drop"]
+State = Literal["RUNNING", "PENDING", "ERROR", "GONE"]
+
+
+class Command(TypedDict):
+    """A change of the registry.
+
+    ``origin``: partition and offset of its record; absent when it is said again. ``name``: query id or
+    stream name. ``refuse``: a registration that is none; ``error`` says why.
+    """
+
+    kind: Kind
+    name: str
+    sql: NotRequired[str]
+    options: NotRequired[dict[str, Any]]
+    error: NotRequired[dict[str, Any]]
+    origin: NotRequired[tuple[int, int]]
+
+
+class Outcome(TypedDict):
+    """What became of a command. ``position``: after which step, where one was made or is known."""
+
+    state: State
+    error: NotRequired[dict[str, Any] | None]
+    position: NotRequired[str | None]

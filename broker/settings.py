@@ -1,0 +1,167 @@
+"""Every setting of the broker: one typed place, with default, unit and reason.
+
+Read from the environment, ``TUREEN_<NAME>``; ``tureen serve`` has options for the common ones. Kafka's own
+settings pass through untouched: ``TUREEN_KAFKA__<KAFKA_SETTING>`` with ``_`` for ``.``
+(``TUREEN_KAFKA__BOOTSTRAP_SERVERS``, ``TUREEN_KAFKA__SECURITY_PROTOCOL``), or a properties file named by
+``TUREEN_KAFKA_PROPERTIES``; the environment wins. Without ``bootstrap.servers`` the embedded node is used.
+
+Relations between settings are checked at the start, once; a contradiction is a :class:`SettingsError`.
+Imports neither numpy nor pyarrow, so that the control process stays small.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import Field, SecretStr, ValidationError, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from topics.settings import kafka_settings
+from tureen.errors import SettingsError
+from tureen.protocol import TopicNames
+
+KIB = 1024
+MIB = 1024 * KIB
+SOCKET_PATH_BYTES_MAX = 100
+"""Unix socket addresses end at 104 bytes on macOS, 108 on Linux."""
+
+
+def default_data_dir() -> Path:
+    """Where this user's applications keep what must survive a restart."""
+    import platformdirs
+
+    return Path(platformdirs.user_data_dir("tureen", appauthor=False))
+
+
+class Settings(BaseSettings):
+    """The broker's settings. Units are in the names; sizes in bytes, times in ms unless they say otherwise."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="TUREEN_", env_ignore_empty=True, frozen=True, extra="ignore"
+    )
+
+    service_id: str = Field("tureen", description="Prefix of every topic, group and transactional id.")
+    data_dir: Path = Field(default_factory=default_data_dir, description="Stores, lock and socket.")
+    kafka_properties: Path | None = Field(None, description="A Java properties file of Kafka settings.")
+
+    http_host: str = Field("127.0.0.1", description="A non-loopback address needs TLS and a token.")
+    http_port: int = Field(8080, ge=0, le=65_535, description="0: a free one, told at the start.")
+    http_token: SecretStr | None = Field(None, description="Bearer token that every request must carry.")
+    http_tls_certificate: Path | None = Field(None, description="PEM chain; serves https.")
+    http_tls_key: Path | None = Field(None, description="PEM key of the certificate.")
+    http_threads: int = Field(8, ge=1, le=64, description="Answers computed at the same time.")
+
+    shards: int = Field(16, ge=1, le=1_024, description="Fixed for the life of a service's topics.")
+    step_rows_max: int = Field(8_192, ge=1, le=65_536, description="Rows of one step.")
+    transaction_rows_max: int = Field(
+        65_536, ge=1, description="Rows journalled by one commit while the log is behind: commits cost ms."
+    )
+    transaction_timeout_ms: int = Field(10_000, ge=5_000, description="Kafka aborts an owner silent so long.")
+    heartbeat_ms: int = Field(250, ge=10, description="How often quiet streams are given the clock.")
+    poll_ms: int = Field(25, ge=1, description="Longest wait for records before commands are looked at.")
+    save_interval_ms: int = Field(500, ge=0, description="Longest time between two saves of a busy store.")
+    save_rows: int = Field(65_536, ge=1, description="Rows after which the store is saved in any case.")
+    topic_check_ms: int = Field(5_000, ge=100, description="How often source topics are looked up again.")
+    retry_ms: int = Field(1_000, ge=10, description="Between attempts while Kafka or the disk is missing.")
+
+    outcome_wait_ms: int = Field(15_000, ge=0, description="HTTP writes answer 202 when it takes longer.")
+    publish_timeout_ms: int = Field(10_000, ge=100, description="HTTP writes fail when Kafka takes longer.")
+    stop_timeout_ms: int = Field(10_000, ge=4_000, description="A process that stops slower is killed.")
+    command_batch: int = Field(1_000, ge=1, description="Commands the control hands over at once.")
+    command_batch_wait_ms: int = Field(20, ge=1, description="How long it waits to fill such a batch.")
+
+    sql_bytes_max: int = Field(64 * KIB, ge=64)
+    nesting_max: int = Field(64, ge=1)
+    queries_max: int = Field(200_000, ge=1, description="Standing queries of this worker.")
+    request_bytes_max: int = Field(MIB, ge=KIB, description="Body of one HTTP request.")
+    request_bulk_bytes_max: int = Field(64 * MIB, ge=KIB, description="Body of an NDJSON request.")
+    snapshot_rows_max: int = Field(1_000_000, ge=1)
+    snapshot_bytes_max: int = Field(256 * MIB, ge=KIB)
+    reply_chunk_bytes: int = Field(512 * KIB, ge=KIB, description="Replies by topic come in such pieces.")
+
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_format: Literal["console", "json"] = "console"
+
+    internal_socket: Path | None = Field(None, description="Set by the supervisor.")
+    supervisor_fd: int | None = Field(None, description="Set by the supervisor: closes when it is gone.")
+
+    @model_validator(mode="after")
+    def _relations(self) -> Self:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}", self.service_id):
+            raise ValueError("service_id is 1 to 100 letters, digits, - and _, for it begins topic names")
+        _at_most(self, "request_bytes_max", "request_bulk_bytes_max")
+        _at_most(self, "step_rows_max", "transaction_rows_max")
+        _at_most(self, "sql_bytes_max", "request_bytes_max")
+        _at_most(self, "poll_ms", "heartbeat_ms")
+        _at_most(self, "retry_ms", "topic_check_ms")
+        if self.heartbeat_ms * 4 > self.transaction_timeout_ms:
+            raise ValueError("transaction_timeout_ms must be at least four times heartbeat_ms")
+        if (self.http_tls_certificate is None) != (self.http_tls_key is None):
+            raise ValueError("http_tls_certificate and http_tls_key come together")
+        for path in (self.http_tls_certificate, self.http_tls_key, self.kafka_properties):
+            if path is not None and not path.is_file():
+                raise ValueError(f"{path} is not a file")
+        if not is_loopback(self.http_host) and (self.http_tls_certificate is None or self.http_token is None):
+            raise ValueError(
+                f"http_host={self.http_host} can be reached from other machines: set http_tls_certificate, "
+                "http_tls_key and http_token, or bind 127.0.0.1"
+            )
+        if self.http_token is not None and len(self.http_token.get_secret_value()) < 16:
+            raise ValueError("http_token has less than 16 characters")
+        return self
+
+    @property
+    def names(self) -> TopicNames:
+        return TopicNames(self.service_id)
+
+    @property
+    def socket_path(self) -> Path:
+        """Where worker and control meet: in the data directory, unless its path is too long for a socket."""
+        return self.internal_socket or self.data_dir / "worker.sock"
+
+    @property
+    def url(self) -> str:
+        scheme = "https" if self.http_tls_certificate else "http"
+        host = f"[{self.http_host}]" if ":" in self.http_host else self.http_host
+        return f"{scheme}://{host}:{self.http_port}"
+
+    def transactional_id(self, shard: int) -> str:
+        return f"{self.service_id}-shard-{shard}"
+
+    def kafka(self) -> dict[str, str]:
+        """Kafka's own settings; without ``bootstrap.servers`` where none is configured."""
+        return kafka_settings(file=self.kafka_properties)
+
+
+def _at_most(settings: Settings, low: str, high: str) -> None:
+    if getattr(settings, low) > getattr(settings, high):
+        raise ValueError(f"{low}={getattr(settings, low)} is above {high}={getattr(settings, high)}")
+
+
+def is_loopback(host: str) -> bool:
+    """True for addresses that only this machine reaches."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def load(**given: Any) -> Settings:
+    """The settings of this process; options that are not None win over the environment.
+
+    Raises SettingsError: every value that is out of range, and every contradiction.
+    """
+    try:
+        return Settings(**{name: value for name, value in given.items() if value is not None})
+    except ValidationError as refused:
+        lines = []
+        for error in refused.errors(include_url=False, include_input=False):
+            name = "_".join(str(part) for part in error["loc"])
+            reason = error["msg"].removeprefix("Value error, ")
+            lines.append(f"TUREEN_{name.upper()}: {reason}" if name else reason)
+        raise SettingsError("; ".join(lines)) from None

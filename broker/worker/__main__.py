@@ -1,0 +1,197 @@
+"""``python -m broker.worker``: shards, the public API and the internal one, until a signal says stop.
+
+One event loop for both servers; each shard has its thread. Stops on SIGTERM or SIGINT, or when the supervisor
+is gone: requests in flight are answered, steps at hand journalled, stores saved.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import os
+import signal
+import sys
+from collections.abc import Iterator
+
+import uvicorn
+
+from broker import logs, settings
+from broker.http.guard import Guard
+from broker.http.private import private_api
+from broker.http.public import Snapshots, public_api
+from broker.settings import Settings
+from broker.supervisor import FATAL
+from broker.worker.metrics import Metrics
+from broker.worker.node import Node
+from broker.worker.publisher import Publisher
+from topics.admin import Admin
+from tureen.errors import KafkaUnavailable, TureenError
+
+PROBE_TIMEOUT_S = 2.0
+"""Shards look after their topics so long at most: a thread that stops should not wait for Kafka."""
+
+log = logs.get()
+
+
+class Server(uvicorn.Server):
+    """A uvicorn server that leaves signals to the process."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+class Worker:
+    """Everything of the worker process."""
+
+    def __init__(self, loaded: Settings) -> None:
+        self.settings = loaded
+        self.kafka = loaded.kafka()
+        self.stop = asyncio.Event()
+        self.code = 0
+        self.admin = Admin(self.kafka)
+        prober = Admin(self.kafka, timeout_s=PROBE_TIMEOUT_S)
+        self.node = Node(loaded, self.kafka, self.admin, prober, self._fenced)
+        self.metrics = Metrics()
+        self._loop = asyncio.get_running_loop()
+
+    def _fenced(self, shard: int) -> None:
+        log.error(
+            "node_fenced",
+            shard=shard,
+            hint="another broker with this service id has taken over; give one of them another TUREEN_SERVICE_ID",
+        )
+        self.code = FATAL
+        self._loop.call_soon_threadsafe(self.stop.set)
+
+    async def run(self) -> int:
+        """Serve until told to stop; returns the exit code."""
+        loop = self._loop
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.stop.set)
+        if self.settings.supervisor_fd is not None:
+            loop.add_reader(self.settings.supervisor_fd, self._orphaned)
+        publisher = Publisher(self.kafka, self.settings.publish_timeout_ms)
+        snapshots = Snapshots(self.settings, self.node, self.metrics)
+        servers = [
+            self._public_server(publisher, snapshots),
+            self._private_server(snapshots),
+        ]
+        tasks = [asyncio.ensure_future(server.serve()) for server in servers]
+        tasks += [asyncio.ensure_future(self._start()), asyncio.ensure_future(self._sample())]
+        stopping = asyncio.ensure_future(self.stop.wait())
+        await asyncio.wait({stopping, *tasks[:2]}, return_when=asyncio.FIRST_COMPLETED)
+        if not self.stop.is_set():
+            log.error("server_ended", hint="is the port taken?")
+            self.code = FATAL
+        log.info("worker_stops")
+        for server in servers:
+            server.should_exit = True
+        for task in tasks[2:]:
+            task.cancel()
+        if not await self.node.stop(self.settings.stop_timeout_ms / 1_000 - 3.0):
+            log.warning("stopped_while_waiting", hint="what is journalled is safe; the rest is read again")
+        for server in servers:
+            server.force_exit = True
+        await asyncio.wait(tasks, timeout=1.0)
+        snapshots.close()
+        publisher.close()
+        log.info("worker_stopped")
+        return self.code
+
+    def _orphaned(self) -> None:
+        self._loop.remove_reader(self.settings.supervisor_fd or 0)
+        log.warning("supervisor_gone")
+        self.stop.set()
+
+    async def _start(self) -> None:
+        while True:
+            try:
+                numbers = await asyncio.to_thread(self._known_shards)
+                break
+            except KafkaUnavailable as away:
+                log.warning("kafka_awaited", reason=away.message)
+                await asyncio.sleep(self.settings.retry_ms / 1_000)
+        await self.node.start(numbers)
+        gc.collect()
+        gc.freeze()
+        log.info(
+            "worker_started",
+            shards=sorted(self.node.shards),
+            queries=len(self.node.queries),
+            streams=len(self.node.sources),
+        )
+
+    def _known_shards(self) -> set[int]:
+        """The shards that have a store here or a journal in Kafka."""
+        directory = self.settings.data_dir / "shards"
+        stored = {int(path.name) for path in directory.glob("*") if path.name.isdigit()}
+        steps = self.settings.names.steps
+        begin, end = self.admin.begin_offsets(steps), self.admin.end_offsets(steps)
+        return stored | {number for number in end if end[number] > begin[number]}
+
+    async def _sample(self) -> None:
+        while True:
+            self.metrics.sample(self.node)
+            await asyncio.sleep(1.0)
+
+    def _public_server(self, publisher: Publisher, snapshots: Snapshots) -> Server:
+        given = self.settings
+        app = public_api(given, self.node, publisher, snapshots, self.metrics)
+        token = given.http_token.get_secret_value() if given.http_token else None
+        guarded = Guard(app, token, given.request_bytes_max, given.request_bulk_bytes_max)
+        return Server(
+            uvicorn.Config(
+                guarded,
+                host=given.http_host,
+                port=given.http_port,
+                ssl_certfile=given.http_tls_certificate,
+                ssl_keyfile=given.http_tls_key,
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                lifespan="off",
+                ws="none",
+                timeout_graceful_shutdown=2,
+                backlog=512,
+            )
+        )
+
+    def _private_server(self, snapshots: Snapshots) -> Server:
+        path = self.settings.socket_path
+        with contextlib.suppress(FileNotFoundError):
+            path.unlink()
+        os.umask(0o077)
+        return Server(
+            uvicorn.Config(
+                private_api(self.node, snapshots, self.admin),
+                uds=str(path),
+                log_config=None,
+                access_log=False,
+                lifespan="off",
+                ws="none",
+                timeout_graceful_shutdown=1,
+            )
+        )
+
+
+async def serve(loaded: Settings) -> int:
+    return await Worker(loaded).run()
+
+
+def main() -> int:
+    try:
+        loaded = settings.load()
+    except TureenError as refused:
+        print(refused, file=sys.stderr)
+        return FATAL
+    logs.configure("worker", loaded.log_level, loaded.log_format)
+    code = asyncio.run(serve(loaded))
+    # Threads of Kafka clients may wait for a node that is away; everything of ours is written.
+    sys.stderr.flush()
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

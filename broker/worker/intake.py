@@ -1,0 +1,136 @@
+"""One stream's records on their way into steps.
+
+Reads the partitions of one topic from explicit offsets. Rows of a step come by partition, then offset: lateness
+is decided in that order, and a replay of the offset ranges finds the same.
+
+A topic that is deleted, or created anew under the same name, ends the intake, not the shard: ``error`` says
+what happened and what to do, what was read stays answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine.model.batch import Batch
+from engine.model.source import Stream
+from engine.model.step import Records
+from topics.admin import Admin
+from topics.codec import decode
+from topics.consumer import BatchConsumer, Polled, Range
+from tureen.errors import TopicMissing, TureenError
+
+
+class TopicRecreated(TureenError):
+    """The topic under a stream is not the one whose records were read."""
+
+    code = "topic_recreated"
+
+    def __init__(self, stream: str, topic: str) -> None:
+        super().__init__(
+            f"topic {topic} was deleted and created again: its offsets begin anew",
+            hint=f"DROP STREAM {stream} and create it again to read the new topic; until then the rows read "
+            "before are answered",
+        )
+
+
+def topic_deleted(stream: str, topic: str) -> TopicMissing:
+    """The error of a stream whose topic is gone."""
+    return TopicMissing(
+        topic,
+        hint=f"the rows read before are still answered; create the topic again, then DROP STREAM {stream} and "
+        "create it again",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Records of one poll: the rows, what gave none, and what each row was before.
+
+    messages: the records as they were read. rows: for each row of the body its place among them.
+    bad: (place among the messages, reason). size: bytes. ranges: for the journal.
+    """
+
+    body: Records
+    messages: list[Any]
+    rows: np.ndarray[Any, Any]
+    bad: list[tuple[int, str]]
+    size: int
+    ranges: tuple[Range, ...]
+
+
+class Intake:
+    """Reads one stream. Used by the shard's thread alone."""
+
+    def __init__(
+        self, stream: Stream, kafka: dict[str, str], admin: Admin, offsets: Mapping[int, int]
+    ) -> None:
+        """Raises TopicMissing, TopicRecreated, KafkaUnavailable."""
+        self.stream = stream
+        self._admin = admin
+        self._next = dict(offsets)
+        begin = self._begin(offsets)
+        self._topic_id = admin.topic_id(stream.topic)
+        self._partitions = len(begin)
+        self._consumer = BatchConsumer(kafka)
+        self._consumer.add(stream.topic, begin)
+
+    def _begin(self, offsets: Mapping[int, int]) -> dict[int, int]:
+        try:
+            end = self._admin.end_offsets(self.stream.topic)
+        except TopicMissing:
+            raise topic_deleted(self.stream.name, self.stream.topic) from None
+        for partition, offset in offsets.items():
+            if offset > end.get(partition, 0):
+                raise TopicRecreated(self.stream.name, self.stream.topic)
+        return {partition: offsets.get(partition, -1) for partition in end}
+
+    @property
+    def unavailable(self) -> bool:
+        return self._consumer.unavailable
+
+    @property
+    def lagging(self) -> frozenset[int]:
+        """Partitions with unread records."""
+        return self._consumer.lagging(self.stream.topic)
+
+    def look_again(self) -> None:
+        """Take up partitions that were added; Kafka has answered after this. Raises TopicMissing, TopicRecreated, KafkaUnavailable."""
+        count = self._admin.partitions(self.stream.topic)
+        if self._admin.topic_id(self.stream.topic) != self._topic_id:
+            raise TopicRecreated(self.stream.name, self.stream.topic)
+        if count > self._partitions:
+            self._consumer.add(self.stream.topic, dict.fromkeys(range(self._partitions, count), -1))
+            self._partitions = count
+        self._consumer.unavailable = False
+
+    def poll(self, records_max: int, timeout_s: float) -> Taken | None:
+        """What came, at most so many records; None where nothing moved. Raises TopicMissing, OffsetLost."""
+        for polled in self._consumer.poll(records_max, timeout_s):
+            moved = any(self._next.get(number, 0) != at for number, at in polled.next_offsets.items())
+            if moved:
+                self._next.update(polled.next_offsets)
+                return self._taken(polled)
+        return None
+
+    def _taken(self, polled: Polled) -> Taken:
+        values = polled.values
+        decoded = decode(self.stream, values, polled.partition, polled.offset, polled.append_ms)
+        bad = [(item.place, item.reason) for item in decoded.bad]
+        rows = np.arange(len(values))
+        if bad:
+            rows = np.delete(rows, [place for place, _ in bad])
+        size = sum(len(value) for value in values if value is not None)
+        body = Records(self.stream.name, decoded.batch, polled.next_offsets, polled.lagging)
+        return Taken(body, polled.messages, rows, bad, size, polled.ranges)
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+def partitions_of(batch: Batch) -> list[int]:
+    """The partitions that brought rows; they are ordered by partition."""
+    return np.unique(batch.partition).tolist() if len(batch) else []

@@ -1,0 +1,162 @@
+"""Prometheus metrics of the worker. Labels are streams, shards, states and formats, never handles or ids.
+
+Shards count in plain integers in their own threads (:class:`Counts`); what Prometheus sees is read from
+them when it asks. Histograms have a lock of their own.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+if TYPE_CHECKING:
+    from broker.worker.node import Node
+
+RATE_WINDOW_S = 5.0
+_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+
+SNAPSHOT_SECONDS = Histogram(
+    "tureen_snapshot_seconds",
+    "Time to compute and encode an answer.",
+    ["format"],
+    buckets=_SECONDS,
+    registry=None,
+)
+STEP_SECONDS = Histogram(
+    "tureen_step_seconds",
+    "Time the engine took for the steps of a commit.",
+    ["shard"],
+    buckets=_SECONDS,
+    registry=None,
+)
+TRANSACTION_SECONDS = Histogram(
+    "tureen_transaction_seconds", "Time to journal steps.", ["shard"], buckets=_SECONDS, registry=None
+)
+SAVE_SECONDS = Histogram(
+    "tureen_save_seconds", "Time to save to the store.", ["shard"], buckets=_SECONDS, registry=None
+)
+
+
+@dataclass(slots=True)
+class Counts:
+    """What a shard has done in this life. Written by its thread alone."""
+
+    records: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    entered: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    late: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    dead_letters: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    bytes: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    steps: int = 0
+    transactions: int = 0
+    rebuilds: int = 0
+
+
+class Metrics:
+    """The registry that ``/metrics`` prints, and rates for ``/status``."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        for histogram in (SNAPSHOT_SECONDS, STEP_SECONDS, TRANSACTION_SECONDS, SAVE_SECONDS):
+            self._registry.register(histogram)
+        self._snapshots = 0
+        self._snapshot_bytes = 0
+        self._samples: deque[tuple[float, dict[str, int]]] = deque()
+
+    def snapshot(self, form: str, seconds: float, size: int) -> None:
+        SNAPSHOT_SECONDS.labels(form).observe(seconds)
+        self._snapshots += 1
+        self._snapshot_bytes += size
+
+    def totals(self, node: Node) -> dict[str, int]:
+        totals = {"records": 0, "entered": 0, "late": 0, "dead_letters": 0}
+        for shard in list(node.shards.values()):
+            for name in totals:
+                totals[name] += sum(list(getattr(shard.counts, name).values()))
+        return totals | {"snapshots": self._snapshots}
+
+    def sample(self, node: Node) -> None:
+        """Called about once a second, for the rates."""
+        now_s = time.monotonic()
+        self._samples.append((now_s, self.totals(node)))
+        while len(self._samples) > 2 and now_s - self._samples[0][0] > RATE_WINDOW_S:
+            self._samples.popleft()
+
+    def rates(self, node: Node) -> dict[str, float]:
+        """Per second over the last seconds: records, entered, late, dead_letters, snapshots."""
+        if not self._samples:
+            return {}
+        then_s, before = self._samples[0]
+        now_s, totals = time.monotonic(), self.totals(node)
+        elapsed_s = max(now_s - then_s, 1e-3)
+        return {name: round((totals[name] - before[name]) / elapsed_s, 1) for name in totals}
+
+    def text(self, node: Node) -> bytes:
+        """The exposition, all of it."""
+        collector = _FromShards(node)
+        self._registry.register(collector)
+        try:
+            return generate_latest(self._registry)
+        finally:
+            self._registry.unregister(collector)
+
+
+class _FromShards:
+    """Reads counters and gauges where they are kept."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+
+    def describe(self) -> list[Metric]:
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        node = self._node
+        shards = list(node.shards.values())
+        for name, attribute, text in (
+            ("tureen_records", "records", "Records read."),
+            ("tureen_record_bytes", "bytes", "Bytes of the records read."),
+            ("tureen_rows_entered", "entered", "Rows that became visible."),
+            ("tureen_late_records", "late", "Records at or before NOW."),
+            ("tureen_dead_letters", "dead_letters", "Records that gave no row."),
+        ):
+            family = CounterMetricFamily(name, text, labels=["stream"])
+            for shard in shards:
+                for stream, count in list(getattr(shard.counts, attribute).items()):
+                    family.add_metric([stream], count)
+            yield family
+        for name, attribute, text in (
+            ("tureen_steps", "steps", "Steps applied."),
+            ("tureen_transactions", "transactions", "Transactions committed."),
+            ("tureen_rebuilds", "rebuilds", "Returns to store and journal after a failed transaction."),
+        ):
+            family = CounterMetricFamily(name, text, labels=["shard"])
+            for shard in shards:
+                family.add_metric([str(shard.number)], getattr(shard.counts, attribute))
+            yield family
+        states = Counter(entry.state for entry in list(node.queries.values()))
+        queries = GaugeMetricFamily("tureen_queries", "Queries by state.", labels=["state"])
+        for state in ("RUNNING", "PENDING", "ERROR"):
+            queries.add_metric([state], states.get(state, 0))
+        yield queries
+        lag = GaugeMetricFamily(
+            "tureen_now_lag_seconds", "How far NOW is behind the clock.", labels=["stream"]
+        )
+        rows = GaugeMetricFamily("tureen_rows", "Rows retained and visible.", labels=["stream"])
+        pending = GaugeMetricFamily("tureen_rows_pending", "Rows that wait for NOW.", labels=["stream"])
+        for shard in shards:
+            for info in shard.view().sources():
+                rows.add_metric([info.name], info.rows)
+                pending.add_metric([info.name], info.pending)
+                if info.now_ms is not None:
+                    lag.add_metric([info.name], time.time() - info.now_ms / 1_000)
+        yield from (lag, rows, pending)
+        ready = GaugeMetricFamily("tureen_shard_live", "1 while a shard makes progress.", labels=["shard"])
+        for shard in shards:
+            ready.add_metric([str(shard.number)], float(shard.trouble is None))
+        yield ready

@@ -1,0 +1,77 @@
+"""Writes to the control topics for HTTP, and says where each record landed.
+
+One idempotent producer with a thread that serves its callbacks; the callers are coroutines.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from confluent_kafka import KafkaException, Producer
+
+from tureen.errors import KafkaUnavailable
+
+Delivered = Callable[[Any, Any], None]
+
+
+class Publisher:
+    """``publish`` from the event loop, ``close`` at the end."""
+
+    def __init__(self, kafka: dict[str, str], timeout_ms: int) -> None:
+        self._producer = Producer(
+            {"log_level": "0"}
+            | kafka
+            | {
+                "acks": "all",
+                "enable.idempotence": "true",
+                "linger.ms": "1",
+                "message.timeout.ms": str(timeout_ms),
+                "message.max.bytes": str(2 << 20),
+            }
+        )
+        self._timeout_ms = timeout_ms
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._serve, name="publisher", daemon=True)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        while not self._closing.is_set():
+            self._producer.poll(0.2)
+
+    def close(self) -> None:
+        self._closing.set()
+        self._thread.join()
+        self._producer.flush(1.0)
+
+    def publish(self, topic: str, key: str, value: bytes | None) -> asyncio.Future[tuple[str, int, int]]:
+        """Write one record; the future has (topic, partition, offset), or raises KafkaUnavailable."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[tuple[str, int, int]] = loop.create_future()
+
+        def settle(error: Any, place: tuple[str, int, int]) -> None:
+            if future.done():
+                return
+            if error is None:
+                future.set_result(place)
+            else:
+                future.set_exception(_unavailable(error))
+
+        def delivered(error: Any, message: Any) -> None:
+            place = (topic, message.partition(), message.offset())
+            loop.call_soon_threadsafe(settle, error, place)
+
+        try:
+            self._producer.produce(topic, value, key.encode(), on_delivery=delivered)
+        except (BufferError, KafkaException) as failed:
+            future.set_exception(_unavailable(failed))
+        return future
+
+
+def _unavailable(error: Any) -> KafkaUnavailable:
+    return KafkaUnavailable(
+        f"the record could not be written to Kafka: {error}",
+        hint="nothing was changed for certain; say it again when /readycheck is well",
+    )

@@ -1,0 +1,520 @@
+"""A shard: one engine with its store, its journal and its streams, in one thread.
+
+The loop makes steps of what came (commands, records, the clock), runs them, journals them, shows them, saves:
+
+    poll, commands -> Step -> engine.run -> transaction {steps, late rows, dead letters} -> publish view -> save
+
+The engine runs ahead of the transaction, since late rows are known only then, but its view is published after
+it, and the store is written after it. So what is shown and what is saved is always journalled.
+
+Waiting is part of life: while Kafka is away, or the disk is full, the shard tries on, answers from the
+last view, and says in ``trouble`` what it waits for. Rows are then taken up where they were left. A defect
+or a store that cannot be read ends this shard alone (``failed``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from broker import logs
+from broker.internal import Outcome
+from broker.settings import Settings
+from broker.worker.intake import Intake, Taken, TopicRecreated, partitions_of, topic_deleted
+from broker.worker.metrics import SAVE_SECONDS, STEP_SECONDS, Counts
+from broker.worker.outbox import Interrupted, Letter, Outbox, Outgoing
+from broker.worker.pace import Pace
+from broker.worker.recovery import recover
+from broker.worker.shard_command import ShardCommand, step_bodies
+from engine.engine import Engine
+from engine.limits import Limits
+from engine.model.source import Stream
+from engine.model.step import Body, Heartbeat, Position, Step, StepResult, Unregister
+from engine.results.view import View
+from storage.store import Store
+from topics.admin import Admin
+from topics.consumer import OffsetLost, Range
+from topics.journal import encode_step
+from topics.producer import forwarded
+from tureen.errors import (
+    BrokerUnavailable,
+    Fenced,
+    KafkaUnavailable,
+    StoreFull,
+    TopicMissing,
+    TureenError,
+)
+
+HEARTBEAT_SAVE_FACTOR = 20
+"""Steps that only brought the clock are saved so much more seldom: replaying them costs nothing."""
+
+State = Literal["recovering", "live", "failed", "fenced", "stopped"]
+
+log = logs.get()
+
+
+@dataclass(slots=True)
+class _Stream:
+    """A stream at work: its intake, or why it has none."""
+
+    stream: Stream
+    pace: Pace
+    intake: Intake | None = None
+    lost: bool = False
+    check_s: float = 0.0
+
+
+@dataclass(slots=True)
+class _Job:
+    commands: Sequence[ShardCommand]
+    future: Future[list[Outcome]]
+    outcomes: list[Outcome] | None = None
+
+
+class Shard(threading.Thread):
+    """Public attributes may be read from any thread; :meth:`submit`, :meth:`stop`, :meth:`view` called."""
+
+    def __init__(
+        self,
+        number: int,
+        settings: Settings,
+        kafka: dict[str, str],
+        limits: Limits,
+        admin: Admin,
+        on_fenced: Callable[[int], None],
+    ) -> None:
+        super().__init__(name=f"shard-{number}", daemon=True)
+        self.number = number
+        self.state: State = "recovering"
+        self.epoch = 0
+        self.counts = Counts()
+        self.recovered: Future[None] = Future()
+        self.saved_position: Position | None = None
+        self.stream_errors: dict[str, dict[str, Any]] = {}
+        self._settings = settings
+        self._kafka = kafka
+        self._limits = limits
+        self._admin = admin
+        self._on_fenced = on_fenced
+        self._troubles: dict[str, dict[str, Any]] = {}
+        self._engine = Engine(limits)
+        self._view = self._engine.view()
+        self._store: Store | None = None
+        self._outbox = Outbox(number, settings, kafka, self._is_stopping, lambda t: self._tell("journal", t))
+        self._streams: dict[str, _Stream] = {}
+        self._lagging: dict[str, frozenset[int]] = {}
+        self._queries: dict[str, str] = {}
+        self._jobs: deque[_Job] = deque()
+        self._at_work: list[_Job] = []
+        self._wake = threading.Condition()
+        self._stop_asked = threading.Event()
+        self._clock_ms = 0
+        self._rows_unsaved = 0
+        self._only_heartbeats = True
+        self._saved_s = time.monotonic()
+        self._save_again_s = 0.0
+
+    # --- for other threads ------------------------------------------------------------------------
+
+    def view(self) -> View:
+        """The answers after the last journalled step."""
+        return self._view
+
+    @property
+    def trouble(self) -> dict[str, Any] | None:
+        """What keeps the shard from going on; None while nothing does."""
+        if self.state == "recovering" and not self._troubles:
+            return {"code": "recovering", "message": "store and journal are being read"}
+        return next(iter(list(self._troubles.values())), None)
+
+    def lagging(self, name: str) -> frozenset[int]:
+        """Partitions of a stream with unread records, as of the last poll."""
+        return self._lagging.get(name, frozenset())
+
+    def streams(self) -> dict[str, tuple[Stream, str]]:
+        """Streams and their statements; once recovered, before commands are submitted."""
+        catalogue = self._engine.catalogue
+        return {info.name: (catalogue[info.name], info.sql) for info in self._view.sources()}
+
+    def submit(self, commands: Sequence[ShardCommand]) -> Future[list[Outcome]]:
+        """Carry out in order; the future has one outcome each, once they are journalled."""
+        job = _Job(commands, Future())
+        with self._wake:
+            if self.state in ("failed", "fenced", "stopped"):
+                job.future.set_result([self._refusal()] * len(commands))
+            else:
+                self._jobs.append(job)
+                self._wake.notify()
+        return job.future
+
+    def stop(self) -> None:
+        """Finish the step at hand, save, end."""
+        with self._wake:
+            self._stop_asked.set()
+            self._wake.notify()
+
+    # --- life -------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        try:
+            self._come_back()
+            self._live()
+            self._end("stopped", None)
+        except Interrupted:
+            self._end("stopped", None)
+        except Fenced as fenced:
+            log.error("shard_fenced", shard=self.number, reason=fenced.message)
+            self._end("fenced", fenced)
+            self._on_fenced(self.number)
+        except TureenError as refused:
+            log.error("shard_failed", shard=self.number, code=refused.code, reason=str(refused))
+            self._end("failed", refused)
+        except Exception as defect:
+            log.error("shard_failed", shard=self.number, error=repr(defect), exc_info=defect)
+            self._end(
+                "failed", TureenError(f"shard {self.number} failed: {defect!r}", hint="see the broker's log")
+            )
+
+    def _end(self, state: State, error: TureenError | None) -> None:
+        with self._wake:
+            self.state = state
+            if error is not None:
+                self._troubles = {"end": error.as_dict()}
+            jobs, self._jobs = self._at_work + list(self._jobs), deque()
+        for stream in self._streams.values():
+            if stream.intake is not None:
+                stream.intake.close()
+        self._outbox.close()
+        if self._store is not None:
+            self._store.close()
+        if not self.recovered.done():
+            self.recovered.set_result(None)
+        # Commands that were not carried out are said again to the next owner.
+        if state != "stopped":
+            for job in jobs:
+                job.future.set_result([self._refusal()] * len(job.commands))
+
+    def _refusal(self) -> Outcome:
+        error = self.trouble or BrokerUnavailable(f"shard {self.number} has stopped").as_dict()
+        return {"state": "ERROR", "error": error, "position": None}
+
+    def _come_back(self) -> None:
+        directory = self._settings.data_dir / "shards" / str(self.number)
+        while self._store is None:
+            try:
+                self._store = Store(directory)
+            except StoreFull as full:
+                self._wait("store", full)
+        self._tell("store", None)
+        self._outbox.fence()
+        while True:
+            try:
+                back = recover(self.number, self._store, self._settings, self._kafka, self._limits)
+                break
+            except KafkaUnavailable as away:
+                self._wait("journal", away)
+        self._tell("journal", None)
+        self._engine, self.epoch = back.engine, back.epoch
+        self.saved_position = self._store.position()
+        self._only_heartbeats = not back.replayed
+        self._view = self._engine.view()
+        self._clock_ms = self._now_ms()
+        self._queries = {info.query_id: info.sql for info in self._view.queries()}
+        for info in self._view.sources():
+            self._add_stream(self._engine.catalogue[info.name], info.next_offsets)
+        self.state = "live"
+        self.recovered.set_result(None)
+
+    def _live(self) -> None:
+        while not self._stop_asked.is_set():
+            jobs = self._at_work = self._next_jobs()
+            outgoing = Outgoing()
+            began_s = time.perf_counter()
+            for job in jobs:
+                self._carry_out(job, outgoing)
+            if "store" not in self._troubles:
+                self._ingest(outgoing, wait=not jobs)
+            self._beat(outgoing)
+            if outgoing.last is not None:
+                STEP_SECONDS.labels(str(self.number)).observe(time.perf_counter() - began_s)
+                self._outbox.commit(outgoing)
+                self.counts.transactions += 1
+                self._view = self._engine.view()
+            for job in jobs:
+                assert job.outcomes is not None
+                job.future.set_result(job.outcomes)
+            self._at_work = []
+            self._save_if_due()
+        self._save(final=True)
+
+    def _next_jobs(self) -> list[_Job]:
+        with self._wake:
+            if not self._jobs and not any(s.intake for s in self._streams.values()):
+                self._wake.wait(self._settings.heartbeat_ms / 1_000)
+            jobs, self._jobs = list(self._jobs), deque()
+        return jobs
+
+    # --- steps ------------------------------------------------------------------------------------
+
+    def _now_ms(self) -> int:
+        return max(self._clock_ms, time.time_ns() // 1_000_000)
+
+    def _step(self, body: Body, outgoing: Outgoing, ranges: Sequence[Range] = ()) -> StepResult:
+        self._clock_ms = self._now_ms()
+        last = self._engine.position
+        step = Step(Position(self.epoch, last.sequence + 1), self._clock_ms, body)
+        self._engine.enqueue(step)
+        (result,) = self._engine.run()
+        names = self._settings.names
+        key, value = encode_step(step, result, ranges)
+        outgoing.letters.append(Letter(names.steps, value, key, self.number))
+        outgoing.last = step.position
+        self.counts.steps += 1
+        return result
+
+    def _carry_out(self, job: _Job, outgoing: Outgoing) -> None:
+        """Make the steps of some commands; those that change nothing make none."""
+        self._only_heartbeats = False
+        outcomes: list[Outcome] = [{"state": "RUNNING", "error": None, "position": None}] * len(job.commands)
+        for made in step_bodies(job.commands, self._queries, self._streams.keys()):
+            failed: dict[str, Any] = {}
+            if made.body is not None:
+                result = self._step(made.body, outgoing)
+                failed = dict(result.failed)
+                if isinstance(made.body, Unregister):
+                    for name in made.body.query_ids:
+                        self._queries.pop(name, None)
+            for place in made.places:
+                command = job.commands[place]
+                error = failed.get(command.name)
+                if error is not None:
+                    told = error.as_dict() if isinstance(error, TureenError) else {"message": repr(error)}
+                    outcomes[place] = {
+                        "state": "ERROR",
+                        "error": {"code": "error"} | told,
+                        "position": str(self._engine.position),
+                    }
+                    continue
+                gone = command.kind in ("unregister", "drop")
+                outcomes[place] = {
+                    "state": "GONE" if gone else "RUNNING",
+                    "error": None,
+                    "position": str(self._engine.position),
+                }
+                if made.body is not None:
+                    self._follow(command)
+        job.outcomes = outcomes
+
+    def _follow(self, command: ShardCommand) -> None:
+        """Keep the shard's own books after a command was applied."""
+        match command.kind:
+            case "register":
+                self._queries[command.name] = command.sql
+            case "create":
+                assert command.stream is not None
+                self._add_stream(command.stream, {})
+            case "drop":
+                stream = self._streams.pop(command.name)
+                if stream.intake is not None:
+                    stream.intake.close()
+                self.stream_errors.pop(command.name, None)
+                self._lagging.pop(command.name, None)
+
+    def _ingest(self, outgoing: Outgoing, wait: bool) -> None:
+        """Take up what the streams have, up to a transaction's worth of rows."""
+        self._look_after_streams()
+        reading = [stream for stream in self._streams.values() if stream.intake is not None]
+        if not reading:
+            return
+        timeout_s = self._settings.poll_ms / 1_000 / len(reading) if wait else 0.0
+        share = max(self._settings.step_rows_max, self._settings.transaction_rows_max // len(reading))
+        for stream in reading:
+            taken_rows = 0
+            while taken_rows < share and stream.intake is not None:
+                taken = self._poll(stream, timeout_s)
+                if taken is None:
+                    break
+                taken_rows += len(taken.messages)
+                self._records(stream, taken, outgoing)
+                if not taken.body.lagging:
+                    break
+        away = any(stream.intake is not None and stream.intake.unavailable for stream in reading)
+        if away and "read" not in self._troubles:
+            self._tell("read", KafkaUnavailable("Kafka does not answer; streams wait for it").as_dict())
+        elif not away:
+            self._tell("read", None)
+
+    def _poll(self, stream: _Stream, timeout_s: float) -> Taken | None:
+        assert stream.intake is not None
+        try:
+            return stream.intake.poll(self._settings.step_rows_max, timeout_s)
+        except TopicMissing:
+            self._lose(stream, topic_deleted(stream.stream.name, stream.stream.topic))
+        except OffsetLost as lost:
+            self._lose(stream, lost)
+        return None
+
+    def _records(self, stream: _Stream, taken: Taken, outgoing: Outgoing) -> None:
+        name = stream.stream.name
+        self._lagging[name] = taken.body.lagging
+        result = self._step(taken.body, outgoing, taken.ranges)
+        stream.pace.stepped(self._clock_ms, partitions_of(taken.body.batch), taken.body.lagging)
+        names = self._settings.names
+        for place, reason in taken.bad:
+            outgoing.letters.append(_letter(names.dead_letters, taken.messages[place], reason))
+        for refusal in result.rejected:
+            message = taken.messages[taken.rows[refusal.row]]
+            outgoing.letters.append(_letter(names.dead_letters, message, refusal.reason))
+        for row in result.late:
+            outgoing.letters.append(_letter(names.late, taken.messages[taken.rows[row]], "late"))
+        counts = self.counts
+        counts.records[name] += len(taken.messages)
+        counts.bytes[name] += taken.size
+        counts.entered[name] += result.entered
+        counts.late[name] += len(result.late)
+        counts.dead_letters[name] += len(taken.bad) + len(result.rejected)
+        self._rows_unsaved += len(taken.messages)
+        self._only_heartbeats = False
+
+    def _beat(self, outgoing: Outgoing) -> None:
+        clock_ms = self._now_ms()
+        for name, stream in self._streams.items():
+            if stream.intake is None:
+                continue
+            lagging = stream.intake.lagging
+            self._lagging[name] = lagging
+            if stream.pace.is_due(clock_ms, lagging):
+                result = self._step(Heartbeat(stream.stream.name, lagging), outgoing)
+                stream.pace.stepped(self._clock_ms, (), lagging)
+                self.counts.entered[name] += result.entered
+                if result.entered:
+                    self._only_heartbeats = False
+
+    # --- streams ----------------------------------------------------------------------------------
+
+    def _add_stream(self, stream: Stream, offsets: dict[int, int]) -> None:
+        pace = Pace(stream, self._settings.heartbeat_ms, self._now_ms(), offsets)
+        added = self._streams[stream.name] = _Stream(stream, pace)
+        self._open(added, offsets)
+
+    def _open(self, stream: _Stream, offsets: dict[int, int]) -> None:
+        try:
+            stream.intake = Intake(stream.stream, self._kafka, self._admin, offsets)
+        except (TopicMissing, TopicRecreated) as lost:
+            self._lose(stream, lost)
+        except KafkaUnavailable as away:
+            self._tell("read", away.as_dict())
+            stream.check_s = time.monotonic() + self._settings.retry_ms / 1_000
+        else:
+            stream.check_s = time.monotonic() + self._settings.topic_check_ms / 1_000
+            log.info("stream_reads", shard=self.number, stream=stream.stream.name, topic=stream.stream.topic)
+
+    def _lose(self, stream: _Stream, error: TureenError) -> None:
+        name = stream.stream.name
+        if stream.intake is not None:
+            stream.intake.close()
+            stream.intake = None
+        stream.lost = True
+        stream.check_s = time.monotonic() + self._settings.topic_check_ms / 1_000
+        self._lagging.pop(name, None)
+        if self.stream_errors.get(name, {}).get("code") != error.code:
+            log.error(
+                "stream_lost", shard=self.number, stream=name, topic=stream.stream.topic, code=error.code
+            )
+        self.stream_errors[name] = error.as_dict()
+
+    def _look_after_streams(self) -> None:
+        now_s = time.monotonic()
+        for stream in self._streams.values():
+            if now_s < stream.check_s and "read" not in self._troubles:
+                continue
+            if now_s < stream.check_s - (self._settings.topic_check_ms - self._settings.retry_ms) / 1_000:
+                continue
+            stream.check_s = now_s + self._settings.topic_check_ms / 1_000
+            if stream.intake is None and not stream.lost:
+                infos = {info.name: info for info in self._engine.view().sources()}
+                self._open(stream, infos[stream.stream.name].next_offsets)
+                continue
+            with contextlib.suppress(KafkaUnavailable):
+                self._look_at_topic(stream)
+
+    def _look_at_topic(self, stream: _Stream) -> None:
+        try:
+            if stream.intake is not None:
+                stream.intake.look_again()
+            elif self.stream_errors.get(stream.stream.name, {}).get("code") == TopicMissing.code:
+                self._admin.partitions(stream.stream.topic)
+                self._lose(stream, TopicRecreated(stream.stream.name, stream.stream.topic))
+        except TopicMissing:
+            self._lose(stream, topic_deleted(stream.stream.name, stream.stream.topic))
+        except TopicRecreated as lost:
+            self._lose(stream, lost)
+
+    # --- store ------------------------------------------------------------------------------------
+
+    def _save_if_due(self) -> None:
+        if self._engine.position == self.saved_position:
+            return
+        now_s = time.monotonic()
+        if "store" in self._troubles:
+            if now_s >= self._save_again_s:
+                self._save()
+            return
+        interval_s = self._settings.save_interval_ms / 1_000
+        if self._only_heartbeats:
+            interval_s *= HEARTBEAT_SAVE_FACTOR
+        if self._rows_unsaved >= self._settings.save_rows or now_s - self._saved_s >= interval_s:
+            self._save()
+
+    def _save(self, final: bool = False) -> None:
+        assert self._store is not None
+        if self._engine.position == self.saved_position:
+            return
+        began_s = time.perf_counter()
+        try:
+            self._engine.save(self._store)
+        except StoreFull as full:
+            if "store" not in self._troubles:
+                log.error("store_full", shard=self.number, reason=full.message)
+            if not final:
+                self._tell("store", full.as_dict())
+            self._save_again_s = time.monotonic() + self._settings.retry_ms / 1_000
+            return
+        if "store" in self._troubles:
+            log.info("store_writes_again", shard=self.number)
+        self._tell("store", None)
+        SAVE_SECONDS.labels(str(self.number)).observe(time.perf_counter() - began_s)
+        self.saved_position = self._engine.position
+        self._rows_unsaved = 0
+        self._only_heartbeats = True
+        self._saved_s = time.monotonic()
+
+    # --- waiting ----------------------------------------------------------------------------------
+
+    def _is_stopping(self) -> bool:
+        return self._stop_asked.is_set()
+
+    def _tell(self, what: str, trouble: dict[str, Any] | None) -> None:
+        if trouble is not None:
+            if what not in self._troubles:
+                log.warning("shard_waits", shard=self.number, code=trouble["code"], reason=trouble["message"])
+            self._troubles = self._troubles | {what: trouble}
+        elif what in self._troubles:
+            self._troubles = {name: told for name, told in self._troubles.items() if name != what}
+            log.info("shard_goes_on", shard=self.number, after=what)
+
+    def _wait(self, what: str, error: TureenError) -> None:
+        self._tell(what, error.as_dict())
+        if self._stop_asked.wait(self._settings.retry_ms / 1_000):
+            raise Interrupted
+
+
+def _letter(topic: str, message: Any, reason: str) -> Letter:
+    value, key, headers = forwarded(message, reason)
+    return Letter(topic, value, key, headers=headers)

@@ -1,0 +1,45 @@
+"""Who waits for the outcome of a record that was written to a control topic.
+
+A record is known by (topic, partition, offset). Its outcome may come before its writer asks, since the report
+of delivery and the control's command race: the last outcomes are kept. One event loop, no locks, O(1).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+
+from broker.internal import Outcome
+
+KEPT_MAX = 200_000
+"""More than the records of the largest bulk request."""
+
+Origin = tuple[str, int, int]
+
+
+class Waiters:
+    def __init__(self) -> None:
+        self._waiting: dict[Origin, asyncio.Future[Outcome]] = {}
+        self._known: OrderedDict[Origin, Outcome] = OrderedDict()
+
+    def tell(self, origin: Origin, outcome: Outcome) -> None:
+        """The outcome of a record is known."""
+        future = self._waiting.pop(origin, None)
+        if future is not None and not future.done():
+            future.set_result(outcome)
+            return
+        self._known[origin] = outcome
+        if len(self._known) > KEPT_MAX:
+            self._known.popitem(last=False)
+
+    async def outcome(self, origin: Origin, timeout_s: float) -> Outcome | None:
+        """Wait for it; None when it takes longer than that."""
+        known = self._known.pop(origin, None)
+        if known is not None:
+            return known
+        future = self._waiting.setdefault(origin, asyncio.get_running_loop().create_future())
+        try:
+            return await asyncio.wait_for(asyncio.shield(future), timeout_s)
+        except TimeoutError:
+            self._waiting.pop(origin, None)
+            return None

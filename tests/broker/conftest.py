@@ -1,0 +1,39 @@
+"""A broker shared by the tests of a module, and names that do not clash in it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.broker.running import EVERY, Broker, broker
+
+
+@pytest.fixture(scope="module")
+def shared(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """One broker for a module; tests name their streams by ``name``."""
+    directory: Path = tmp_path_factory.mktemp("broker")
+    with broker(kafka, directory / "data", f"t{uuid.uuid4().hex[:12]}") as one:
+        yield one
+
+
+@pytest.fixture(autouse=True)
+def _stopped_behind() -> Iterator[None]:
+    """Whatever a test starts is gone after it, passed or failed."""
+    before = list(EVERY)
+    yield
+    for one in [one for one in EVERY if one not in before]:
+        one.close()
+
+
+@pytest.fixture
+def name() -> str:
+    """A stream and topic name that no other test uses."""
+    return f"s{uuid.uuid4().hex[:10]}"
+
+
+def stream_sql(name: str, *, options: str = "", columns: str = "id BIGINT, v DOUBLE, ts TIMESTAMP") -> str:
+    """A stream in event time on a topic of its own name."""
+    return f"CREATE STREAM {name} ({columns}) WITH (timestamp = 'ts'{options})"

@@ -1,0 +1,132 @@
+"""What the broker stands on goes away and comes back: Kafka, a topic, the disk."""
+
+from __future__ import annotations
+
+import resource
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.broker.conftest import stream_sql
+from tests.broker.running import Broker
+from tests.kafka import Node, wait_until
+
+BASE_MS = 1_700_000_000_000
+
+
+def rows(count: int, start: int = 0) -> list[dict[str, object]]:
+    return [{"id": i, "v": 0, "ts": BASE_MS + i} for i in range(start, start + count)]
+
+
+def outage(kafka_node: Node, data_dir: Path, service_id: str, name: str, away_s: float) -> None:
+    one = Broker(kafka_node.bootstrap, data_dir, service_id, PUBLISH_TIMEOUT_MS=1_000).start()
+    one.create(stream_sql(name))
+    handle = one.register(f"SELECT id FROM {name}")
+    one.send(name, rows(1_000))
+    before = one.await_rows(handle, 999)
+
+    kafka_node.stop()
+    back_s = time.monotonic() + away_s
+    wait_until(lambda: one.readiness()[0] == 503, what="the outage is told")
+    assert "kafka_unavailable" in {reason["code"] for reason in one.readiness()[1]["reasons"]}
+    refused = one.http.post("/queries", json={"sql": f"SELECT v FROM {name}"})
+    assert (refused.status_code, refused.json()["code"]) == (503, "kafka_unavailable")
+    while time.monotonic() < back_s:  # answers are served all the while
+        assert one.rows(handle) == before
+        time.sleep(0.1)
+
+    kafka_node.start()
+    wait_until(lambda: one.readiness()[0] == 200, 60, "ready again")
+    one.send(name, rows(1_000, 1_000))
+    assert one.await_rows(handle, 1_999) == [[i] for i in range(1_999)]
+    other = one.register(f"SELECT id FROM {name} WHERE id < 10")
+    assert len(one.rows(other)) == 10
+    assert one.stop() == 0
+
+
+def test_kafka_stopped_and_back(kafka_node: Node, tmp_path: Path, service_id: str, name: str) -> None:
+    outage(kafka_node, tmp_path / "data", service_id, name, 3.0)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_kafka_stopped_for_a_minute(kafka_node: Node, tmp_path: Path, service_id: str, name: str) -> None:
+    outage(kafka_node, tmp_path / "data", service_id, name, 60.0)
+
+
+def test_a_broker_stops_while_kafka_is_away(
+    kafka_node: Node, tmp_path: Path, service_id: str, name: str
+) -> None:
+    one = Broker(kafka_node.bootstrap, tmp_path / "data", service_id).start()
+    one.create(stream_sql(name))
+    handle = one.register(f"SELECT id FROM {name}")
+    one.send(name, rows(100))
+    one.await_rows(handle, 99)
+    kafka_node.stop()
+    wait_until(lambda: one.readiness()[0] == 503)
+    assert one.stop() == 0
+    kafka_node.start()
+    one.start()
+    assert len(one.rows(handle)) == 99
+
+
+def test_a_deleted_topic_stops_its_stream_alone(
+    kafka: str, tmp_path: Path, service_id: str, name: str
+) -> None:
+    one = Broker(kafka, tmp_path / "data", service_id, TOPIC_CHECK_MS=300, RETRY_MS=100).start()
+    other = f"{name}_other"
+    handles = {}
+    for stream in (name, other):
+        one.create(stream_sql(stream))
+        handles[stream] = one.register(f"SELECT id FROM {stream}")
+        one.send(stream, rows(100))
+        one.await_rows(handles[stream], 99)
+
+    one.admin.delete_topics([name])
+    wait_until(lambda: one.source(name)["state"] == "ERROR", what="the loss is told")
+    assert one.source(name)["error"]["code"] == "topic_missing"
+    status, facts = one.readiness()
+    assert (status, [stream["stream"] for stream in facts["degraded"]]) == (200, [name])
+    assert "stream_lost" in {event.get("event") for event in one.events()}
+    assert len(one.rows(handles[name])) == 99
+    one.send(other, rows(100, 100))
+    one.await_rows(handles[other], 199)
+
+    one.admin.ensure_source_topic(name)
+    wait_until(lambda: one.source(name)["error"]["code"] == "topic_recreated")
+    assert "DROP STREAM" in one.source(name)["error"]["hint"]
+    one.kill()
+    one.start()
+    assert one.source(name)["error"]["code"] == "topic_recreated"
+    assert len(one.rows(handles[name])) == 99
+    assert one.http.delete(f"/queries/{handles[name]}").status_code == 200
+    assert one.http.post("/sources", json={"sql": f"DROP STREAM {name}"}).status_code == 200
+    one.create(stream_sql(name))
+    again = one.register(f"SELECT id FROM {name}")
+    one.send(name, rows(10))
+    one.await_rows(again, 9)
+
+
+def test_a_full_disk_stops_progress_and_loses_nothing(
+    kafka: str, tmp_path: Path, service_id: str, name: str
+) -> None:
+    one = Broker(kafka, tmp_path / "data", service_id, RETRY_MS=200)
+    one.start()
+    one.create(stream_sql(name, columns="id BIGINT, v DOUBLE, ts TIMESTAMP, pad STRING"))
+    handle = one.register(f"SELECT id FROM {name}")
+    one.send(name, rows(100))
+    one.await_rows(handle, 99)
+    worker = one.children()["broker.worker"].pid
+    resource.prlimit(worker, resource.RLIMIT_FSIZE, (64 * 1024, resource.RLIM_INFINITY))
+    padded = [row | {"pad": f"{i * 2654435761 % 2**32:x}" * 40} for i, row in enumerate(rows(5_000, 100))]
+    one.send(name, padded)
+    wait_until(lambda: one.readiness()[0] == 503, what="the full disk is told")
+    assert {reason["code"] for reason in one.readiness()[1]["reasons"]} == {"store_full"}
+    assert len(one.rows(handle)) >= 99
+    resource.prlimit(worker, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    wait_until(lambda: one.readiness()[0] == 200, what="it goes on")
+    one.await_rows(handle, 5_099)
+    one.kill()
+    one.start()
+    assert one.await_rows(handle, 5_099) == [[i] for i in range(5_099)]
