@@ -42,8 +42,14 @@ class Place:
     ) -> LimitExceeded:
         return LimitExceeded(limit, allowed, got, hint=hint, line=self.line, column=self.column)
 
-    def unknown_column(self, name: str, candidates: Iterable[str]) -> UnknownColumn:
+    def unknown_column(
+        self, name: str, candidates: Iterable[str], *, perhaps_text: bool = False
+    ) -> UnknownColumn:
+        """``perhaps_text``: the name may have been meant as a string."""
         hint = did_you_mean(name, candidates)
+        if perhaps_text and "'" not in name and name.isprintable():
+            quotes = f"a text stands in single quotes: '{shown(name)}'"
+            hint = f"{hint}; {quotes}" if hint else quotes
         return UnknownColumn(shown(name), hint=hint, line=self.line, column=self.column)
 
     def unknown_source(self, name: str, candidates: Iterable[str]) -> UnknownSource:

@@ -94,14 +94,17 @@ class View:
         """Check ``at=`` and return it: nothing the window needs may be gone."""
         now_ms, rows, retained = source.now_ms, source.rows, source.retained_from_ms
         if now_ms is None:
-            raise InstantOutOfRange(at_ms, None, at_ms, hint="the stream has no rows yet")
+            raise InstantOutOfRange(at_ms, None, at_ms, hint="no row of the stream has entered yet")
+        if at_ms > now_ms:
+            hint = "the data has come no further; without an instant the answer is that of NOW"
+            raise InstantOutOfRange(at_ms, None, now_ms, hint=hint)
         window = query.selection.window
         earliest: int | None = None
         if isinstance(window, RowWindow):
             if rows.base > 0 and rows.first_at_or_after(at_ms + 1) - window.rows < rows.base:
                 place = rows.base + window.rows - 1
                 earliest = rows.timestamp_of(place) if place < rows.end else now_ms
-                raise InstantOutOfRange(at_ms, earliest, now_ms, hint="ask for an instant in this range")
+                raise InstantOutOfRange(at_ms, earliest, now_ms, hint="older rows are no longer retained")
         elif retained is not None and rows.first_at_or_after(retained) > 0:
             begin = window.begin
             begin_ms = None if begin is None else begin.at(at_ms)
@@ -110,10 +113,6 @@ class View:
                     earliest = retained - begin.ms
                 hint = "rows that the window needs are no longer retained"
                 raise InstantOutOfRange(at_ms, earliest, now_ms, hint=hint)
-        if at_ms > now_ms:
-            raise InstantOutOfRange(
-                at_ms, earliest, now_ms, hint="the stream is not there yet; leave at= out"
-            )
         return at_ms
 
     def _answer(

@@ -117,7 +117,13 @@ def _not_comparable(left: Expression, right: Expression, node: exp.Expr, scope: 
     kinds = {left.type.kind, right.type.kind}
     hint = "cast one of them: CAST(x AS TYPE)"
     if Kind.STRING in kinds and (left.type.is_numeric or right.type.is_numeric):
-        hint = "write numbers without quotes, or cast: CAST(x AS DOUBLE)"
+        literal = next((side for side in (left, right) if isinstance(side, Literal)), None)
+        if literal is None:
+            hint = "cast one of them: CAST(x AS DOUBLE) or CAST(x AS STRING)"
+        elif literal.type.kind is Kind.STRING:
+            hint = "write the number without quotes"
+        else:
+            hint = f"the other side is text: write '{literal.value}', or cast it: CAST(x AS DOUBLE)"
     elif kinds & {Kind.DATE, Kind.TIMESTAMP} and (left.type.is_numeric or right.type.is_numeric):
         hint = "write TIMESTAMP '2024-01-31 12:00:00', or TO_TIMESTAMP(milliseconds)"
     elif Kind.BOOLEAN in kinds:

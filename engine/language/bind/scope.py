@@ -72,7 +72,9 @@ class Scope:
                     "it would change an answer without new rows",
                     hint="use a window, such as FROM s [RANGE 10 MINUTES] or BEGIN NOW - 10 MINUTES END NOW",
                 )
-            raise self.place(node.this).unknown_column(name, (f.name for f in self.stream.schema))
+            raise self.place(node.this).unknown_column(
+                name, (f.name for f in self.stream.schema), perhaps_text=qualifier is None
+            )
         return Column(found, name, self.stream.schema.fields[found].type)
 
     def check_qualifier(self, qualifier: exp.Expr) -> None:

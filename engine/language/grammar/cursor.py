@@ -111,7 +111,9 @@ class Cursor:
                 raise self.refuse(
                     SyntaxRefused,
                     f"expected {what}, found the keyword {word}",
-                    hint=f'write "{token.text}" in double quotes if it is a name',
+                    hint="a comma before FROM is one too many"
+                    if word == "FROM"
+                    else f'write "{token.text}" in double quotes if it is a name',
                 )
             self.check_word(token)
             name = token.text.lower()
