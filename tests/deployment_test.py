@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
-from broker.settings import KAFKA_PREFIX, Settings
+from broker.settings import Settings
+from topics.settings import ENVIRONMENT_PREFIX
 
 ROOT = Path(__file__).parents[1]
 
@@ -151,12 +152,14 @@ def test_broker_is_configured_by_settings_that_it_has(
     environment = compose["services"]["broker"]["environment"]
     for key, value in environment.items():
         monkeypatch.setenv(key, value)
-        assert key.startswith(KAFKA_PREFIX) or key.removeprefix("TUREEN_").lower() in Settings.model_fields
+        assert (
+            key.startswith(ENVIRONMENT_PREFIX) or key.removeprefix("TUREEN_").lower() in Settings.model_fields
+        )
     settings = Settings()
     assert settings.http_host == "127.0.0.1"
     assert f"{settings.url}/readycheck" in compose["services"]["broker"]["healthcheck"]["test"][-1]
     kafka = compose["services"]["kafka"]
-    bootstrap = settings.kafka(environment)["bootstrap.servers"]
+    bootstrap = settings.kafka()["bootstrap.servers"]
     listeners = dict(
         listener.split("://", 1) for listener in kafka["environment"]["KAFKA_ADVERTISED_LISTENERS"].split(",")
     )
