@@ -22,7 +22,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: $(SERVER_READY) ## a Kafka node, a broker, real flights and a thousand standing queries
+demo: $(SERVER_READY) ## a Kafka node, a broker, a year of flights, over four thousand standing queries
 	$(VENV)/bin/tureen demo $(ARGS)
 
 .PHONY: test
@@ -58,6 +58,7 @@ deploy-syntax: $(DEV_READY) ## docker-compose.yml and the Dockerfile
 .PHONY: docs
 docs: $(DEV_READY) ## the site, into site/
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict --quiet
+	@echo "the site is there: site/index.html"
 
 .PHONY: bench
 bench: $(DEV_READY) ## one benchmark: make bench NAME=selections ARGS=--json; without NAME, their list

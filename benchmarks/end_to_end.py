@@ -1,10 +1,10 @@
 """JSON records in Kafka to results kept, a second: a whole broker, with Kafka on the same cores.
 
-The embedded Kafka and a `tureen serve` run as processes of their own. A stream of PSoup's workload (an id, four
-columns of values 0..255, a timestamp) has 1,000 standing queries as in the benchmark `selections`. Some
+The embedded Kafka and a `tureen serve` run as processes of their own. A stream of PSoup's workload (an id,
+four columns of values 0..255, a timestamp) has 1,000 standing queries as in the benchmark `selections`. Some
 records warm it up; then the worker process is held still, the topic is loaded, and the clock runs from the
-moment the worker goes on until `/sources` says that every row has entered: consumed, decoded, matched, journalled
-in transactions, and saved as it goes. The count of one query is checked with numpy.
+moment the worker goes on until `/sources` says that every row has entered: consumed, decoded, matched,
+journalled in transactions, and saved as it goes. The count of one query is checked with numpy.
 
 Figures: `records_per_s.q<queries>`, the median of the rounds; `megabytes_per_s.q<queries>` of JSON;
 `registrations_per_s`, over HTTP in bulk, until they stand.

@@ -1,10 +1,10 @@
 """Memory of an idle broker: supervisor, control process and one worker, Kafka not counted.
 
-The broker is started on an empty data directory and Kafka, one stream is created, one query registered, a few
+The broker is started on an empty data directory and Kafka, one stream is created, one query registered, some
 records pass so that the kernels are loaded; then it has nothing to do. `idle_rss_mb` is the sum of the
 resident sets (RSS) of its processes, which counts pages that they share as often as they are shared;
-`idle_pss_mb` counts each once (Linux alone). `<process>_rss_mb` are the parts. `empty_rss_mb` is the sum before
-the stream.
+`idle_pss_mb` counts each once (Linux alone). `<process>_rss_mb` are the parts. `empty_rss_mb` is the sum
+before the stream.
 """
 
 import argparse

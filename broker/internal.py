@@ -3,6 +3,7 @@
     GET  /internal/hello             {instance, reconciled}
     POST /internal/commands          {commands: [Command]} -> {outcomes: [Outcome]}, one each, in order
     POST /internal/reconcile         {queries: [id], sources: [name]}: whatever else the worker has goes
+    POST /internal/prove             every shard journals a step that changes nothing: fenced ones find out
     POST /internal/snapshot          SnapshotRequest -> the answer's bytes, or an error with its HTTP status
     POST /internal/reply-topic       {name}: exists after this
     GET  /internal/ready             200 or 503 {reasons}

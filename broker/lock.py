@@ -46,7 +46,8 @@ def acquire(data_dir: Path, facts: dict[str, object], wait_s: float = 5.0) -> in
                 where = f" (process {pid}, {owner.get('url')})" if pid else ""
                 raise StoreInUse(
                     f"another broker{where} owns {data_dir}",
-                    hint="use that one, stop it, or start this one with its own --data-dir, port and service id",
+                    hint="use that one, stop it, or start this one with a --data-dir, port and service id "
+                    "of its own",
                 ) from None
             time.sleep(0.05)
     os.ftruncate(descriptor, 0)

@@ -37,7 +37,7 @@ def default_data_dir() -> Path:
 
 
 class Settings(BaseSettings):
-    """The broker's settings. Units are in the names; sizes in bytes, times in ms unless they say otherwise."""
+    """The broker's settings; units are in the names."""
 
     model_config = SettingsConfigDict(
         env_prefix="TUREEN_", env_ignore_empty=True, frozen=True, extra="ignore"

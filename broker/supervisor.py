@@ -116,9 +116,7 @@ def run(socket_path: str, lock_fd: int, stop_timeout_s: float, url: str) -> int:
                 if code == FATAL:
                     say(f"{child.module} cannot run; stopping (its last lines above say why)")
                     return _stop(children, stop_timeout_s) or FATAL
-                say(
-                    f"{child.module} ended with {_told(code)}; starting it again in {child.back_off_s / 2:.1f} s"
-                )
+                say(f"{child.module} ended with {_told(code)} and will be started again")
             if child.process is None and time.monotonic() >= child.due_s and not stop:
                 child.start(inherited)
         if not announced and not stop and is_ready(socket_path):

@@ -50,6 +50,9 @@ def come_back() -> None:
         except UnknownQuery:
             KEPT.unlink()
             sys.exit("the broker does not know this query any more; run again to register")
+        if answer.now is None:
+            print("nothing has come in yet; come back in a moment")
+            return
         print(f"{len(answer)} alarms, true at position {answer.position}, NOW {answer.now}")
         for row in answer:
             print(f"  {row['room']}: {row['celsius']} degrees")

@@ -77,14 +77,17 @@ def service_topics(names: TopicNames, policies: Policies) -> list[TopicPolicy]:
         }
 
     letters = deleted(policies.letters_retention_ms)
+    # The control process reads what clients write with any codec; not every client library has them all.
+    plain = {"compression.type": "uncompressed"}
+    control = ("cleanup.policy", "compression.type")
     return [
-        TopicPolicy(names.queries, policies.shards, compacted, fixed_partitions=True),
-        TopicPolicy(names.sources, 1, compacted, fixed_partitions=True),
+        TopicPolicy(names.queries, policies.shards, compacted | plain, control, fixed_partitions=True),
+        TopicPolicy(names.sources, 1, compacted | plain, control, fixed_partitions=True),
         TopicPolicy(names.status, 1, compacted),
         TopicPolicy(
             names.steps, policies.shards, deleted(policies.steps_retention_ms), fixed_partitions=True
         ),
-        TopicPolicy(names.snapshot_requests, 1, deleted(policies.requests_retention_ms)),
+        TopicPolicy(names.snapshot_requests, 1, deleted(policies.requests_retention_ms) | plain, control),
         TopicPolicy(names.results, 1, deleted(policies.results_retention_ms)),
         TopicPolicy(names.late, 1, letters),
         TopicPolicy(names.dead_letters, 1, letters),

@@ -29,6 +29,8 @@ COORDINATE = f"org.apache.kafka:kafka_2.13:{KAFKA_VERSION}"
 # Kafka logs through slf4j; its own package brings this binding, its pom does not.
 LOG_BINDING = ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.24.3")
 DOWNLOADS_AT_ONCE = 6
+LINE_EVERY = 10
+"""Files from one line of progress to the next, where the console is no terminal."""
 
 
 def cache_directory() -> Path:
@@ -37,7 +39,7 @@ def cache_directory() -> Path:
 
 
 def kafka_jars(cache: Path | None = None, console: Console | None = None) -> list[Path]:
-    """The class path of Kafka; what is missing is fetched, with progress on ``console``.
+    """The class path of Kafka; what is missing is fetched, with progress on ``console``: bars or lines.
 
     Raises EmbeddedKafkaError: no network, no space, no right to write.
     """
@@ -115,11 +117,15 @@ def _fetch(root: Path, console: Console | None) -> list[Path]:
                 )
             }
             progress.update(looking, description=f"Kafka {KAFKA_VERSION}", total=len(needed))
+            lines = console if console is not None and not console.is_terminal else None
+            _tell(lines, f"fetching Kafka {KAFKA_VERSION} from Maven Central, about 45 MB, once, into {root}")
             with ThreadPoolExecutor(DOWNLOADS_AT_ONCE) as pool:
                 jars: list[Path] = []
                 for path in pool.map(_whole, needed.values()):
                     jars.append(path)
                     progress.advance(looking)
+                    if len(jars) % LINE_EVERY == 0 or len(jars) == len(needed):
+                        _tell(lines, f"  {len(jars)} of {len(needed)} files of Kafka are here")
         except (RuntimeError, ValueError) as error:  # what jgo raises where a repository has no such file
             raise OSError(str(error)) from error
     return jars
@@ -137,6 +143,11 @@ def _whole(artifact: Any) -> Path:
     return path
 
 
+def _tell(console: Console | None, line: str) -> None:
+    if console is not None:
+        console.print(line, style="dim", highlight=False, markup=False, soft_wrap=True)
+
+
 def _progress(console: Console | None) -> Progress:
     return Progress(
         TextColumn("{task.description}"),
@@ -144,7 +155,7 @@ def _progress(console: Console | None) -> Progress:
         TaskProgressColumn(),
         console=console,
         transient=True,
-        disable=console is None,
+        disable=console is None or not console.is_terminal,
     )
 
 

@@ -45,6 +45,11 @@ class Commands(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        # Known before anything is parsed: wrong usage is told in JSON too.
+        ctx.meta["tureen.json"] = "--json" in args
+        return super().parse_args(ctx, args)
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
@@ -72,6 +77,13 @@ class Commands(click.Group):
 
             show_error(error, sql=ctx.meta.get("tureen.sql"), as_json=ctx.meta.get("tureen.json", False))
             ctx.exit(UNREACHABLE if isinstance(error, BrokerUnavailable | KafkaUnavailable) else FAILED)
+        except click.ClickException as error:
+            if not ctx.meta["tureen.json"]:
+                raise
+            from tureen.console import show_wrong_usage
+
+            show_wrong_usage(error)
+            ctx.exit(error.exit_code)
         except BrokenPipeError:
             # Whoever read our output has gone, as `head` does.
             sys.stderr.close()
@@ -104,7 +116,7 @@ def _missing(name: str, module: str, missing: ModuleNotFoundError) -> str:
         return f"tureen {name} is not part of this installation: {missing}"
     return (
         f"`tureen {name}` needs the broker's packages, and {package!r} is not installed.\n"
-        "Install them: pip install 'tureen[server]'" + (" 'tureen[demo]'" if name == "demo" else "")
+        f"In a clone of Tureen: pip install '.[{'server,demo' if name == 'demo' else 'server'}]'"
     )
 
 

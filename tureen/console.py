@@ -184,6 +184,12 @@ def show_error(error: TureenError, sql: str | None = None, as_json: bool = False
         console.print(Text.assemble(("hint: ", "bold cyan"), error.hint))
 
 
+def show_wrong_usage(error: click.ClickException) -> None:
+    """Wrong usage (``usage``), or a file that cannot be read or written (``failed``), as JSON."""
+    code = "usage" if isinstance(error, click.UsageError) else "failed"
+    show_json({"error": {**TureenError(error.format_message()).as_dict(), "code": code}})
+
+
 def cell(value: Any) -> str:
     """A value in a table of a terminal; control characters cannot reach it."""
     if value is None:

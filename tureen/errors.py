@@ -9,6 +9,7 @@ This module is a leaf: everything else may import it, it imports nothing of ours
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 
 
@@ -130,7 +131,10 @@ class SourceConflict(TureenError):
 
 
 class InstantOutOfRange(TureenError):
-    """``at=`` lies before the earliest instant that can be answered, or after NOW."""
+    """An earlier instant was asked for that is after NOW, or before the first that can be answered.
+
+    In ms since 1970. ``earliest_ms`` is None where no instant bounds it; ``latest_ms`` is NOW.
+    """
 
     code = "instant_out_of_range"
 
@@ -138,7 +142,22 @@ class InstantOutOfRange(TureenError):
         self.at_ms = at_ms
         self.earliest_ms = earliest_ms
         self.latest_ms = latest_ms
-        super().__init__(f"instant {at_ms} is not between {earliest_ms} and {latest_ms}", **facts)
+        if at_ms > latest_ms:
+            message = f"the instant {_iso(at_ms)} is after NOW, which is {_iso(latest_ms)}"
+        elif earliest_ms is not None and at_ms < earliest_ms:
+            message = f"the instant {_iso(at_ms)} is before {_iso(earliest_ms)}, the first with an answer"
+        else:
+            message = f"there is no answer for the instant {_iso(at_ms)}"
+        super().__init__(message, **facts)
+
+
+def _iso(ms: int) -> str:
+    """ISO 8601 in UTC with the ms; the number where no calendar has such a day."""
+    try:
+        at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms)
+    except OverflowError:
+        return f"{ms} ms"
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 class StepOutOfOrder(TureenError):
@@ -225,6 +244,16 @@ class StoreCorrupt(StoreError):
 
 
 # --- service --------------------------------------------------------------------------------------
+
+
+class PackageMissing(TureenError):
+    """A Python package that a call needs and Tureen does not bring. ``package`` is its name."""
+
+    code = "package_missing"
+
+    def __init__(self, package: str, **facts: Any) -> None:
+        self.package = package
+        super().__init__(f"{package} is not installed", **facts)
 
 
 class BrokerUnavailable(TureenError):

@@ -56,14 +56,12 @@ class QueryStatus:
     """A standing query as the broker lists it; no list holds handles.
 
     state: PENDING (its source is missing), RUNNING, PAUSED or ERROR, with ``error`` then.
-    matches: rows in its answer, where the broker counts them.
     """
 
     query_id: str
     state: str
     sql: str | None = None
     source: str | None = None
-    matches: int | None = None
     error: TureenError | None = None
     facts: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
@@ -75,7 +73,6 @@ class QueryStatus:
             state=str(message.get("state", "RUNNING")),
             sql=message.get("sql"),
             source=message.get("source"),
-            matches=message.get("matches"),
             error=error_from(error) if error else None,
             facts={key: value for key, value in message.items() if key != "handle"},
         )

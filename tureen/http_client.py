@@ -36,6 +36,7 @@ BULK_CHARACTERS = 8_000_000
 """Of one NDJSON body, far below the broker's limit on its bytes."""
 
 _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
+_ADDRESS_HINT = "write it like http://127.0.0.1:8080"
 _HANDLE_IN_PATH = re.compile(r"(/queries/)[^/?#\s\"]+")
 
 
@@ -60,7 +61,7 @@ class HttpTransport:
         try:
             host = httpx.URL(self.url).host
         except httpx.InvalidURL as error:
-            raise BrokerUnavailable(f"{url!r} is not an address: {error}") from None
+            raise BrokerUnavailable(f"{url!r} is not an address: {error}", hint=_ADDRESS_HINT) from None
         self._http = httpx.Client(
             base_url=self.url,
             timeout=timeout_s,
@@ -170,7 +171,9 @@ class HttpTransport:
                     f"the broker at {self.url} did not answer in time",
                     hint="is it busy? `tureen status` tells; a longer timeout may do",
                 ) from None
-            except (httpx.UnsupportedProtocol, httpx.InvalidURL, httpx.HTTPError) as error:
+            except (httpx.UnsupportedProtocol, httpx.InvalidURL):
+                raise BrokerUnavailable(f"{self.url!r} is not an address", hint=_ADDRESS_HINT) from None
+            except httpx.HTTPError as error:
                 raise self._unavailable(error) from None
             else:
                 if response.status_code < 400:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+
+from tureen.errors import PackageMissing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,7 +85,11 @@ class Snapshot:
 
     @property
     def now(self) -> datetime | None:
-        """NOW of the query, None before its first row."""
+        """NOW of the query in UTC, None before its first row.
+
+        The timestamps in the rows are in UTC too, and without a zone, as SQL's TIMESTAMP is:
+        ``now.replace(tzinfo=None)`` compares with them.
+        """
         return None if self.now_ms is None else EPOCH + timedelta(milliseconds=self.now_ms)
 
     @property
@@ -93,12 +100,14 @@ class Snapshot:
         return self.table
 
     def to_pandas(self) -> pd.DataFrame:
-        """A pandas DataFrame. Raises ModuleNotFoundError where pandas is not installed."""
+        """A pandas DataFrame. Raises PackageMissing where pandas is not installed."""
+        _need("pandas")
         frame: pd.DataFrame = self.table.to_pandas()
         return frame
 
     def to_polars(self) -> pl.DataFrame:
-        """A polars DataFrame, uncopied where Arrow allows. Raises ModuleNotFoundError without polars."""
+        """A polars DataFrame, uncopied where Arrow allows. Raises PackageMissing without polars."""
+        _need("polars")
         import polars as pl
 
         frame = pl.from_arrow(self.table)
@@ -117,5 +126,17 @@ class Snapshot:
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return iter(self.rows())
 
+    def __repr__(self) -> str:
+        return f"<Snapshot of {len(self):,} rows at position {self.position}, NOW {self.now}>"
+
     def __len__(self) -> int:
         return int(self.table.num_rows)
+
+
+def _need(package: str) -> None:
+    try:
+        import_module(package)
+    except ModuleNotFoundError:
+        raise PackageMissing(
+            package, hint=f"pip install {package}; to_arrow() and rows() need none"
+        ) from None

@@ -22,7 +22,14 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from tureen.errors import BrokerUnavailable, KafkaUnavailable, SyntaxRefused, TopicMissing, UnknownQuery
+from tureen.errors import (
+    BrokerUnavailable,
+    KafkaUnavailable,
+    SettingsError,
+    SyntaxRefused,
+    TopicMissing,
+    UnknownQuery,
+)
 from tureen.facts import QueryStatus, error_from
 from tureen.protocol import (
     HEADER_CHUNK,
@@ -48,7 +55,9 @@ _STREAM_NAME = re.compile(
     r"\s*CREATE\s+STREAM\s+(?:IF\s+NOT\s+EXISTS\s+)?(?:\"((?:[^\"]|\"\")+)\"|([A-Za-z_]\w*))", re.IGNORECASE
 )
 _log = logging.getLogger("tureen.kafka")
+_log.addHandler(logging.NullHandler())  # heard only where the application set logging up
 Found = TypeVar("Found")
+Made = TypeVar("Made")
 
 
 def stream_name(sql: str) -> str:
@@ -66,6 +75,17 @@ def stream_name(sql: str) -> str:
             hint="write CREATE STREAM name (column TYPE, ...)",
         )
     return found[1].replace('""', '"') if found[1] is not None else found[2].lower()
+
+
+def _made(kind: Callable[[dict[str, Any]], Made], settings: dict[str, Any]) -> Made:
+    """A Kafka client of these settings. Raises SettingsError where it does not take one of them."""
+    try:
+        return kind(settings)
+    except KafkaException as error:
+        raise SettingsError(
+            f"Kafka's client refuses a setting: {error.args[0].str()}",
+            hint="it comes from --kafka or TUREEN_KAFKA__...; CONFIGURATION.md of librdkafka lists them",
+        ) from None
 
 
 class TopicTransport:
@@ -161,7 +181,7 @@ class TopicTransport:
         if self._replies is not None:
             self._replies.close()
             self._replies = None
-            for done in AdminClient(self._common()).delete_topics([self._reply_to]).values():
+            for done in _made(AdminClient, self._common()).delete_topics([self._reply_to]).values():
                 try:
                     done.result(METADATA_TIMEOUT_S)
                 except KafkaException as error:
@@ -176,7 +196,8 @@ class TopicTransport:
         return {**self._kafka, "error_cb": _ignore, "logger": _log}
 
     def _consumer(self) -> Consumer:
-        return Consumer(
+        return _made(
+            Consumer,
             {
                 **self._common(),
                 "group.id": f"{self._names.service_id}-client",  # never joined: we assign by hand
@@ -185,19 +206,20 @@ class TopicTransport:
                 "enable.partition.eof": True,
                 "fetch.wait.max.ms": 50,
                 "isolation.level": "read_committed",
-            }
+            },
         )
 
     def _publish(self, records: Sequence[tuple[str, str, str | None]]) -> None:
         """Write records (topic, key, value); returns once Kafka has them. Raises KafkaUnavailable."""
         if self._producer is None:
-            self._producer = Producer(
+            self._producer = _made(
+                Producer,
                 {
                     "partitioner": "murmur2_random",
                     "enable.idempotence": True,
                     "linger.ms": 2,
                     **self._common(),
-                }
+                },
             )
         failures: list[KafkaError] = []
 
@@ -279,7 +301,7 @@ class TopicTransport:
 
     def _reply_consumer(self) -> Consumer:
         if self._replies is None:
-            admin = AdminClient(self._common())
+            admin = _made(AdminClient, self._common())
             topic = NewTopic(
                 self._reply_to, num_partitions=1, config={"retention.ms": str(REPLY_RETENTION_MS)}
             )

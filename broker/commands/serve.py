@@ -1,8 +1,8 @@
 """``tureen serve``: prepare, tell, and become the supervisor.
 
-In order: settings and their relations, the lock on the data directory, Kafka (the embedded node unless another
-is configured), topics, then the process image is replaced by :mod:`broker.supervisor`. Each failure is one
-line with what to do, before anything was joined.
+In order: settings and their relations, the lock on the data directory, Kafka (the embedded node unless
+another is configured), topics, then the process image is replaced by :mod:`broker.supervisor`. Each failure
+is one line with what to do, before anything was joined.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def prepare(console: Console, kafka_port: int | None) -> list[str]:
     console.print(f"Data:  {data_dir}")
     console.print(f"HTTP:  {loaded.url} (docs at {loaded.url}/docs)")
     console.print(
-        f"Next:  tureen sql --url {loaded.url}   or   tureen status --url {loaded.url}   (Ctrl-C stops the broker)",
+        f"Next:  tureen sql --url {loaded.url}   or   tureen status --url {loaded.url}   (Ctrl-C stops it)",
         style="dim",
     )
     return [str(socket_path), str(held), str(loaded.stop_timeout_ms / 1_000), loaded.url]

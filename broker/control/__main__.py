@@ -17,6 +17,8 @@ from broker.supervisor import FATAL
 from tureen.errors import TureenError
 
 WATCH_S = 0.5
+STOP_S = 3.0
+"""Stopping takes a fraction of it, unless Kafka is away: what was not acknowledged then comes again."""
 
 
 def crash_reason(app: faust.App) -> BaseException | None:
@@ -46,15 +48,15 @@ async def serve(control: Control, supervisor_fd: int | None) -> None:
     if supervisor_fd is not None:
         loop.remove_reader(supervisor_fd)
     try:
-        await asyncio.wait_for(app.stop(), control.settings.stop_timeout_ms / 1_000 - 3.0)
+        await asyncio.wait_for(app.stop(), STOP_S)
     except TimeoutError:
-        # What was not acknowledged comes again.
         logs.get().warning("stopped_while_waiting")
         os._exit(0)
     await control.link.close()
 
 
 def main() -> int:
+    """Read the settings, run, and say by the exit code whether to start again."""
     try:
         loaded = settings.load()
         logs.configure("control", loaded.log_level, loaded.log_format)

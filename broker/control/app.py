@@ -202,22 +202,27 @@ class Control:
     # --- the worker -------------------------------------------------------------------------------
 
     async def _carry_out(self, commands: list[Command]) -> None:
-        for command, outcome in zip(commands, await self.link.commands(commands), strict=True):
-            await self._note(command, outcome)
+        outcomes = await self.link.commands(commands)
+        written = [
+            sent
+            for command, outcome in zip(commands, outcomes, strict=True)
+            if (sent := await self._note(command, outcome)) is not None
+        ]
+        await asyncio.gather(*written)
 
-    async def _note(self, command: Command, outcome: Outcome) -> None:
-        """Write ``.status`` when the state is another than before."""
+    async def _note(self, command: Command, outcome: Outcome) -> Awaitable[Any] | None:
+        """Write ``.status`` when the state is another than before; what it returns is done once it is."""
         name = command["name"]
         entry = self.queries.get(name)
         if entry is None or command["kind"] not in ("register", "refuse"):
-            return
+            return None
         state, error = outcome["state"], outcome.get("error")
         if entry["sql"] != command.get("sql") or (entry["state"], entry["error"]) == (state, error):
-            return
+            return None
         entry["state"], entry["error"] = state, error
         self.queries.put(name, entry)
         value = orjson.dumps({"state": state, "error": error, "position": outcome.get("position")})
-        await self._send(self.names.status, name.encode(), value, [])
+        return await self._post(self.names.status, name.encode(), value, [])
 
     async def _retry_pending(self) -> None:
         waiting = [name for name in self.queries.names() if self._state(name) == "PENDING"]
@@ -257,13 +262,36 @@ class Control:
             )
         log.info("registry_told", queries=len(self.queries.names()), sources=len(self.sources.names()))
 
+    def _owns_all(self) -> bool:
+        """Whether every partition of the registry's topics is this process's.
+
+        For a moment they may not be: an earlier owner that died, or that is just being fenced, is still a
+        member of the group. A part of the registry must not be taken for the whole.
+        """
+        wanted = {(self.names.queries, number) for number in range(self.settings.shards)}
+        wanted |= {(self.names.sources, number) for number in range(SOURCES_PARTITIONS)}
+        return wanted <= {(at.topic, at.partition) for at in self.app.consumer.assignment()}
+
     async def _stay_in_touch(self) -> None:
-        await self.app.tables.wait_until_recovery_completed()
-        self.queries.load()
-        self.sources.load()
-        self._recovered = True
-        log.info("registry_recovered", queries=len(self.queries.names()), sources=len(self.sources.names()))
         while not self.app.should_stop:
+            if not self._owns_all():
+                if self._recovered:
+                    log.info("registry_shared", hint="waiting for the other owner to leave")
+                    self._recovered, self.instance = False, None
+                    # If the other one is newer, this worker's shards are fenced, and now they notice.
+                    await self.link.call("POST", "/internal/prove")
+                await asyncio.sleep(HELLO_S)
+                continue
+            if not self._recovered:
+                await self.app.tables.wait_until_recovery_completed()
+                if not self._owns_all():
+                    continue
+                self.queries.load()
+                self.sources.load()
+                self._recovered = True
+                log.info(
+                    "registry_recovered", queries=len(self.queries.names()), sources=len(self.sources.names())
+                )
             hello = await self.link.call("GET", "/internal/hello")
             if hello["instance"] != self.instance or not hello["reconciled"]:
                 await self.reconcile()
@@ -273,8 +301,14 @@ class Control:
     # --- Kafka ------------------------------------------------------------------------------------
 
     async def _send(self, topic: str, key: bytes | None, value: bytes | None, headers: Headers) -> None:
-        sent = await self.app.producer.send(topic, key, value, None, None, headers)
-        await sent
+        await (await self._post(topic, key, value, headers))
+
+    async def _post(
+        self, topic: str, key: bytes | None, value: bytes | None, headers: Headers
+    ) -> Awaitable[Any]:
+        """Hand a record to the producer; what it returns is done once it is written."""
+        sent: Awaitable[Any] = await self.app.producer.send(topic, key, value, None, None, headers)
+        return sent
 
     async def _dead_letter(self, message: Any, refused: TureenError, with_value: bool = True) -> None:
         log.warning(

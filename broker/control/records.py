@@ -27,7 +27,7 @@ def query_id_of(key: bytes | None) -> str:
     if not _QUERY_ID.fullmatch(text):
         raise MalformedRecord(
             "the key is not a query id",
-            hint=f"a query id has {QUERY_ID_CHARACTERS} characters of a-z2-7: tureen.protocol.query_id(handle)",
+            hint=f"a query id has {QUERY_ID_CHARACTERS} characters of a-z2-7: tureen.query_id(handle)",
         )
     return text
 

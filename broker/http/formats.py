@@ -125,7 +125,7 @@ def _ndjson(answer: Answer) -> bytes:
 def _csv(answer: Answer) -> bytes:
     columns = [_quoted(answer.table.column(i)) for i in range(answer.table.num_columns)]
     head = ",".join(_quote(name) for name in answer.table.column_names)
-    return "\r\n".join([head, *map(",".join, zip(*columns, strict=True)), ""]).encode()
+    return "\n".join([head, *map(",".join, zip(*columns, strict=True)), ""]).encode()
 
 
 def _quoted(column: pa.ChunkedArray) -> list[str]:

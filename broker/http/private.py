@@ -43,6 +43,11 @@ def private_api(node: Node, snapshots: Snapshots, admin: Admin) -> FastAPI:
         await node.reconcile(known["queries"], known["sources"])
         return json({})
 
+    @app.post("/internal/prove")
+    async def prove() -> Response:
+        await node.prove()
+        return json({})
+
     @app.post("/internal/snapshot")
     async def snapshot(request: Request) -> Response:
         wanted = await content(request)

@@ -185,12 +185,14 @@ def public_api(
     @app.get("/queries/{handle}/snapshot", tags=["queries"])
     async def get_snapshot(
         handle: str,
-        format: Annotated[SnapshotFormat, Query(description="Arrow loses nothing; see the docs.")] = "json",
+        form: Annotated[
+            SnapshotFormat, Query(alias="format", description="Arrow loses nothing; see the docs.")
+        ] = "json",
         at: Annotated[str | None, Query(description="An earlier instant: ms since 1970 or ISO 8601.")] = None,
     ) -> Response:
         """The answer now, or as of an earlier instant."""
-        answer, data = await snapshots.take(query_id(handle), format, instant_ms(at))
-        return Response(data, 200, answer_headers(answer), CONTENT_TYPES[format])
+        answer, data = await snapshots.take(query_id(handle), form, instant_ms(at))
+        return Response(data, 200, answer_headers(answer), CONTENT_TYPES[form])
 
     @app.get("/status", tags=["service"])
     async def get_status() -> Response:

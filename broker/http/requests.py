@@ -21,6 +21,8 @@ _HANDLE = re.compile(rf"[A-Za-z0-9_.~-]{{{HANDLE_CHARACTERS_MIN},{HANDLE_CHARACT
 
 @dataclass(frozen=True, slots=True)
 class RegisterRequest:
+    """A registration as HTTP brings it; the handle is given or fresh."""
+
     sql: str
     handle: Handle
     options: dict[str, Any] = field(default_factory=dict)
@@ -62,7 +64,8 @@ def register_request(body: bytes, sql_bytes_max: int) -> RegisterRequest:
         handle = new_handle()
     elif not isinstance(handle, str) or not _HANDLE.fullmatch(handle):
         raise BadRequest(
-            f"a handle has {HANDLE_CHARACTERS_MIN} to {HANDLE_CHARACTERS_MAX} characters of A-Z a-z 0-9 - _ . ~",
+            f"a handle has {HANDLE_CHARACTERS_MIN} to {HANDLE_CHARACTERS_MAX} characters of "
+            "A-Z a-z 0-9 - _ . ~",
             hint="it is a secret: make it of 128 random bits at least, or leave it out and get one",
         )
     options = fields.get("options")

@@ -60,7 +60,7 @@ class Worker:
         log.error(
             "node_fenced",
             shard=shard,
-            hint="another broker with this service id has taken over; give one of them another TUREEN_SERVICE_ID",
+            hint="another broker with this service id has taken over; give one of them another id",
         )
         self.code = FATAL
         self._loop.call_soon_threadsafe(self.stop.set)
@@ -177,10 +177,12 @@ class Worker:
 
 
 async def serve(loaded: Settings) -> int:
+    """A worker from start to stop."""
     return await Worker(loaded).run()
 
 
 def main() -> int:
+    """Read the settings, run, and say by the exit code whether to start again."""
     try:
         loaded = settings.load()
     except TureenError as refused:

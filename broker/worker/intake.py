@@ -1,7 +1,7 @@
 """One stream's records on their way into steps.
 
-Reads the partitions of one topic from explicit offsets. Rows of a step come by partition, then offset: lateness
-is decided in that order, and a replay of the offset ranges finds the same.
+Reads the partitions of one topic from explicit offsets. Rows of a step come by partition, then offset:
+lateness is decided in that order, and a replay of the offset ranges finds the same.
 
 A topic that is deleted, or created anew under the same name, ends the intake, not the shard: ``error`` says
 what happened and what to do, what was read stays answered.
@@ -41,8 +41,8 @@ def topic_deleted(stream: str, topic: str) -> TopicMissing:
     """The error of a stream whose topic is gone."""
     return TopicMissing(
         topic,
-        hint=f"the rows read before are still answered; create the topic again, then DROP STREAM {stream} and "
-        "create it again",
+        hint="the rows read before are still answered; create the topic again, then DROP STREAM "
+        f"{stream} and create it again",
     )
 
 
@@ -98,7 +98,10 @@ class Intake:
         return self._consumer.lagging(self.stream.topic)
 
     def look_again(self) -> None:
-        """Take up partitions that were added; Kafka has answered after this. Raises TopicMissing, TopicRecreated, KafkaUnavailable."""
+        """Take up partitions that were added; Kafka has answered after this.
+
+        Raises TopicMissing, TopicRecreated, KafkaUnavailable.
+        """
         count = self._admin.partitions(self.stream.topic)
         if self._admin.topic_id(self.stream.topic) != self._topic_id:
             raise TopicRecreated(self.stream.name, self.stream.topic)

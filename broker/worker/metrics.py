@@ -54,7 +54,6 @@ class Counts:
     bytes: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     steps: int = 0
     transactions: int = 0
-    rebuilds: int = 0
 
 
 class Metrics:
@@ -133,7 +132,6 @@ class _FromShards:
         for name, attribute, text in (
             ("tureen_steps", "steps", "Steps applied."),
             ("tureen_transactions", "transactions", "Transactions committed."),
-            ("tureen_rebuilds", "rebuilds", "Returns to store and journal after a failed transaction."),
         ):
             family = CounterMetricFamily(name, text, labels=["shard"])
             for shard in shards:

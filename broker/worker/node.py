@@ -14,19 +14,20 @@ import asyncio
 import secrets
 import time
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from broker import logs
-from broker.internal import Command, Outcome
+from broker.internal import Command, Outcome, State
 from broker.settings import Settings
 from broker.worker.entries import QueryEntry, SourceEntry
+from broker.worker.parsed import Parsed
 from broker.worker.shard import Shard
 from broker.worker.shard_command import ShardCommand
 from broker.worker.waiters import Waiters
-from engine.language.query import CreateStream, DropStream, Selection
+from engine.language.query import CreateStream, Selection, Statement
 from engine.language.statements import parse
 from engine.limits import Limits
-from engine.model.source import SourceName, Stream
+from engine.model.source import Stream
 from topics.admin import Admin
 from tureen.errors import (
     LimitExceeded,
@@ -82,7 +83,7 @@ class Node:
         self.sources: dict[str, SourceEntry] = {}
         self.waiters = Waiters()
         self.reserved: dict[str, str] = {}
-        self._catalogue: dict[SourceName, Stream] = {}
+        self._parsed = Parsed({}, self.limits)
         self._order = asyncio.Lock()
 
     # --- life -------------------------------------------------------------------------------------
@@ -120,7 +121,7 @@ class Node:
         """Learn what a shard brought back from its store and its journal."""
         for name, (stream, sql) in shard.streams().items():
             self.sources[name] = SourceEntry(stream, sql, shard.number)
-        self._catalogue = {SourceName(name): entry.stream for name, entry in self.sources.items()}
+        self._catalogue_changed()
         for info in shard.view().queries():
             self.queries[info.query_id] = QueryEntry(
                 info.sql, "RUNNING", None, shard.number, info.sources[0] if info.sources else None
@@ -133,16 +134,25 @@ class Node:
             await asyncio.wrap_future(shard.recovered)
         return shard
 
+    def _catalogue_changed(self) -> None:
+        streams = {name: entry.stream for name, entry in self.sources.items()}
+        self._parsed = Parsed(streams, self.limits)
+
     # --- reading ----------------------------------------------------------------------------------
 
     @property
-    def catalogue(self) -> dict[SourceName, Stream]:
+    def catalogue(self) -> Mapping[str, Stream]:
         """Every stream that stands; never changed in place."""
-        return self._catalogue
+        return self._parsed.catalogue
 
-    def parse(self, sql: str) -> Selection | CreateStream | DropStream:
+    async def understand(self, sql: str) -> Statement:
+        """As :meth:`parse`, in another thread where the text is new."""
+        known = self._parsed.known(sql)
+        return await asyncio.to_thread(self._parsed.statement, sql) if known is None else known
+
+    def parse(self, sql: str) -> Statement:
         """A statement against what stands now. Raises QueryError, LimitExceeded."""
-        return parse(sql, self._catalogue, self.limits)
+        return self._parsed.statement(sql)
 
     # --- commands ---------------------------------------------------------------------------------
 
@@ -186,6 +196,10 @@ class Node:
             await self.apply([{"kind": "drop", "name": name}])
         self.reconciled = True
 
+    async def prove(self) -> None:
+        """Have every shard journal a step that changes nothing, so that a fenced one finds out."""
+        await asyncio.gather(*(self._hand_over(number, [ShardCommand.prove()]) for number in self.shards))
+
     async def _queries(self, commands: Sequence[Command]) -> list[Outcome]:
         """Registrations and removals of distinct queries: they go to their shards side by side."""
         placed = await asyncio.to_thread(self._place, commands)
@@ -219,7 +233,7 @@ class Node:
                     shard_command = ShardCommand.register(name, command["sql"], command.get("options", {}))
                     coming.setdefault(number, []).append((place, shard_command))
             else:
-                state = "PENDING" if isinstance(target, UnknownSource) else "ERROR"
+                state: State = "PENDING" if isinstance(target, UnknownSource) else "ERROR"
                 error = command.get("error") or (target.as_dict() if target else None)
                 entry = QueryEntry(command.get("sql"), state, error, None, None, command.get("options", {}))
                 if old is not None and old.shard is not None:
@@ -252,13 +266,13 @@ class Node:
     def _place(self, commands: Sequence[Command]) -> list[str | TureenError | None]:
         """For each registration the stream it reads, or why it cannot stand. CPU only, any thread."""
         placed: list[str | TureenError | None] = []
-        catalogue = self._catalogue
+        parsed = self._parsed
         for command in commands:
             if command["kind"] != "register":
                 placed.append(None)
                 continue
             try:
-                statement = parse(command["sql"], catalogue, self.limits)
+                statement = parsed.statement(command["sql"])
             except (QueryError, LimitExceeded) as refused:
                 placed.append(refused)
                 continue
@@ -282,7 +296,7 @@ class Node:
             return {"state": "ERROR", "error": refused.as_dict()}
 
     async def _create(self, name: str, sql: str) -> Outcome:
-        others = {known: stream for known, stream in self._catalogue.items() if known != name}
+        others = {known: stream for known, stream in self.catalogue.items() if known != name}
         statement = await asyncio.to_thread(parse, sql, others, self.limits)
         if not isinstance(statement, CreateStream):
             raise NotSupported("a stream is made by a CREATE STREAM statement")
@@ -310,7 +324,7 @@ class Node:
         (outcome,) = await asyncio.wrap_future(shard.submit([ShardCommand.create(stream, sql)]))
         if outcome["state"] == "RUNNING":
             self.sources[name] = SourceEntry(stream, sql, number)
-            self._catalogue = self._catalogue | {SourceName(name): stream}
+            self._catalogue_changed()
         return outcome
 
     async def _drop(self, name: str) -> Outcome:
@@ -325,7 +339,7 @@ class Node:
         (outcome,) = await self._hand_over(entry.shard, [ShardCommand.drop(name)])
         if outcome["state"] == "GONE":
             del self.sources[name]
-            self._catalogue = {known: stream for known, stream in self._catalogue.items() if known != name}
+            self._catalogue_changed()
         return outcome
 
     def readers(self, name: str) -> int:

@@ -2,7 +2,7 @@
 
 The loop makes steps of what came (commands, records, the clock), runs them, journals them, shows them, saves:
 
-    poll, commands -> Step -> engine.run -> transaction {steps, late rows, dead letters} -> publish view -> save
+    poll, commands -> step -> engine.run -> transaction {steps, late rows, dead letters} -> view -> save
 
 The engine runs ahead of the transaction, since late rows are known only then, but its view is published after
 it, and the store is written after it. So what is shown and what is saved is always journalled.
@@ -14,7 +14,6 @@ or a store that cannot be read ends this shard alone (``failed``).
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
 from collections import deque
@@ -26,12 +25,12 @@ from typing import Any, Literal
 from broker import logs
 from broker.internal import Outcome
 from broker.settings import Settings
-from broker.worker.intake import Intake, Taken, TopicRecreated, partitions_of, topic_deleted
+from broker.worker.intake import Taken, partitions_of
 from broker.worker.metrics import SAVE_SECONDS, STEP_SECONDS, Counts
 from broker.worker.outbox import Interrupted, Letter, Outbox, Outgoing
-from broker.worker.pace import Pace
 from broker.worker.recovery import recover
 from broker.worker.shard_command import ShardCommand, step_bodies
+from broker.worker.streams import ReadStream, Streams
 from engine.engine import Engine
 from engine.limits import Limits
 from engine.model.source import Stream
@@ -39,7 +38,7 @@ from engine.model.step import Body, Heartbeat, Position, Step, StepResult, Unreg
 from engine.results.view import View
 from storage.store import Store
 from topics.admin import Admin
-from topics.consumer import OffsetLost, Range
+from topics.consumer import Range
 from topics.journal import encode_step
 from topics.producer import forwarded
 from tureen.errors import (
@@ -47,7 +46,6 @@ from tureen.errors import (
     Fenced,
     KafkaUnavailable,
     StoreFull,
-    TopicMissing,
     TureenError,
 )
 
@@ -57,17 +55,6 @@ HEARTBEAT_SAVE_FACTOR = 20
 State = Literal["recovering", "live", "failed", "fenced", "stopped"]
 
 log = logs.get()
-
-
-@dataclass(slots=True)
-class _Stream:
-    """A stream at work: its intake, or why it has none."""
-
-    stream: Stream
-    pace: Pace
-    intake: Intake | None = None
-    lost: bool = False
-    check_s: float = 0.0
 
 
 @dataclass(slots=True)
@@ -96,19 +83,16 @@ class Shard(threading.Thread):
         self.counts = Counts()
         self.recovered: Future[None] = Future()
         self.saved_position: Position | None = None
-        self.stream_errors: dict[str, dict[str, Any]] = {}
         self._settings = settings
         self._kafka = kafka
         self._limits = limits
-        self._admin = admin
         self._on_fenced = on_fenced
         self._troubles: dict[str, dict[str, Any]] = {}
         self._engine = Engine(limits)
         self._view = self._engine.view()
         self._store: Store | None = None
         self._outbox = Outbox(number, settings, kafka, self._is_stopping, lambda t: self._tell("journal", t))
-        self._streams: dict[str, _Stream] = {}
-        self._lagging: dict[str, frozenset[int]] = {}
+        self._streams = Streams(number, settings, kafka, admin, self._next_offsets)
         self._queries: dict[str, str] = {}
         self._jobs: deque[_Job] = deque()
         self._at_work: list[_Job] = []
@@ -135,7 +119,12 @@ class Shard(threading.Thread):
 
     def lagging(self, name: str) -> frozenset[int]:
         """Partitions of a stream with unread records, as of the last poll."""
-        return self._lagging.get(name, frozenset())
+        return self._streams.lagging.get(name, frozenset())
+
+    @property
+    def stream_errors(self) -> dict[str, dict[str, Any]]:
+        """Streams that read no more, and why."""
+        return self._streams.errors
 
     def streams(self) -> dict[str, tuple[Stream, str]]:
         """Streams and their statements; once recovered, before commands are submitted."""
@@ -187,9 +176,7 @@ class Shard(threading.Thread):
             if error is not None:
                 self._troubles = {"end": error.as_dict()}
             jobs, self._jobs = self._at_work + list(self._jobs), deque()
-        for stream in self._streams.values():
-            if stream.intake is not None:
-                stream.intake.close()
+        self._streams.close()
         self._outbox.close()
         if self._store is not None:
             self._store.close()
@@ -227,7 +214,7 @@ class Shard(threading.Thread):
         self._clock_ms = self._now_ms()
         self._queries = {info.query_id: info.sql for info in self._view.queries()}
         for info in self._view.sources():
-            self._add_stream(self._engine.catalogue[info.name], info.next_offsets)
+            self._streams.add(self._engine.catalogue[info.name], info.next_offsets, self._now_ms())
         self.state = "live"
         self.recovered.set_result(None)
 
@@ -255,7 +242,7 @@ class Shard(threading.Thread):
 
     def _next_jobs(self) -> list[_Job]:
         with self._wake:
-            if not self._jobs and not any(s.intake for s in self._streams.values()):
+            if not self._jobs and not self._streams.reading():
                 self._wake.wait(self._settings.heartbeat_ms / 1_000)
             jobs, self._jobs = list(self._jobs), deque()
         return jobs
@@ -282,7 +269,7 @@ class Shard(threading.Thread):
         """Make the steps of some commands; those that change nothing make none."""
         self._only_heartbeats = False
         outcomes: list[Outcome] = [{"state": "RUNNING", "error": None, "position": None}] * len(job.commands)
-        for made in step_bodies(job.commands, self._queries, self._streams.keys()):
+        for made in step_bodies(job.commands, self._queries, self._streams.by_name.keys()):
             failed: dict[str, Any] = {}
             if made.body is not None:
                 result = self._step(made.body, outgoing)
@@ -318,18 +305,19 @@ class Shard(threading.Thread):
                 self._queries[command.name] = command.sql
             case "create":
                 assert command.stream is not None
-                self._add_stream(command.stream, {})
+                self._streams.add(command.stream, {}, self._now_ms())
             case "drop":
-                stream = self._streams.pop(command.name)
-                if stream.intake is not None:
-                    stream.intake.close()
-                self.stream_errors.pop(command.name, None)
-                self._lagging.pop(command.name, None)
+                self._streams.drop(command.name)
 
     def _ingest(self, outgoing: Outgoing, wait: bool) -> None:
         """Take up what the streams have, up to a transaction's worth of rows."""
-        self._look_after_streams()
-        reading = [stream for stream in self._streams.values() if stream.intake is not None]
+        self._streams.look_after()
+        reading = self._streams.reading()
+        if self._streams.is_away():
+            if "read" not in self._troubles:
+                self._tell("read", KafkaUnavailable("Kafka does not answer; streams wait for it").as_dict())
+        else:
+            self._tell("read", None)
         if not reading:
             return
         timeout_s = self._settings.poll_ms / 1_000 / len(reading) if wait else 0.0
@@ -337,32 +325,16 @@ class Shard(threading.Thread):
         for stream in reading:
             taken_rows = 0
             while taken_rows < share and stream.intake is not None:
-                taken = self._poll(stream, timeout_s)
+                taken = self._streams.poll(stream, timeout_s)
                 if taken is None:
                     break
                 taken_rows += len(taken.messages)
                 self._records(stream, taken, outgoing)
                 if not taken.body.lagging:
                     break
-        away = any(stream.intake is not None and stream.intake.unavailable for stream in reading)
-        if away and "read" not in self._troubles:
-            self._tell("read", KafkaUnavailable("Kafka does not answer; streams wait for it").as_dict())
-        elif not away:
-            self._tell("read", None)
 
-    def _poll(self, stream: _Stream, timeout_s: float) -> Taken | None:
-        assert stream.intake is not None
-        try:
-            return stream.intake.poll(self._settings.step_rows_max, timeout_s)
-        except TopicMissing:
-            self._lose(stream, topic_deleted(stream.stream.name, stream.stream.topic))
-        except OffsetLost as lost:
-            self._lose(stream, lost)
-        return None
-
-    def _records(self, stream: _Stream, taken: Taken, outgoing: Outgoing) -> None:
+    def _records(self, stream: ReadStream, taken: Taken, outgoing: Outgoing) -> None:
         name = stream.stream.name
-        self._lagging[name] = taken.body.lagging
         result = self._step(taken.body, outgoing, taken.ranges)
         stream.pace.stepped(self._clock_ms, partitions_of(taken.body.batch), taken.body.lagging)
         names = self._settings.names
@@ -384,11 +356,10 @@ class Shard(threading.Thread):
 
     def _beat(self, outgoing: Outgoing) -> None:
         clock_ms = self._now_ms()
-        for name, stream in self._streams.items():
-            if stream.intake is None:
-                continue
-            lagging = stream.intake.lagging
-            self._lagging[name] = lagging
+        for stream in self._streams.reading():
+            assert stream.intake is not None
+            name, lagging = stream.stream.name, stream.intake.lagging
+            self._streams.lagging[name] = lagging
             if stream.pace.is_due(clock_ms, lagging):
                 result = self._step(Heartbeat(stream.stream.name, lagging), outgoing)
                 stream.pace.stepped(self._clock_ms, (), lagging)
@@ -396,65 +367,8 @@ class Shard(threading.Thread):
                 if result.entered:
                     self._only_heartbeats = False
 
-    # --- streams ----------------------------------------------------------------------------------
-
-    def _add_stream(self, stream: Stream, offsets: dict[int, int]) -> None:
-        pace = Pace(stream, self._settings.heartbeat_ms, self._now_ms(), offsets)
-        added = self._streams[stream.name] = _Stream(stream, pace)
-        self._open(added, offsets)
-
-    def _open(self, stream: _Stream, offsets: dict[int, int]) -> None:
-        try:
-            stream.intake = Intake(stream.stream, self._kafka, self._admin, offsets)
-        except (TopicMissing, TopicRecreated) as lost:
-            self._lose(stream, lost)
-        except KafkaUnavailable as away:
-            self._tell("read", away.as_dict())
-            stream.check_s = time.monotonic() + self._settings.retry_ms / 1_000
-        else:
-            stream.check_s = time.monotonic() + self._settings.topic_check_ms / 1_000
-            log.info("stream_reads", shard=self.number, stream=stream.stream.name, topic=stream.stream.topic)
-
-    def _lose(self, stream: _Stream, error: TureenError) -> None:
-        name = stream.stream.name
-        if stream.intake is not None:
-            stream.intake.close()
-            stream.intake = None
-        stream.lost = True
-        stream.check_s = time.monotonic() + self._settings.topic_check_ms / 1_000
-        self._lagging.pop(name, None)
-        if self.stream_errors.get(name, {}).get("code") != error.code:
-            log.error(
-                "stream_lost", shard=self.number, stream=name, topic=stream.stream.topic, code=error.code
-            )
-        self.stream_errors[name] = error.as_dict()
-
-    def _look_after_streams(self) -> None:
-        now_s = time.monotonic()
-        for stream in self._streams.values():
-            if now_s < stream.check_s and "read" not in self._troubles:
-                continue
-            if now_s < stream.check_s - (self._settings.topic_check_ms - self._settings.retry_ms) / 1_000:
-                continue
-            stream.check_s = now_s + self._settings.topic_check_ms / 1_000
-            if stream.intake is None and not stream.lost:
-                infos = {info.name: info for info in self._engine.view().sources()}
-                self._open(stream, infos[stream.stream.name].next_offsets)
-                continue
-            with contextlib.suppress(KafkaUnavailable):
-                self._look_at_topic(stream)
-
-    def _look_at_topic(self, stream: _Stream) -> None:
-        try:
-            if stream.intake is not None:
-                stream.intake.look_again()
-            elif self.stream_errors.get(stream.stream.name, {}).get("code") == TopicMissing.code:
-                self._admin.partitions(stream.stream.topic)
-                self._lose(stream, TopicRecreated(stream.stream.name, stream.stream.topic))
-        except TopicMissing:
-            self._lose(stream, topic_deleted(stream.stream.name, stream.stream.topic))
-        except TopicRecreated as lost:
-            self._lose(stream, lost)
+    def _next_offsets(self, name: str) -> dict[int, int]:
+        return next(info.next_offsets for info in self._engine.view().sources() if info.name == name)
 
     # --- store ------------------------------------------------------------------------------------
 

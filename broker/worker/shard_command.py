@@ -12,7 +12,9 @@ from engine.model.step import Body, CreateSource, DropSource, Register, Registra
 
 @dataclass(frozen=True, slots=True)
 class ShardCommand:
-    kind: Literal["register", "unregister", "create", "drop"]
+    """One change of what stands on a shard; ``name`` is a query id or a stream's name."""
+
+    kind: Literal["register", "unregister", "create", "drop", "prove"]
     name: str
     sql: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
@@ -29,6 +31,11 @@ class ShardCommand:
     @classmethod
     def create(cls, stream: Stream, sql: str) -> ShardCommand:
         return cls("create", stream.name, sql, stream=stream)
+
+    @classmethod
+    def prove(cls) -> ShardCommand:
+        """Makes a step that changes nothing."""
+        return cls("prove", "")
 
     @classmethod
     def drop(cls, name: str) -> ShardCommand:
@@ -69,6 +76,9 @@ def step_bodies(
             if known:
                 yield Made(Unregister(tuple(commands[i].name for i in known)), known)
             yield Made(None, tuple(i for i in range(place, stop) if i not in set(known)))
+        elif kind == "prove":
+            stop = place + 1
+            yield Made(Unregister(()), (place,))
         else:
             stop = place + 1
             yield Made(_source_body(commands[place], streams), (place,))

@@ -9,6 +9,7 @@ from typing import Any
 from broker.settings import Settings
 from broker.worker.metrics import Metrics
 from broker.worker.node import Node
+from engine.model.answer import SourceInfo
 
 CONTROL_SILENT_S = 15.0
 
@@ -38,7 +39,7 @@ def source_list(node: Node) -> list[dict[str, Any]]:
     """Every stream as lists show it."""
     readers = Counter(e.source for e in node.queries.values() if e.shard is not None)
     listed = []
-    infos = {}
+    infos: dict[str, SourceInfo] = {}
     for shard in list(node.shards.values()):
         infos |= {info.name: info for info in shard.view().sources()}
     for name, entry in sorted(node.sources.items()):

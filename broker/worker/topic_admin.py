@@ -1,4 +1,4 @@
-"""Topics that the broker makes besides those of :mod:`topics.admin`: replies, and the registry's changelogs."""
+"""Topics besides those of :mod:`topics.admin`: replies, and the registry's changelogs."""
 
 from __future__ import annotations
 

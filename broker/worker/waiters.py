@@ -18,6 +18,8 @@ Origin = tuple[str, int, int]
 
 
 class Waiters:
+    """Outcomes by origin, for those who wait."""
+
     def __init__(self) -> None:
         self._waiting: dict[Origin, asyncio.Future[Outcome]] = {}
         self._known: OrderedDict[Origin, Outcome] = OrderedDict()

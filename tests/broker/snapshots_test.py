@@ -53,7 +53,7 @@ def test_formats(shared: Broker, stream: str) -> None:
     lines = shared.http.get(path, params={"format": "ndjson"}).text.splitlines()
     assert [list(json.loads(line).values()) for line in lines] == answer["rows"]
     table = shared.http.get(path, params={"format": "csv"}).text
-    assert table.split("\r\n")[2] == '2,,,"",,,2023-11-14T22:13:21.500Z'
+    assert table.split("\n")[3] == '2,,,"",,,2023-11-14T22:13:21.500Z'
     reply = shared.http.get(path, params={"format": "arrow"})
     arrow = pa.ipc.open_stream(reply.content).read_all()
     assert arrow.column("id").to_pylist() == [2**53 + 1, 2, 3]

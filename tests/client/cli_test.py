@@ -59,7 +59,7 @@ def test_a_missing_server_package_is_said_in_one_line() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
-    assert "pip install 'tureen[server]'" in done.stderr
+    assert "pip install '.[server,demo]'" in done.stderr
 
 
 def test_a_mistyped_command_gets_a_suggestion() -> None:
@@ -75,6 +75,19 @@ def test_nobody_listening_is_exit_code_3() -> None:
     result = tureen_("queries", "--url", "http://127.0.0.1:1", "--json")
     assert result.exit_code == 3
     assert json.loads(result.stdout)["error"]["code"] == "broker_unavailable"
+
+
+def test_a_setting_that_kafka_does_not_know_is_told_without_a_traceback() -> None:
+    result = tureen_("register", "--by-topic", "--kafka", "nonsense.setting=1", "SELECT 1")
+    assert result.exit_code == 1
+    assert "nonsense.setting" in result.stderr
+
+
+def test_an_address_without_a_scheme_is_told_how_to_write_it() -> None:
+    result = tureen_("queries", "--url", "localhost:8080")
+    assert result.exit_code == 3
+    assert "'localhost:8080' is not an address" in result.stderr
+    assert "http://" in result.stderr
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -113,6 +126,7 @@ def test_a_session_from_stream_to_snapshot(broker: Broker, tmp_path: Path) -> No
     ]
     answer = json.loads(tureen_("snapshot", handle, "--json", broker=broker).stdout)
     assert answer["rows"] == [["Rom", 2.0]]
+    assert {column["name"] for column in answer["columns"]} == {"city", "price"}
     assert answer["now_ms"] == 1_002
     table = tureen_("snapshot", handle, "--format", "table", broker=broker)
     assert "Rom" in table.stdout
@@ -121,10 +135,16 @@ def test_a_session_from_stream_to_snapshot(broker: Broker, tmp_path: Path) -> No
     assert tureen_("snapshot", handle, "--output", str(file), broker=broker).exit_code == 0
     assert pa.ipc.open_stream(file.read_bytes()).read_all().to_pylist() == [{"city": "Rom", "price": 2.0}]
     early = tureen_("snapshot", handle, "--at", "1970-01-01T00:00:01.001Z", "--format", "csv", broker=broker)
-    assert early.stdout.splitlines() == ["city,price"]
+    assert early.stdout == "city,price\n"
+    later = tureen_("snapshot", handle, "--at", "2030-01-01T00:00:00Z", broker=broker)
+    assert later.exit_code == 1
+    assert (
+        "the instant 2030-01-01T00:00:00.000Z is after NOW, which is 1970-01-01T00:00:01.002Z" in later.stderr
+    )
 
     once = tureen_("sql", "--once", "--json", f"SELECT COUNT(*) AS n FROM {name}", broker=broker)
-    assert json.loads(once.stdout)["rows"] == [{"n": 3}]
+    assert json.loads(once.stdout)["rows"] == [[3]]
+    assert json.loads(once.stdout).keys() == answer.keys()
     assert "handle" not in json.loads(once.stdout)
     listed = json.loads(tureen_("queries", "--json", broker=broker).stdout)
     assert tureen.query_id(handle) in {one["query_id"] for one in listed}
@@ -161,9 +181,19 @@ def test_statements_from_stdin_and_file(broker: Broker, trades: str, tmp_path: P
     file.write_text(text)
     result = tureen_("sql", "--once", "--json", "--file", str(file), broker=broker)
     assert [json.loads(line)["rows"] for line in result.stdout.splitlines()] == [
-        [{"price": 1.0}],
-        [{"price": 2.0}],
+        [[1.0]],
+        [[2.0]],
     ]
+
+
+def test_once_over_a_stream_that_is_missing_leaves_nothing(broker: Broker) -> None:
+    name = f"missing_{tureen.new_handle()[:8]}"
+    result = tureen_("sql", "--once", f"SELECT v FROM {name}", broker=broker)
+    assert result.exit_code == 1
+    assert name in result.stderr
+    wait_until(
+        lambda: name not in tureen_("queries", "--json", broker=broker).stdout, what="the query is gone"
+    )
 
 
 def test_by_topic_alone(broker: Broker, trades: str) -> None:
@@ -185,6 +215,7 @@ def test_by_topic_alone(broker: Broker, trades: str) -> None:
         ["snapshot", "h", "--format", "xml"],
         ["register", "--handle", "h", "SELECT 1; SELECT 2"],
         ["register", ""],
+        ["register", "DROP STREAM s"],
         ["sql", "--file", "/nowhere.sql"],
         ["register", "SELECT 1", "--by-topic", "--kafka", "nonsense"],
     ],
@@ -193,6 +224,10 @@ def test_wrong_usage_is_exit_code_2(args: list[str]) -> None:
     result = tureen_(*args)
     assert result.exit_code == 2, result.output
     assert "Traceback" not in result.output
+    result = tureen_(args[0], "--json", *args[1:])
+    assert result.exit_code == 2, result.output
+    assert json.loads(result.stdout)["error"]["code"] == "usage"
+    assert result.stderr == ""
 
 
 def test_a_text_that_is_not_utf8_is_wrong_usage(tmp_path: Path) -> None:

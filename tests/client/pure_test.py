@@ -79,6 +79,43 @@ def test_a_code_of_a_newer_broker_is_kept() -> None:
     assert received.code == "from_the_future"
 
 
+@pytest.mark.parametrize(
+    ("at_ms", "earliest_ms", "latest_ms", "message"),
+    [
+        (2_000, None, 1_001, "1970-01-01T00:00:02.000Z is after NOW, which is 1970-01-01T00:00:01.001Z"),
+        (2_000, 3_000, 9_000, "02.000Z is before 1970-01-01T00:00:03.000Z, the first with an answer"),
+        (2_000, None, 9_000, "there is no answer for the instant 1970-01-01T00:00:02.000Z"),
+        (10**18, None, 9_000, "the instant 1000000000000000000 ms is after NOW"),
+        (-(10**18), 0, 9_000, "the instant -1000000000000000000 ms is before"),
+    ],
+)
+def test_an_instant_that_cannot_be_answered_is_told_as_a_date(
+    at_ms: int, earliest_ms: int | None, latest_ms: int, message: str
+) -> None:
+    error = errors.InstantOutOfRange(at_ms, earliest_ms, latest_ms)
+    assert message in str(error)
+    assert "None" not in str(error)
+
+
+@pytest.mark.parametrize("package", ["pandas", "polars"])
+def test_a_missing_package_is_named_with_what_to_do(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import pyarrow as pa
+
+    monkeypatch.setitem(sys.modules, package, None)
+    answer = Snapshot(pa.table({"v": [1]}), "1-1", 0)
+    with pytest.raises(errors.PackageMissing, match=f"pip install {package}"):
+        answer.to_pandas() if package == "pandas" else answer.to_polars()
+
+
+def test_timestamps_of_rows_are_utc_without_a_zone() -> None:
+    import pyarrow as pa
+
+    answer = Snapshot(pa.table({"at": pa.array([1_000], pa.timestamp("ms"))}), "1-1", 1_000)
+    assert answer.now is not None
+    assert answer.rows()[0]["at"] == answer.now.replace(tzinfo=None)
+    assert answer.to_pandas()["at"].dt.tz_localize("UTC")[0] == answer.now
+
+
 def test_nobody_at_the_address() -> None:
     with (
         tureen.connect("http://127.0.0.1:1") as client,

@@ -142,4 +142,5 @@ def test_interrupted_it_stops_everything_and_the_next_one_starts_clean(tmp_path:
     again = demo(tmp_path, "--rows", "2000", "--queries", "50", "--speed", "max")
     out, err = again.communicate(timeout=110)
     assert again.returncode == 0, err
+    assert "all 50 answers" in out
     assert "all equal" in out

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
 from tureen import console
+from tureen.facts import QueryStatus
+
+ROWS_DEFAULT = 50
 
 
 @click.command()
 @click.option(
-    "--limit", type=click.IntRange(1), default=50, show_default=True, help="Rows of the table, at most."
+    "--limit",
+    type=click.IntRange(1),
+    default=ROWS_DEFAULT,
+    show_default=True,
+    help="Rows of the table, at most.",
 )
 @click.option("--state", type=click.Choice(["RUNNING", "PENDING", "ERROR"]), help="Only those.")
 @console.broker_options
@@ -23,6 +32,11 @@ def queries(limit: int, state: str | None, url: str, token: str | None, as_json:
     if as_json:
         console.show_json([dict(one.facts) for one in found])
         return
+    show(found, limit)
+
+
+def show(found: Sequence[QueryStatus], limit: int = ROWS_DEFAULT) -> None:
+    """The table of the first ``limit`` queries."""
     console.show_table(
         ["query", "state", "stream", "statement"],
         [

@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from tureen import console
-from tureen.statements import split
+from tureen.errors import TureenError
+from tureen.statements import keyword, split
 
 
 @click.command()
@@ -44,11 +45,19 @@ def register(
     statements = split(given)
     if not statements:
         raise click.UsageError("there is no statement to register")
+    for statement in statements:
+        if (verb := keyword(statement)) in ("CREATE", "DROP"):
+            raise click.UsageError(f"{verb} STREAM is for `tureen sql`; only a SELECT is registered")
     if handle is not None and len(statements) > 1:
         raise click.UsageError(f"one handle cannot serve {len(statements)} statements")
     with console.client(url, token, by_topic, kafka, service_id) as client:
-        for statement in statements:
-            query = client.register(console.about(statement), handle, wait=wait)
+        for place, statement in enumerate(statements, 1):
+            try:
+                query = client.register(console.about(statement), handle, wait=wait)
+            except TureenError as error:
+                if len(statements) > 1:
+                    error.message = f"statement {place} of {len(statements)}: {error.message}"
+                raise
             if as_json:
                 shown = {"handle": query.handle, "query_id": query.query_id, "state": query.state}
                 console.show_json(shown)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
 from tureen import console
+from tureen.facts import Source
 
 
 @click.command()
@@ -14,6 +17,7 @@ def sources(with_sql: bool, url: str, token: str | None, as_json: bool) -> None:
     """List the streams, their rows and their NOW.
 
     waiting: rows above NOW, which enter when it passes them. late: rows that came after NOW had passed.
+    NOW is shown to the second; --json has all of it, and the records that could not be read (dead_letters).
     """
     with console.client(url, token) as client:
         found = client.sources()
@@ -22,15 +26,20 @@ def sources(with_sql: bool, url: str, token: str | None, as_json: bool) -> None:
         return
     if with_sql:
         for one in found:
-            click.echo(f"{one.sql};\n")
+            click.echo(f"{(one.sql or '').strip().rstrip(';')};\n")
         return
+    show(found)
+
+
+def show(found: Sequence[Source]) -> None:
+    """The table of streams."""
     console.show_table(
         ["stream", "topic", "NOW (UTC)", "rows", "waiting", "late", "queries"],
         [
             (
                 one.name,
                 one.facts.get("topic") or "-",
-                console.instant_of_ms(one.now_ms),
+                console.instant_of_ms(None if one.now_ms is None else one.now_ms // 1_000 * 1_000),
                 _count(one.rows),
                 _count(one.pending),
                 _count(one.late),

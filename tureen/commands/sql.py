@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -13,6 +14,9 @@ from tureen.errors import BrokerUnavailable, TureenError
 from tureen.facts import Source
 from tureen.statements import keyword, split
 
+HELP = """\
+Statements end with ; and may take several lines. A SELECT stays registered; its handle is shown once.
+Without ; on a line of their own: sources, queries, help, exit."""
 PROMPT = "tureen> "
 CONTINUED = "   ...> "
 
@@ -61,29 +65,25 @@ def run(client: Client, statement: str, once: bool, rows: int, as_json: bool) ->
         return
     query = client.register(statement)
     if query.state == "PENDING":
+        if once:
+            query.unregister()
+            raise query.error or TureenError("the stream of this query does not exist")
         if as_json:
             console.show_json({"handle": query.handle, "query_id": query.query_id, "state": query.state})
         else:
             console.show_handle(query.handle, query.query_id, query.state, on_stdout=False)
         return
     try:
-        snapshot = query.snapshot()
+        if as_json:
+            answer = json.loads(client.fetch(query.handle, "json").content)
+            console.show_json(answer if once else {"handle": query.handle, "state": query.state, **answer})
+        else:
+            console.show_snapshot(query.snapshot(), rows)
     finally:
         if once:
             query.unregister()
-    if not as_json:
-        console.show_snapshot(snapshot, rows)
-        if not once:
-            console.show_handle(query.handle, query.query_id, query.state, on_stdout=False)
-        return
-    shown = {
-        "position": snapshot.position,
-        "now_ms": snapshot.now_ms,
-        "complete": snapshot.complete,
-        "rows": snapshot.rows(),
-    }
-    kept = {} if once else {"handle": query.handle, "query_id": query.query_id, "state": query.state}
-    console.show_json({**kept, **shown})
+    if not as_json and not once:
+        console.show_handle(query.handle, query.query_id, query.state, on_stdout=False)
 
 
 def _show_stream(source: Source, verb: str, as_json: bool) -> None:
@@ -102,11 +102,11 @@ def _converse(client: Client, rows: int) -> None:
 
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401  (gives the prompt a history)
-    console.err().print("Statements end with ; — a SELECT stays registered. Ctrl-D leaves.", style="dim")
+    console.err().print(HELP, style="dim")
     pending = ""
     while True:
         try:
-            pending += input(CONTINUED if pending else PROMPT) + "\n"
+            line = input(CONTINUED if pending else PROMPT)
         except EOFError:
             click.echo()
             return
@@ -114,8 +114,13 @@ def _converse(client: Client, rows: int) -> None:
             click.echo()
             pending = ""
             continue
-        if pending.strip() in ("exit", "quit", "exit;", "quit;"):
+        word = line.strip().rstrip("; ").lower()
+        if word in ("exit", "quit"):
             return
+        if not pending and word in ("help", "sources", "queries"):
+            _tell(client, word)
+            continue
+        pending += line + "\n"
         if not pending.rstrip().endswith(";"):
             pending = pending if pending.strip() else ""
             continue
@@ -127,3 +132,15 @@ def _converse(client: Client, rows: int) -> None:
                 raise
             except TureenError as error:
                 console.show_error(error, statement)
+
+
+def _tell(client: Client, word: str) -> None:
+    """What one of the words of the prompt asks for."""
+    from tureen.commands import queries, sources
+
+    if word == "sources":
+        sources.show(client.sources())
+    elif word == "queries":
+        queries.show(client.queries())
+    else:
+        console.err().print(HELP, style="dim")

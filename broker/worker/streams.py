@@ -1,0 +1,154 @@
+"""The streams of a shard: opened, looked after, lost and dropped.
+
+A stream reads while its topic is there. When the topic is gone, or is another one under the same name, the
+stream is *lost*: it reads no more until it is dropped and created again, and ``errors`` says so. When Kafka
+is away, opening is tried again. Used by the shard's thread alone; ``errors`` and ``lagging`` may be read by
+others.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from broker import logs
+from broker.settings import Settings
+from broker.worker.intake import Intake, Taken, TopicRecreated, topic_deleted
+from broker.worker.pace import Pace
+from engine.model.source import Stream
+from topics.admin import Admin
+from topics.consumer import OffsetLost
+from tureen.errors import KafkaUnavailable, TopicMissing, TureenError
+
+log = logs.get()
+
+
+@dataclass(slots=True)
+class ReadStream:
+    """A stream at work: its intake, or none while it waits for Kafka or is lost."""
+
+    stream: Stream
+    pace: Pace
+    intake: Intake | None = None
+    lost: bool = False
+    checked_s: float = 0.0
+
+
+class Streams:
+    """``offsets``: where a stream that could not be opened at first goes on reading."""
+
+    def __init__(
+        self,
+        number: int,
+        settings: Settings,
+        kafka: dict[str, str],
+        admin: Admin,
+        offsets: Callable[[str], Mapping[int, int]],
+    ) -> None:
+        self.by_name: dict[str, ReadStream] = {}
+        self.errors: dict[str, dict[str, Any]] = {}
+        self.lagging: dict[str, frozenset[int]] = {}
+        self._number = number
+        self._settings = settings
+        self._kafka = kafka
+        self._admin = admin
+        self._offsets = offsets
+
+    def add(self, stream: Stream, offsets: Mapping[int, int], clock_ms: int) -> None:
+        """Read a stream from these offsets on; partitions without one from their beginning."""
+        pace = Pace(stream, self._settings.heartbeat_ms, clock_ms, offsets)
+        added = self.by_name[stream.name] = ReadStream(stream, pace)
+        self._open(added, offsets)
+
+    def drop(self, name: str) -> None:
+        dropped = self.by_name.pop(name)
+        if dropped.intake is not None:
+            dropped.intake.close()
+        self.errors.pop(name, None)
+        self.lagging.pop(name, None)
+
+    def close(self) -> None:
+        for name in list(self.by_name):
+            self.drop(name)
+
+    def reading(self) -> list[ReadStream]:
+        """Those with an intake."""
+        return [stream for stream in self.by_name.values() if stream.intake is not None]
+
+    def is_away(self) -> bool:
+        """Whether a stream waits for Kafka."""
+        return any(
+            not stream.lost and (stream.intake is None or stream.intake.unavailable)
+            for stream in self.by_name.values()
+        )
+
+    def poll(self, stream: ReadStream, timeout_s: float) -> Taken | None:
+        """What came of one stream; a stream that is lost by it gives None."""
+        assert stream.intake is not None
+        name = stream.stream.name
+        try:
+            taken = stream.intake.poll(self._settings.step_rows_max, timeout_s)
+        except TopicMissing:
+            self._lose(stream, topic_deleted(name, stream.stream.topic))
+            return None
+        except OffsetLost as lost:
+            self._lose(stream, lost)
+            return None
+        if taken is not None:
+            self.lagging[name] = taken.body.lagging
+        return taken
+
+    def look_after(self) -> None:
+        """Look at topics again when it is time: sooner while Kafka is away."""
+        now_s = time.monotonic()
+        for stream in list(self.by_name.values()):
+            away = not stream.lost and (stream.intake is None or stream.intake.unavailable)
+            period_ms = self._settings.retry_ms if away else self._settings.topic_check_ms
+            if now_s - stream.checked_s < period_ms / 1_000:
+                continue
+            stream.checked_s = now_s
+            if stream.intake is None and not stream.lost:
+                self._open(stream, self._offsets(stream.stream.name))
+            else:
+                with contextlib.suppress(KafkaUnavailable):
+                    self._look_at_topic(stream)
+
+    def _look_at_topic(self, stream: ReadStream) -> None:
+        name, topic = stream.stream.name, stream.stream.topic
+        try:
+            if stream.intake is not None:
+                stream.intake.look_again()
+            elif self.errors[name]["code"] == TopicMissing.code:
+                self._admin.partitions(topic)
+                self._lose(stream, TopicRecreated(name, topic))
+        except TopicMissing:
+            self._lose(stream, topic_deleted(name, topic))
+        except TopicRecreated as lost:
+            self._lose(stream, lost)
+
+    def _open(self, stream: ReadStream, offsets: Mapping[int, int]) -> None:
+        stream.checked_s = time.monotonic()
+        try:
+            stream.intake = Intake(stream.stream, self._kafka, self._admin, offsets)
+        except (TopicMissing, TopicRecreated) as lost:
+            self._lose(stream, lost)
+        except KafkaUnavailable:
+            pass  # is_away() tells, look_after() tries again
+        else:
+            log.info("stream_reads", shard=self._number, stream=stream.stream.name, topic=stream.stream.topic)
+
+    def _lose(self, stream: ReadStream, error: TureenError) -> None:
+        name = stream.stream.name
+        if stream.intake is not None:
+            stream.intake.close()
+            stream.intake = None
+        stream.lost = True
+        self.lagging.pop(name, None)
+        if self.errors.get(name, {}).get("code") != error.code:
+            log.error(
+                "stream_lost", shard=self._number, stream=name, topic=stream.stream.topic, code=error.code
+            )
+        self.errors[name] = error.as_dict()

@@ -1,0 +1,68 @@
+"""Heartbeats: made where they may move NOW, and nowhere else."""
+
+from __future__ import annotations
+
+from broker.worker.pace import Pace
+from engine.model.source import Field, Schema, SourceName, Stream
+from engine.model.types import BIGINT, TIMESTAMP
+
+NONE: frozenset[int] = frozenset()
+SCHEMA = Schema((Field("id", BIGINT), Field("ts", TIMESTAMP)))
+
+
+def stream(*, event_time: bool = True, idle_advances: bool = False) -> Stream:
+    return Stream(
+        SourceName("s"),
+        SCHEMA,
+        "s",
+        timestamp_column="ts" if event_time else None,
+        idle_timeout_ms=1_000,
+        idle_advances=idle_advances,
+    )
+
+
+def beats(pace: Pace, start_ms: int, stop_ms: int, lagging: frozenset[int] = NONE) -> list[int]:
+    """When heartbeats are made, looked at every 50 ms."""
+    made = []
+    for clock_ms in range(start_ms, stop_ms, 50):
+        if pace.is_due(clock_ms, lagging):
+            pace.stepped(clock_ms, (), lagging)
+            made.append(clock_ms)
+    return made
+
+
+def test_a_stream_that_never_had_a_row_is_left_alone() -> None:
+    for one in (stream(), stream(event_time=False), stream(idle_advances=True)):
+        assert beats(Pace(one, 250, 0), 0, 10_000) == []
+
+
+def test_arrival_time_follows_the_clock_once_read_up() -> None:
+    pace = Pace(stream(event_time=False), 250, 0)
+    pace.stepped(0, [0], frozenset({0}))
+    assert beats(pace, 50, 1_000, frozenset({0})) == []
+    assert beats(pace, 1_000, 2_000) == [1_000, 1_250, 1_500, 1_750]
+
+
+def test_event_time_beats_once_for_each_partition_that_falls_idle() -> None:
+    pace = Pace(stream(), 250, 0)
+    pace.stepped(0, [0], NONE)
+    pace.stepped(600, [1], NONE)
+    assert beats(pace, 650, 10_000) == [1_000, 1_600]
+
+
+def test_idle_advances_goes_on() -> None:
+    pace = Pace(stream(idle_advances=True), 250, 0)
+    pace.stepped(0, [0], NONE)
+    assert beats(pace, 50, 2_000) == [1_000, 1_250, 1_500, 1_750]
+
+
+def test_a_partition_that_is_read_up_no_longer_holds_now() -> None:
+    pace = Pace(stream(), 250, 0)
+    pace.stepped(0, [0], frozenset({1}))
+    assert not pace.is_due(10, frozenset({1}))
+    assert pace.is_due(10, NONE)
+
+
+def test_after_a_restart_old_partitions_fall_idle_anew() -> None:
+    pace = Pace(stream(), 250, 5_000, seen=[0, 1])
+    assert beats(pace, 5_000, 20_000) == [6_000]

@@ -1,0 +1,91 @@
+"""Settings: defaults stand, contradictions and open doors are refused before anything starts."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from broker import lock, settings
+from tureen.errors import SettingsError, StoreFull, StoreInUse
+
+
+@pytest.fixture(autouse=True)
+def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("TUREEN_DATA_DIR", "TUREEN_URL", "TUREEN_SERVICE_ID", "TUREEN_HTTP_PORT"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_defaults_stand() -> None:
+    loaded = settings.load()
+    assert (loaded.url, loaded.service_id, loaded.shards) == ("http://127.0.0.1:8080", "tureen", 16)
+    assert loaded.transactional_id(3) == "tureen-shard-3"
+
+
+def test_the_environment_is_read_and_options_win(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TUREEN_HTTP_PORT", "9000")
+    monkeypatch.setenv("TUREEN_DATA_DIR", str(tmp_path))
+    assert settings.load().http_port == 9000
+    assert settings.load(http_port=9001, data_dir=None).url == "http://127.0.0.1:9001"
+    assert settings.load().data_dir == tmp_path
+
+
+def test_kafka_settings_pass_through(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    properties = tmp_path / "kafka.properties"
+    properties.write_text("bootstrap.servers=a:1\nsecurity.protocol = SSL\n")
+    monkeypatch.setenv("TUREEN_KAFKA__BOOTSTRAP_SERVERS", "b:2")
+    found = settings.load(kafka_properties=properties).kafka()
+    assert (found["bootstrap.servers"], found["security.protocol"]) == ("b:2", "SSL")
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"http_port": 70_000}, "HTTP_PORT"),
+        ({"shards": 0}, "SHARDS"),
+        ({"service_id": "a.b"}, "service_id"),
+        ({"request_bytes_max": 2 << 20, "request_bulk_bytes_max": 1 << 20}, "request_bulk_bytes_max"),
+        ({"step_rows_max": 60_000, "transaction_rows_max": 10_000}, "transaction_rows_max"),
+        ({"heartbeat_ms": 5_000, "transaction_timeout_ms": 10_000}, "transaction_timeout_ms"),
+        ({"poll_ms": 500, "heartbeat_ms": 100}, "heartbeat_ms"),
+        ({"http_host": "0.0.0.0"}, "can be reached from other machines"),
+        ({"http_host": "0.0.0.0", "http_token": "x" * 32}, "can be reached from other machines"),
+        ({"http_token": "short"}, "less than 16"),
+        ({"http_tls_key": Path("/etc/hostname")}, "come together"),
+        ({"http_tls_certificate": Path("/not/there"), "http_tls_key": Path("/not/there")}, "not a file"),
+    ],
+)
+def test_contradictions_are_refused(given: dict[str, object], told: str) -> None:
+    with pytest.raises(SettingsError, match=told):
+        settings.load(**given)
+
+
+def test_loopback_addresses() -> None:
+    assert all(settings.is_loopback(host) for host in ("127.0.0.1", "127.9.9.9", "::1", "localhost"))
+    assert not any(settings.is_loopback(host) for host in ("0.0.0.0", "::", "10.0.0.1", "example.org"))
+
+
+def test_a_directory_has_one_owner(tmp_path: Path) -> None:
+    held = lock.acquire(tmp_path / "data", {"url": "http://here"})
+    assert (lock.owner(tmp_path / "data") or {})["url"] == "http://here"
+    with pytest.raises(StoreInUse, match="http://here"):
+        lock.acquire(tmp_path / "data", {})
+    __import__("os").close(held)
+    assert lock.owner(tmp_path / "data") is None
+    lock.acquire(tmp_path / "data", {})
+
+
+def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreFull):
+        lock.acquire(tmp_path / "file" / "data", {})
+
+
+def test_the_light_processes_stay_light() -> None:
+    heavy = "numpy pyarrow numba engine.engine fastapi rocksdict.core"
+    for module, also in (("broker.supervisor", " pydantic faust click rich"), ("broker.control.app", "")):
+        code = f"import {module}, sys; print([m for m in '{heavy}{also}'.split() if m in sys.modules])"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert done.stdout.strip() == "[]", module
