@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from engine.model.source import Field, Stream
-from engine.model.types import Kind
+from engine.model.types import DAY_MAX, DAY_MIN, TIMESTAMP_MS_MAX, TIMESTAMP_MS_MIN, Kind
 
 SHOWN_CHARACTERS = 40
 
@@ -31,7 +31,7 @@ _INSTANT = re.compile(
 _RANGES = {
     Kind.INTEGER: (-(2**31), 2**31 - 1),
     Kind.BIGINT: (-(2**63), 2**63 - 1),
-    Kind.TIMESTAMP: (-(2**63), 2**63 - 1),
+    Kind.TIMESTAMP: (TIMESTAMP_MS_MIN, TIMESTAMP_MS_MAX),
 }
 
 
@@ -120,14 +120,21 @@ def _convert(field: Field, member: Any) -> Any:
     if kind is Kind.DECIMAL and (number or text) and _DECIMAL.fullmatch(member):
         return _decimal(field, member)
     if kind is Kind.DATE and text and _DATE.fullmatch(member):
-        return _parsed(field, member, pa.date32(), pa.int32())
+        days = _parsed(field, member, pa.date32(), pa.int32())
+        return _within(field, member, days, DAY_MIN, DAY_MAX)
     if kind is Kind.TIMESTAMP and text and (match := _INSTANT.fullmatch(member)):
         instant, beyond_us, zone = match.groups()
         if not beyond_us or "." in instant:
             type_ = pa.timestamp("us", "UTC" if zone else None)
             microseconds: int = _parsed(field, instant + (zone or ""), type_, pa.int64())
-            return microseconds // 1000
+            return _within(field, member, microseconds // 1000, TIMESTAMP_MS_MIN, TIMESTAMP_MS_MAX)
     raise BadRecord(f"column {field.name}: expected {field.type}, got {_described(member)}")
+
+
+def _within(field: Field, text: str, value: int, low: int, high: int) -> int:
+    if not low <= value <= high:
+        raise BadRecord(f"column {field.name}: {_short(text)} is out of the range of {field.type}")
+    return value
 
 
 def _parsed(field: Field, text: str, type_: pa.DataType, width: pa.DataType) -> int:

@@ -35,7 +35,7 @@ import pyarrow.json as pj
 
 from engine.model.batch import Batch, Column, Int64Array, concatenate
 from engine.model.source import Stream
-from engine.model.types import Kind, Type
+from engine.model.types import DAY_MAX, DAY_MIN, TIMESTAMP_MS_MAX, TIMESTAMP_MS_MIN, Kind, Type
 from topics.careful import BadRecord, row_of
 from topics.scan import REASONS, scan
 
@@ -189,10 +189,22 @@ def _at_once(stream: Stream, records: list[bytes]) -> tuple[Column, ...] | None:
             array = table.column(field.name)
             if array.null_count and (not field.nullable or field.name == stream.timestamp_column):
                 return None
-            columns.append(Column.from_arrow(field.type, _as_declared(field.type, array.combine_chunks())))
+            column = Column.from_arrow(field.type, _as_declared(field.type, array.combine_chunks()))
+            if not _within_the_calendar(column):
+                return None
+            columns.append(column)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return None
     return tuple(columns)
+
+
+def _within_the_calendar(column: Column) -> bool:
+    """Whether dates and timestamps lie in the years 1 to 9999. What stands for NULL is 0."""
+    limits = {Kind.DATE: (DAY_MIN, DAY_MAX), Kind.TIMESTAMP: (TIMESTAMP_MS_MIN, TIMESTAMP_MS_MAX)}
+    if column.type.kind not in limits or not len(column):
+        return True
+    low, high = limits[column.type.kind]
+    return bool(column.values.min() >= low and column.values.max() <= high)
 
 
 def _reading_schema(stream: Stream, first: bytes) -> pa.Schema:

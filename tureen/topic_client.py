@@ -184,7 +184,7 @@ class TopicTransport:
             for done in _made(AdminClient, self._common()).delete_topics([self._reply_to]).values():
                 try:
                     done.result(METADATA_TIMEOUT_S)
-                except KafkaException as error:
+                except (KafkaException, TimeoutError) as error:
                     _log.info("reply topic %s stays: %s", self._reply_to, error)
         if self._producer is not None:
             self._producer.flush(METADATA_TIMEOUT_S)

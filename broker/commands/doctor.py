@@ -126,7 +126,7 @@ def _packages() -> Iterator[Finding]:
         except importlib.metadata.PackageNotFoundError:
             missing.append(name)
     if missing:
-        yield Finding("packages", "fail", f"missing: {', '.join(missing)}", "pip install 'tureen[server]'")
+        yield Finding("packages", "fail", f"missing: {', '.join(missing)}", "in Tureen's folder: pip install '.[server]'")
     else:
         yield Finding("packages", "ok", ", ".join(versions))
 

@@ -7,7 +7,6 @@ import contextlib
 import os
 import signal
 import sys
-import threading
 
 import faust
 
@@ -29,8 +28,11 @@ def crash_reason(app: faust.App) -> BaseException | None:
     return None
 
 
-async def serve(control: Control, supervisor_fd: int | None) -> None:
-    """Run until SIGTERM, SIGINT, the end of the supervisor, or a crash of the application."""
+async def serve(control: Control, supervisor_fd: int | None) -> int:
+    """Run until SIGTERM, SIGINT, the end of the supervisor, or a crash; returns the exit code.
+
+    Leaves whatever does not end in time: parts of the application may wait for a Kafka that is away.
+    """
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -38,21 +40,23 @@ async def serve(control: Control, supervisor_fd: int | None) -> None:
     if supervisor_fd is not None:
         loop.add_reader(supervisor_fd, stop.set)
     app = control.app
-    await app.start()
+    starting = asyncio.ensure_future(app.start())
     while not stop.is_set():
-        reason = crash_reason(app)
+        reason = crash_reason(app) if starting.done() else None
+        if starting.done() and starting.exception() is not None:
+            reason = starting.exception()
         if reason is not None:
-            raise RuntimeError("the control application crashed") from reason
+            logs.get().error("control_crashed", reason=repr(reason))
+            return 1
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), WATCH_S)
     if supervisor_fd is not None:
         loop.remove_reader(supervisor_fd)
-    try:
-        await asyncio.wait_for(app.stop(), STOP_S)
-    except TimeoutError:
-        logs.get().warning("stopped_while_waiting")
-        os._exit(0)
-    await control.link.close()
+    if starting.done():
+        _, waiting = await asyncio.wait({asyncio.ensure_future(app.stop())}, timeout=STOP_S)
+        if waiting:
+            logs.get().warning("stopped_while_waiting")
+    return 0
 
 
 def main() -> int:
@@ -64,17 +68,11 @@ def main() -> int:
     except TureenError as refused:
         print(refused, file=sys.stderr)
         return FATAL
-    try:
-        asyncio.run(serve(control, loaded.supervisor_fd))
-    except (RuntimeError, OSError) as failed:
-        logs.get().error("control_crashed", reason=repr(failed.__cause__ or failed))
-        code = 1
-    else:
-        code = 0
-    # Kafka clients may leave threads that wait for a node that is away; what matters is written.
-    if threading.active_count() > 1:
-        os._exit(code)
-    return code
+    loop = asyncio.new_event_loop()
+    code = loop.run_until_complete(serve(control, loaded.supervisor_fd))
+    # No tidying up: tasks and threads may wait for a Kafka that is away, and what matters is written.
+    sys.stderr.flush()
+    os._exit(code)
 
 
 if __name__ == "__main__":

@@ -10,12 +10,10 @@ from __future__ import annotations
 import re
 from datetime import date, datetime, timedelta
 
+from engine.model.types import TIMESTAMP_MS_MAX, TIMESTAMP_MS_MIN
+
 DAY_MS = 86_400_000
 _EPOCH = date(1970, 1, 1).toordinal()
-DAY_MIN = date.min.toordinal() - _EPOCH
-DAY_MAX = date.max.toordinal() - _EPOCH
-TIMESTAMP_MS_MIN = DAY_MIN * DAY_MS
-TIMESTAMP_MS_MAX = (DAY_MAX + 1) * DAY_MS - 1
 
 _PATTERN = re.compile(
     r"\s*(\d{4})-(\d{1,2})-(\d{1,2})"

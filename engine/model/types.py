@@ -17,12 +17,19 @@ A DECIMAL has at most 18 digits, so that it fits 64 bits. Strings compare by Uni
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 from enum import Enum
 
 import numpy as np
 import pyarrow as pa
 
 DECIMAL_DIGITS_MAX = 18
+
+DAY_MIN = date.min.toordinal() - date(1970, 1, 1).toordinal()
+DAY_MAX = date.max.toordinal() - date(1970, 1, 1).toordinal()
+TIMESTAMP_MS_MIN = DAY_MIN * 86_400_000
+TIMESTAMP_MS_MAX = (DAY_MAX + 1) * 86_400_000 - 1
+"""Dates and timestamps lie in the years 1 to 9999, as in Python, pandas and Arrow's text forms."""
 
 
 class Kind(Enum):

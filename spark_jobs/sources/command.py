@@ -130,7 +130,7 @@ def sources(
         if (missing.name or "").partition(".")[0] not in ("pyspark", "py4j"):
             raise
         console.print(
-            "error: PySpark is not installed\nhint: pip install 'tureen[server,spark]'", markup=False
+            "error: PySpark is not installed\nhint: pip install '.[server,spark]'", markup=False
         )
         sys.exit(FAILED)
     if as_json:

@@ -112,7 +112,7 @@ def test_a_child_that_dies_is_started_again(kafka: str, tmp_path: Path, service_
     for module in ("broker.worker", "broker.control"):
         before = one.children()[module]
         before.send_signal(signal.SIGKILL)
-        wait_until(lambda m=module, b=before: m in one.children() and one.children()[m].pid != b.pid)
+        wait_until(lambda m=module, b=before: one.children().get(m, b).pid != b.pid)
         one.await_ready()
         assert len(one.rows(handle)) == 99
         other = one.register(f"SELECT id FROM {name} WHERE id >= 50")

@@ -169,6 +169,13 @@ def test_arrival_time_wants_log_append_time(shared: Broker, name: str) -> None:
     assert (reply.status_code, reply.json()["code"]) == (400, "topic_policy_mismatch")
 
 
+def test_the_brokers_own_topics_are_no_streams(shared: Broker, name: str) -> None:
+    for topic in (shared.names.dead_letters, shared.names.snapshot_requests):
+        sql = f"CREATE STREAM {name} (ts TIMESTAMP) WITH (timestamp = 'ts', topic = '{topic}')"
+        reply = shared.http.post("/sources", json={"sql": sql})
+        assert (reply.status_code, reply.json()["code"]) == (400, "not_supported")
+
+
 @pytest.fixture
 def own(kafka: str, tmp_path: Path, service_id: str) -> Broker:
     return Broker(kafka, tmp_path / "data", service_id)

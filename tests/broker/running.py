@@ -104,9 +104,12 @@ class Broker:
     def children(self) -> dict[str, psutil.Process]:
         """Process by module: broker.worker, broker.control."""
         assert self.process is not None
+        found = {}
         with contextlib.suppress(psutil.NoSuchProcess):
-            return {child.cmdline()[-1]: child for child in psutil.Process(self.process.pid).children()}
-        return {}
+            for child in psutil.Process(self.process.pid).children():
+                if command := child.cmdline():  # a child that has just died has none
+                    found[command[-1]] = child
+        return found
 
     def kill(self) -> None:
         """kill -9 of all its processes at once; returns when they are gone."""

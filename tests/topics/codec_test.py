@@ -132,6 +132,10 @@ def test_instants(text: str, ms: int) -> None:
         (b'{"s": "\\ud800"}', "column s: half a surrogate pair is no character"),
         (b'{"s": "\xff"}', "not UTF-8: invalid start byte at byte 7"),
         (b'{"unknown": "\xff"}', "not UTF-8: invalid start byte at byte 13"),
+        (b'{"at": 253402300800000}', "column at: 253402300800000 is out of the range of TIMESTAMP"),
+        (b'{"at": -62135596800001}', "column at: -62135596800001 is out of the range of TIMESTAMP"),
+        (b'{"at": "0000-12-31T23:59:59"}', "column at: 0000-12-31T23:59:59 is out of the range of TIMESTAMP"),
+        (b'{"day": "0000-12-31"}', "column day: 0000-12-31 is out of the range of DATE"),
     ],
 )
 def test_bad_records_are_named_and_leave_the_others(value: bytes | None, reason: str) -> None:

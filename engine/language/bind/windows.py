@@ -5,9 +5,10 @@ from __future__ import annotations
 from sqlglot import exp
 
 from engine.language.grammar import nodes
-from engine.language.instants import TIMESTAMP_MS_MAX, TIMESTAMP_MS_MIN, parse_timestamp
+from engine.language.instants import parse_timestamp
 from engine.language.places import Text, shown
 from engine.limits import Limits
+from engine.model.types import TIMESTAMP_MS_MAX, TIMESTAMP_MS_MIN
 from engine.windows.clauses import UNBOUNDED, Instant, RowWindow, TimeWindow, Window, range_window
 from tureen.errors import SyntaxRefused, TypeMismatch
 

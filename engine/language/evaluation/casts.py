@@ -17,18 +17,8 @@ import pyarrow as pa
 from engine.language.evaluation.arithmetic import as_double
 from engine.language.evaluation.numeric import divide_half_away
 from engine.language.evaluation.vector import Array, Vector, constant, from_texts, over_dictionary, strict
-from engine.language.instants import (
-    DAY_MAX,
-    DAY_MIN,
-    DAY_MS,
-    TIMESTAMP_MS_MAX,
-    TIMESTAMP_MS_MIN,
-    date_text,
-    parse_date,
-    parse_timestamp,
-    timestamp_text,
-)
-from engine.model.types import STRING, Kind, Type
+from engine.language.instants import DAY_MS, date_text, parse_date, parse_timestamp, timestamp_text
+from engine.model.types import DAY_MAX, DAY_MIN, STRING, TIMESTAMP_MS_MAX, TIMESTAMP_MS_MIN, Kind, Type
 
 _WHOLE_MAX = {Kind.INTEGER: 2**31 - 1, Kind.BIGINT: 2**63 - 1}
 _INTEGER = re.compile(r"[+-]?[0-9]{1,40}")

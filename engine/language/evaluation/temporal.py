@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from engine.language.evaluation.vector import Array, Vector, strict
-from engine.language.instants import DAY_MS, TIMESTAMP_MS_MAX, TIMESTAMP_MS_MIN
-from engine.model.types import BIGINT, TIMESTAMP, Type
+from engine.language.instants import DAY_MS
+from engine.model.types import BIGINT, TIMESTAMP, TIMESTAMP_MS_MAX, TIMESTAMP_MS_MIN, Type
 
 #: Parts as written -> the part.
 PARTS: dict[str, str] = {
