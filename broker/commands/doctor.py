@@ -126,7 +126,8 @@ def _packages() -> Iterator[Finding]:
         except importlib.metadata.PackageNotFoundError:
             missing.append(name)
     if missing:
-        yield Finding("packages", "fail", f"missing: {', '.join(missing)}", "in Tureen's folder: pip install '.[server]'")
+        way_on = "in Tureen's folder: pip install '.[server]'"
+        yield Finding("packages", "fail", f"missing: {', '.join(missing)}", way_on)
     else:
         yield Finding("packages", "ok", ", ".join(versions))
 

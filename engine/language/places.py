@@ -45,9 +45,10 @@ class Place:
     def unknown_column(
         self, name: str, candidates: Iterable[str], *, perhaps_text: bool = False
     ) -> UnknownColumn:
-        """``perhaps_text``: the name may have been meant as a string."""
-        hint = did_you_mean(name, candidates)
-        if perhaps_text and "'" not in name and name.isprintable():
+        """``perhaps_text``: the name, where no column's is like it, may have been meant as a string."""
+        known = list(candidates)
+        hint = did_you_mean(name, known)
+        if perhaps_text and "'" not in name and name.isprintable() and not _like(name, known):
             quotes = f"a text stands in single quotes: '{shown(name)}'"
             hint = f"{hint}; {quotes}" if hint else quotes
         return UnknownColumn(shown(name), hint=hint, line=self.line, column=self.column)
@@ -80,15 +81,19 @@ def shown(name: str) -> str:
     return "".join(char if char.isprintable() else "\ufffd" for char in cut)
 
 
+def _like(name: str, known: list[str]) -> list[str]:
+    """The closest of these names, at most three."""
+    if len(known) > 5_000:
+        return []
+    return difflib.get_close_matches(name[:200].lower(), known, n=3, cutoff=0.6)
+
+
 def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
     """A hint that names the closest candidates, or all where they are few; None where there are none."""
     known = list(candidates)
     if not known:
         return None
-    close = (
-        difflib.get_close_matches(name[:200].lower(), known, n=3, cutoff=0.6) if len(known) <= 5_000 else []
-    )
-    if close:
+    if close := _like(name, known):
         return "did you mean " + " or ".join(shown(c) for c in close) + "?"
     if len(known) == 1:
         return f"there is only {shown(known[0])}"

@@ -129,9 +129,7 @@ def sources(
     except ModuleNotFoundError as missing:
         if (missing.name or "").partition(".")[0] not in ("pyspark", "py4j"):
             raise
-        console.print(
-            "error: PySpark is not installed\nhint: pip install '.[server,spark]'", markup=False
-        )
+        console.print("error: PySpark is not installed\nhint: pip install '.[server,spark]'", markup=False)
         sys.exit(FAILED)
     if as_json:
         click.echo(json.dumps(report.as_dict()))
