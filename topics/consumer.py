@@ -8,11 +8,16 @@ Positions are never reset: when the records at a position are gone, :class:`Offs
 topic is, TopicMissing. Neither takes anything from what was read before it. A Kafka that is away raises
 nothing: :attr:`BatchConsumer.unavailable` tells, and reading goes on when it is back.
 
+That a partition was read to its end is known as of the last look. After a pause (the process stood still, or
+Kafka was away) it may have grown meanwhile, and lags until its end was asked for again: a stream must not
+take it for silent, or its records would be late.
+
 Cost: two to five calls into the client for each record, 0.7 to 0.9 us with the client's own.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -49,6 +54,11 @@ _FIXED: KafkaSettings = {
     "enable.partition.eof": True,
     "allow.auto.create.topics": False,
 }
+
+
+PAUSE_S = 1.0
+ASK_TIMEOUT_S = 0.5
+ASK_AGAIN_S = 1.0
 
 
 class OffsetLost(TureenError):
@@ -112,21 +122,29 @@ class Polled:
 class _Place:
     """One assigned partition: where it is, and whether its end was reached there."""
 
-    __slots__ = ("at_end", "next_offset")
+    __slots__ = ("at_end", "doubted", "known_end", "next_offset")
 
     def __init__(self, next_offset: int) -> None:
         self.next_offset = next_offset
         self.at_end = False
+        self.doubted = False
+        """A pause has passed since it was looked at; it lags until its end is asked for."""
+        self.known_end = 0
+        """Where the log ended when it was asked."""
 
 
 class BatchConsumer:
     """One reader of any number of partitions. Not safe for use from several threads at once.
 
     settings: any of librdkafka's; they override the defaults, but not what correctness rests on.
+    pause_s: after so long without a poll, ends that were seen are doubted.
     """
 
-    def __init__(self, settings: KafkaSettings) -> None:
+    def __init__(self, settings: KafkaSettings, *, pause_s: float = PAUSE_S) -> None:
         self.unavailable = False
+        self._pause_s = pause_s
+        self._polled_s = time.monotonic()
+        self._ask_s = 0.0
         self._places: dict[str, dict[int, _Place]] = {}
         self._untimed: set[str] = set()
         self._failures: list[TureenError] = []
@@ -169,6 +187,8 @@ class BatchConsumer:
         return frozenset(n for n, place in self._places[topic].items() if not self._at_end(topic, n, place))
 
     def _at_end(self, topic: str, number: int, place: _Place) -> bool:
+        if place.doubted:
+            return False
         if not place.at_end and place.next_offset >= 0:
             try:
                 _, high = self._consumer.get_watermark_offsets(TopicPartition(topic, number), cached=True)
@@ -176,8 +196,31 @@ class BatchConsumer:
                 return False
             # Of the last fetch. Markers behind the last record leave next_offset below it: then the
             # event of the partition's end decides, a moment later.
-            return 0 <= high <= place.next_offset
+            return 0 <= high <= place.next_offset and place.known_end <= place.next_offset
         return place.at_end
+
+    def _doubt(self) -> None:
+        """After a pause: ask where the partitions end, as soon as Kafka answers."""
+        now_s = time.monotonic()
+        doubted = self.unavailable or now_s - self._polled_s > self._pause_s
+        for topic, places in self._places.items():
+            for number, place in places.items():
+                place.doubted |= doubted
+                if place.doubted and now_s >= self._ask_s:
+                    self._ask(topic, number, place)
+
+    def _ask(self, topic: str, number: int, place: _Place) -> None:
+        try:
+            _, end = self._consumer.get_watermark_offsets(
+                TopicPartition(topic, number), timeout=ASK_TIMEOUT_S
+            )
+        except KafkaException:
+            self._ask_s = time.monotonic() + ASK_AGAIN_S
+            return
+        place.doubted = False
+        place.known_end = end
+        place.at_end = 0 <= end <= place.next_offset
+        self.unavailable = False
 
     def poll(self, records_max: int, timeout_s: float) -> list[Polled]:
         """Up to ``records_max`` records, at once when there are any, else within ``timeout_s``.
@@ -188,6 +231,7 @@ class BatchConsumer:
         if self._failures:
             raise self._failures.pop(0)
         self._failures += self._watch.gone(self._places)
+        self._doubt()
         messages = self._consumer.consume(records_max, 0)
         if not messages:
             messages = self._consumer.consume(1, timeout_s)
@@ -211,6 +255,7 @@ class BatchConsumer:
             self.unavailable = False
         elif self._failures:
             raise self._failures.pop(0)
+        self._polled_s = time.monotonic()
         return polled
 
     def _polled(self, topic: str, messages: list[Any], moved: set[int]) -> Polled:
@@ -270,7 +315,7 @@ class BatchConsumer:
             if code == KafkaError._PARTITION_EOF:
                 if place is not None:
                     place.next_offset = max(place.next_offset, message.offset())
-                    place.at_end = True
+                    place.at_end = message.offset() >= place.known_end
                     moved.setdefault(topic, set()).add(number)
             elif code in MISSING_TOPIC:
                 self._watch.hurry = True

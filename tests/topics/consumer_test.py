@@ -99,6 +99,7 @@ def test_transactions_are_seen_whole_and_markers_passed(kafka: str, service_id: 
         transaction.send(service_id, b"1", partition=0)
     with pytest.raises(KeyError), producer.transaction() as transaction:  # noqa: PT012
         transaction.send(service_id, b"never", partition=0)
+        producer._producer.flush(10)  # in the log before it is aborted
         raise KeyError
     with producer.transaction() as transaction:
         transaction.send(service_id, b"2", partition=0)
@@ -217,4 +218,27 @@ def test_a_kafka_that_goes_and_comes_back(kafka_node: Node, service_id: str) -> 
     assert values_of(read_until(consumer, values_of)) == [b"2"]
     assert not consumer.unavailable
     assert consumer.next_offsets(service_id) == {0: 2}
+    consumer.close()
+
+
+def test_after_a_pause_no_partition_counts_as_read_before_its_end_was_asked(
+    kafka: str, service_id: str
+) -> None:
+    Admin(settings(kafka)).ensure_source_topic(service_id, 2)
+    consumer = BatchConsumer(settings(kafka), pause_s=-1.0)  # any time between two polls is a pause
+    consumer.add(service_id, {0: -1, 1: -1})
+    for partition in (0, 1):
+        write(kafka, service_id, [b"first"], partition)
+    read_until(consumer, lambda all_: len(values_of(all_)) == 2)
+    wait_until(lambda: consumer.poll(10, 0.01) == [] and not consumer.lagging(service_id))
+    for partition in (0, 1):
+        write(kafka, service_id, [b"second"], partition)
+    polled: list[Polled] = []
+    wait_until(lambda: polled.extend(consumer.poll(1, 0.05)) or values_of(polled))
+    assert len(values_of(polled)) == 1
+    (read,) = polled[0].partition.tolist()
+    assert consumer.lagging(service_id) == {1 - read}
+    assert polled[0].lagging == {1 - read}
+    read_until(consumer, lambda all_: len(values_of(all_)) == 1)
+    wait_until(lambda: consumer.poll(10, 0.01) == [] and not consumer.lagging(service_id))
     consumer.close()
