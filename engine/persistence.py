@@ -38,7 +38,6 @@ class SourceState:
 
     base, end: the retained visible rows are the ordinals base <= o < end.
     truncated: rows were dropped at the low end, so base is not the first row there ever was.
-    idle_since_clock_ms: the clock at which the last partition fell idle, None while one is not.
     """
 
     stream: Stream
@@ -49,7 +48,6 @@ class SourceState:
     base: int
     end: int
     truncated: bool
-    idle_since_clock_ms: int | None
     late: int
     rejected: int
     partitions: Mapping[int, PartitionClock] = field(default_factory=dict)

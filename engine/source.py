@@ -231,7 +231,6 @@ class Source:
             self.rows.base,
             self.rows.end,
             self.rows.base > 0,
-            None,
             self.late,
             self.rejected,
             self.clock.partitions(self.next_offsets),

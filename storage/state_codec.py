@@ -75,7 +75,6 @@ def encode_source(state: SourceState) -> bytes:
             "base": state.base,
             "end": state.end,
             "truncated": state.truncated,
-            "idle_since_clock_ms": state.idle_since_clock_ms,
             "late": state.late,
             "rejected": state.rejected,
             "partitions": [

@@ -116,7 +116,6 @@ def source_state(
         "clock_ms": 17,
         "retained_from_ms": None,
         "truncated": False,
-        "idle_since_clock_ms": None,
         "late": 0,
         "rejected": 0,
         "partitions": {0: PartitionClock(None, None, 0), 11: PartitionClock(-5, 3, 2**62)},

@@ -77,7 +77,7 @@ def test_a_source_comes_back_as_it_was() -> None:
     for state in (
         source_state(),
         source_state("日本 \x00", schema, base=-5, end=2**62, now_ms=-1, retained_from_ms=0, truncated=True),
-        source_state(idle_since_clock_ms=4, late=1, rejected=2, partitions={}),
+        source_state(late=1, rejected=2, partitions={}),
     ):
         assert state_codec.decode_source(state_codec.encode_source(state), "k") == state
 
