@@ -61,6 +61,9 @@ class Settings(BaseSettings):
     )
     transaction_timeout_ms: int = Field(10_000, ge=5_000, description="Kafka aborts an owner silent so long.")
     heartbeat_ms: int = Field(250, ge=10, description="How often quiet streams are given the clock.")
+    first_record_wait_ms: int = Field(
+        5_000, ge=0, description="How long NOW waits for the first record of a new partition, at most."
+    )
     poll_ms: int = Field(25, ge=1, description="Longest wait for records before commands are looked at.")
     save_interval_ms: int = Field(500, ge=0, description="Longest time between two saves of a busy store.")
     save_rows: int = Field(65_536, ge=1, description="Rows after which the store is saved in any case.")

@@ -9,6 +9,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from broker import logs
 from tureen.errors import TureenError
@@ -98,6 +99,10 @@ def install(app: FastAPI) -> None:
         code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "http_error")
         shape = {"code": code, "message": str(error.detail), "line": None, "column": None, "hint": None}
         return json(shape, error.status_code, dict(error.headers or {}))
+
+    @app.exception_handler(ClientDisconnect)
+    async def gone(_: Request, __: ClientDisconnect) -> Response:
+        return Response(status_code=400)  # nobody reads it
 
     @app.exception_handler(Exception)
     async def defect(request: Request, error: Exception) -> Response:

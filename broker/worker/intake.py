@@ -9,13 +9,13 @@ what happened and what to do, what was read stays answered.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from engine.model.batch import Batch
 from engine.model.source import Stream
 from engine.model.step import Records
 from topics.admin import Admin
@@ -66,10 +66,20 @@ class Intake:
     """Reads one stream. Used by the shard's thread alone."""
 
     def __init__(
-        self, stream: Stream, kafka: dict[str, str], admin: Admin, offsets: Mapping[int, int]
+        self,
+        stream: Stream,
+        kafka: dict[str, str],
+        admin: Admin,
+        offsets: Mapping[int, int],
+        first_record_wait_ms: int,
     ) -> None:
-        """Raises TopicMissing, TopicRecreated, KafkaUnavailable."""
+        """first_record_wait_ms: how long a partition that never had a record counts as lagging, at most the
+        idle timeout: producers that begin on several partitions do not begin in the same millisecond.
+
+        Raises TopicMissing, TopicRecreated, KafkaUnavailable.
+        """
         self.stream = stream
+        self._wait_s = min(first_record_wait_ms, stream.idle_timeout_ms) / 1_000 if stream.event_time else 0.0
         self._admin = admin
         self._next = dict(offsets)
         begin = self._begin(offsets)
@@ -77,6 +87,8 @@ class Intake:
         self._partitions = len(begin)
         self._consumer = BatchConsumer(kafka)
         self._consumer.add(stream.topic, begin)
+        self._awaited: dict[int, float] = {}
+        self._await(partition for partition, offset in begin.items() if offset <= 0)
 
     def _begin(self, offsets: Mapping[int, int]) -> dict[int, int]:
         try:
@@ -92,10 +104,16 @@ class Intake:
     def unavailable(self) -> bool:
         return self._consumer.unavailable
 
+    def _await(self, partitions: Iterable[int]) -> None:
+        deadline_s = time.monotonic() + self._wait_s
+        self._awaited |= dict.fromkeys(partitions, deadline_s)
+
     @property
     def lagging(self) -> frozenset[int]:
-        """Partitions with unread records."""
-        return self._consumer.lagging(self.stream.topic)
+        """Partitions with unread records, and new ones that have not been waited for long enough."""
+        now_s = time.monotonic()
+        awaited = frozenset(partition for partition, until_s in self._awaited.items() if now_s < until_s)
+        return self._consumer.lagging(self.stream.topic) | awaited
 
     def look_again(self) -> None:
         """Take up partitions that were added; Kafka has answered after this.
@@ -106,7 +124,9 @@ class Intake:
         if self._admin.topic_id(self.stream.topic) != self._topic_id:
             raise TopicRecreated(self.stream.name, self.stream.topic)
         if count > self._partitions:
-            self._consumer.add(self.stream.topic, dict.fromkeys(range(self._partitions, count), -1))
+            added = range(self._partitions, count)
+            self._consumer.add(self.stream.topic, dict.fromkeys(added, -1))
+            self._await(added)
             self._partitions = count
         self._consumer.unavailable = False
 
@@ -127,13 +147,10 @@ class Intake:
         if bad:
             rows = np.delete(rows, [place for place, _ in bad])
         size = sum(len(value) for value in values if value is not None)
-        body = Records(self.stream.name, decoded.batch, polled.next_offsets, polled.lagging)
+        for partition in decoded.batch.partitions():
+            self._awaited.pop(partition, None)
+        body = Records(self.stream.name, decoded.batch, polled.next_offsets, self.lagging)
         return Taken(body, polled.messages, rows, bad, size, polled.ranges)
 
     def close(self) -> None:
         self._consumer.close()
-
-
-def partitions_of(batch: Batch) -> list[int]:
-    """The partitions that brought rows; they are ordered by partition."""
-    return np.unique(batch.partition).tolist() if len(batch) else []

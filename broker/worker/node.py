@@ -305,9 +305,11 @@ class Node:
             raise SourceConflict(
                 f"the key is {name!r}, the statement makes {stream.name!r}", hint="use the same name in both"
             )
-        if stream.topic.startswith(f"{self.settings.service_id}."):
+        own = (f"{self.settings.service_id}.", f"{self.settings.service_id}-control-", "__")
+        if stream.topic.startswith(own):
             raise NotSupported(
-                f"topic {stream.topic} is the broker's own; reading what it writes would never end",
+                f"topic {stream.topic} belongs to the broker or to Kafka; reading what is written of it "
+                "would never end",
                 hint="copy what you want of it to another topic and make the stream over that",
             )
         old = self.sources.get(name)

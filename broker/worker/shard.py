@@ -25,7 +25,7 @@ from typing import Any, Literal
 from broker import logs
 from broker.internal import Outcome
 from broker.settings import Settings
-from broker.worker.intake import Taken, partitions_of
+from broker.worker.intake import Taken
 from broker.worker.metrics import SAVE_SECONDS, STEP_SECONDS, Counts
 from broker.worker.outbox import Interrupted, Letter, Outbox, Outgoing
 from broker.worker.recovery import recover
@@ -336,7 +336,7 @@ class Shard(threading.Thread):
     def _records(self, stream: ReadStream, taken: Taken, outgoing: Outgoing) -> None:
         name = stream.stream.name
         result = self._step(taken.body, outgoing, taken.ranges)
-        stream.pace.stepped(self._clock_ms, partitions_of(taken.body.batch), taken.body.lagging)
+        stream.pace.stepped(self._clock_ms, taken.body.batch.partitions(), taken.body.lagging)
         names = self._settings.names
         for place, reason in taken.bad:
             outgoing.letters.append(_letter(names.dead_letters, taken.messages[place], reason))

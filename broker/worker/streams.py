@@ -132,7 +132,8 @@ class Streams:
     def _open(self, stream: ReadStream, offsets: Mapping[int, int]) -> None:
         stream.checked_s = time.monotonic()
         try:
-            stream.intake = Intake(stream.stream, self._kafka, self._admin, offsets)
+            wait_ms = self._settings.first_record_wait_ms
+            stream.intake = Intake(stream.stream, self._kafka, self._admin, offsets, wait_ms)
         except (TopicMissing, TopicRecreated) as lost:
             self._lose(stream, lost)
         except KafkaUnavailable:

@@ -169,6 +169,16 @@ def test_arrival_time_wants_log_append_time(shared: Broker, name: str) -> None:
     assert (reply.status_code, reply.json()["code"]) == (400, "topic_policy_mismatch")
 
 
+def test_producers_need_not_begin_in_the_same_instant(shared: Broker, name: str) -> None:
+    shared.create(stream_sql(name, options=", partitions = 2"))
+    handle = shared.register(f"SELECT id FROM {name}")
+    shared.send(name, rows(50, 50), partition=0)
+    wait_until(lambda: shared.source(name)["pending"] == 50, what="rows wait for the other partition")
+    shared.send(name, rows(50), partition=1)
+    assert shared.await_rows(handle, 49) == [[i] for i in range(49)]
+    assert shared.source(name)["late"] == 0
+
+
 def test_the_brokers_own_topics_are_no_streams(shared: Broker, name: str) -> None:
     for topic in (shared.names.dead_letters, shared.names.snapshot_requests):
         sql = f"CREATE STREAM {name} (ts TIMESTAMP) WITH (timestamp = 'ts', topic = '{topic}')"
