@@ -137,7 +137,7 @@ class BatchConsumer:
     """One reader of any number of partitions. Not safe for use from several threads at once.
 
     settings: any of librdkafka's; they override the defaults, but not what correctness rests on.
-    pause_s: after so long without a poll, ends that were seen are doubted.
+    pause_s: so long after the end of the last poll, ends that were seen are doubted.
     """
 
     def __init__(self, settings: KafkaSettings, *, pause_s: float = PAUSE_S) -> None:
@@ -200,7 +200,7 @@ class BatchConsumer:
         return place.at_end
 
     def _doubt(self) -> None:
-        """After a pause: ask where the partitions end, as soon as Kafka answers."""
+        """After a pause, before or within this poll: ask where the partitions end, once Kafka answers."""
         now_s = time.monotonic()
         doubted = self.unavailable or now_s - self._polled_s > self._pause_s
         for topic, places in self._places.items():
@@ -231,12 +231,12 @@ class BatchConsumer:
         if self._failures:
             raise self._failures.pop(0)
         self._failures += self._watch.gone(self._places)
-        self._doubt()
         messages = self._consumer.consume(records_max, 0)
         if not messages:
             messages = self._consumer.consume(1, timeout_s)
             if messages and records_max > 1:
                 messages += self._consumer.consume(records_max - 1, 0)
+        self._doubt()
         moved: dict[str, set[int]] = {}
         if any(error is not None for error in [message.error() for message in messages]):
             messages = self._without_events(messages, moved)
