@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from engine.language.evaluate import evaluate, truth
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.language.evaluate import evaluate, truth
 from engine.language.expressions import Expression
 from engine.language.query import Selection
 from engine.language.statements import parse
