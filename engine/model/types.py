@@ -45,6 +45,8 @@ class Kind(Enum):
     TIMESTAMP = "TIMESTAMP"
     NULL = "NULL"
 
+    __hash__ = object.__hash__  # members are single; Enum hashes the name, in Python, at every look-up
+
 
 @dataclass(frozen=True, slots=True)
 class Type:

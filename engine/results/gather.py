@@ -10,10 +10,10 @@ import pyarrow as pa
 from engine.language import expressions as ex
 from engine.language.evaluate import evaluate
 from engine.language.query import Output
-from engine.model.batch import Column, Int64Array, concatenate_columns
+from engine.model.batch import BoolArray, Column, Int64Array, concatenate_columns
 from engine.model.source import Schema
 from engine.model.types import Kind
-from engine.stems.segment import Part
+from engine.stems.segment import Part, PartColumn
 
 Places = Sequence[tuple[Part, Int64Array]]
 """Per part the places of its rows that are in the answer, ascending."""
@@ -26,11 +26,7 @@ def project(outputs: Sequence[Output], schema: Schema, places: Places) -> tuple[
     """
     total = sum(len(where) for _, where in places)
     computed = [output.expression for output in outputs if not isinstance(output.expression, ex.Column)]
-    needed = {column.index for expression in computed for column in columns_of(expression)}
-    gathered = [
-        _gather(place, schema, places, total) if place in needed else _absent(schema, place)
-        for place in range(len(schema))
-    ]
+    gathered = _inputs(computed, schema, places, total) if computed else []
     arrays: list[pa.Array | pa.ChunkedArray] = []
     errors = 0
     for output in outputs:
@@ -50,6 +46,15 @@ def project(outputs: Sequence[Output], schema: Schema, places: Places) -> tuple[
         arrays.append(column.to_arrow())
     fields = [pa.field(output.name, output.type.arrow) for output in outputs]
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields)), errors
+
+
+def _inputs(computed: Sequence[ex.Expression], schema: Schema, places: Places, total: int) -> list[Column]:
+    """The columns that these expressions read, each at its place."""
+    needed = {column.index for expression in computed for column in columns_of(expression)}
+    return [
+        _gather(place, schema, places, total) if place in needed else _absent(schema, place)
+        for place in range(len(schema))
+    ]
 
 
 def columns_of(expression: ex.Expression) -> Iterator[ex.Column]:
@@ -79,18 +84,19 @@ def _gather(place: int, schema: Schema, places: Places, total: int) -> Column:
         taken = [part.columns[place].whole(part.n).take(where) for part, where in places]
         return taken[0] if len(taken) == 1 else concatenate_columns(type_, taken)
     values = np.empty(total, type_.dtype)
-    valid: np.ndarray[tuple[int], np.dtype[np.bool_]] | None = None
+    valid: BoolArray | None = None
     start = 0
-    for part, where in places:
-        column = part.columns[place]
+    for part, where in places:  # once for each segment and column: every call here counts
         stop = start + len(where)
-        column.values.take(where, out=values[start:stop], mode="clip")
-        if column.valid is not None:
-            if valid is None:
-                valid = np.ones(total, np.bool_)
-            column.valid.take(where, out=valid[start:stop], mode="clip")
+        part.columns[place].values.take(where, None, values[start:stop], "clip")
         start = stop
+    if any(part.columns[place].valid is not None for part, _ in places):
+        valid = np.concatenate([_valid(part.columns[place], where) for part, where in places])
     return Column(type_, values, valid)
+
+
+def _valid(column: PartColumn, where: Int64Array) -> BoolArray:
+    return np.ones(len(where), np.bool_) if column.valid is None else column.valid[where]
 
 
 def _strings(place: int, places: Places) -> pa.ChunkedArray:
