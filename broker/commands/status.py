@@ -34,7 +34,7 @@ def status(data_dir: Path | None, url: str, token: str | None, as_json: bool) ->
         if as_json:
             console.show_json(facts | {"error": away.as_dict()})
         else:
-            _show_kafka(facts["kafka"])
+            _show_kafka(facts["kafka"], "embedded, not running (tureen up)")
             console.show_error(away)
         raise SystemExit(3) from None
     if as_json:
@@ -74,20 +74,19 @@ def fetch(url: str, token: str | None) -> dict[str, Any]:
     return facts
 
 
-def _show_kafka(kafka: dict[str, Any]) -> None:
-    if not kafka["embedded"]:
-        told = kafka["bootstrap"] or "as the broker says"
-    elif kafka["running"]:
+def _show_kafka(kafka: dict[str, Any], otherwise: str) -> None:
+    """``otherwise``: what to tell else: the broker may use the node of another data directory."""
+    if kafka["embedded"] and kafka["running"]:
         told = f"embedded, at {kafka['bootstrap']} (process {kafka['pid']})"
     else:
-        told = "embedded, not running (tureen up)"
+        told = kafka["bootstrap"] if not kafka["embedded"] and kafka["bootstrap"] else otherwise
     console.out().print(f"Kafka   {told}")
 
 
 def _show(facts: dict[str, Any]) -> None:
     broker = facts["broker"]
     out = console.out()
-    _show_kafka(facts["kafka"])
+    _show_kafka(facts["kafka"], broker["kafka"])
     readiness = broker["readiness"]
     state = "[green]ready[/]" if readiness["ready"] else "[red]not ready[/]"
     out.print(
