@@ -37,7 +37,6 @@ class SourceState:
     """Everything about a source but its rows.
 
     base, end: the retained visible rows are the ordinals base <= o < end.
-    truncated: rows were dropped at the low end, so base is not the first row there ever was.
     """
 
     stream: Stream
@@ -47,7 +46,6 @@ class SourceState:
     retained_from_ms: int | None
     base: int
     end: int
-    truncated: bool
     late: int
     rejected: int
     partitions: Mapping[int, PartitionClock] = field(default_factory=dict)

@@ -230,7 +230,6 @@ class Source:
             self.retained_from_ms,
             self.rows.base,
             self.rows.end,
-            self.rows.base > 0,
             self.late,
             self.rejected,
             self.clock.partitions(self.next_offsets),

@@ -12,9 +12,8 @@ import struct
 from collections.abc import Mapping
 from typing import Any
 
-from engine.model.source import Constraint, Field, Schema, SourceName, Stream
+from engine.model.plain import stream_as_dict, stream_from_dict
 from engine.model.step import Position, Registration
-from engine.model.types import Kind, Type
 from engine.persistence import PartitionClock, QueryState, SourceState
 from storage.frames import corrupt, unwrap, wrap
 
@@ -52,29 +51,16 @@ def decode_position(value: bytes, key: str) -> tuple[Position, int]:
 
 def encode_source(state: SourceState) -> bytes:
     """Everything about a source but its rows."""
-    stream = state.stream
     return _encode_json(
         SOURCE_VERSION,
         {
-            "stream": {
-                "name": stream.name,
-                "columns": [_encode_field(field) for field in stream.schema],
-                "topic": stream.topic,
-                "timestamp_column": stream.timestamp_column,
-                "lateness_ms": stream.lateness_ms,
-                "idle_timeout_ms": stream.idle_timeout_ms,
-                "idle_advances": stream.idle_advances,
-                "retain_ms": stream.retain_ms,
-                "future_max_ms": stream.future_max_ms,
-                "constraints": [[c.kind, list(c.columns), c.detail] for c in stream.constraints],
-            },
+            "stream": stream_as_dict(state.stream),
             "sql": state.sql,
             "now_ms": state.now_ms,
             "clock_ms": state.clock_ms,
             "retained_from_ms": state.retained_from_ms,
             "base": state.base,
             "end": state.end,
-            "truncated": state.truncated,
             "late": state.late,
             "rejected": state.rejected,
             "partitions": [
@@ -90,7 +76,7 @@ def decode_source(value: bytes, key: str) -> SourceState:
     payload = unwrap(value, SOURCE_VERSION, key)
     try:
         facts = dict(json.loads(bytes(payload)))
-        stream = _decode_stream(facts.pop("stream"))
+        stream = stream_from_dict(facts.pop("stream"))
         partitions = {
             partition: PartitionClock(timestamp_max_ms, active_clock_ms, next_offset)
             for partition, timestamp_max_ms, active_clock_ms, next_offset in facts.pop("partitions")
@@ -131,24 +117,3 @@ def decode_query(value: bytes, key: str) -> QueryState:
 
 def _encode_json(version: int, facts: Mapping[str, Any]) -> bytes:
     return wrap(version, json.dumps(facts, separators=(",", ":")).encode("ascii"))
-
-
-def _encode_field(field: Field) -> list[Any]:
-    type_ = field.type
-    return [field.name, type_.kind.value, type_.precision, type_.scale, field.nullable]
-
-
-def _decode_stream(facts: dict[str, Any]) -> Stream:
-    columns = facts.pop("columns")
-    constraints = facts.pop("constraints")
-    return Stream(
-        name=SourceName(facts.pop("name")),
-        schema=Schema(
-            tuple(
-                Field(name, Type(Kind(kind), precision, scale), nullable)
-                for name, kind, precision, scale, nullable in columns
-            )
-        ),
-        constraints=tuple(Constraint(kind, tuple(names), detail) for kind, names, detail in constraints),
-        **facts,
-    )

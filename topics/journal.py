@@ -19,7 +19,8 @@ from typing import Any
 import orjson
 
 from engine.model.batch import Batch
-from engine.model.source import Constraint, Field, Schema, SourceName, Stream
+from engine.model.plain import stream_as_dict, stream_from_dict
+from engine.model.source import SourceName, Stream
 from engine.model.step import (
     Body,
     CreateSource,
@@ -33,7 +34,6 @@ from engine.model.step import (
     StepResult,
     Unregister,
 )
-from engine.model.types import Kind, Type
 from topics.admin import Admin
 from topics.codec import decode
 from topics.consumer import BatchConsumer, OffsetLost, Range
@@ -189,38 +189,6 @@ def _body_of(facts: dict[str, Any]) -> Any:
             return DropSource(SourceName(facts["source"]))
         case kind:
             raise ValueError(f"a step of kind {kind!r}")
-
-
-def stream_as_dict(stream: Stream) -> dict[str, Any]:
-    """Everything that a stream declares, as JSON values."""
-    return {
-        "name": stream.name,
-        "topic": stream.topic,
-        "fields": [
-            [f.name, f.type.kind.value, f.type.precision, f.type.scale, f.nullable] for f in stream.schema
-        ],
-        "timestamp_column": stream.timestamp_column,
-        "lateness_ms": stream.lateness_ms,
-        "idle_timeout_ms": stream.idle_timeout_ms,
-        "idle_advances": stream.idle_advances,
-        "retain_ms": stream.retain_ms,
-        "future_max_ms": stream.future_max_ms,
-        "constraints": [[c.kind, list(c.columns), c.detail] for c in stream.constraints],
-    }
-
-
-def stream_from_dict(facts: Mapping[str, Any]) -> Stream:
-    """The inverse of :func:`stream_as_dict`. Raises KeyError, TypeError, ValueError."""
-    given = dict(facts)
-    fields = given.pop("fields")
-    constraints = given.pop("constraints")
-    return Stream(
-        schema=Schema(
-            tuple(Field(n, Type(Kind(kind), p, s), nullable) for n, kind, p, s, nullable in fields)
-        ),
-        constraints=tuple(Constraint(kind, tuple(columns), detail) for kind, columns, detail in constraints),
-        **given,
-    )
 
 
 # --- reading --------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ use compiles it again, so queries that arrive together pay once.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -97,17 +98,10 @@ class CompiledAttribute:
     def _piece_of(self, value: str) -> int:
         starts = self.starts
         assert isinstance(starts, list)
-        low, high = 0, len(starts)
-        while low < high:
-            middle = (low + high) >> 1
-            if starts[middle] <= value:
-                low = middle + 1
-            else:
-                high = middle
         if len(self.memo) >= MEMO_MAX:
             self.memo.clear()
-        self.memo[value] = low
-        return low
+        piece = self.memo[value] = bisect_right(starts, value)
+        return piece
 
 
 def _integers(column: Column) -> Int64Array:

@@ -13,9 +13,11 @@ float (NaN above infinity), STRING the string.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from heapq import merge
 from typing import Any
 
 from engine.language import expressions as ex
@@ -86,22 +88,19 @@ NULL_ALONE = Region((), null=True)
 
 def unite(a: Region, b: Region) -> Region:
     """The union. O(intervals)."""
-    merged: list[Interval] = []
-    i = j = 0
-    left, right = a.intervals, b.intervals
-    while i < len(left) or j < len(right):
-        if j >= len(right) or (i < len(left) and not _less(right[j][0], left[i][0])):
-            following = left[i]
-            i += 1
+    return Region(_joined(merge(a.intervals, b.intervals, key=_by_start)), a.null or b.null)
+
+
+def _joined(ascending: Iterable[Interval]) -> tuple[Interval, ...]:
+    """Intervals ascending by start, those that overlap or touch made one."""
+    joined: list[Interval] = []
+    for start, stop in ascending:
+        if joined and not _less(joined[-1][1], start):
+            if _less(joined[-1][1], stop):
+                joined[-1] = (joined[-1][0], stop)
         else:
-            following = right[j]
-            j += 1
-        if merged and not _less(merged[-1][1], following[0]):
-            if _less(merged[-1][1], following[1]):
-                merged[-1] = (merged[-1][0], following[1])
-        else:
-            merged.append(following)
-    return Region(tuple(merged), a.null or b.null)
+            joined.append((start, stop))
+    return tuple(joined)
 
 
 def intersect(a: Region, b: Region) -> Region:
@@ -233,16 +232,7 @@ def _membership(column: ex.Column, choices: tuple[ex.Literal, ...], columns: set
             return None
         if _less(*bounds):
             points.append(bounds)
-    points.sort(key=lambda interval: _Ordered(interval[0]))
-    true = EMPTY
-    merged: list[Interval] = []
-    for start, stop in points:
-        if merged and not _less(merged[-1][1], start):
-            if _less(merged[-1][1], stop):
-                merged[-1] = (merged[-1][0], stop)
-        else:
-            merged.append((start, stop))
-    true = Region(tuple(merged))
+    true = Region(_joined(sorted(points, key=_by_start)))
     return Truth(true, EMPTY if with_null else complement(true))
 
 
@@ -254,6 +244,10 @@ class _Ordered:
 
     def __lt__(self, other: _Ordered) -> bool:
         return _less(self.key, other.key)
+
+
+def _by_start(interval: Interval) -> _Ordered:
+    return _Ordered(interval[0])
 
 
 def _comparison(

@@ -115,7 +115,6 @@ def source_state(
         "now_ms": None,
         "clock_ms": 17,
         "retained_from_ms": None,
-        "truncated": False,
         "late": 0,
         "rejected": 0,
         "partitions": {0: PartitionClock(None, None, 0), 11: PartitionClock(-5, 3, 2**62)},

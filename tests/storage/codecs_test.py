@@ -76,7 +76,7 @@ def test_a_source_comes_back_as_it_was() -> None:
     schema = Schema((Field("x", DOUBLE, nullable=False), Field('"\n', STRING)))
     for state in (
         source_state(),
-        source_state("日本 \x00", schema, base=-5, end=2**62, now_ms=-1, retained_from_ms=0, truncated=True),
+        source_state("日本 \x00", schema, base=-5, end=2**62, now_ms=-1, retained_from_ms=0),
         source_state(late=1, rejected=2, partitions={}),
     ):
         assert state_codec.decode_source(state_codec.encode_source(state), "k") == state
