@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from collections.abc import Mapping
 
-from engine.language.query import CreateStream, Selection, Statement
+from engine.language.query import CreateStream, Query, Statement
 from engine.language.statements import parse
 from engine.limits import Limits
 from engine.model.attributes import Attribute, AttributeValue
@@ -38,7 +38,7 @@ from engine.model.step import (
 from engine.persistence import QueryState, StateSink, StateSource
 from engine.results.view import View
 from engine.source import Source
-from engine.stems.query_stem import StandingQuery
+from engine.standing import StandingQuery
 from tureen.errors import (
     HandleInUse,
     LimitExceeded,
@@ -71,7 +71,7 @@ class Engine:
         self._unsaved_queries: set[str] = set()
         self._dropped_queries: set[str] = set()
         self._dropped_sources: set[str] = set()
-        self._saved_errors: dict[str, int] = {}
+        self._saved_errors: dict[str, tuple[int, ...]] = {}
 
     # --- statements -------------------------------------------------------------------------------
 
@@ -155,7 +155,7 @@ class Engine:
         source = self._sources.get(name)
         if source is None:
             return StepResult(position, failed={name: UnknownSource(name)})
-        readers = len(source.queries.queries)
+        readers = len(source.standing)
         if readers:
             conflict = SourceConflict(f"{readers} queries read stream {name}", hint="unregister them first")
             return StepResult(position, failed={name: conflict})
@@ -166,18 +166,15 @@ class Engine:
 
     def _register(self, registrations: tuple[Registration, ...], position: Position) -> StepResult:
         failed: dict[str, Exception] = {}
-        by_source: dict[str, dict[str, tuple[Registration, Selection]]] = {}
+        by_source: dict[str, dict[str, tuple[Registration, Query]]] = {}
         coming: dict[str, Registration] = {}
         for registration in registrations:
             try:
                 if self._is_new(registration, coming):
-                    selection = self._selection(registration.sql)
+                    meant = self._query(registration.sql)
                     self._room_for(len(coming) + 1)
                     coming[registration.query_id] = registration
-                    by_source.setdefault(selection.source, {})[registration.query_id] = (
-                        registration,
-                        selection,
-                    )
+                    by_source.setdefault(meant.source, {})[registration.query_id] = (registration, meant)
             except TureenError as refusal:
                 failed[registration.query_id] = refusal
         for name, queries in by_source.items():
@@ -198,9 +195,9 @@ class Engine:
             raise HandleInUse(registration.query_id, hint="unregister it first, or make a new handle")
         return False
 
-    def _selection(self, sql: str) -> Selection:
+    def _query(self, sql: str) -> Query:
         statement = self.prepare(sql)
-        if not isinstance(statement, Selection):
+        if not isinstance(statement, Query):
             raise NotSupported(
                 "only SELECT can be registered", hint="send CREATE and DROP as sources", line=1, column=1
             )
@@ -217,7 +214,7 @@ class Engine:
         query = self._queries.pop(query_id, None)
         if query is not None:
             self._shown = None
-            self._sources[query.selection.source].unregister(query_id)
+            self._sources[query.query.source].unregister(query_id)
             self._unsaved_queries.discard(query_id)
             self._dropped_queries.add(query_id)
 
@@ -280,8 +277,9 @@ class Engine:
         erring = self._erring()
         for query_id in self._unsaved_queries | erring.keys():
             query = self._queries[query_id]
-            errors = int(self._sources[query.selection.source].queries.errors[query.slot])
-            sink.put_query(QueryState(query.registration, query.born, errors))
+            errors = self._sources[query.query.source].queries.errors
+            counts = tuple(int(errors[slot]) for slot, _ in query.slots)
+            sink.put_query(QueryState(query.registration, query.born, counts))
         sink.commit(self.position)
         for name, done in saved.items():
             self._sources[name].saved(done)
@@ -292,16 +290,16 @@ class Engine:
         self._dropped_queries.clear()
         self._unsaved_queries.clear()
 
-    def _erring(self) -> dict[str, int]:
-        """Queries whose count of predicate errors is not the saved one."""
-        counts: dict[str, int] = {}
+    def _erring(self) -> dict[str, tuple[int, ...]]:
+        """Queries whose counts of predicate errors are not the saved ones."""
+        counts: dict[str, tuple[int, ...]] = {}
         for source in self._sources.values():
             errors = source.queries.errors
             if not errors.any():
                 continue
-            for query_id, query in source.queries.queries.items():
-                count = int(errors[query.slot])
-                if count != self._saved_errors.get(query_id, 0):
+            for query_id, query in source.standing.items():
+                count = tuple(int(errors[slot]) for slot, _ in query.slots)
+                if any(count) and count != self._saved_errors.get(query_id):
                     counts[query_id] = count
         return counts
 
@@ -322,16 +320,16 @@ class Engine:
             source.restore_state(state)
             engine._sources[state.stream.name] = source
             engine._clock_ms = max(engine._clock_ms, state.clock_ms)
-        by_source: dict[str, list[tuple[QueryState, Selection]]] = {}
+        by_source: dict[str, list[tuple[QueryState, Query]]] = {}
         for query in sorted(store.queries(), key=lambda q: q.born):
-            selection = engine._selection(query.registration.sql)
-            by_source.setdefault(selection.source, []).append((query, selection))
+            meant = engine._query(query.registration.sql)
+            by_source.setdefault(meant.source, []).append((query, meant))
         for state in states:
             name = state.stream.name
             queries = by_source.get(name, [])
             source = engine._sources[name]
             source.restore(queries, store.rows(name), store.pending(name), state.end)
-            engine._queries.update(source.queries.queries)
+            engine._queries.update(source.standing)
             engine._saved_errors.update({q.registration.query_id: q.predicate_errors for q, _ in queries})
         return engine
 
@@ -372,5 +370,5 @@ class Engine:
         """Every invariant of every part."""
         for source in self._sources.values():
             source._check()
-        there = {query_id for source in self._sources.values() for query_id in source.queries.queries}
+        there = {query_id for source in self._sources.values() for query_id in source.standing}
         assert there == self._queries.keys()

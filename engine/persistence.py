@@ -53,11 +53,13 @@ class SourceState:
 
 @dataclass(frozen=True, slots=True)
 class QueryState:
-    """A registered query. ``predicate_errors``: rows so far whose predicate ended as an error."""
+    """A registered query. ``predicate_errors``: for each of its predicates with kept matches, the rows so
+    far for which it ended as an error.
+    """
 
     registration: Registration
     born: Position
-    predicate_errors: int
+    predicate_errors: tuple[int, ...]
 
 
 class StateSink(Protocol):

@@ -36,7 +36,7 @@ from functools import partial
 from typing import Any
 
 from engine.language.expressions import Value
-from engine.language.query import CountRows, Selection
+from engine.language.query import Aggregate, Project, Query
 from engine.language.statements import parse
 from engine.limits import Limits
 from engine.model.batch import Batch, Column
@@ -128,11 +128,11 @@ class Source:
 
 
 @dataclass(slots=True)
-class Query:
+class Standing:
     """A standing query."""
 
     registration: Registration
-    selection: Selection
+    query: Query
     predicate_errors: int = 0
 
 
@@ -144,7 +144,7 @@ class Reference:
         self.position: Position = BEGINNING
         self.clock = 0
         self.sources: dict[str, Source] = {}
-        self.queries: dict[str, Query] = {}
+        self.queries: dict[str, Standing] = {}
 
     # --- steps --------------------------------------------------------------------------------------
 
@@ -186,7 +186,7 @@ class Reference:
     def _drop(self, name: SourceName) -> None:
         if name not in self.sources:
             raise UnknownSource(name)
-        if any(query.selection.source == name for query in self.queries.values()):
+        if any(query.query.source == name for query in self.queries.values()):
             raise SourceConflict(f"stream {name!r} is read by a query")
         del self.sources[name]
 
@@ -200,16 +200,16 @@ class Reference:
             raise LimitExceeded("queries_max", self.limits.queries_max)
         catalogue: Mapping[str, Stream] = {name: source.stream for name, source in self.sources.items()}
         selection = parse(registration.sql, catalogue, self.limits)
-        if not isinstance(selection, Selection):
+        if not isinstance(selection, Query):
             raise NotSupported("only a SELECT can stand as a query")
-        query = Query(registration, selection)
+        query = Standing(registration, selection)
         source = self.sources[selection.source]
         for row in source.rows[source.base :]:
             self._count_error(query, row)
         self.queries[registration.query_id] = query
 
-    def _count_error(self, query: Query, row: Row) -> None:
-        predicate = query.selection.predicate
+    def _count_error(self, query: Standing, row: Row) -> None:
+        predicate = query.query.scan.predicate
         if predicate is not None and evaluate(predicate, row.values) is ERROR:
             query.predicate_errors += 1
 
@@ -321,7 +321,7 @@ class Reference:
         assert not entering or not source.rows or source.rows[-1] < entering[0]
         source.rows.extend(entering)
         for query in self.queries.values():
-            if query.selection.source == name:
+            if query.query.source == name:
                 for row in entering:
                     self._count_error(query, row)
         return len(entering)
@@ -329,7 +329,7 @@ class Reference:
     def _retain(self, name: str, source: Source) -> None:
         if source.now is None:
             return
-        windows = [q.selection.window for q in self.queries.values() if q.selection.source == name]
+        windows = [q.query.scan.window for q in self.queries.values() if q.query.source == name]
         reaches = [w.reach_ms for w in windows if isinstance(w, TimeWindow)]
         widest = max([source.stream.retain_ms, *(reach for reach in reaches if reach is not None)])
         retained_from = source.now - widest
@@ -353,7 +353,7 @@ class Reference:
         query = self.queries.get(query_id)
         if query is None:
             raise UnknownQuery()
-        source = self.sources[query.selection.source]
+        source = self.sources[query.query.source]
         now = source.now
         if now is None:
             if at_ms is not None:
@@ -362,7 +362,7 @@ class Reference:
         if at_ms is not None and at_ms > now:
             raise InstantOutOfRange(at_ms, source.retained_from, now)
         instant = now if at_ms is None else at_ms
-        held, complete_from = self._window(source, query.selection.window, instant)
+        held, complete_from = self._window(source, query.query.scan.window, instant)
         if at_ms is not None and complete_from is not None:
             raise InstantOutOfRange(at_ms, source.retained_from, now)
         return self._select(query, held, instant, complete_from)
@@ -393,18 +393,18 @@ class Reference:
         return rows, None if complete else retained_from
 
     def _select(
-        self, query: Query, rows: list[Row], now: int | None, complete_from: int | None
+        self, query: Standing, rows: list[Row], now: int | None, complete_from: int | None
     ) -> ReferenceAnswer:
-        selection = query.selection
-        predicate = selection.predicate
+        predicate = query.query.scan.predicate
+        (stage,) = query.query.stages
         matching = [row for row in rows if predicate is None or evaluate(predicate, row.values) is True]
         answers: list[Values] = []
         errors = 0
-        if isinstance(selection.outputs, CountRows):
+        if isinstance(stage, Aggregate):
             answers.append((len(matching),))
-        else:
+        elif isinstance(stage, Project):
             for row in matching:
-                values = [evaluate(output.expression, row.values) for output in selection.outputs]
+                values = [evaluate(output.expression, row.values) for output in stage.outputs]
                 errors += sum(value is ERROR for value in values)
                 answers.append(tuple(None if value is ERROR else value for value in values))
         return ReferenceAnswer(

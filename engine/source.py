@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from sortedcontainers import SortedList
 
-from engine.language.query import Selection
+from engine.language.query import Query
 from engine.limits import Limits
 from engine.model.attributes import Attribute
 from engine.model.batch import Batch
@@ -15,9 +15,10 @@ from engine.model.source import Stream
 from engine.model.step import Position, Records, Refusal, Registration, StepResult
 from engine.persistence import QueryState, SourceState, StateSink
 from engine.results.view import SourceView
+from engine.standing import StandingQuery
 from engine.stems.data_stem import DataStem
 from engine.stems.pending import PendingRows, Piece
-from engine.stems.query_stem import QueryStem, StandingQuery
+from engine.stems.query_stem import QueryStem
 from engine.windows.clauses import RowWindow
 from engine.windows.source_clock import LATE, REJECTED, SourceClock
 from tureen.errors import LimitExceeded, StepOutOfOrder
@@ -34,6 +35,7 @@ class Source:
         self.pending = PendingRows(stream.schema)
         self.rows = DataStem(stream.schema, base)
         self.queries = QueryStem(stream.schema)
+        self.standing: dict[str, StandingQuery] = {}
         self.next_offsets: dict[int, int] = {}
         self.retained_from_ms: int | None = None
         self.late = 0
@@ -108,39 +110,55 @@ class Source:
 
     # --- queries ----------------------------------------------------------------------------------
 
-    def register(
-        self, queries: Sequence[tuple[Registration, Selection]], born: Position
-    ) -> list[StandingQuery]:
+    def register(self, queries: Sequence[tuple[Registration, Query]], born: Position) -> list[StandingQuery]:
         """Queries come: they are put in, then applied to all retained rows, in one pass for all."""
         self._view = None
-        added = self._put(queries, born)
-        if len(self.rows):
-            self.rows.backfill(self.queries.probe(added))
+        added, fresh = self._put(queries, born)
+        if len(self.rows) and fresh:
+            self.rows.backfill(self.queries.probe(fresh))
         return added
 
-    def _put(self, queries: Sequence[tuple[Registration, Selection]], born: Position) -> list[StandingQuery]:
-        added = self.queries.add(queries, born)
+    def _put(
+        self, queries: Sequence[tuple[Registration, Query]], born: Position
+    ) -> tuple[list[StandingQuery], tuple[int, ...]]:
+        predicates = [query.predicates() for _, query in queries]
+        added = self.queries.add([predicate for each in predicates for predicate in each])
         self.rows.widen(self.queries.words)
-        for _, selection in queries:
-            window = selection.window
-            if isinstance(window, RowWindow):
-                self._row_counts.add(window.rows)
-            elif window.reach_ms is not None:
-                self._reaches.add(window.reach_ms)
-        return added
+        standing = []
+        slots = iter(added.slots)
+        for (registration, query), each in zip(queries, predicates, strict=True):
+            held = [next(slots) for _ in each]
+            places = tuple((slot, int(self.queries.generations[slot])) for slot in held)
+            one = StandingQuery(registration, query, born, "lazy", places)
+            self.standing[registration.query_id] = one
+            standing.append(one)
+            self._count_window(query, 1)
+        return standing, added.fresh
 
     def unregister(self, query_id: str) -> bool:
         """A query goes. Returns whether it was there."""
-        query = self.queries.remove(query_id)
+        query = self.standing.pop(query_id, None)
         if query is None:
             return False
         self._view = None
-        window = query.selection.window
-        if isinstance(window, RowWindow):
-            self._row_counts.remove(window.rows)
-        elif window.reach_ms is not None:
-            self._reaches.remove(window.reach_ms)
+        self.queries.remove([slot for slot, _ in query.slots])
+        self._count_window(query.query, -1)
         return True
+
+    def _count_window(self, query: Query, change: int) -> None:
+        """Windows of standing queries decide what is retained."""
+        for scan in query.scans():
+            window = scan.window
+            if isinstance(window, RowWindow):
+                held, reach = self._row_counts, window.rows
+            elif window.reach_ms is not None:
+                held, reach = self._reaches, window.reach_ms
+            else:
+                continue
+            if change > 0:
+                held.add(reach)
+            else:
+                held.remove(reach)
 
     def retain(self) -> None:
         """At the end of each step: let go of rows that neither RETAIN nor a window needs."""
@@ -177,7 +195,7 @@ class Source:
                 self.late,
                 self.rejected,
                 dict(self.next_offsets),
-                self.queries,
+                self.queries.generations,
                 self.queries.errors,
             )
         return self._view
@@ -245,14 +263,14 @@ class Source:
 
     def restore(
         self,
-        queries: Sequence[tuple[QueryState, Selection]],
+        queries: Sequence[tuple[QueryState, Query]],
         rows: Iterable[tuple[int, Batch]],
         pending: Iterable[tuple[int, Batch]],
         end: int,
     ) -> None:
         """Queries, rows up to ``end`` and waiting rows as saved; matches are computed again."""
-        for query, selection in queries:
-            self._put([(query.registration, selection)], query.born)
+        for state, query in queries:
+            self._put([(state.registration, query)], state.born)
         for ordinal, batch in rows:
             self.rows.restore(ordinal, batch, self.queries.match)
         if self.rows.end != end:
@@ -260,9 +278,13 @@ class Source:
         for piece, batch in pending:
             self.pending.restore(piece, batch, self.clock.now_ms)
         self.queries.errors[:] = 0
-        self.queries.count_errors(
-            {self.queries.queries[q.registration.query_id].slot: q.predicate_errors for q, _ in queries}
-        )
+        counts = {}
+        for state, _ in queries:
+            for (slot, _), count in zip(
+                self.standing[state.registration.query_id].slots, state.predicate_errors, strict=True
+            ):
+                counts[slot] = count
+        self.queries.count_errors(counts)
 
     def _check(self) -> None:
         self.pending._check()

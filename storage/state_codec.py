@@ -98,7 +98,7 @@ def encode_query(state: QueryState) -> bytes:
             "tolerance": registration.tolerance,
             "options": dict(registration.options),
             "born": [state.born.epoch, state.born.sequence],
-            "predicate_errors": state.predicate_errors,
+            "predicate_errors": list(state.predicate_errors),
         },
     )
 
@@ -109,7 +109,7 @@ def decode_query(value: bytes, key: str) -> QueryState:
     try:
         facts = dict(json.loads(bytes(payload)))
         epoch, sequence = facts.pop("born")
-        predicate_errors = facts.pop("predicate_errors")
+        predicate_errors = tuple(facts.pop("predicate_errors"))
         return QueryState(Registration(**facts), Position(epoch, sequence), predicate_errors)
     except (ValueError, TypeError, KeyError) as error:
         raise corrupt(key, repr(error)) from error

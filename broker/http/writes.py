@@ -19,7 +19,7 @@ from broker.internal import Outcome
 from broker.settings import Settings
 from broker.worker.node import Node
 from broker.worker.publisher import Publisher
-from engine.language.query import CreateStream, DropStream, Selection
+from engine.language.query import CreateStream, DropStream, Query
 from tureen.errors import (
     BrokerUnavailable,
     HandleInUse,
@@ -50,7 +50,7 @@ class Writes:
         name = query_id(request.handle)
         try:
             statement = await node.understand(request.sql)
-            if not isinstance(statement, Selection):
+            if not isinstance(statement, Query):
                 raise NotSupported(
                     "only a SELECT can stand as a query", hint="send CREATE and DROP STREAM to POST /sources"
                 )

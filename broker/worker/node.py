@@ -24,7 +24,7 @@ from broker.worker.parsed import Parsed
 from broker.worker.shard import Shard
 from broker.worker.shard_command import ShardCommand
 from broker.worker.waiters import Waiters
-from engine.language.query import CreateStream, Selection, Statement
+from engine.language.query import CreateStream, Query, Statement
 from engine.language.statements import parse
 from engine.limits import Limits
 from engine.model.source import Stream
@@ -276,7 +276,7 @@ class Node:
             except (QueryError, LimitExceeded) as refused:
                 placed.append(refused)
                 continue
-            if isinstance(statement, Selection):
+            if isinstance(statement, Query):
                 placed.append(str(statement.source))
             else:
                 placed.append(

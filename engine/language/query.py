@@ -1,18 +1,40 @@
-"""A bound query: what a registered text means, ready for the engine."""
+"""A bound query: what a registered text means, ready for the engine.
+
+    Query = Scan, then stages
+
+The scan says which rows of a stream the query is about: a window, and a predicate that the Query SteM shares
+with all other queries. The stages are relational operators, each a function of a relation at an instant:
+rows in order, with columns. Columns of a stage's expressions are numbered by what the stage before gives.
+
+    SELECT k, COUNT(*) AS n FROM s [RANGE 1 HOUR] WHERE v > 5 GROUP BY k HAVING COUNT(*) > 2 ORDER BY n LIMIT
+    3
+
+    scan       s, the last hour, v > 5      the columns of s
+    aggregate  by k: COUNT(*)               k, COUNT(*)
+    filter     COUNT(*) > 2                 the same
+    sort, limit                             the same
+    project    k, n                         k, n
+
+An answer is a bag whose rows have an order all the same, so that every evaluator gives the same table: rows
+of a scan in (timestamp, partition, offset) order, groups and distinct rows in the order of their first row,
+and sorting is stable.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from engine.language.expressions import Expression
 from engine.model.source import SourceName, Stream
 from engine.model.types import Type
-from engine.windows.clauses import Window
+from engine.windows.assignment import Assignment
+from engine.windows.clauses import RowWindow, Window
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One selected column."""
+    """One column that a stage gives."""
 
     name: str
     expression: Expression
@@ -23,24 +45,150 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
-class CountRows:
-    """``SELECT COUNT(*)``: the number of rows in the answer; ``name`` is the column's."""
+class Scan:
+    """FROM source [window] WHERE predicate.
 
-    name: str
+    predicate: a BOOLEAN expression over the stream's columns; None: every row. assignment: a table function,
+    which gives each row once for each window it is in, with two more columns, window_start and window_end,
+    and makes the last instant of that window the row's instant; the clause then applies to those.
+    """
+
+    source: SourceName
+    window: Window
+    predicate: Expression | None = None
+    assignment: Assignment | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
-    """SELECT outputs FROM source [window] WHERE predicate.
+class Project:
+    """Columns computed row by row; an expression that is an error gives NULL and is counted."""
 
-    predicate: a BOOLEAN expression, or None for every row. outputs: at least one column, or CountRows.
+    outputs: tuple[Output, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateCall:
+    """One aggregate of a group.
+
+    function: an upper-case name of :mod:`engine.language.aggregates`. arguments: none for COUNT(*);
+    constants follow the argument. distinct: equal arguments count once. filter: only rows where it is TRUE
+    count. A row whose argument or filter is an error is passed over and counted.
     """
 
+    name: str
+    function: str
+    arguments: tuple[Expression, ...]
+    type: Type
+    distinct: bool = False
+    filter: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """GROUP BY: columns are the keys, then the calls. Without keys there is one group, even of no rows.
+
+    NULLs of a key are one group, NaNs too; a key that is an error counts as NULL, and is counted.
+    """
+
+    keys: tuple[Output, ...]
+    calls: tuple[AggregateCall, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """HAVING, or a WHERE above other stages: rows where it is TRUE; errors are counted."""
+
+    predicate: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct:
+    """Equal rows once, the first of them; NULL equals NULL here, NaN equals NaN."""
+
+
+@dataclass(frozen=True, slots=True)
+class SortKey:
+    """Ascending has NULLs last, descending first, unless the text says otherwise; NaN is above all
+    numbers.
+    """
+
+    expression: Expression
+    descending: bool = False
+    nulls_first: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """Stable."""
+
+    keys: tuple[SortKey, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """At most ``count`` rows (None: all) after the first ``offset``."""
+
+    count: int | None
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SemiJoin:
+    """Rows whose keys are (negated: are not) among the rows of ``inner``, a query over the same stream.
+
+    null_aware: as IN does: a NULL key, or a NULL among inner's rows where nothing equals, makes the outcome
+    NULL, so that NOT IN then keeps nothing; otherwise as EXISTS does: NULL equals nothing. No keys: whether
+    inner has rows.
+    """
+
+    keys: tuple[Expression, ...]
+    inner: Query
+    negated: bool = False
+    null_aware: bool = False
+
+
+Stage = Project | Aggregate | Filter | Distinct | Sort | Limit | SemiJoin
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A SELECT. At least one stage gives columns (Project or Aggregate)."""
+
     sql: str
-    source: SourceName
-    window: Window
-    predicate: Expression | None
-    outputs: tuple[Output, ...] | CountRows
+    scan: Scan
+    stages: tuple[Stage, ...]
+
+    @property
+    def source(self) -> SourceName:
+        return self.scan.source
+
+    @property
+    def columns(self) -> tuple[tuple[str, Type], ...]:
+        """Names, no two alike, and types of the answer's columns."""
+        for stage in reversed(self.stages):
+            if isinstance(stage, Project):
+                return tuple((output.name, output.type) for output in stage.outputs)
+            if isinstance(stage, Aggregate):
+                keys = tuple((key.name, key.type) for key in stage.keys)
+                return keys + tuple((call.name, call.type) for call in stage.calls)
+        raise AssertionError("a query gives columns")
+
+    def scans(self) -> Iterator[Scan]:
+        """Its own scan, then those of inner queries."""
+        yield self.scan
+        for stage in self.stages:
+            if isinstance(stage, SemiJoin):
+                yield from stage.inner.scans()
+
+    def predicates(self) -> tuple[Expression, ...]:
+        """What the Query SteM keeps matches of: each predicate over rows of the stream once, in order."""
+        found: dict[Expression, None] = {}
+        for scan in self.scans():
+            if scan.predicate is not None:
+                found[scan.predicate] = None
+            if isinstance(scan.window, RowWindow) and scan.window.filter is not None:
+                found[scan.window.filter] = None
+        return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,4 +211,4 @@ class DropStream:
     if_exists: bool = False
 
 
-Statement = Selection | CreateStream | DropStream
+Statement = Query | CreateStream | DropStream

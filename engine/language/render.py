@@ -25,7 +25,7 @@ from engine.language.expressions import (
 )
 from engine.language.grammar.words import RESERVED
 from engine.language.instants import date_text, timestamp_text
-from engine.language.query import CountRows, CreateStream, DropStream, Selection, Statement
+from engine.language.query import Aggregate, CreateStream, DropStream, Project, Query, Statement
 from engine.model.types import Kind
 from engine.windows.clauses import Instant, RowWindow, Window
 
@@ -33,25 +33,28 @@ from engine.windows.clauses import Instant, RowWindow, Window
 def render_statement(statement: Statement) -> str:
     """The whole statement, several lines."""
     match statement:
-        case Selection():
-            return _selection(statement)
+        case Query():
+            return _query(statement)
         case CreateStream():
             return _create(statement)
         case DropStream(name, if_exists):
             return f"drop stream {_name(name)}" + (" if it exists" if if_exists else "")
 
 
-def _selection(selection: Selection) -> str:
-    lines = [f"select from {_name(selection.source)}", f"  window {render_window(selection.window)}"]
-    if selection.predicate is not None:
-        lines.append(f"  where {render_expression(selection.predicate)}")
-    if isinstance(selection.outputs, CountRows):
-        lines.append(f"  count rows as {_name(selection.outputs.name)}")
-    else:
-        lines += [
-            f"  {_name(output.name)} {output.type} = {render_expression(output.expression)}"
-            for output in selection.outputs
-        ]
+def _query(query: Query) -> str:
+    scan = query.scan
+    lines = [f"select from {_name(scan.source)}", f"  window {render_window(scan.window)}"]
+    if scan.predicate is not None:
+        lines.append(f"  where {render_expression(scan.predicate)}")
+    for stage in query.stages:
+        match stage:
+            case Project(outputs):
+                lines += [
+                    f"  {_name(output.name)} {output.type} = {render_expression(output.expression)}"
+                    for output in outputs
+                ]
+            case Aggregate(calls=calls):
+                lines += [f"  count rows as {_name(call.name)}" for call in calls]
     return "\n".join(lines)
 
 

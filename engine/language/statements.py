@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from engine.language.bind.selection import bind_selection
+from engine.language.bind.select import bind_select
 from engine.language.bind.streams import bind_create, bind_drop
 from engine.language.dialect import parse_tree
 from engine.language.grammar import nodes
@@ -32,7 +32,7 @@ def parse(sql: str, catalogue: Mapping[str, Stream], limits: Limits) -> Statemen
     try:
         tree = parse_tree(text, limits)
         if isinstance(tree, nodes.StreamQuery):
-            return bind_selection(tree, text, catalogue, limits)
+            return bind_select(tree, text, catalogue, limits)
         if isinstance(tree, nodes.CreateStreamNode):
             return bind_create(tree, text, limits)
         return bind_drop(tree)

@@ -10,26 +10,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-import pyarrow as pa
-
-from engine.language.query import CountRows
 from engine.limits import Limits
 from engine.model.answer import Answer, QueryInfo, SourceInfo
 from engine.model.batch import Int64Array
 from engine.model.source import Stream
 from engine.model.step import Position
-from engine.results.gather import project
-from engine.results.window_range import WindowRange, locate
+from engine.operators.pipeline import evaluate
+from engine.operators.scan import ScanAt
+from engine.standing import StandingQuery
 from engine.stems.data_stem import Rows
-from engine.stems.query_stem import QueryStem, StandingQuery
-from engine.stems.segment import Part
 from engine.windows.clauses import RowWindow
-from tureen.errors import InstantOutOfRange, LimitExceeded, UnknownQuery
+from tureen.errors import InstantOutOfRange, UnknownQuery
 
 
 @dataclass(frozen=True, slots=True)
 class SourceView:
-    """A source at the end of a step. ``errors``: predicate errors by slot."""
+    """A source at the end of a step. generations, errors: of predicates, by slot; the former goes on
+    changing.
+    """
 
     stream: Stream
     sql: str
@@ -40,7 +38,7 @@ class SourceView:
     late: int
     rejected: int
     next_offsets: Mapping[int, int]
-    stem: QueryStem
+    generations: Int64Array
     errors: Int64Array
 
 
@@ -62,26 +60,27 @@ class View:
         Raises UnknownQuery, InstantOutOfRange, LimitExceeded.
         """
         query = self._standing(query_id)
-        source = self._sources[query.selection.source]
+        source = self._sources[query.query.source]
         now_ms = source.now_ms
         if at_ms is not None:
             now_ms = self._earlier(query, source, at_ms)
+        end = source.rows.end
         if now_ms is None:
-            window = WindowRange(source.rows.base, source.rows.base)
-        else:
-            end = source.rows.end if at_ms is None else source.rows.first_at_or_after(now_ms + 1)
-            window = locate(query.selection.window, source.rows, now_ms, source.retained_from_ms, end)
-        table, errors = self._answer(query, source, window, rows_max or self.limits.snapshot_rows_max)
-        if source.stem.generations[query.slot] != query.generation:
+            end = source.rows.base
+        elif at_ms is not None:
+            end = source.rows.first_at_or_after(now_ms + 1)
+        scan = ScanAt(source.rows, now_ms, source.retained_from_ms, end, query.slot_of)
+        result = evaluate(query.query, scan, rows_max or self.limits.snapshot_rows_max)
+        if any(source.generations[slot] != generation for slot, generation in query.slots):
             raise UnknownQuery()
         return Answer(
             query_id,
-            table,
+            result.table,
             self.position,
             now_ms,
-            complete=window.complete,
-            complete_from_ms=window.complete_from_ms,
-            errors=errors,
+            complete=result.complete_from_ms is None,
+            complete_from_ms=result.complete_from_ms,
+            errors=result.errors,
         )
 
     def _standing(self, query_id: str) -> StandingQuery:
@@ -98,7 +97,7 @@ class View:
         if at_ms > now_ms:
             hint = "the data has come no further; without an instant the answer is that of NOW"
             raise InstantOutOfRange(at_ms, None, now_ms, hint=hint)
-        window = query.selection.window
+        window = query.query.scan.window
         earliest: int | None = None
         if isinstance(window, RowWindow):
             if rows.base > 0 and rows.first_at_or_after(at_ms + 1) - window.rows < rows.base:
@@ -115,27 +114,6 @@ class View:
                 raise InstantOutOfRange(at_ms, earliest, now_ms, hint=hint)
         return at_ms
 
-    def _answer(
-        self, query: StandingQuery, source: SourceView, window: WindowRange, rows_max: int
-    ) -> tuple[pa.Table, int]:
-        word, bit = query.slot >> 6, query.slot & 63
-        outputs = query.selection.outputs
-        ranges = source.rows.ranges(window.start, window.stop)
-        if isinstance(outputs, CountRows):
-            count = sum(part.words[word].count(bit, first, last) for part, first, last in ranges)
-            return pa.table({outputs.name: pa.array([count], pa.int64())}), 0
-        places: list[tuple[Part, Int64Array]] = []
-        total = 0
-        for part, first, last in ranges:
-            where = part.words[word].rows(bit, first, last)
-            total += len(where)
-            if len(where):
-                places.append((part, where))
-        if total > rows_max:
-            hint = "narrow the window or the predicate, or count with SELECT COUNT(*)"
-            raise LimitExceeded("snapshot_rows_max", rows_max, total, hint=hint)
-        return project(outputs, source.rows.schema, places)
-
     def query(self, query_id: str) -> QueryInfo:
         """One query as lists show it. Raises UnknownQuery."""
         return self._info(self._standing(query_id))
@@ -145,15 +123,16 @@ class View:
         return (self._info(query) for query in self._queries.values())
 
     def _info(self, query: StandingQuery) -> QueryInfo:
-        source = query.selection.source
+        source = query.query.source
+        errors = self._sources[source].errors
         return QueryInfo(
             query.query_id,
             query.registration.sql,
             (source,),
-            "lazy",
+            query.maintenance,
             query.registration.weight,
             query.born,
-            int(self._sources[source].errors[query.slot]),
+            sum(int(errors[slot]) for slot, _ in query.slots),
         )
 
     def sources(self) -> list[SourceInfo]:

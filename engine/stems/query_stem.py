@@ -1,11 +1,14 @@
-"""The Query SteM of a stream: all standing queries over it, as one index that a row meets once.
+"""The Query SteM of a stream: the predicates of all standing queries over it, as one index that a row meets
+once.
 
-A query lives in a *slot*: bit (slot & 63) of word (slot >> 6) of every match column. Slots are reused,
-lowest first; the generation tells owners of one slot apart. A query's predicate is split at its top-level
+A predicate lives in a *slot*: bit (slot & 63) of word (slot >> 6) of every match column. Slots are reused,
+lowest first; the generation tells owners of one slot apart. A predicate is split at its top-level
 ANDs: what speaks of one attribute goes to that attribute's grouped filter, the rest to shared residuals.
+Equal predicates that cannot err share a slot, counted; one that can has a slot for each query, since its
+errors are counted from that query's registration on.
 
-Build then probe: a query is put in (build) and then applied to the rows that are there (probe), while new
-rows are matched with the queries that are there, so that each pair meets once (PSoup section 3).
+Build then probe: a predicate is put in (build) and then applied to the rows that are there (probe), while new
+rows are matched with the predicates that are there, so that each pair meets once (PSoup section 3).
 """
 
 from __future__ import annotations
@@ -20,11 +23,9 @@ from engine.eddy.eddy import Eddy, MostSelective
 from engine.eddy.flight import Flight
 from engine.kernels import bitmaps
 from engine.language import expressions as ex
-from engine.language.query import Selection
 from engine.model.attributes import Attribute
 from engine.model.batch import Batch
 from engine.model.source import Schema
-from engine.model.step import Position, Registration
 from engine.stems.grouped_filter import AttributeFilter, CompiledFilters
 from engine.stems.regions import Region, intersect, region_of
 from engine.stems.residual import ResidualPredicate
@@ -32,20 +33,21 @@ from engine.stems.zone import Zone
 
 
 @dataclass(frozen=True, slots=True)
-class StandingQuery:
-    """A registered query and where its matches are."""
+class Added:
+    """slots: one for each predicate given. fresh: those that were made for them: old rows lack their bits."""
 
-    registration: Registration
-    selection: Selection
-    born: Position
-    slot: int
-    generation: int
+    slots: tuple[int, ...]
+    fresh: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class _Owned:
+    """What a slot holds, and how many hold it."""
+
+    predicate: ex.Expression
     attributes: tuple[int, ...]
     residuals: tuple[ex.Expression, ...]
-
-    @property
-    def query_id(self) -> str:
-        return self.registration.query_id
+    holders: int = 1
 
 
 @dataclass(slots=True)
@@ -82,10 +84,11 @@ class QueryStem:
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
-        self.queries: dict[str, StandingQuery] = {}
         self.errors = np.zeros(64, np.int64)
         self.generations = np.zeros(64, np.int64)
         self.eddy = Eddy(MostSelective())
+        self._owned: dict[int, _Owned] = {}
+        self._shared: dict[ex.Expression, int] = {}
         self._live = np.zeros(1, np.uint64)
         self._slots_used = 0
         self._free: list[int] = []
@@ -102,34 +105,37 @@ class QueryStem:
 
     # --- build ------------------------------------------------------------------------------------
 
-    def add(self, queries: Sequence[tuple[Registration, Selection]], born: Position) -> list[StandingQuery]:
-        """Put queries in. Their ids must be new. O(predicates)."""
-        added = []
-        for registration, selection in queries:
-            slot = self._used_slot() if self._free else self._new_slot()
-            parts = split(selection.predicate)
-            query = StandingQuery(
-                registration,
-                selection,
-                born,
-                slot,
-                int(self.generations[slot]),
-                tuple(parts.regions),
-                tuple(parts.residuals),
-            )
-            self.queries[registration.query_id] = query
-            self._live[slot >> 6] |= np.uint64(1 << (slot & 63))
-            for index, (column, region) in parts.regions.items():
-                if index not in self._filters:
-                    self._filters[index] = AttributeFilter(index, column.type)
-                self._filters[index].put(slot, region)
-            for predicate in parts.residuals:
-                self._share(predicate, slot)
-            added.append(query)
+    def add(self, predicates: Sequence[ex.Expression]) -> Added:
+        """Put predicates in. O(predicates)."""
+        slots, fresh = [], []
+        for predicate in predicates:
+            slot = self._shared.get(predicate)
+            if slot is not None:
+                self._owned[slot].holders += 1
+            else:
+                slot = self._put(predicate)
+                fresh.append(slot)
+            slots.append(slot)
         self.errors = self.errors.copy()
-        self.errors[[query.slot for query in added]] = 0
-        self._compiled = None
-        return added
+        self.errors[fresh] = 0
+        if fresh:
+            self._compiled = None
+        return Added(tuple(slots), tuple(fresh))
+
+    def _put(self, predicate: ex.Expression) -> int:
+        slot = self._used_slot() if self._free else self._new_slot()
+        parts = split(predicate)
+        self._owned[slot] = _Owned(predicate, tuple(parts.regions), tuple(parts.residuals))
+        if not parts.residuals:
+            self._shared[predicate] = slot
+        self._live[slot >> 6] |= np.uint64(1 << (slot & 63))
+        for index, (column, region) in parts.regions.items():
+            if index not in self._filters:
+                self._filters[index] = AttributeFilter(index, column.type)
+            self._filters[index].put(slot, region)
+        for residual in parts.residuals:
+            self._share(residual, slot)
+        return slot
 
     def _used_slot(self) -> int:
         slot = heapq.heappop(self._free)
@@ -154,26 +160,30 @@ class QueryStem:
             self._residuals[predicate] = module
         module.slots.add(slot)
 
-    def remove(self, query_id: str) -> StandingQuery | None:
-        """Take a query out; its slot may be used again. O(log slots + its predicates)."""
-        query = self.queries.pop(query_id, None)
-        if query is None:
-            return None
-        slot = query.slot
+    def remove(self, slots: Sequence[int]) -> None:
+        """One holder of each of these lets go; a slot without holders may be used again."""
+        for slot in slots:
+            owned = self._owned[slot]
+            owned.holders -= 1
+            if not owned.holders:
+                del self._owned[slot]
+                self._shared.pop(owned.predicate, None)
+                self._take_out(slot, owned)
+
+    def _take_out(self, slot: int, owned: _Owned) -> None:
         self._live[slot >> 6] &= np.uint64(~(1 << (slot & 63)) & (2**64 - 1))
         heapq.heappush(self._free, slot)
-        for index in query.attributes:
+        for index in owned.attributes:
             self._filters[index].drop(slot)
             if not len(self._filters[index]):
                 del self._filters[index]
                 self._compiled = None
-        for predicate in dict.fromkeys(query.residuals):
+        for predicate in dict.fromkeys(owned.residuals):
             module = self._residuals[predicate]
             module.slots.discard(slot)
             if not module.slots:
                 del self._residuals[predicate]
                 self.eddy.policy.forget(module.name)
-        return query
 
     # --- probe ------------------------------------------------------------------------------------
 
@@ -201,9 +211,9 @@ class QueryStem:
             for slot, count in counts.items():
                 self.errors[slot] += count
 
-    def probe(self, added: Sequence[StandingQuery]) -> NewQueries:
-        """These queries alone, to be applied to the rows that are there."""
-        return NewQueries(self, added)
+    def probe(self, slots: Sequence[int]) -> NewQueries:
+        """These slots alone, to be applied to the rows that are there."""
+        return NewQueries(self, slots)
 
     def _compile(self, words: Sequence[int], live: bitmaps.Words | None = None) -> CompiledFilters:
         self.compilations += 1
@@ -215,7 +225,7 @@ class QueryStem:
     def attributes(self) -> tuple[Attribute, ...]:
         """What can be read of this module, and set."""
         return (
-            Attribute("queries", len(self.queries), "standing queries"),
+            Attribute("predicates", len(self._owned), "distinct standing predicates"),
             Attribute("slots", self._slots_used, "query slots ever used at once"),
             Attribute("grouped_filters", len(self._filters), "columns with an index over constants"),
             Attribute("residual_predicates", len(self._residuals), "distinct predicates outside the index"),
@@ -224,9 +234,10 @@ class QueryStem:
         )
 
     def _check(self) -> None:
-        slots = [query.slot for query in self.queries.values()]
-        assert len(set(slots)) == len(slots)
+        slots = list(self._owned)
         assert sorted(slots + self._free) == list(range(self._slots_used))
+        assert all(owned.holders > 0 for owned in self._owned.values())
+        assert all(self._owned[slot].predicate == predicate for predicate, slot in self._shared.items())
         for slot in range(self._slots_used):
             live = bool(int(self._live[slot >> 6]) >> (slot & 63) & 1)
             assert live == (slot in set(slots))
@@ -243,16 +254,16 @@ class QueryStem:
 class NewQueries:
     """Queries that just came, compiled apart, so that only their words are computed over old rows."""
 
-    def __init__(self, stem: QueryStem, added: Sequence[StandingQuery]) -> None:
+    def __init__(self, stem: QueryStem, slots: Sequence[int]) -> None:
         self._stem = stem
         masks: dict[int, int] = {}
-        for query in added:
-            masks[query.slot >> 6] = masks.get(query.slot >> 6, 0) | (1 << (query.slot & 63))
+        for slot in slots:
+            masks[slot >> 6] = masks.get(slot >> 6, 0) | (1 << (slot & 63))
         self.words = sorted(masks)
         """The words that hold a new query, ascending."""
         self.masks = np.array([masks[w] for w in self.words], np.uint64)
         self._compiled = stem._compile(self.words, self.masks)
-        new_slots = {query.slot for query in added}
+        new_slots = set(slots)
         place = {word: i for i, word in enumerate(self.words)}
         self._modules = []
         self._slot_of: dict[int, int] = {}

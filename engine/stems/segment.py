@@ -90,6 +90,14 @@ class Part:
             self.timestamp[: self.n],
         )
 
+    def rows_of(self, slot: int, first: int, last: int) -> Int64Array:
+        """Places first <= r < last that the slot's predicate accepts, ascending."""
+        return self.words[slot >> 6].rows(slot & 63, first, last)
+
+    def count_of(self, slot: int, first: int, last: int) -> int:
+        """How many of them."""
+        return self.words[slot >> 6].count(slot & 63, first, last)
+
     def with_words(self, words: Sequence[WordColumn]) -> Part:
         return replace(self, words=words)
 

@@ -8,11 +8,17 @@ and the last timestamp that are inside; a row window counts rows instead.
     [UNBOUNDED]      ts <= NOW
     BEGIN b END e    b <= ts <= e, each end a constant or relative to NOW
     [ROWS n]         the last n visible rows in (timestamp, partition, offset) order
+
+``[RANGE T SLIDE S]`` follows NOW in steps: NOW rounded down to a multiple of S takes its place. A row on the
+boundary is in both windows. ``[PARTITION BY k ROWS n]`` holds the last n rows of each k, ``[ROWS n WHERE
+p]`` the last n that satisfy p.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from engine.language.expressions import Expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +42,12 @@ class TimeWindow:
 
     begin: Instant | None
     end: Instant
+    slide_ms: int | None = None
 
     def bounds_ms(self, now_ms: int) -> tuple[int | None, int]:
         """First (None: no bound) and last timestamp inside at this NOW; empty where first > last."""
+        if self.slide_ms is not None:
+            now_ms -= now_ms % self.slide_ms
         begin = None if self.begin is None else self.begin.at(now_ms)
         return begin, min(self.end.at(now_ms), now_ms)
 
@@ -47,14 +56,24 @@ class TimeWindow:
         """How far behind NOW the window reaches: what retention must keep. None: nothing to widen."""
         if self.begin is None or not self.begin.relative:
             return None
-        return max(0, -self.begin.ms)
+        return max(0, -self.begin.ms) + (0 if self.slide_ms is None else self.slide_ms - 1)
 
 
 @dataclass(frozen=True, slots=True)
 class RowWindow:
-    """The last ``rows`` visible rows of the stream, before the predicate is applied."""
+    """The last ``rows`` visible rows of the stream, before the query's predicate is applied.
+
+    keys: the last rows of each value of these (NULL is a value, NaN too); filter: of those where it is TRUE.
+    """
 
     rows: int
+    keys: tuple[Expression, ...] = ()
+    filter: Expression | None = None
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is a range of ordinals."""
+        return not self.keys and self.filter is None
 
 
 Window = TimeWindow | RowWindow

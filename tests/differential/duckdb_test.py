@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.language.query import Selection
+from engine.language.query import Project, Query
 from engine.language.statements import parse
 from engine.limits import Limits
 from engine.model.batch import Batch
@@ -106,9 +106,10 @@ def test_expressions(database: duckdb.DuckDBPyConnection, data: st.DataObject) -
         data.draw(st.sampled_from([BOOLEAN, DOUBLE, BIGINT, INTEGER, STRING, DATE, TIMESTAMP]))
     )
     selection = parse(f"SELECT {text} AS o FROM s", {"s": Stream(SourceName("s"), schema, "s")}, Limits())
-    assert isinstance(selection, Selection)
-    assert isinstance(selection.outputs, tuple)
-    ours = [evaluate(selection.outputs[0].expression, row.values) for row in python_rows(batch)]
+    assert isinstance(selection, Query)
+    (project,) = selection.stages
+    assert isinstance(project, Project)
+    ours = [evaluate(project.outputs[0].expression, row.values) for row in python_rows(batch)]
     theirs = [row[0] for row in asked_of_duckdb(database, batch, f"TRY({text}) AS o")]
     for mine, other in zip(ours, theirs, strict=True):
         if mine is not ERROR:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from engine.language.evaluate import evaluate, truth
 from engine.language.expressions import Expression
-from engine.language.query import Selection
+from engine.language.query import Project, Query
 from engine.language.statements import parse
 from engine.limits import Limits
 from engine.model.batch import Batch
@@ -20,10 +20,10 @@ from tests.sql_strategies import expressions, predicates
 from tests.strategies import batches, schemas
 
 
-def bound(schema: Schema, sql: str) -> Selection:
+def bound(schema: Schema, sql: str) -> Query:
     stream = Stream(SourceName("s"), schema, "s")
     statement = parse(sql, {"s": stream}, Limits())
-    assert isinstance(statement, Selection)
+    assert isinstance(statement, Query)
     return statement
 
 
@@ -51,8 +51,9 @@ def test_values(data: st.DataObject) -> None:
     batch = data.draw(batches(schema))
     text = data.draw(expressions(schema))
     selection = bound(schema, f"SELECT {text} AS o FROM s")
-    assert isinstance(selection.outputs, tuple)
-    expression = selection.outputs[0].expression
+    (project,) = selection.stages
+    assert isinstance(project, Project)
+    expression = project.outputs[0].expression
     assert by_column(expression, batch) == by_row(expression, batch), text
 
 
@@ -61,7 +62,7 @@ def test_predicates(data: st.DataObject) -> None:
     schema = data.draw(schemas(timestamp=False))
     batch = data.draw(batches(schema))
     text = data.draw(predicates(schema))
-    predicate = bound(schema, f"SELECT * FROM s WHERE {text}").predicate
+    predicate = bound(schema, f"SELECT * FROM s WHERE {text}").scan.predicate
     if predicate is None:
         return
     expected = [evaluate_row(predicate, row.values) for row in python_rows(batch)]

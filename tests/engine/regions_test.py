@@ -94,7 +94,7 @@ CASES = [(type_, predicate) for type_, predicates in PREDICATES.items() for pred
 def test_region_and_evaluator_agree(type_, predicate):
     engine = Engine()
     engine.create(f"CREATE STREAM s (c {type_})")
-    bound = engine.prepare(f"SELECT c FROM s WHERE {predicate}").predicate
+    bound = engine.prepare(f"SELECT c FROM s WHERE {predicate}").scan.predicate
     field = engine.catalogue["s"].schema.fields[0]
     column = Column.from_arrow(field.type, pa.array(COLUMNS[type_], field.type.arrow))
     expected, error = truth(bound, [column], len(column))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from engine.language.query import CreateStream, Output, Selection, Statement
+from engine.language.query import CreateStream, Output, Project, Query, Statement
 from engine.language.statements import parse
 from engine.limits import Limits
 from engine.model.batch import Column
@@ -38,9 +38,10 @@ def bind(sql: str) -> Statement:
 
 def outputs(sql: str, streams: Mapping[str, Stream] = CATALOGUE) -> tuple[Output, ...]:
     statement = parse(sql, streams, Limits())
-    assert isinstance(statement, Selection)
-    assert isinstance(statement.outputs, tuple)
-    return statement.outputs
+    assert isinstance(statement, Query)
+    (project,) = statement.stages
+    assert isinstance(project, Project)
+    return project.outputs
 
 
 def stream_of(columns: str) -> dict[str, Stream]:

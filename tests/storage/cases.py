@@ -122,7 +122,7 @@ def source_state(
     return SourceState(stream=stream, sql="CREATE STREAM ü", base=base, end=end, **(known | facts))
 
 
-def query_state(query_id: str, sql: str = "SELECT * FROM s", errors: int = 0) -> QueryState:
+def query_state(query_id: str, sql: str = "SELECT * FROM s", errors: tuple[int, ...] = ()) -> QueryState:
     registration = Registration(query_id, sql, weight=0.1, tolerance=1e-9, options={"k": "v"})
     return QueryState(registration, Position(2, 3), errors)
 

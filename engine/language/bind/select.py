@@ -12,13 +12,14 @@ from engine.language.bind.windows import bind_window
 from engine.language.expressions import Column
 from engine.language.grammar import nodes
 from engine.language.places import Text
-from engine.language.query import CountRows, Output, Selection
+from engine.language.query import Aggregate, AggregateCall, Output, Project, Query, Scan, Stage
 from engine.language.rules import rewrite
 from engine.limits import Limits
 from engine.model.source import Stream
+from engine.model.types import BIGINT
 
 
-def bind_selection(tree: exp.Expr, text: Text, catalogue: Mapping[str, Stream], limits: Limits) -> Selection:
+def bind_select(tree: exp.Expr, text: Text, catalogue: Mapping[str, Stream], limits: Limits) -> Query:
     """Raises QueryError and LimitExceeded with a place."""
     source = tree.args["source"]
     name = str(source.this.this)
@@ -30,26 +31,26 @@ def bind_selection(tree: exp.Expr, text: Text, catalogue: Mapping[str, Stream], 
     window = bind_window(source.args.get("window"), tree.args.get("ends"), text, limits)
     where = tree.args.get("where")
     predicate = None if where is None else bind_condition(where, scope)
-    outputs = _outputs(tree.expressions, scope)
+    stage = _stage(tree.expressions, scope)
     parts = [] if predicate is None else [predicate]
-    parts += [] if isinstance(outputs, CountRows) else [output.expression for output in outputs]
+    parts += [output.expression for output in stage.outputs] if isinstance(stage, Project) else []
     if scope.total(parts) > NODES_MAX:
         raise scope.place(tree).exceeded(
             "expression_nodes_max", NODES_MAX, hint="register several smaller queries"
         )
-    if not isinstance(outputs, CountRows):
-        outputs = tuple(Output(output.name, rewrite(output.expression)) for output in outputs)
-    return Selection(
-        text.sql, stream.name, window, None if predicate is None else rewrite(predicate), outputs
-    )
+    if isinstance(stage, Project):
+        stage = Project(tuple(Output(output.name, rewrite(output.expression)) for output in stage.outputs))
+    scan = Scan(stream.name, window, None if predicate is None else rewrite(predicate))
+    return Query(text.sql, scan, (stage,))
 
 
-def _outputs(projections: list[exp.Expr], scope: Scope) -> tuple[Output, ...] | CountRows:
+def _stage(projections: list[exp.Expr], scope: Scope) -> Stage:
     if len(projections) == 1:
         only = projections[0]
         call = only.this if isinstance(only, exp.Alias) else only
         if isinstance(call, nodes.Call) and call.args["name"] == "COUNT" and call.args.get("star"):
-            return CountRows(str(only.args["alias"].this) if isinstance(only, exp.Alias) else "count")
+            name = str(only.args["alias"].this) if isinstance(only, exp.Alias) else "count"
+            return Aggregate((), (AggregateCall(name, "COUNT", (), BIGINT),))
     outputs: list[Output] = []
     for place, projection in enumerate(projections):
         if isinstance(projection, exp.Star):
@@ -65,7 +66,7 @@ def _outputs(projections: list[exp.Expr], scope: Scope) -> tuple[Output, ...] | 
             outputs.append(Output(_derived_name(projection, place), expression))
     if len(outputs) > scope.limits.outputs_max:
         raise scope.place(projections[0]).exceeded("outputs_max", scope.limits.outputs_max, len(outputs))
-    return _unique(outputs)
+    return Project(_unique(outputs))
 
 
 def _all_columns(scope: Scope) -> list[Output]:

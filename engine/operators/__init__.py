@@ -1,0 +1,1 @@
+"""Relational operators: what stands between the rows a scan gives and the answer."""
