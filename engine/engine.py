@@ -18,12 +18,14 @@ from collections.abc import Mapping
 from engine.language.query import CreateStream, Query, Statement
 from engine.language.statements import parse
 from engine.limits import Limits
+from engine.maintenance import Options
 from engine.model.attributes import Attribute, AttributeValue
 from engine.model.batch import Batch
-from engine.model.source import SourceName, Stream
+from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import (
     BEGINNING,
     Body,
+    CreateDerived,
     CreateSource,
     DropSource,
     Heartbeat,
@@ -64,6 +66,7 @@ class Engine:
         self._queue: deque[Step] = deque()
         self._enqueued = BEGINNING
         self._sources: dict[str, Source] = {}
+        self._derived: dict[str, Derived] = {}
         self._queries: dict[str, StandingQuery] = {}
         self._prepared: OrderedDict[str, Statement] = OrderedDict()
         self._view: View | None = None
@@ -71,14 +74,15 @@ class Engine:
         self._unsaved_queries: set[str] = set()
         self._dropped_queries: set[str] = set()
         self._dropped_sources: set[str] = set()
+        self._unsaved_derived: set[str] = set()
         self._saved_errors: dict[str, tuple[int, ...]] = {}
 
     # --- statements -------------------------------------------------------------------------------
 
     @property
-    def catalogue(self) -> Mapping[str, Stream]:
-        """The streams by name."""
-        return {name: source.stream for name, source in self._sources.items()}
+    def catalogue(self) -> Mapping[str, Stream | Derived]:
+        """Streams and views by name."""
+        return {name: source.stream for name, source in self._sources.items()} | self._derived
 
     def prepare(self, sql: str) -> Statement:
         """What a text means against the streams there are. Raises QueryError or LimitExceeded."""
@@ -127,6 +131,8 @@ class Engine:
                 result = StepResult(step.position)
             case CreateSource(stream, sql):
                 result = self._create(stream, sql, step.position)
+            case CreateDerived(derived):
+                result = self._create_derived(derived, step.position)
             case DropSource(name):
                 result = self._drop(name, step.position)
         self.position = step.position
@@ -142,6 +148,11 @@ class Engine:
 
     def _create(self, stream: Stream, sql: str, position: Position) -> StepResult:
         there = self._sources.get(stream.name)
+        if stream.name in self._derived:
+            conflict = SourceConflict(
+                f"{stream.name} is a view", hint="DROP VIEW first, or choose another name"
+            )
+            return StepResult(position, failed={stream.name: conflict})
         if there is None:
             self._sources[stream.name] = Source(stream, sql, self.limits)
             self._prepared.clear()
@@ -151,16 +162,46 @@ class Engine:
             return StepResult(position, failed={stream.name: conflict})
         return StepResult(position)
 
-    def _drop(self, name: str, position: Position) -> StepResult:
-        source = self._sources.get(name)
-        if source is None:
-            return StepResult(position, failed={name: UnknownSource(name)})
-        readers = len(source.standing)
+    def _create_derived(self, derived: Derived, position: Position) -> StepResult:
+        name = derived.name
+        if self._derived.get(name) == derived:
+            return StepResult(position)
+        try:
+            if name in self._sources:
+                hint = "DROP STREAM first, or choose another name"
+                raise SourceConflict(f"{name} is a stream with a topic", hint=hint)
+            self._refuse_if_used(name)
+            parse(derived.sql, {k: v for k, v in self.catalogue.items() if k != name}, self.limits)
+        except TureenError as refusal:
+            return StepResult(position, failed={name: refusal})
+        self._derived[name] = derived
+        self._unsaved_derived.add(name)
+        self._prepared.clear()
+        return StepResult(position)
+
+    def _refuse_if_used(self, name: str) -> None:
+        """Raise SourceConflict while a query or another view reads this stream or view."""
+        readers = sum(name in (q.query.source, *q.query.uses) for q in self._queries.values())
         if readers:
-            conflict = SourceConflict(f"{readers} queries read stream {name}", hint="unregister them first")
+            raise SourceConflict(f"{readers} queries read {name}", hint="unregister them first")
+        for other in self._derived.values():
+            if other.name != name:
+                query = self._query(other.sql)
+                if name in (query.source, *query.uses):
+                    raise SourceConflict(f"{other.name} reads {name}", hint=f"drop {other.name} first")
+
+    def _drop(self, name: str, position: Position) -> StepResult:
+        if name not in self._sources and name not in self._derived:
+            return StepResult(position, failed={name: UnknownSource(name)})
+        try:
+            self._refuse_if_used(name)
+        except SourceConflict as conflict:
             return StepResult(position, failed={name: conflict})
-        del self._sources[name]
-        self._dropped_sources.add(name)
+        if self._derived.pop(name, None) is not None:
+            self._unsaved_derived.add(name)
+        else:
+            del self._sources[name]
+            self._dropped_sources.add(name)
         self._prepared.clear()
         return StepResult(position)
 
@@ -170,7 +211,10 @@ class Engine:
         coming: dict[str, Registration] = {}
         for registration in registrations:
             try:
-                if self._is_new(registration, coming):
+                if self._changes(registration):
+                    self._change(registration)
+                elif self._is_new(registration, coming):
+                    Options.of(registration.options)
                     meant = self._query(registration.sql)
                     self._room_for(len(coming) + 1)
                     coming[registration.query_id] = registration
@@ -184,6 +228,21 @@ class Engine:
                 self._unsaved_queries.add(query.query_id)
                 self._dropped_queries.discard(query.query_id)
         return StepResult(position, failed=failed)
+
+    def _changes(self, registration: Registration) -> bool:
+        """Whether it gives a query that stands other options."""
+        standing = self._queries.get(registration.query_id)
+        return (
+            standing is not None
+            and standing.registration.sql == registration.sql
+            and standing.registration != registration
+        )
+
+    def _change(self, registration: Registration) -> None:
+        source = self._sources[self._queries[registration.query_id].query.source]
+        self._queries[registration.query_id] = source.change(registration)
+        self._shown = None
+        self._unsaved_queries.add(registration.query_id)
 
     def _is_new(self, registration: Registration, coming: Mapping[str, Registration]) -> bool:
         """False for a registration that stands already as it is. Raises HandleInUse for another text."""
@@ -272,6 +331,11 @@ class Engine:
         for name in self._dropped_sources:  # first: a stream of that name may have come again
             sink.drop_source(SourceName(name))
         saved = {name: source.save(sink, self._clock_ms) for name, source in self._sources.items()}
+        for name in self._unsaved_derived:
+            if name in self._derived:
+                sink.put_derived(self._derived[name])
+            else:
+                sink.drop_derived(SourceName(name))
         for query_id in self._dropped_queries:
             sink.drop_query(query_id)
         erring = self._erring()
@@ -287,6 +351,7 @@ class Engine:
         for query_id in self._dropped_queries:
             self._saved_errors.pop(query_id, None)
         self._dropped_sources.clear()
+        self._unsaved_derived.clear()
         self._dropped_queries.clear()
         self._unsaved_queries.clear()
 
@@ -320,6 +385,7 @@ class Engine:
             source.restore_state(state)
             engine._sources[state.stream.name] = source
             engine._clock_ms = max(engine._clock_ms, state.clock_ms)
+        engine._derived = {derived.name: derived for derived in store.derived()}
         by_source: dict[str, list[tuple[QueryState, Query]]] = {}
         for query in sorted(store.queries(), key=lambda q: q.born):
             meant = engine._query(query.registration.sql)
@@ -336,7 +402,7 @@ class Engine:
     # --- for embedding, tests and benchmarks ------------------------------------------------------
 
     def create(self, sql: str, clock_ms: int = 0) -> StepResult:
-        """Make and apply the step of a CREATE STREAM text. Raises its refusal."""
+        """Make and apply the step of a CREATE STREAM or CREATE VIEW text. Raises its refusal."""
         statement = self.prepare(sql)
         if not isinstance(statement, CreateStream):
             raise NotSupported(

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from engine.model.batch import Batch
-from engine.model.source import SourceName, Stream
+from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import Position, Registration
 
 
@@ -71,6 +71,11 @@ class StateSink(Protocol):
     def drop_source(self, source: SourceName) -> None:
         """The source and all its rows."""
 
+    def put_derived(self, derived: Derived) -> None:
+        """A view or a derived stream: create or replace."""
+
+    def drop_derived(self, name: SourceName) -> None: ...
+
     def append_rows(self, source: SourceName, first_ordinal: int, rows: Batch) -> None:
         """Rows that became visible since the last save, the next ordinals without a gap."""
 
@@ -101,6 +106,8 @@ class StateSource(Protocol):
         """None: an empty store."""
 
     def sources(self) -> Iterable[SourceState]: ...
+
+    def derived(self) -> Iterable[Derived]: ...
 
     def rows(self, source: SourceName) -> Iterable[tuple[int, Batch]]:
         """(first ordinal, rows) of segments and pieces, ascending, without gaps, from base or below."""

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from sortedcontainers import SortedList
 
 from engine.language.query import Query
 from engine.limits import Limits
+from engine.maintenance import Options
 from engine.model.attributes import Attribute
 from engine.model.batch import Batch
 from engine.model.source import Stream
 from engine.model.step import Position, Records, Refusal, Registration, StepResult
+from engine.operators.scan import ScanAt
 from engine.persistence import QueryState, SourceState, StateSink
+from engine.results.kept import KeptAnswers
 from engine.results.view import SourceView
 from engine.standing import StandingQuery
 from engine.stems.data_stem import DataStem
@@ -36,6 +40,8 @@ class Source:
         self.rows = DataStem(stream.schema, base)
         self.queries = QueryStem(stream.schema)
         self.standing: dict[str, StandingQuery] = {}
+        self._eager: dict[str, StandingQuery] = {}
+        self._kept = KeptAnswers(limits.snapshot_rows_max)
         self.next_offsets: dict[int, int] = {}
         self.retained_from_ms: int | None = None
         self.late = 0
@@ -112,28 +118,53 @@ class Source:
 
     def register(self, queries: Sequence[tuple[Registration, Query]], born: Position) -> list[StandingQuery]:
         """Queries come: they are put in, then applied to all retained rows, in one pass for all."""
-        self._view = None
-        added, fresh = self._put(queries, born)
-        if len(self.rows) and fresh:
-            self.rows.backfill(self.queries.probe(fresh))
-        return added
+        standing = [self._standing(registration, query, born) for registration, query in queries]
+        for one in standing:
+            self._count_window(one.query, 1)
+        return self._put(self._keep_matches(standing, apply=True))
 
-    def _put(
-        self, queries: Sequence[tuple[Registration, Query]], born: Position
-    ) -> tuple[list[StandingQuery], tuple[int, ...]]:
-        predicates = [query.predicates() for _, query in queries]
-        added = self.queries.add([predicate for each in predicates for predicate in each])
+    def _standing(self, registration: Registration, query: Query, born: Position) -> StandingQuery:
+        options = Options.of(registration.options)
+        maintenance = "lazy" if options.maintenance == "auto" else options.maintenance
+        return StandingQuery(registration, query, born, maintenance, options.paused)
+
+    def _put(self, standing: Sequence[StandingQuery]) -> list[StandingQuery]:
+        self._view = None
+        for query in standing:
+            self.standing[query.query_id] = query
+            if query.maintenance == "eager" and not query.paused:
+                self._eager[query.query_id] = query
+            else:
+                self._eager.pop(query.query_id, None)
+        return list(standing)
+
+    def _keep_matches(self, queries: Sequence[StandingQuery], *, apply: bool) -> list[StandingQuery]:
+        """Slots for those that keep matches and have none. apply: to the rows that are there, in one pass."""
+        needed = [query.query.predicates() if query.keeps_matches else () for query in queries]
+        added = self.queries.add([predicate for each in needed for predicate in each])
         self.rows.widen(self.queries.words)
-        standing = []
         slots = iter(added.slots)
-        for (registration, query), each in zip(queries, predicates, strict=True):
+        placed = []
+        for query, each in zip(queries, needed, strict=True):
             held = [next(slots) for _ in each]
             places = tuple((slot, int(self.queries.generations[slot])) for slot in held)
-            one = StandingQuery(registration, query, born, "lazy", places)
-            self.standing[registration.query_id] = one
-            standing.append(one)
-            self._count_window(query, 1)
-        return standing, added.fresh
+            placed.append(replace(query, slots=places))
+        if apply and len(self.rows) and added.fresh:
+            self.rows.backfill(self.queries.probe(added.fresh))
+        return placed
+
+    def change(self, registration: Registration) -> StandingQuery:
+        """A standing query gets other options. Raises OptionRefused, and then nothing changed."""
+        before = self.standing[registration.query_id]
+        after = self._standing(registration, before.query, before.born)
+        if after.keeps_matches and before.keeps_matches:
+            after = replace(after, slots=before.slots)
+        elif after.keeps_matches:
+            (after,) = self._keep_matches([after], apply=True)
+        else:
+            self.queries.remove([slot for slot, _ in before.slots])
+        self._put([after])
+        return after
 
     def unregister(self, query_id: str) -> bool:
         """A query goes. Returns whether it was there."""
@@ -141,6 +172,7 @@ class Source:
         if query is None:
             return False
         self._view = None
+        self._eager.pop(query_id, None)
         self.queries.remove([slot for slot, _ in query.slots])
         self._count_window(query.query, -1)
         return True
@@ -185,18 +217,21 @@ class Source:
     def view(self) -> SourceView:
         """The source as it stands; the same object until something changes."""
         if self._view is None:
+            rows, now_ms = self.rows.rows(), self.clock.now_ms
+            at = ScanAt.now(rows, now_ms, self.retained_from_ms)
             self._view = SourceView(
                 self.stream,
                 self.sql,
-                self.clock.now_ms,
+                now_ms,
                 self.retained_from_ms,
-                self.rows.rows(),
+                rows,
                 len(self.pending),
                 self.late,
                 self.rejected,
                 dict(self.next_offsets),
                 self.queries.generations,
                 self.queries.errors,
+                self._kept.refresh(self._eager.values(), at),
             )
         return self._view
 
@@ -269,8 +304,10 @@ class Source:
         end: int,
     ) -> None:
         """Queries, rows up to ``end`` and waiting rows as saved; matches are computed again."""
-        for state, query in queries:
-            self._put([(state.registration, query)], state.born)
+        standing = [self._standing(state.registration, query, state.born) for state, query in queries]
+        for one in standing:
+            self._count_window(one.query, 1)
+        self._put(self._keep_matches(standing, apply=False))
         for ordinal, batch in rows:
             self.rows.restore(ordinal, batch, self.queries.match)
         if self.rows.end != end:
@@ -278,12 +315,11 @@ class Source:
         for piece, batch in pending:
             self.pending.restore(piece, batch, self.clock.now_ms)
         self.queries.errors[:] = 0
-        counts = {}
+        counts: dict[int, int] = {}
         for state, _ in queries:
-            for (slot, _), count in zip(
-                self.standing[state.registration.query_id].slots, state.predicate_errors, strict=True
-            ):
-                counts[slot] = count
+            slots = self.standing[state.registration.query_id].slots
+            if len(slots) == len(state.predicate_errors):
+                counts.update(zip((slot for slot, _ in slots), state.predicate_errors, strict=True))
         self.queries.count_errors(counts)
 
     def _check(self) -> None:

@@ -6,6 +6,7 @@ that no name is a prefix of another one's keys, whatever characters it has.
 
     column family    key                                                     value
     meta             "format"                                                version of these layouts
+                     "view/" name, UTF-8                                     view or derived stream
     positions        "engine"                                                position of the last commit
     sources          name, UTF-8                                             source, without rows
     queries          query id, UTF-8                                         query
@@ -36,6 +37,7 @@ COLUMN_FAMILIES = (META, POSITIONS, SOURCES, QUERIES, SEGMENTS, ANSWERS, OPERATO
 
 FORMAT_KEY = b"format"
 POSITION_KEY = b"engine"
+VIEW_PREFIX = b"view/"
 
 _SIGN = 1 << 63
 _NAME_BYTES_MAX = 0xFFFF

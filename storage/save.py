@@ -15,14 +15,16 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 
 from engine.model.batch import Batch
-from engine.model.source import SourceName
+from engine.model.source import Derived, SourceName
 from engine.persistence import QueryState, SourceState
 from storage import row_codec
 from storage.database import Changes, Database
 from storage.keys import (
+    META,
     QUERIES,
     SEGMENTS,
     SOURCES,
+    VIEW_PREFIX,
     RowKind,
     key_number,
     name_key,
@@ -30,7 +32,7 @@ from storage.keys import (
     rows_range,
     source_range,
 )
-from storage.state_codec import encode_query, encode_source
+from storage.state_codec import encode_derived, encode_query, encode_source
 
 
 class Save:
@@ -62,6 +64,12 @@ class Save:
         self._put.pop(source, None)
         self.floors.pop(source, None)
         self._emptied.add(source)
+
+    def put_derived(self, derived: Derived) -> None:
+        self.changes.put(META, VIEW_PREFIX + name_key(derived.name), encode_derived(derived))
+
+    def drop_derived(self, name: SourceName) -> None:
+        self.changes.delete(META, VIEW_PREFIX + name_key(name))
 
     def put_query(self, state: QueryState) -> None:
         self.changes.put(QUERIES, name_key(state.registration.query_id), encode_query(state))

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from engine.model.plain import stream_as_dict, stream_from_dict
+from engine.model.source import Derived
 from engine.model.step import Position, Registration
 from engine.persistence import PartitionClock, QueryState, SourceState
 from storage.frames import corrupt, unwrap, wrap
@@ -21,6 +22,7 @@ FORMAT_VERSION = 1
 POSITION_VERSION = 1
 SOURCE_VERSION = 1
 QUERY_VERSION = 1
+DERIVED_VERSION = 1
 
 _POSITION = struct.Struct(">QQQ")
 
@@ -112,6 +114,22 @@ def decode_query(value: bytes, key: str) -> QueryState:
         predicate_errors = tuple(facts.pop("predicate_errors"))
         return QueryState(Registration(**facts), Position(epoch, sequence), predicate_errors)
     except (ValueError, TypeError, KeyError) as error:
+        raise corrupt(key, repr(error)) from error
+
+
+def encode_derived(derived: Derived) -> bytes:
+    """A view or a derived stream."""
+    return _encode_json(
+        DERIVED_VERSION, {"name": derived.name, "sql": derived.sql, "is_stream": derived.is_stream}
+    )
+
+
+def decode_derived(value: bytes, key: str) -> Derived:
+    """The inverse of ``encode_derived``. Raises StoreVersionUnknown, StoreCorrupt."""
+    payload = unwrap(value, DERIVED_VERSION, key)
+    try:
+        return Derived(**json.loads(bytes(payload)))
+    except (ValueError, TypeError) as error:
         raise corrupt(key, repr(error)) from error
 
 

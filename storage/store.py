@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import Self
 
 from engine.model.batch import Batch
-from engine.model.source import Schema, SourceName
+from engine.model.source import Derived, Schema, SourceName
 from engine.model.step import Position
 from engine.persistence import QueryState, SourceState
 from storage import row_codec, state_codec
@@ -35,6 +35,7 @@ from storage.keys import (
     QUERIES,
     SEGMENTS,
     SOURCES,
+    VIEW_PREFIX,
     RowKind,
     key_number,
     name_key,
@@ -95,6 +96,14 @@ class Store:
     def drop_source(self, source: SourceName) -> None:
         """The source and all its rows."""
         self._staged.append(lambda save: save.drop_source(source))
+
+    def put_derived(self, derived: Derived) -> None:
+        """A view or a derived stream: create or replace."""
+        self._staged.append(lambda save: save.put_derived(derived))
+
+    def drop_derived(self, name: SourceName) -> None:
+        """Harmless where there is none."""
+        self._staged.append(lambda save: save.drop_derived(name))
 
     def append_rows(self, source: SourceName, first_ordinal: int, rows: Batch) -> None:
         """The next rows that are visible, as a piece."""
@@ -159,6 +168,12 @@ class Store:
         """By name."""
         for key, value in self._require().scan(SOURCES):
             yield state_codec.decode_source(value, _named("source", key))
+
+    def derived(self) -> Iterator[Derived]:
+        """Views and derived streams, by name."""
+        end = VIEW_PREFIX[:-1] + bytes([VIEW_PREFIX[-1] + 1])
+        for key, value in self._require().scan(META, VIEW_PREFIX, end):
+            yield state_codec.decode_derived(value, _named("view", key.removeprefix(VIEW_PREFIX)))
 
     def queries(self) -> Iterator[QueryState]:
         """By query id."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from itertools import pairwise
 
 from engine.model.batch import Batch
-from engine.model.source import SourceName
+from engine.model.source import Derived, SourceName
 from engine.model.step import Position
 from engine.persistence import QueryState, SourceState
 from tureen.errors import StoreFull
@@ -26,6 +26,7 @@ class MemoryState:
         self._rows: dict[SourceName, dict[int, Batch]] = {}
         self._pending: dict[SourceName, dict[int, Batch]] = {}
         self._queries: dict[str, QueryState] = {}
+        self._derived: dict[SourceName, Derived] = {}
         self._staged: list[Callable[[], None]] = []
 
     # --- sink ---------------------------------------------------------------------------------------
@@ -45,6 +46,12 @@ class MemoryState:
             self._pending.pop(source, None)
 
         self._staged.append(drop)
+
+    def put_derived(self, derived: Derived) -> None:
+        self._staged.append(lambda: self._derived.update({derived.name: derived}))
+
+    def drop_derived(self, name: SourceName) -> None:
+        self._staged.append(lambda: self._derived.pop(name, None) and None)
 
     def append_rows(self, source: SourceName, first_ordinal: int, rows: Batch) -> None:
         def append() -> None:
@@ -114,6 +121,9 @@ class MemoryState:
 
     def sources(self) -> Iterable[SourceState]:
         return list(self._sources.values())
+
+    def derived(self) -> Iterable[Derived]:
+        return list(self._derived.values())
 
     def rows(self, source: SourceName) -> Iterable[tuple[int, Batch]]:
         pieces = sorted(self._rows.get(source, {}).items())

@@ -20,9 +20,10 @@ import orjson
 
 from engine.model.batch import Batch
 from engine.model.plain import stream_as_dict, stream_from_dict
-from engine.model.source import SourceName, Stream
+from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import (
     Body,
+    CreateDerived,
     CreateSource,
     DropSource,
     Heartbeat,
@@ -72,7 +73,7 @@ class StepRecord:
 
     position: Position
     clock_ms: int
-    body: RecordsNamed | CreateSource | DropSource | Heartbeat | Register | Unregister
+    body: RecordsNamed | CreateSource | CreateDerived | DropSource | Heartbeat | Register | Unregister
     now_ms: int | None
     idle: frozenset[int]
 
@@ -163,6 +164,13 @@ def _body(body: Body, ranges: Sequence[Range]) -> dict[str, Any]:
             return {"kind": "unregister", "query_ids": list(body.query_ids)}
         case CreateSource():
             return {"kind": "create", "sql": body.sql, "stream": stream_as_dict(body.stream)}
+        case CreateDerived(derived):
+            return {
+                "kind": "derive",
+                "name": derived.name,
+                "sql": derived.sql,
+                "is_stream": derived.is_stream,
+            }
         case DropSource():
             return {"kind": "drop", "source": body.source}
 
@@ -185,6 +193,8 @@ def _body_of(facts: dict[str, Any]) -> Any:
             return Unregister(tuple(facts["query_ids"]))
         case "create":
             return CreateSource(stream_from_dict(facts["stream"]), facts["sql"])
+        case "derive":
+            return CreateDerived(Derived(SourceName(facts["name"]), facts["sql"], facts["is_stream"]))
         case "drop":
             return DropSource(SourceName(facts["source"]))
         case kind:

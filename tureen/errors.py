@@ -114,6 +114,22 @@ class UnknownQuery(TureenError):
         super().__init__("no query answers to this handle", **facts)
 
 
+class QueryPaused(TureenError):
+    """The query was paused: it costs nothing and has no answer until it is resumed."""
+
+    code = "query_paused"
+
+    def __init__(self, **facts: Any) -> None:
+        facts.setdefault("hint", "resume it; its answer is then as if it had never been paused")
+        super().__init__("this query is paused", **facts)
+
+
+class OptionRefused(TureenError):
+    """A registration's option that is unknown or has a value it cannot have."""
+
+    code = "option_refused"
+
+
 class HandleInUse(TureenError):
     """A handle is registered already with another statement."""
 

@@ -152,11 +152,14 @@ Stage = Project | Aggregate | Filter | Distinct | Sort | Limit | SemiJoin
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A SELECT. At least one stage gives columns (Project or Aggregate)."""
+    """A SELECT. At least one stage gives columns (Project or Aggregate). uses: the views and derived streams
+    that its text names, and those that they name.
+    """
 
     sql: str
     scan: Scan
     stages: tuple[Stage, ...]
+    uses: tuple[SourceName, ...] = ()
 
     @property
     def source(self) -> SourceName:

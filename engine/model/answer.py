@@ -33,7 +33,9 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class QueryInfo:
-    """A standing query as lists show it. ``predicate_errors``: rows whose predicate ended as an error."""
+    """A standing query as lists show it. ``predicate_errors``: rows whose predicate ended as an error, while
+    matches were kept.
+    """
 
     query_id: str
     sql: str
@@ -42,6 +44,7 @@ class QueryInfo:
     weight: float
     born: Position
     predicate_errors: int
+    paused: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,3 +90,17 @@ class Stream:
     @property
     def event_time(self) -> bool:
         return self.timestamp_column is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """A name for a SELECT: a view, or a stream derived from a query.
+
+    sql: the SELECT's text, bound anew wherever the name is used. is_stream: its rows only ever come, with
+    instants of their own, so that a window may be put over it; a view is a relation, which has its windows
+    inside.
+    """
+
+    name: SourceName
+    sql: str
+    is_stream: bool = False

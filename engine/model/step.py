@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from engine.model.batch import Batch
-from engine.model.source import SourceName, Stream
+from engine.model.source import Derived, SourceName, Stream
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -57,8 +57,15 @@ class CreateSource:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateDerived:
+    """A view or a derived stream comes to be."""
+
+    derived: Derived
+
+
+@dataclass(frozen=True, slots=True)
 class DropSource:
-    """A stream goes, with its rows. Refused while a query reads it."""
+    """A stream goes with its rows, or a view. Refused while a query or a view reads it."""
 
     source: SourceName
 
@@ -89,7 +96,10 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """Queries come, all at one instant: they see every row before this step and every one after."""
+    """Queries come, all at one instant: they see every row before this step and every one after.
+
+    One that stands with the same text and other options gets those.
+    """
 
     registrations: tuple[Registration, ...]
 
@@ -101,7 +111,7 @@ class Unregister:
     query_ids: tuple[str, ...]
 
 
-Body = CreateSource | DropSource | Records | Heartbeat | Register | Unregister
+Body = CreateSource | CreateDerived | DropSource | Records | Heartbeat | Register | Unregister
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -21,6 +21,10 @@ class Evaluated:
     table: pa.Table
     errors: int
     complete_from_ms: int | None
+
+    def with_completeness(self, complete_from_ms: int | None) -> Evaluated:
+        """The same rows, complete from another instant."""
+        return replace(self, complete_from_ms=complete_from_ms)
 
 
 def evaluate(query: Query, scan_at: ScanAt, rows_max: int) -> Evaluated:

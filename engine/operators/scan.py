@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -32,6 +32,22 @@ class ScanAt:
     retained_from_ms: int | None
     end: int
     slot_of: Callable[[Expression], int | None]
+
+    @classmethod
+    def now(cls, rows: Rows, now_ms: int | None, retained_from_ms: int | None) -> ScanAt:
+        """All that is visible; no matches are kept."""
+        end = rows.base if now_ms is None else rows.end
+        return cls(rows, now_ms, retained_from_ms, end, lambda predicate: None)
+
+    @classmethod
+    def earlier(cls, rows: Rows, at_ms: int, retained_from_ms: int | None) -> ScanAt:
+        """As of an instant before NOW, over the rows that are known now."""
+        end = rows.first_at_or_after(at_ms + 1)
+        return cls(rows, at_ms, retained_from_ms, end, lambda predicate: None)
+
+    def with_slots(self, slot_of: Callable[[Expression], int | None]) -> ScanAt:
+        """The same rows for another query."""
+        return replace(self, slot_of=slot_of)
 
     def window(self, scan: Scan) -> WindowRange:
         """The ordinals that the scan's window holds."""

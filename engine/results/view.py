@@ -17,10 +17,11 @@ from engine.model.source import Stream
 from engine.model.step import Position
 from engine.operators.pipeline import evaluate
 from engine.operators.scan import ScanAt
+from engine.results.kept import Kept
 from engine.standing import StandingQuery
 from engine.stems.data_stem import Rows
 from engine.windows.clauses import RowWindow
-from tureen.errors import InstantOutOfRange, UnknownQuery
+from tureen.errors import InstantOutOfRange, QueryPaused, UnknownQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,7 @@ class SourceView:
     next_offsets: Mapping[int, int]
     generations: Int64Array
     errors: Int64Array
+    kept: Mapping[str, Kept]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,22 +59,25 @@ class View:
         rows_max: refuse a larger answer; the engine's limit where None.
         Cost: O(segments + log rows + rows out) where matches are kept as row lists, one pass over the
         window's words where they are dense.
-        Raises UnknownQuery, InstantOutOfRange, LimitExceeded.
+        Raises UnknownQuery, QueryPaused, InstantOutOfRange, LimitExceeded.
         """
         query = self._standing(query_id)
+        if query.paused:
+            raise QueryPaused()
         source = self._sources[query.query.source]
-        now_ms = source.now_ms
-        if at_ms is not None:
-            now_ms = self._earlier(query, source, at_ms)
-        end = source.rows.end
-        if now_ms is None:
-            end = source.rows.base
-        elif at_ms is not None:
-            end = source.rows.first_at_or_after(now_ms + 1)
-        scan = ScanAt(source.rows, now_ms, source.retained_from_ms, end, query.slot_of)
-        result = evaluate(query.query, scan, rows_max or self.limits.snapshot_rows_max)
-        if any(source.generations[slot] != generation for slot, generation in query.slots):
-            raise UnknownQuery()
+        now_ms = source.now_ms if at_ms is None else self._earlier(query, source, at_ms)
+        limit = rows_max or self.limits.snapshot_rows_max
+        kept = source.kept.get(query_id) if at_ms is None else None
+        if kept is not None:
+            result = kept.answer(limit)
+        else:
+            if at_ms is None:
+                at = ScanAt.now(source.rows, now_ms, source.retained_from_ms)
+            else:
+                at = ScanAt.earlier(source.rows, at_ms, source.retained_from_ms)
+            result = evaluate(query.query, at.with_slots(query.slot_of), limit)
+            if any(source.generations[slot] != generation for slot, generation in query.slots):
+                raise UnknownQuery()
         return Answer(
             query_id,
             result.table,
@@ -133,6 +138,7 @@ class View:
             query.registration.weight,
             query.born,
             sum(int(errors[slot]) for slot, _ in query.slots),
+            query.paused,
         )
 
     def sources(self) -> list[SourceInfo]:

@@ -82,8 +82,8 @@ def test_a_source_comes_back_as_it_was() -> None:
         assert state_codec.decode_source(state_codec.encode_source(state), "k") == state
 
 
-@given(sql=st.text(), errors=st.integers(0, 2**63))
-def test_a_query_comes_back_as_it_was(sql: str, errors: int) -> None:
+@given(sql=st.text(), errors=st.lists(st.integers(0, 2**63), max_size=3).map(tuple))
+def test_a_query_comes_back_as_it_was(sql: str, errors: tuple[int, ...]) -> None:
     state = query_state("q", sql, errors)
     assert state_codec.decode_query(state_codec.encode_query(state), "k") == state
 

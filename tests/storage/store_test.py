@@ -176,11 +176,11 @@ def test_queries_are_replaced_and_removed(store: Store) -> None:
     for query_id in ("a", "b", "c"):
         store.put_query(query_state(query_id))
     store.commit(Position(1, 1))
-    store.put_query(query_state("b", errors=4))
+    store.put_query(query_state("b", errors=(4,)))
     store.drop_query("c")
     store.drop_query("never there")
     store.commit(Position(1, 2))
-    assert list(store.queries()) == [query_state("a"), query_state("b", errors=4)]
+    assert list(store.queries()) == [query_state("a"), query_state("b", errors=(4,))]
 
 
 @settings(max_examples=15)

@@ -1,0 +1,103 @@
+"""How a query's answer is maintained, and what decides it when the user does not.
+
+    none    nothing is kept; the predicate is evaluated over the window when the answer is asked for
+    lazy    matches are kept as rows arrive; the window is imposed and the rest done when asked (PSoup)
+    eager   the answer itself is kept current
+
+All three give the same answers, so a choice is no step and may change at any time. ``auto`` leaves it to the
+cost model: for each mode what it costs a second to keep up, plus what an answer costs times the answers
+asked for a second. Its terms are times measured on this machine (:class:`Costs`), none is assumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from tureen.errors import OptionRefused
+
+Maintenance = Literal["none", "lazy", "eager"]
+Wanted = Literal["auto", "none", "lazy", "eager"]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a registration asks for. ``paused``: the query stands and is not served."""
+
+    maintenance: Wanted = "auto"
+    paused: bool = False
+
+    @classmethod
+    def of(cls, options: Mapping[str, str]) -> Options:
+        """Read a registration's options; those of other parts are passed over. Raises OptionRefused."""
+        wanted = options.get("maintenance", "auto").lower()
+        if wanted not in get_args(Wanted):
+            hint = "one of " + ", ".join(get_args(Wanted))
+            raise OptionRefused(f"maintenance cannot be {wanted!r}", hint=hint)
+        paused = options.get("paused", "false").lower()
+        if paused not in ("true", "false"):
+            raise OptionRefused(f"paused cannot be {paused!r}", hint="true or false")
+        return cls(wanted, paused == "true")  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """Nanoseconds, measured at start by whoever has a clock.
+
+    match_ns: one more predicate, a row, in the Query SteM. evaluate_ns: one predicate, a row, on its own.
+    read_ns: reading kept matches, a row of the window. gather_ns: a row of the answer, put together.
+    answer_ns: asking at all. keep_ns: bringing one kept answer up to date, once a step.
+    """
+
+    match_ns: float
+    evaluate_ns: float
+    read_ns: float
+    gather_ns: float
+    answer_ns: float
+    keep_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What a query meets. Rates are a second; ``window_rows``: rows its window holds; ``selectivity``: the
+    share that matches.
+    """
+
+    rows_per_s: float
+    steps_per_s: float
+    answers_per_s: float
+    window_rows: float
+    selectivity: float
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A mode and why: for each mode the estimated share of a core it takes."""
+
+    maintenance: Maintenance
+    shares: Mapping[Maintenance, float]
+
+    @property
+    def reason(self) -> str:
+        """One line for EXPLAIN."""
+        shares = ", ".join(f"{mode} {share:.3g}" for mode, share in self.shares.items())
+        return f"share of a core: {shares}"
+
+
+def choose(costs: Costs, load: Load) -> Choice:
+    """The cheapest mode under this load; lazy where they are equal."""
+    matches = load.window_rows * load.selectivity
+    answer_ns = costs.answer_ns + matches * costs.gather_ns
+    entering = load.rows_per_s * load.selectivity
+    upkeep_ns = load.rows_per_s * costs.match_ns
+    nanoseconds: dict[Maintenance, float] = {
+        "lazy": upkeep_ns + load.answers_per_s * (answer_ns + load.window_rows * costs.read_ns),
+        "none": load.answers_per_s * (answer_ns + load.window_rows * costs.evaluate_ns),
+        "eager": upkeep_ns
+        + load.steps_per_s * costs.keep_ns
+        + entering * costs.gather_ns
+        + load.answers_per_s * costs.answer_ns,
+    }
+    shares = {mode: cost / 1e9 for mode, cost in nanoseconds.items()}
+    return Choice(min(shares, key=lambda mode: shares[mode]), shares)

@@ -1,0 +1,127 @@
+"""Answers that are kept current: those of eager queries, brought up to date at the end of steps.
+
+A selection over a plain window gains the rows that came in at its end and loses those that fell out at its
+beginning. Any other answer is evaluated again, and only where a row that matters came or went.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from engine.language.query import Project
+from engine.model.batch import Int64Array
+from engine.operators.gather import project
+from engine.operators.pipeline import Evaluated, evaluate
+from engine.operators.scan import ScanAt
+from engine.operators.window_range import WindowRange
+from engine.standing import StandingQuery
+from engine.windows.clauses import RowWindow
+from tureen.errors import LimitExceeded
+
+CHUNKS_MAX = 64
+"""A kept table of more pieces than this is made one again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """An answer as of a step. window: the ordinals it is of. ordinals: of its rows, for a plain selection."""
+
+    evaluated: Evaluated | LimitExceeded
+    window: WindowRange | None
+    ordinals: Int64Array | None = None
+
+    def answer(self, rows_max: int) -> Evaluated:
+        """What is kept. Raises LimitExceeded, for what was too large to be kept too."""
+        if isinstance(self.evaluated, LimitExceeded):
+            raise self.evaluated
+        if self.evaluated.table.num_rows > rows_max:
+            raise LimitExceeded("snapshot_rows_max", rows_max, self.evaluated.table.num_rows)
+        return self.evaluated
+
+
+class KeptAnswers:
+    """The answers of one source's eager queries."""
+
+    def __init__(self, rows_max: int) -> None:
+        self._rows_max = rows_max
+        self._kept: dict[str, tuple[StandingQuery, Kept]] = {}
+
+    def refresh(self, queries: Iterable[StandingQuery], at: ScanAt) -> Mapping[str, Kept]:
+        """Bring the answers of exactly these queries up to date. ``at``: without slots, they are each
+        query's own.
+        """
+        fresh = {}
+        for query in queries:
+            known = self._kept.get(query.query_id)
+            before = known[1] if known is not None and known[0] is query else None
+            fresh[query.query_id] = (query, self._bring(query, at.with_slots(query.slot_of), before))
+        self._kept = fresh
+        return {query_id: kept for query_id, (_, kept) in fresh.items()}
+
+    def _bring(self, query: StandingQuery, at: ScanAt, before: Kept | None) -> Kept:
+        try:
+            if not _is_range(query):
+                return Kept(evaluate(query.query, at, self._rows_max), None)
+            window = at.window(query.query.scan)
+            if before is not None and self._untouched(query, at, before, window):
+                assert isinstance(before.evaluated, Evaluated)
+                evaluated = before.evaluated.with_completeness(window.complete_from_ms)
+                return Kept(evaluated, window, before.ordinals)
+            if _is_selection(query):
+                return self._slide(query, at, before, window)
+            return Kept(evaluate(query.query, at, self._rows_max), window)
+        except LimitExceeded as refused:
+            return Kept(refused, None)
+
+    def _untouched(self, query: StandingQuery, at: ScanAt, before: Kept, window: WindowRange) -> bool:
+        """Whether no matching row came in or went out since."""
+        was = before.window
+        if was is None or not isinstance(before.evaluated, Evaluated):
+            return False
+        if (was.start, was.stop) == (window.start, window.stop):
+            return True
+        if was.start < at.rows.base or not was.start <= window.start <= was.stop <= window.stop:
+            return False
+        predicate = query.query.scan.predicate
+        return not (
+            at.count(predicate, was.start, window.start) or at.count(predicate, was.stop, window.stop)
+        )
+
+    def _slide(self, query: StandingQuery, at: ScanAt, before: Kept | None, window: WindowRange) -> Kept:
+        (stage,) = query.query.stages
+        assert isinstance(stage, Project)
+        start, table, ordinals = window.start, None, np.empty(0, np.int64)
+        if before is not None and before.window is not None and before.ordinals is not None:
+            was = before.window
+            assert isinstance(before.evaluated, Evaluated)
+            if not before.evaluated.errors and was.start <= window.start <= was.stop <= window.stop:
+                gone = int(before.ordinals.searchsorted(window.start))
+                table, ordinals = before.evaluated.table.slice(gone), before.ordinals[gone:]
+                start = was.stop
+        places = at.matching(query.query.scan.predicate, start, window.stop)
+        found = [ordinals, *(part.first + where for part, where in places)]
+        total = sum(len(each) for each in found)
+        if total > self._rows_max:
+            raise LimitExceeded("snapshot_rows_max", self._rows_max, total)
+        came, errors = project(stage.outputs, at.rows.schema, places)
+        if table is not None:
+            came = pa.concat_tables([table, came])
+            if came.num_columns and came.column(0).num_chunks > CHUNKS_MAX:
+                came = came.combine_chunks()
+        return Kept(Evaluated(came, errors, window.complete_from_ms), window, np.concatenate(found))
+
+
+def _is_range(query: StandingQuery) -> bool:
+    """Whether its answer depends on the rows of one range of ordinals alone."""
+    scan = query.query.scan
+    if scan.assignment is not None or len(list(query.query.scans())) > 1:
+        return False
+    return not isinstance(scan.window, RowWindow) or scan.window.plain
+
+
+def _is_selection(query: StandingQuery) -> bool:
+    return len(query.query.stages) == 1 and isinstance(query.query.stages[0], Project)

@@ -1,0 +1,141 @@
+"""Modes of maintenance: how they are asked for, that they may change, and what a pause means."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.engine import Engine
+from engine.maintenance import Costs, Load, choose
+from engine.model.step import Position, Register, Registration, Step, StepResult
+from tests.memory_state import MemoryState
+from tests.strategies import batch_of
+from tureen.errors import OptionRefused, QueryPaused
+
+MODES = ("none", "lazy", "eager")
+TEXT = "SELECT v, v * 2 AS twice FROM s [RANGE 10 MILLISECONDS] WHERE v > 2"
+
+
+def engine_with(texts: dict[str, str]) -> Engine:
+    engine = Engine()
+    engine.create("CREATE STREAM s (v BIGINT, ts TIMESTAMP NOT NULL) WITH (timestamp = 'ts')")
+    for mode in MODES:
+        for name, sql in texts.items():
+            register(engine, f"{name}-{mode}", sql, maintenance=mode)
+    return engine
+
+
+def register(engine: Engine, query_id: str, sql: str, **options: str) -> StepResult:
+    position = Position(engine.position.epoch, engine.position.sequence + 1)
+    engine.enqueue(Step(position, 0, Register((Registration(query_id, sql, options=options),))))
+    (result,) = engine.run()
+    return result
+
+
+def bring(engine: Engine, first: int, values: list[int], *, step_ms: int = 1) -> None:
+    stream = engine.catalogue["s"]
+    rows = []
+    for place, value in enumerate(values, start=first):
+        rows.append((0, place, place * step_ms, (value, place * step_ms)))
+    engine.ingest("s", batch_of(stream.schema, rows), clock_ms=10_000)
+
+
+def answers(engine: Engine, name: str) -> list[list[tuple[object, ...]]]:
+    view = engine.view()
+    return [
+        [tuple(row.values()) for row in view.snapshot(f"{name}-{mode}").table.to_pylist()] for mode in MODES
+    ]
+
+
+def test_all_modes_answer_the_same_while_the_window_slides():
+    engine = engine_with({"rows": TEXT, "count": TEXT.replace("v, v * 2 AS twice", "COUNT(*)")})
+    seen = set()
+    for first in range(0, 120, 4):
+        bring(engine, first, [first % 7, 1, 3, first % 5])
+        for name in ("rows", "count"):
+            none, lazy, eager = answers(engine, name)
+            assert none == lazy == eager
+            seen.add(str(lazy))
+        engine._check()
+    assert len(seen) > 10
+
+
+def test_a_mode_changes_while_the_query_stands():
+    engine = engine_with({"rows": TEXT})
+    bring(engine, 0, [1, 5, 9])
+    for mode in ("eager", "none", "lazy", "none", "eager"):
+        register(engine, "rows-lazy", TEXT, maintenance=mode)
+        assert engine.view().query("rows-lazy").maintenance == mode
+        bring(engine, engine.view().sources()[0].rows + 10, [7, 2])
+        none, changed, eager = answers(engine, "rows")
+        assert none == changed == eager
+        engine._check()
+
+
+def test_a_view_taken_before_a_change_still_answers():
+    engine = engine_with({"rows": TEXT})
+    bring(engine, 0, [1, 5, 9])
+    before = engine.view()
+    expected = before.snapshot("rows-eager").table
+    register(engine, "rows-eager", TEXT, maintenance="none")
+    assert before.snapshot("rows-eager").table == expected
+
+
+def test_a_paused_query_keeps_nothing_and_comes_back_whole():
+    engine = engine_with({"rows": TEXT})
+    bring(engine, 0, [1, 5, 9])
+    register(engine, "rows-lazy", TEXT, maintenance="lazy", paused="true")
+    register(engine, "rows-eager", TEXT, maintenance="eager", paused="true")
+    assert engine.stats()["query-stem/s"]["predicates"] == 0
+    bring(engine, 3, [4, 6])
+    for mode in ("lazy", "eager"):
+        assert engine.view().query(f"rows-{mode}").paused
+        with pytest.raises(QueryPaused):
+            engine.view().snapshot(f"rows-{mode}")
+    register(engine, "rows-lazy", TEXT, maintenance="lazy")
+    register(engine, "rows-eager", TEXT, maintenance="eager", paused="false")
+    none, lazy, eager = answers(engine, "rows")
+    assert none == lazy == eager != []
+
+
+def test_modes_and_pauses_outlive_a_restart():
+    engine = engine_with({"rows": TEXT})
+    bring(engine, 0, [1, 5, 9])
+    register(engine, "rows-none", TEXT, maintenance="none", paused="true")
+    store = MemoryState()
+    engine.save(store)
+    again = Engine.restore(store)
+    again._check()
+    assert [(q.maintenance, q.paused) for q in again.view().queries()] == [
+        ("none", True),
+        ("lazy", False),
+        ("eager", False),
+    ]
+    assert again.view().snapshot("rows-eager").table == again.view().snapshot("rows-lazy").table
+
+
+@pytest.mark.parametrize("options", [{"maintenance": "sometimes"}, {"paused": "perhaps"}])
+def test_an_option_that_cannot_be_is_refused_and_changes_nothing(options):
+    engine = engine_with({"rows": TEXT})
+    for query_id in ("rows-lazy", "new"):
+        failed = register(engine, query_id, TEXT, **options).failed
+        assert isinstance(failed[query_id], OptionRefused)
+    assert engine.view().query("rows-lazy").maintenance == "lazy"
+    assert len(list(engine.view().queries())) == len(MODES)
+
+
+COSTS = Costs(match_ns=0.1, evaluate_ns=5, read_ns=0.5, gather_ns=20, answer_ns=100_000, keep_ns=50_000)
+
+
+@pytest.mark.parametrize(
+    ("load", "mode"),
+    [
+        (Load(1e6, 100, answers_per_s=0.001, window_rows=1e5, selectivity=0.01), "none"),
+        (Load(1e5, 100, answers_per_s=1, window_rows=1e6, selectivity=0.01), "lazy"),
+        (Load(100, 1, answers_per_s=1_000, window_rows=1e6, selectivity=0.01), "eager"),
+    ],
+)
+def test_the_cost_model_weighs_upkeep_against_answers(load, mode):
+    choice = choose(COSTS, load)
+    assert choice.maintenance == mode
+    assert choice.shares[mode] == min(choice.shares.values())
+    assert mode in choice.reason
