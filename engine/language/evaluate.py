@@ -9,9 +9,10 @@ of a CASE is computed for every row, and what was not taken is dropped.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import overload
 
 import numpy as np
 
@@ -20,7 +21,8 @@ from engine.language.evaluation.arithmetic import arithmetic, negate
 from engine.language.evaluation.casts import cast
 from engine.language.evaluation.comparison import compare, is_in
 from engine.language.evaluation.patterns import like
-from engine.language.evaluation.vector import Vector, constant, from_column, spread, to_column
+from engine.language.evaluation.user import call_user, late
+from engine.language.evaluation.vector import Array, Vector, constant, from_column, spread, to_column
 from engine.language.expressions import (
     And,
     Arithmetic,
@@ -37,11 +39,12 @@ from engine.language.expressions import (
     Negate,
     Not,
     Or,
+    calls_user,
 )
 from engine.language.functions import FUNCTIONS
 from engine.model import batch
 from engine.model.batch import BoolArray
-from engine.model.types import Kind
+from engine.model.types import BOOLEAN, Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +103,12 @@ def _vector(expression: Expression, columns: Sequence[batch.Column], n: int) -> 
         case Compare(op, left, right):
             return compare(op, _vector(left, columns, n), _vector(right, columns, n))
         case And(operands):
+            if calls_user(operands[-1]):
+                return _late(operands, columns, n, logic.conjunction, deciding=False)
             return logic.conjunction([_vector(operand, columns, n) for operand in operands])
         case Or(operands):
+            if calls_user(operands[-1]):
+                return _late(operands, columns, n, logic.disjunction, deciding=True)
             return logic.disjunction([_vector(operand, columns, n) for operand in operands])
         case Not(operand):
             return logic.negation(_vector(operand, columns, n))
@@ -121,5 +128,53 @@ def _vector(expression: Expression, columns: Sequence[batch.Column], n: int) -> 
             return choices.case(conditions, values, _vector(otherwise, columns, n), type_, n)
         case Cast(operand, type_, lenient):
             return cast(_vector(operand, columns, n), type_, lenient)
-        case Function(name, arguments, type_):
+        case Function(name, arguments, type_, implementation):
+            if implementation is not None:
+                return call_user(implementation, [_vector(argument, columns, n) for argument in arguments], n)
             return FUNCTIONS[name].kernel([_vector(argument, columns, n) for argument in arguments], type_, n)
+
+
+def _late(
+    operands: Sequence[Expression],
+    columns: Sequence[batch.Column],
+    n: int,
+    connect: Callable[[list[Vector]], Vector],
+    deciding: bool,
+) -> Vector:
+    """AND or OR whose last operands call users' functions: those see only the rows that need them."""
+    first = [operand for operand in operands if not calls_user(operand)]
+    found = [_vector(operand, columns, n) for operand in first] or [constant(not deciding, BOOLEAN)]
+    for operand in operands[len(first) :]:
+
+        def rows_of(rows: Array, operand: Expression = operand) -> Vector:
+            taken = _Taken(columns, rows)
+            return _vector(operand, taken, len(rows))
+
+        more = late(rows_of, connect(found), deciding, n)
+        if more is None:
+            break
+        found.append(more)
+    return connect(found)
+
+
+class _Taken(Sequence[batch.Column]):
+    """Some rows of columns, taken when a column is read."""
+
+    def __init__(self, columns: Sequence[batch.Column], rows: Array) -> None:
+        self._columns = columns
+        self._rows = rows
+        self._taken: dict[int, batch.Column] = {}
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    @overload
+    def __getitem__(self, place: int) -> batch.Column: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[batch.Column]: ...
+    def __getitem__(self, place: int | slice) -> batch.Column | Sequence[batch.Column]:
+        if isinstance(place, slice):
+            return [self[at] for at in range(*place.indices(len(self)))]
+        if place not in self._taken:
+            self._taken[place] = self._columns[place].take(self._rows)
+        return self._taken[place]

@@ -22,8 +22,10 @@ and % keep the larger scale, * adds the scales, / gives DOUBLE; what does not fi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 from typing import Literal as OneOf
 
 from engine.model.types import BOOLEAN, Type
@@ -48,6 +50,18 @@ class Literal:
 
     value: Value
     type: Type
+
+    @property
+    def is_null(self) -> bool:
+        """Whether it is NULL."""
+        return self.value is None
+
+    def through(self, convert: Callable[..., Literal], *facts: Any) -> Literal:
+        """``convert(self, *facts)``: another literal that depends on this one and on nothing else.
+
+        Conversions of literals go by here, so that they can be noted: :mod:`engine.language.tracing`.
+        """
+        return convert(self, *facts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,12 +188,32 @@ class Cast:
 
 
 @dataclass(frozen=True, slots=True)
+class UserFunction:
+    """A function that a user wrote in Python: strict, with these types, called with rows that have values.
+
+    name: upper-case. vectorised: whether ``call`` takes arrays of rows or the values of one; see
+    :mod:`engine.language.evaluation.user`. deterministic: whether it was declared to depend on its arguments
+    alone.
+    """
+
+    name: str
+    arguments: tuple[Type, ...]
+    result: Type
+    call: Callable[..., Any]
+    vectorised: bool = False
+    deterministic: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Function:
-    """A scalar function of the catalogue in :mod:`engine.language.functions`; ``name`` is upper-case."""
+    """A scalar function; ``name`` is upper-case. implementation: a user's; None: of
+    :mod:`engine.language.functions`.
+    """
 
     name: str
     arguments: tuple[Expression, ...]
     type: Type
+    implementation: UserFunction | None = None
 
 
 Expression = (
@@ -198,3 +232,34 @@ Expression = (
     | Cast
     | Function
 )
+
+
+def children(expression: Expression) -> tuple[Expression, ...]:
+    """The parts directly below; the literals of IN are no parts."""
+    match expression:
+        case Compare(left=left, right=right) | Arithmetic(left=left, right=right):
+            return (left, right)
+        case And(operands) | Or(operands):
+            return operands
+        case (
+            Not(operand=operand)
+            | IsNull(operand=operand)
+            | In(operand=operand)
+            | Like(operand=operand)
+            | Negate(operand=operand)
+            | Cast(operand=operand)
+        ):
+            return (operand,)
+        case Case(branches, otherwise):
+            return (*(part for branch in branches for part in branch), otherwise)
+        case Function(arguments=arguments):
+            return arguments
+        case _:
+            return ()
+
+
+def calls_user(expression: Expression) -> bool:
+    """Whether a user's function stands anywhere in it. O(nodes)."""
+    if isinstance(expression, Function) and expression.implementation is not None:
+        return True
+    return any(calls_user(child) for child in children(expression))

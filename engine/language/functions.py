@@ -6,15 +6,17 @@ is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from engine.language import signatures
-from engine.language.evaluation import choices, numeric, temporal, text
+from engine.language.aggregates import aggregate_named
+from engine.language.evaluation import choices, formats, numeric, regexes, splits, temporal, text
 from engine.language.evaluation.vector import Vector
-from engine.language.expressions import Arithmetic, Expression, Function, Literal
+from engine.language.expressions import Arithmetic, Expression, Function, Literal, UserFunction
+from engine.language.grammar.words import CLOCKS, RESERVED
 from engine.language.signatures import Signature, Types, Unfit
-from engine.model.types import STRING, Type
+from engine.model.types import BOOLEAN, STRING, Kind, Type
 
 Kernel = Callable[[Sequence[Vector], Type, int], Vector]
 ARGUMENTS_MAX = 64
@@ -255,6 +257,71 @@ _ALL = (
         "where part first stands in s, counted from 1; 0 where it does not",
     ),
     ScalarFunction(
+        "COUNT_CHAR",
+        2,
+        2,
+        signatures.position,
+        splits.count_char,
+        "COUNT_CHAR(s, part)",
+        "how often part stands in s, without overlaps",
+    ),
+    ScalarFunction(
+        "SPLIT_PART",
+        3,
+        3,
+        signatures.split,
+        splits.split_part,
+        "SPLIT_PART(s, delimiter, n)",
+        "the n-th part of s between delimiters, from 1, or from -1 at the end; "
+        "an empty string where there is none; an error for 0",
+    ),
+    ScalarFunction(
+        "SPLIT_INDEX",
+        3,
+        3,
+        signatures.split,
+        splits.split_index,
+        "SPLIT_INDEX(s, delimiter, n)",
+        "the n-th part of s between delimiters, from 0; NULL where there is none",
+    ),
+    ScalarFunction(
+        "REGEXP_LIKE",
+        2,
+        2,
+        signatures.patterned(BOOLEAN),
+        regexes.regexp_like,
+        "REGEXP_LIKE(s, pattern)",
+        "whether a regular expression (RE2, a string as it stands) matches anywhere in s",
+    ),
+    ScalarFunction(
+        "REGEXP_EXTRACT",
+        2,
+        3,
+        signatures.patterned(STRING),
+        regexes.regexp_extract,
+        "REGEXP_EXTRACT(s, pattern [, group])",
+        "the first match, or a group of it by its number; NULL where nothing matches, "
+        "an empty string for a group that takes no part",
+    ),
+    ScalarFunction(
+        "DATE_FORMAT",
+        2,
+        2,
+        signatures.formatted(formats.java_parts, formats.DATE_FORMAT),
+        formats.date_format,
+        "DATE_FORMAT(t, 'yyyy-MM-dd')",
+        "t as text, in Java's letters: " + ", ".join(formats.DATE_FORMAT),
+    ),
+    ScalarFunction(
+        "TO_CHAR",
+        2,
+        2,
+        signatures.formatted(formats.postgres_parts, formats.TO_CHAR),
+        formats.to_char,
+        "TO_CHAR(t, 'YYYY-MM-DD')",
+        "t as text, in PostgreSQL's letters: " + ", ".join(formats.TO_CHAR),
+    ),
+    ScalarFunction(
         "EXTRACT",
         2,
         2,
@@ -303,9 +370,81 @@ ALIASES = {
     "UCASE": "UPPER",
     "IFNULL": "COALESCE",
     "DATE_PART": "EXTRACT",
+    "REGEXP_MATCHES": "REGEXP_LIKE",
+    "REGEXP_CONTAINS": "REGEXP_LIKE",
 }
 
 
 def function_named(name: str) -> ScalarFunction | None:
     """The function of an upper-case name or alias, None if there is none. ``||`` is no name."""
     return FUNCTIONS.get(ALIASES.get(name, name)) if name != "||" else None
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A user's function as a text calls it."""
+
+    function: UserFunction
+
+    @property
+    def usage(self) -> str:
+        return f"{self.function.name}({', '.join(str(type_) for type_ in self.function.arguments)})"
+
+    @property
+    def arity_min(self) -> int:
+        return len(self.function.arguments)
+
+    arity_max = arity_min
+
+    def types(self, arguments: Sequence[Expression]) -> Types:
+        """The declared types. Raises Unfit."""
+        declared = self.function.arguments
+        return [signatures.fits(arguments, place, type_) for place, type_ in enumerate(declared)], (
+            self.function.result
+        )
+
+    def build(self, arguments: tuple[Expression, ...], type_: Type) -> Expression:
+        """The bound call."""
+        return Function(self.function.name, arguments, type_, self.function)
+
+
+class FunctionCatalogue:
+    """The functions that a text may call: those of this module, and a user's."""
+
+    def __init__(self, functions: Iterable[UserFunction] = ()) -> None:
+        """Raises ValueError for a name that is taken or is no name, and for types that are not served."""
+        self._users: dict[str, Called] = {}
+        for function in functions:
+            problem = self._problem(function)
+            if problem is not None:
+                raise ValueError(f"function {function.name!r}: {problem}")
+            self._users[function.name] = Called(function)
+
+    def _problem(self, function: UserFunction) -> str | None:
+        name = function.name
+        if not (name.isascii() and name.isidentifier() and name == name.upper() and len(name) <= 100):
+            return "its name must be a word of letters, digits and underscores"
+        if name in RESERVED or name in CLOCKS or self.named(name) is not None or aggregate_named(name):
+            return "this name is taken"
+        if not 1 <= len(function.arguments) <= ARGUMENTS_MAX:
+            return f"a function takes 1 to {ARGUMENTS_MAX} arguments"
+        if any(t.kind in (Kind.NULL, Kind.ARRAY) for t in (*function.arguments, function.result)):
+            return "its types must be types of columns"
+        return None
+
+    def named(self, name: str) -> ScalarFunction | Called | None:
+        """The function of an upper-case name or alias, None if there is none."""
+        return self._users.get(name) or function_named(name)
+
+    @property
+    def names(self) -> list[str]:
+        """All names and aliases."""
+        return [*FUNCTIONS, *ALIASES, *self._users]
+
+    @property
+    def users(self) -> list[UserFunction]:
+        """The users' functions, by name."""
+        return [self._users[name].function for name in sorted(self._users)]
+
+
+BUILT_IN = FunctionCatalogue()

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
+from engine.language.expressions import Literal
+from engine.language.tracing import Trace
 from tureen.errors import LimitExceeded, QueryError, UnknownColumn, UnknownSource
 
 SHOWN_CHARACTERS_MAX = 60
@@ -60,9 +62,16 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A statement's text."""
+    """A statement's text. ``trace``: notes what becomes of its literals, where somebody wants to know."""
 
     sql: str
+    trace: Trace | None = None
+
+    def literal(self, node: exp.Expr, literal: Literal, negative: bool = False) -> Literal:
+        """A literal of this text, as it goes into the bound tree. ``negative``: with the sign before it."""
+        if self.trace is None:
+            return literal
+        return self.trace.literal(node.meta["start"], literal, negative)
 
     def at(self, offset: int) -> Place:
         return Place(self.sql, offset)

@@ -23,10 +23,11 @@ and sorting is stable.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal
 
 from engine.language.expressions import Expression
-from engine.model.source import SourceName, Stream
+from engine.model.source import Derived, SourceName, Stream
 from engine.model.types import Type
 from engine.windows.assignment import Assignment
 from engine.windows.clauses import RowWindow, Window
@@ -133,12 +134,27 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True)
+class RowNumber:
+    """ROW_NUMBER() OVER (PARTITION BY keys ORDER BY order): one more column, a BIGINT, at the end.
+
+    The rows of each value of the keys (NULL is a value, NaN too; a key that is an error counts as NULL, and
+    is counted) are numbered from 1 in the order that ``order`` gives, stably; rows keep their places. count:
+    only rows up to this number stay, the top of each; None: all.
+    """
+
+    keys: tuple[Expression, ...]
+    order: tuple[SortKey, ...]
+    count: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SemiJoin:
     """Rows whose keys are (negated: are not) among the rows of ``inner``, a query over the same stream.
 
     null_aware: as IN does: a NULL key, or a NULL among inner's rows where nothing equals, makes the outcome
-    NULL, so that NOT IN then keeps nothing; otherwise as EXISTS does: NULL equals nothing. No keys: whether
-    inner has rows.
+    NULL, so that NOT IN then keeps nothing, unless inner has no rows, when it keeps all; there is one key
+    then. Otherwise as EXISTS does: NULL equals nothing. Keys have the types of inner's columns. No keys:
+    whether inner has rows; its one column then means nothing.
     """
 
     keys: tuple[Expression, ...]
@@ -147,7 +163,7 @@ class SemiJoin:
     null_aware: bool = False
 
 
-Stage = Project | Aggregate | Filter | Distinct | Sort | Limit | SemiJoin
+Stage = Project | Aggregate | Filter | Distinct | Sort | Limit | RowNumber | SemiJoin
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +205,9 @@ class Query:
         for scan in self.scans():
             if scan.predicate is not None:
                 found[scan.predicate] = None
-            if isinstance(scan.window, RowWindow) and scan.window.filter is not None:
-                found[scan.window.filter] = None
+            window = scan.window
+            if isinstance(window, RowWindow) and window.filter is not None and scan.assignment is None:
+                found[window.filter] = None
         return tuple(found)
 
 
@@ -207,11 +224,66 @@ class CreateStream:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateDerived:
+    """CREATE VIEW, or CREATE STREAM ... AS SELECT. query: what it means at present. replace: one of this name
+    gives way; if_not_exists: an equal definition is no error.
+    """
+
+    derived: Derived
+    query: Query
+    sql: str
+    replace: bool = False
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class DropStream:
-    """DROP STREAM name."""
+    """DROP STREAM name, or DROP VIEW name where ``view``."""
 
     name: SourceName
     if_exists: bool = False
+    view: bool = False
 
 
-Statement = Query | CreateStream | DropStream
+@dataclass(frozen=True, slots=True)
+class Show:
+    """SHOW what: queries, streams, sources (streams and views), views, functions. ``extended``: of queries,
+    with all that is known of each.
+    """
+
+    what: Literal["queries", "streams", "sources", "views", "functions"]
+    extended: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Describe:
+    """DESCRIBE name: the columns and settings of a stream, the columns and text of a view.
+
+    columns: of the stream, or of what the view selects.
+    """
+
+    name: SourceName
+    columns: tuple[tuple[str, Type], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Explain:
+    """EXPLAIN: of a query that is not registered, or of a standing one by its handle or id.
+
+    The other of the two is None. ``analyze``: run it, and tell what it cost.
+    """
+
+    query: Query | None
+    handle: str | None = field(default=None, repr=False)
+    analyze: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """PAUSE, RESUME or TERMINATE of the query that a handle names."""
+
+    action: Literal["pause", "resume", "terminate"]
+    handle: str = field(repr=False)
+
+
+Statement = Query | CreateStream | CreateDerived | DropStream | Show | Describe | Explain | Control

@@ -6,6 +6,8 @@ it is not plain.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from engine.language.expressions import (
     And,
     Arithmetic,
@@ -25,8 +27,32 @@ from engine.language.expressions import (
 )
 from engine.language.grammar.words import RESERVED
 from engine.language.instants import date_text, timestamp_text
-from engine.language.query import Aggregate, CreateStream, DropStream, Project, Query, Statement
+from engine.language.query import (
+    Aggregate,
+    AggregateCall,
+    Control,
+    CreateDerived,
+    CreateStream,
+    Describe,
+    Distinct,
+    DropStream,
+    Explain,
+    Filter,
+    Limit,
+    Output,
+    Project,
+    Query,
+    RowNumber,
+    Scan,
+    SemiJoin,
+    Show,
+    Sort,
+    SortKey,
+    Stage,
+    Statement,
+)
 from engine.model.types import Kind
+from engine.windows.assignment import Assignment, Session
 from engine.windows.clauses import Instant, RowWindow, Window
 
 
@@ -37,25 +63,100 @@ def render_statement(statement: Statement) -> str:
             return _query(statement)
         case CreateStream():
             return _create(statement)
-        case DropStream(name, if_exists):
-            return f"drop stream {_name(name)}" + (" if it exists" if if_exists else "")
+        case CreateDerived():
+            return _create_derived(statement)
+        case DropStream(name, if_exists, view):
+            what = "view" if view else "stream"
+            return f"drop {what} {_name(name)}" + (" if it exists" if if_exists else "")
+        case Show(what, extended):
+            return f"show {what}" + (" with all that is known" if extended else "")
+        case Describe(name, columns):
+            return "\n".join([f"describe {_name(name)}", *(f"  {_name(n)} {t}" for n, t in columns)])
+        case Explain(query, _, analyze):
+            what = "a standing query" if query is None else "\n" + _indented(_query(query))
+            return ("explain and run " if analyze else "explain ") + what
+        case Control(action):
+            return f"{action} a standing query"
+
+
+def _indented(text: str) -> str:
+    return "\n".join("  " + line for line in text.split("\n"))
+
+
+def _create_derived(create: CreateDerived) -> str:
+    derived = create.derived
+    what = "stream" if derived.is_stream else "view"
+    replacing = ", in place of one of this name" if create.replace else ""
+    missing = " if it does not exist" if create.if_not_exists else ""
+    return f"create {what} {_name(derived.name)}{missing}{replacing}\n" + _indented(_query(create.query))
 
 
 def _query(query: Query) -> str:
-    scan = query.scan
-    lines = [f"select from {_name(scan.source)}", f"  window {render_window(scan.window)}"]
-    if scan.predicate is not None:
-        lines.append(f"  where {render_expression(scan.predicate)}")
+    """The scan, then a line for each stage; what is inside another stands deeper."""
+    lines = [f"select from {_name(query.source)}"]
+    if query.uses:
+        lines.append(f"  by way of {_names(query.uses)}")
+    lines += ["  " + line for line in render_scan(query.scan)]
     for stage in query.stages:
-        match stage:
-            case Project(outputs):
-                lines += [
-                    f"  {_name(output.name)} {output.type} = {render_expression(output.expression)}"
-                    for output in outputs
-                ]
-            case Aggregate(calls=calls):
-                lines += [f"  count rows as {_name(call.name)}" for call in calls]
+        lines += ["  " + line for line in render_stage(stage)]
     return "\n".join(lines)
+
+
+def render_scan(scan: Scan) -> list[str]:
+    """Which rows of its stream, as lines."""
+    lines = [] if scan.assignment is None else [f"windows {render_assignment(scan.assignment)}"]
+    lines.append(f"window {render_window(scan.window)}")
+    if scan.predicate is not None:
+        lines.append(f"where {render_expression(scan.predicate)}")
+    return lines
+
+
+def render_stage(stage: Stage) -> list[str]:
+    """A stage as lines, the first of which names it."""
+    match stage:
+        case Project(outputs):
+            return ["project", *(f"  {_output(output)}" for output in outputs)]
+        case Aggregate(keys, calls):
+            lines = [f"  by {_output(key)}" for key in keys]
+            return ["aggregate", *lines, *(f"  {_call(call)}" for call in calls)]
+        case Filter(predicate):
+            return [f"filter {render_expression(predicate)}"]
+        case Distinct():
+            return ["distinct"]
+        case Sort(keys):
+            return [f"sort by {', '.join(_sort_key(key) for key in keys)}"]
+        case Limit(count, offset):
+            rows = "all rows" if count is None else f"{count} rows"
+            return [f"limit {rows}" + (f" after {offset}" if offset else "")]
+        case RowNumber(keys, order, count):
+            of = f" of each {', '.join(render_expression(key) for key in keys)}" if keys else ""
+            by = f" by {', '.join(_sort_key(key) for key in order)}" if order else ""
+            return [f"number rows{of}{by}" + ("" if count is None else f", the first {count}")]
+        case SemiJoin(keys, inner, negated, null_aware):
+            word = "anti join" if negated else "semi join"
+            on = f" on {', '.join(render_expression(key) for key in keys)}" if keys else ""
+            unknown = ", NULL is unknown" if null_aware else ""
+            return [f"{word}{on}{unknown}", *("  " + line for line in _query(inner).split("\n"))]
+
+
+def _output(output: Output) -> str:
+    return f"{_name(output.name)} {output.type} = {render_expression(output.expression)}"
+
+
+def _call(call: AggregateCall) -> str:
+    inside = ", ".join(render_expression(argument) for argument in call.arguments) or "*"
+    distinct = "DISTINCT " if call.distinct else ""
+    keep = "" if call.filter is None else f" FILTER (WHERE {render_expression(call.filter)})"
+    return f"{_name(call.name)} {call.type} = {call.function}({distinct}{inside}){keep}"
+
+
+def _sort_key(key: SortKey) -> str:
+    nulls = "" if key.nulls_first == key.descending else " nulls first" if key.nulls_first else " nulls last"
+    return render_expression(key.expression) + (" descending" if key.descending else "") + nulls
+
+
+def _names(names: Sequence[str]) -> str:
+    return ", ".join(_name(name) for name in names)
 
 
 def _create(create: CreateStream) -> str:
@@ -81,9 +182,23 @@ def _create(create: CreateStream) -> str:
 def render_window(window: Window) -> str:
     """A window clause as one line."""
     if isinstance(window, RowWindow):
-        return f"last {window.rows} rows"
+        of = f" of each {', '.join(render_expression(key) for key in window.keys)}" if window.keys else ""
+        where = "" if window.filter is None else f" where {render_expression(window.filter)}"
+        return f"last {window.rows} rows{of}{where}"
     begin = "beginning" if window.begin is None else _instant(window.begin)
-    return f"{begin} to {_instant(window.end)}"
+    slide = "" if window.slide_ms is None else f" every {window.slide_ms} ms"
+    return f"{begin} to {_instant(window.end)}{slide}"
+
+
+def render_assignment(assignment: Assignment) -> str:
+    """What a table function does, as one line."""
+    if isinstance(assignment, Session):
+        of = f" of each {', '.join(render_expression(k) for k in assignment.keys)}" if assignment.keys else ""
+        return f"session{of}, gap {assignment.gap_ms} ms"
+    offset = f", offset {assignment.offset_ms} ms" if assignment.offset_ms else ""
+    if assignment.size_ms == assignment.slide_ms:
+        return f"tumble {assignment.size_ms} ms{offset}"
+    return f"hop {assignment.size_ms} ms every {assignment.slide_ms} ms{offset}"
 
 
 def _instant(instant: Instant) -> str:

@@ -4,8 +4,9 @@ result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
+from engine.language.evaluation import formats, regexes
 from engine.language.expressions import Expression, Literal
 from engine.language.promotion import arithmetic, common
 from engine.model.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, STRING, TIMESTAMP, Kind, Type, decimal
@@ -24,7 +25,8 @@ class Unfit(Exception):
         self.hint = hint
 
 
-def _number(arguments: Sequence[Expression], place: int) -> Type:
+def number(arguments: Sequence[Expression], place: int) -> Type:
+    """The type of an argument that must be a number; INTEGER for a bare NULL."""
     type_ = arguments[place].type
     if type_.kind is Kind.NULL:
         return INTEGER
@@ -33,7 +35,7 @@ def _number(arguments: Sequence[Expression], place: int) -> Type:
     return type_
 
 
-def _fits(arguments: Sequence[Expression], place: int, target: Type) -> Type:
+def fits(arguments: Sequence[Expression], place: int, target: Type) -> Type:
     """Require that the argument becomes ``target`` without loss of meaning."""
     type_ = arguments[place].type
     if type_.kind in (Kind.NULL, target.kind):
@@ -56,19 +58,19 @@ def _article(type_: Type) -> str:
 
 def same_number(arguments: Sequence[Expression]) -> Types:
     """A number of the argument's type."""
-    type_ = _number(arguments, 0)
+    type_ = number(arguments, 0)
     return [type_], type_
 
 
 def sign(arguments: Sequence[Expression]) -> Types:
     """INTEGER; for a DOUBLE a DOUBLE."""
-    type_ = _number(arguments, 0)
+    type_ = number(arguments, 0)
     return [type_], DOUBLE if type_ is DOUBLE else INTEGER
 
 
 def whole(arguments: Sequence[Expression]) -> Types:
     """A number without places."""
-    type_ = _number(arguments, 0)
+    type_ = number(arguments, 0)
     return [type_], decimal(type_.precision, 0) if type_.kind is Kind.DECIMAL else type_
 
 
@@ -76,7 +78,7 @@ def rounded(arguments: Sequence[Expression]) -> Types:
     """ROUND(x) and ROUND(x, places); places of a DECIMAL must be a literal, since they are part of the
     type.
     """
-    type_ = _number(arguments, 0)
+    type_ = number(arguments, 0)
     if len(arguments) == 1:
         return [type_], decimal(type_.precision, 0) if type_.kind is Kind.DECIMAL else type_
     if arguments[1].type.kind not in (Kind.INTEGER, Kind.NULL):
@@ -92,33 +94,33 @@ def rounded(arguments: Sequence[Expression]) -> Types:
 
 def doubles(arguments: Sequence[Expression]) -> Types:
     """Numbers as DOUBLE."""
-    return [_fits(arguments, place, DOUBLE) for place in range(len(arguments))], DOUBLE
+    return [fits(arguments, place, DOUBLE) for place in range(len(arguments))], DOUBLE
 
 
 def strings(arguments: Sequence[Expression]) -> Types:
     """STRINGs to a STRING."""
-    return [_fits(arguments, place, STRING) for place in range(len(arguments))], STRING
+    return [fits(arguments, place, STRING) for place in range(len(arguments))], STRING
 
 
 def length(arguments: Sequence[Expression]) -> Types:
     """STRING to BIGINT."""
-    return [_fits(arguments, 0, STRING)], BIGINT
+    return [fits(arguments, 0, STRING)], BIGINT
 
 
 def starts_with(arguments: Sequence[Expression]) -> Types:
     """Two STRINGs to BOOLEAN."""
-    return [_fits(arguments, place, STRING) for place in range(2)], BOOLEAN
+    return [fits(arguments, place, STRING) for place in range(2)], BOOLEAN
 
 
 def position(arguments: Sequence[Expression]) -> Types:
     """Two STRINGs to BIGINT."""
-    return [_fits(arguments, place, STRING) for place in range(2)], BIGINT
+    return [fits(arguments, place, STRING) for place in range(2)], BIGINT
 
 
 def substring(arguments: Sequence[Expression]) -> Types:
     """A STRING, then BIGINTs."""
-    numbers = [_fits(arguments, place, BIGINT) for place in range(1, len(arguments))]
-    return [_fits(arguments, 0, STRING), *numbers], STRING
+    numbers = [fits(arguments, place, BIGINT) for place in range(1, len(arguments))]
+    return [fits(arguments, 0, STRING), *numbers], STRING
 
 
 def anything_to_string(arguments: Sequence[Expression]) -> Types:
@@ -151,27 +153,78 @@ def nullif(arguments: Sequence[Expression]) -> Types:
 
 def part_of(arguments: Sequence[Expression]) -> Types:
     """(part, TIMESTAMP) to BIGINT."""
-    return [STRING, _fits(arguments, 1, TIMESTAMP)], BIGINT
+    return [STRING, fits(arguments, 1, TIMESTAMP)], BIGINT
 
 
 def calendar(arguments: Sequence[Expression]) -> Types:
     """TIMESTAMP to BIGINT."""
-    return [_fits(arguments, 0, TIMESTAMP)], BIGINT
+    return [fits(arguments, 0, TIMESTAMP)], BIGINT
 
 
 def truncated(arguments: Sequence[Expression]) -> Types:
     """(part, TIMESTAMP) to TIMESTAMP."""
-    return [STRING, _fits(arguments, 1, TIMESTAMP)], TIMESTAMP
+    return [STRING, fits(arguments, 1, TIMESTAMP)], TIMESTAMP
 
 
 def from_epoch(arguments: Sequence[Expression]) -> Types:
     """BIGINT milliseconds to TIMESTAMP."""
-    return [_fits(arguments, 0, BIGINT)], TIMESTAMP
+    return [fits(arguments, 0, BIGINT)], TIMESTAMP
 
 
 def modulo(arguments: Sequence[Expression]) -> Types:
     """As the operator %."""
-    left, right = _number(arguments, 0), _number(arguments, 1)
+    left, right = number(arguments, 0), number(arguments, 1)
     result = arithmetic("%", left, right)
     assert result is not None  # % never adds places
     return [left, right], result
+
+
+def split(arguments: Sequence[Expression]) -> Types:
+    """(STRING, STRING, BIGINT) to STRING."""
+    return [fits(arguments, 0, STRING), fits(arguments, 1, STRING), fits(arguments, 2, BIGINT)], STRING
+
+
+def patterned(result: Type) -> Signature:
+    """(STRING, a regular expression, perhaps the number of a group) to ``result``."""
+
+    def types(arguments: Sequence[Expression]) -> Types:
+        targets = [fits(arguments, 0, STRING), STRING]
+        pattern, group = literal_text(arguments, 1), 0
+        if len(arguments) == 3:
+            number = arguments[2].value if isinstance(arguments[2], Literal) else None
+            if not isinstance(number, int) or isinstance(number, bool):
+                raise Unfit(2, "needs the number of a group as it stands", "write REGEXP_EXTRACT(s, p, 1)")
+            targets.append(BIGINT)
+            group = number
+        problem = regexes.problem(pattern, group)
+        if problem is not None:
+            raise Unfit(1, problem, "patterns are RE2's, without look-ahead and back references")
+        return targets, result
+
+    return types
+
+
+def formatted(parts: Callable[[str], object], letters: Iterable[str]) -> Signature:
+    """(TIMESTAMP, a pattern of ``letters``) to STRING."""
+
+    def types(arguments: Sequence[Expression]) -> Types:
+        target, pattern = fits(arguments, 0, TIMESTAMP), literal_text(arguments, 1)
+        hint = "there are " + ", ".join(letters)
+        if len(pattern) > formats.PATTERN_CHARACTERS_MAX:
+            raise Unfit(1, f"a pattern has at most {formats.PATTERN_CHARACTERS_MAX} characters", hint)
+        try:
+            parts(pattern)
+        except formats.UnknownPart as unknown:
+            raise Unfit(1, f"{str(unknown)[:20]} in a pattern means nothing", hint) from None
+        return [target, STRING], STRING
+
+    return types
+
+
+def literal_text(arguments: Sequence[Expression], place: int) -> str:
+    """An argument that must be a string as it stands."""
+    argument = arguments[place]
+    value = argument.value if isinstance(argument, Literal) else None
+    if not isinstance(value, str):
+        raise Unfit(place, "needs a string as it stands")
+    return value

@@ -7,38 +7,70 @@ to its length. Cost: about a millisecond for a simple SELECT.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from sqlglot import exp
 
-from engine.language.bind.select import bind_select
+from engine.language.bind.commands import (
+    bind_control,
+    bind_derived,
+    bind_describe,
+    bind_explain,
+    bind_show,
+)
+from engine.language.bind.environment import Catalogue, Environment
+from engine.language.bind.select import bind_query
 from engine.language.bind.streams import bind_create, bind_drop
 from engine.language.dialect import parse_tree
+from engine.language.functions import BUILT_IN, FunctionCatalogue
 from engine.language.grammar import nodes
 from engine.language.places import Text
 from engine.language.query import Statement
+from engine.language.tracing import Trace
 from engine.limits import Limits
-from engine.model.source import Stream
 from tureen.errors import SyntaxRefused
 
 
-def parse(sql: str, catalogue: Mapping[str, Stream], limits: Limits) -> Statement:
-    """Parse and bind one statement against the streams there are.
+def parse(
+    sql: str,
+    catalogue: Catalogue,
+    limits: Limits,
+    trace: Trace | None = None,
+    functions: FunctionCatalogue = BUILT_IN,
+) -> Statement:
+    """Parse and bind one statement against the streams, views and functions there are.
 
     Raises SyntaxRefused, UnknownSource, UnknownColumn, TypeMismatch, NotSupported, LimitExceeded, each with
     the line and
     the column (from 1) of what is wrong, and mostly with a hint.
     """
-    text = Text(sql)
+    text = Text(sql, trace)
     _check_size(text, limits)
     try:
         tree = parse_tree(text, limits)
-        if isinstance(tree, nodes.StreamQuery):
-            return bind_select(tree, text, catalogue, limits)
-        if isinstance(tree, nodes.CreateStreamNode):
-            return bind_create(tree, text, limits)
-        return bind_drop(tree)
+        return _bind(tree, Environment(text, limits, catalogue, functions=functions))
     except RecursionError:
         # Nesting is bounded, so this is a caller whose own stack was almost full.
         raise text.at(0).exceeded("nesting_max", limits.nesting_max, hint="nest less") from None
+
+
+def _bind(tree: exp.Expr, env: Environment) -> Statement:
+    match tree:
+        case nodes.SelectQuery():
+            return bind_query(tree, env)
+        case nodes.CreateStreamNode():
+            return bind_create(tree, env.text, env.limits)
+        case nodes.CreateDerivedNode():
+            return bind_derived(tree, env)
+        case nodes.DropNode():
+            return bind_drop(tree)
+        case nodes.ShowNode():
+            return bind_show(tree)
+        case nodes.DescribeNode():
+            return bind_describe(tree, env)
+        case nodes.ExplainNode():
+            return bind_explain(tree, env)
+        case nodes.ControlNode():
+            return bind_control(tree, env)
+    raise AssertionError(f"the grammar makes no {type(tree).__name__}")
 
 
 def _check_size(text: Text, limits: Limits) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from engine.model.step import Position
+from engine.model.step import Parameters, Position
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +35,19 @@ class Answer:
 @dataclass(frozen=True, slots=True)
 class QueryInfo:
     """A standing query as lists show it. ``predicate_errors``: rows whose predicate ended as an error, while
-    matches were kept.
+    matches were kept. parameters: of the placeholders in ``sql``, where it has any.
     """
 
     query_id: str
     sql: str
+    parameters: Parameters | None
     sources: tuple[str, ...]
     maintenance: str
     weight: float
     born: Position
     predicate_errors: int
     paused: bool = False
+    options: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

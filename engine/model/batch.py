@@ -32,13 +32,14 @@ class Column:
 
     values: [n], dtype by type; what stands where ``valid`` is False is unspecified but in range.
     valid: bool[n], or None where no value is NULL.
-    dictionary: for STRING the values that the codes index, no two alike; None otherwise.
+    dictionary: for STRING the values that the codes index, no two alike; for ARRAY a list array that the
+    codes index; None otherwise.
     """
 
     type: Type
     values: npt.NDArray[Any]
     valid: BoolArray | None = None
-    dictionary: pa.StringArray | None = None
+    dictionary: pa.StringArray | pa.ListArray | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -85,10 +86,10 @@ class Column:
         kind = self.type.kind
         if kind is Kind.NULL:
             return pa.nulls(len(self.values))
-        if kind is Kind.STRING:
+        if kind in (Kind.STRING, Kind.ARRAY):
             assert self.dictionary is not None
             if not len(self.dictionary):
-                return pa.nulls(len(self.values), pa.string())
+                return pa.nulls(len(self.values), self.type.arrow)
             return self.dictionary.take(pa.array(self.values, pa.int32(), mask=mask))
         if kind is Kind.DECIMAL:
             return scaled_to_decimal(self.values, mask, self.type)

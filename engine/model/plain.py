@@ -1,11 +1,14 @@
-"""A stream's definition as JSON values and back: what the journal and the store write of it."""
+"""Streams and registrations as JSON values and back: what the journal and the store write of them."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from engine.model.source import Constraint, Field, Schema, Stream
+from engine.model.step import Parameters, Registration
 from engine.model.types import Kind, Type
 
 
@@ -39,3 +42,50 @@ def stream_from_dict(facts: Mapping[str, Any]) -> Stream:
         constraints=tuple(Constraint(kind, tuple(columns), detail) for kind, columns, detail in constraints),
         **given,
     )
+
+
+def registration_as_dict(registration: Registration) -> dict[str, Any]:
+    """Everything that was published, as JSON values; ``parameters`` only where there are some."""
+    facts: dict[str, Any] = {
+        "query_id": registration.query_id,
+        "sql": registration.sql,
+        "weight": registration.weight,
+        "tolerance": registration.tolerance,
+        "options": dict(registration.options),
+    }
+    if registration.parameters is not None:
+        facts["parameters"] = registration.parameters
+    return facts
+
+
+def registration_from_dict(facts: Mapping[str, Any]) -> Registration:
+    """The inverse of :func:`registration_as_dict`. Raises KeyError, TypeError."""
+    return compact(**facts)
+
+
+def compact(
+    query_id: str,
+    sql: str,
+    weight: float = 1.0,
+    tolerance: float = 0.0,
+    options: Mapping[str, str] | None = None,
+    parameters: Any = None,
+) -> Registration:
+    """A registration that shares what many have in common: its options, and the text of a template.
+
+    parameters: a list or an object of JSON values.
+    """
+    held: Parameters | None = None
+    if parameters is not None:
+        held = dict(parameters) if isinstance(parameters, Mapping) else tuple(parameters)
+        sql = sys.intern(sql)
+    shared = _shared(tuple(sorted(options.items()))) if options else _NONE
+    return Registration(query_id, sql, weight, tolerance, shared, held)
+
+
+_NONE: Mapping[str, str] = {}
+
+
+@lru_cache(maxsize=256)
+def _shared(options: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
+    return dict(options)

@@ -37,15 +37,26 @@ class Position:
 BEGINNING = Position(0, 0)
 
 
+Parameter = bool | int | float | str | None
+Parameters = tuple[Parameter, ...] | Mapping[str, Parameter]
+
+_NO_OPTIONS: Mapping[str, str] = {}
+
+
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A query as it was published. ``weight`` and ``tolerance`` steer scheduling and approximation."""
+    """A query as it was published. ``weight`` and ``tolerance`` steer scheduling and approximation.
+
+    parameters: the values of the placeholders in ``sql``, by place or by name; None: ``sql`` has none
+    (:mod:`engine.language.parameters`).
+    """
 
     query_id: str
     sql: str
     weight: float = 1.0
     tolerance: float = 0.0
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=lambda: _NO_OPTIONS)
+    parameters: Parameters | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,10 @@
 | STRING    | int32 codes + values   | str                                              | utf8             |
 | DATE      | int32, days since 1970 | int                                              | date32           |
 | TIMESTAMP | int64, ms since 1970   | int                                              | timestamp[ms]    |
+| ARRAY     | int32 codes + values   | tuple of values                                  | list             |
 
+An ARRAY is what ARRAY_AGG gives and nothing else: it stands in answers, and is not compared, grouped or
+computed with.
 A DECIMAL has at most 18 digits, so that it fits 64 bits. Strings compare by Unicode code point.
 """
 
@@ -43,6 +46,7 @@ class Kind(Enum):
     STRING = "STRING"
     DATE = "DATE"
     TIMESTAMP = "TIMESTAMP"
+    ARRAY = "ARRAY"
     NULL = "NULL"
 
     __hash__ = object.__hash__  # members are single; Enum hashes the name, in Python, at every look-up
@@ -50,13 +54,16 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A column type; ``precision`` and ``scale`` mean something for DECIMAL only."""
+    """A column type; ``precision`` and ``scale`` mean something for DECIMAL only, ``element`` for ARRAY."""
 
     kind: Kind
     precision: int = 0
     scale: int = 0
+    element: Type | None = None
 
     def __str__(self) -> str:
+        if self.kind is Kind.ARRAY:
+            return f"ARRAY<{self.element}>"
         if self.kind is Kind.DECIMAL:
             return f"DECIMAL({self.precision}, {self.scale})"
         return str(self.kind.value)
@@ -79,6 +86,9 @@ class Type:
         """The Arrow type of an answer's column."""
         if self.kind is Kind.DECIMAL:
             return pa.decimal128(self.precision, self.scale)
+        if self.kind is Kind.ARRAY:
+            assert self.element is not None
+            return pa.list_(self.element.arrow)
         return _ARROW[self.kind]
 
 
@@ -91,6 +101,7 @@ _DTYPES: dict[Kind, np.dtype[np.generic]] = {
     Kind.STRING: np.dtype(np.int32),
     Kind.DATE: np.dtype(np.int32),
     Kind.TIMESTAMP: np.dtype(np.int64),
+    Kind.ARRAY: np.dtype(np.int32),
     Kind.NULL: np.dtype(np.bool_),
 }
 
@@ -120,3 +131,10 @@ def decimal(precision: int, scale: int) -> Type:
     if not (1 <= precision <= DECIMAL_DIGITS_MAX and 0 <= scale <= precision):
         raise ValueError(f"DECIMAL({precision}, {scale}) does not fit {DECIMAL_DIGITS_MAX} digits")
     return Type(Kind.DECIMAL, precision, scale)
+
+
+def array(element: Type) -> Type:
+    """ARRAY of a type that is no ARRAY itself."""
+    if element.kind is Kind.ARRAY:
+        raise ValueError("an array of arrays is not served")
+    return Type(Kind.ARRAY, element=element)

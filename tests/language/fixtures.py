@@ -11,7 +11,7 @@ from engine.language.query import CreateStream, Output, Project, Query, Statemen
 from engine.language.statements import parse
 from engine.limits import Limits
 from engine.model.batch import Column
-from engine.model.source import Stream
+from engine.model.source import Derived, SourceName, Stream
 
 FLIGHTS = """CREATE STREAM flights (carrier STRING NOT NULL, flight INTEGER, dest STRING, delay DOUBLE,
 distance BIGINT, price DECIMAL(10, 2), cancelled BOOLEAN, day DATE,
@@ -20,8 +20,19 @@ ODD = '''CREATE STREAM "Odd Names" ("a b" INTEGER, "x; DROP" STRING, "say ""hi""
 now INTEGER, "select" BOOLEAN) WITH (topic = 'odd')'''
 
 
-def catalogue() -> dict[str, Stream]:
-    found = {}
+VIEWS = (
+    Derived(SourceName("late"), "SELECT carrier, delay * 2 AS twice, ts FROM flights WHERE delay > 10", True),
+    Derived(
+        SourceName("carriers"),
+        "SELECT carrier, COUNT(*) AS n, MAX(twice) AS most FROM late GROUP BY carrier",
+    ),
+    Derived(SourceName("broken"), "SELECT gone FROM flights"),
+    Derived(SourceName("endless"), "SELECT * FROM endless"),
+)
+
+
+def catalogue() -> dict[str, Stream | Derived]:
+    found: dict[str, Stream | Derived] = {view.name: view for view in VIEWS}
     for text in (FLIGHTS, ODD):
         statement = parse(text, {}, Limits())
         assert isinstance(statement, CreateStream)
@@ -29,14 +40,14 @@ def catalogue() -> dict[str, Stream]:
     return found
 
 
-CATALOGUE: Mapping[str, Stream] = catalogue()
+CATALOGUE: Mapping[str, Stream | Derived] = catalogue()
 
 
 def bind(sql: str) -> Statement:
     return parse(sql, CATALOGUE, Limits())
 
 
-def outputs(sql: str, streams: Mapping[str, Stream] = CATALOGUE) -> tuple[Output, ...]:
+def outputs(sql: str, streams: Mapping[str, Stream | Derived] = CATALOGUE) -> tuple[Output, ...]:
     statement = parse(sql, streams, Limits())
     assert isinstance(statement, Query)
     (project,) = statement.stages
@@ -44,9 +55,9 @@ def outputs(sql: str, streams: Mapping[str, Stream] = CATALOGUE) -> tuple[Output
     return project.outputs
 
 
-def stream_of(columns: str) -> dict[str, Stream]:
+def stream_of(columns: str, options: str = "topic = 't'") -> dict[str, Stream]:
     """A catalogue of one stream ``t`` with these columns."""
-    statement = parse(f"CREATE STREAM t ({columns})", {}, Limits())
+    statement = parse(f"CREATE STREAM t ({columns}) WITH ({options})", {}, Limits())
     assert isinstance(statement, CreateStream)
     return {"t": statement.stream}
 

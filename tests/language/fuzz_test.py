@@ -38,6 +38,37 @@ SEEDS = [
         "SELECT a IS DISTINCT FROM b, NULLIF(1, 2), -x -- comment\n FROM flights "
         "/* more */ WHERE cancelled IS NOT TRUE"
     ),
+    (
+        "SELECT carrier, COUNT(DISTINCT dest) FILTER (WHERE delay > 1) AS n, SUM(price) FROM flights "
+        "GROUP BY 1, carrier HAVING COUNT(*) > 2 ORDER BY n DESC NULLS LAST, SUM(price) LIMIT 3 OFFSET 1"
+    ),
+    (
+        "WITH a AS (SELECT *, ROW_NUMBER() OVER (PARTITION BY carrier ORDER BY delay DESC) AS n FROM late), "
+        "b(x) AS (SELECT carrier FROM a WHERE n <= 3) SELECT DISTINCT x FROM b ORDER BY 1 "
+        "FETCH FIRST 3 ROWS ONLY"
+    ),
+    (
+        "SELECT * FROM (SELECT carrier AS c FROM flights a WHERE EXISTS "
+        "(SELECT 1 FROM flights b WHERE b.dest = a.dest)) [ROWS 5] "
+        "WHERE c NOT IN (SELECT carrier FROM carriers)"
+    ),
+    (
+        "SELECT window_end, carrier FROM TABLE(HOP(TABLE flights, DESCRIPTOR(ts), 1 MINUTE, 5 MINUTES)) "
+        "[RANGE 1 HOUR] GROUP BY window_end, carrier"
+    ),
+    (
+        "SELECT REGEXP_EXTRACT(dest, '(a|b)c[)(]', 1), DATE_FORMAT(ts, 'yyyy-MM-dd'), TO_CHAR(day, 'YYYY') "
+        "FROM late"
+    ),
+    (
+        "SELECT window.start, n FROM (SELECT TUMBLE(1 HOUR) AS window, carrier, COUNT(*) AS n FROM flights "
+        "GROUP BY 1, 2) WHERE n > 3"
+    ),
+    "SELECT SESSION_END(ts, 5 SECONDS), COUNT(*) FROM flights GROUP BY SESSION(ts, 5 SECONDS), carrier",
+    "CREATE OR REPLACE VIEW v AS (SELECT carrier FROM flights [PARTITION BY carrier ROWS 3 WHERE delay > 1])",
+    "EXPLAIN ANALYZE SELECT carrier FROM SESSION(flights PARTITION BY carrier, 5 MINUTES)",
+    "SHOW QUERIES EXTENDED",
+    "TERMINATE 'abc'",
 ]
 WORDS = (
     sorted({word for seed in SEEDS for word in seed.split()})
@@ -138,6 +169,31 @@ NESTED = {
     "comments": "SELECT " + "/*" * DEEP,
     "quotes": "SELECT " + "'" * (2 * DEEP + 1),
     "window of brackets": "SELECT * FROM flights " + "[" * DEEP,
+    "subqueries": "SELECT * FROM (" * 2_000 + "SELECT * FROM flights" + ")" * 2_000,
+    "open subqueries": "SELECT * FROM (" * 2_000,
+    "in of queries": "SELECT dest FROM flights WHERE dest IN (" * 1_000,
+    "subqueries that double": "WITH a0 AS (SELECT distance AS x FROM flights), "
+    + ", ".join(f"a{n + 1} AS (SELECT x + x AS x FROM a{n})" for n in range(60))
+    + " SELECT x FROM a60",
+    "subqueries that grow": "WITH a0 AS (SELECT distance AS x FROM flights), "
+    + ", ".join(f"a{n + 1} AS (SELECT x + 1 AS x FROM a{n})" for n in range(800))
+    + " SELECT x FROM a800",
+    "joins that double": "WITH a0 AS (SELECT dest AS x FROM flights), "
+    + ", ".join(
+        f"a{n + 1} AS (SELECT x FROM a{n} WHERE x IN (SELECT x FROM a{n}) AND x IN (SELECT x FROM a{n}))"
+        for n in range(40)
+    )
+    + " SELECT x FROM a40",
+    "joins that nest": "WITH a0 AS (SELECT dest AS x FROM flights), "
+    + ", ".join(
+        f"a{n + 1} AS (SELECT dest AS x FROM flights WHERE dest IN (SELECT x FROM a{n}))" for n in range(30)
+    )
+    + " SELECT x FROM a30",
+    "numbers that nest": "SELECT " + "ROW_NUMBER() OVER (ORDER BY " * 1_000,
+    "aggregates that nest": "SELECT " + "SUM(" * 5_000 + "1" + ")" * 5_000 + " FROM flights",
+    "limits of windows": "WITH a0 AS (SELECT dest FROM flights LIMIT 5), "
+    + ", ".join(f"a{n + 1} AS (SELECT dest FROM a{n} LIMIT 5)" for n in range(400))
+    + " SELECT dest FROM a400",
     "too long": "SELECT '" + "x" * 70_000 + "' FROM flights",
     "too long in bytes": "SELECT '" + "é" * 40_000 + "' FROM flights",
 }
@@ -173,3 +229,26 @@ def test_nesting_up_to_the_limit_is_served() -> None:
         parse("SELECT " + "(" * (depth + 1) + "1" + ")" * (depth + 1) + " FROM flights", CATALOGUE, limits)
     assert caught.value.limit == "nesting_max"
     assert caught.value.column == len("SELECT ") + depth + 2
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT " + ", ".join(f"SUM(delay + {n})" for n in range(900)) + " FROM flights",
+        "SELECT COUNT(*) FROM flights GROUP BY " + ", ".join(f"distance % {n + 1}" for n in range(100)),
+        "SELECT "
+        + ", ".join(f"(distance % 7 + {n}) * 2" for n in range(900))
+        + " FROM flights GROUP BY distance % 7",
+        "SELECT distance % 7 + " + " + ".join(["distance % 7"] * 120) + " FROM flights GROUP BY distance % 7",
+        "SELECT "
+        + ", ".join("distance + 1" for _ in range(900))
+        + " FROM flights ORDER BY "
+        + ", ".join(f"distance + {n}" for n in range(900)),
+        "WITH a0 AS (SELECT distance AS x FROM flights), "
+        + ", ".join(f"a{n + 1} AS (SELECT x FROM a{n} WHERE x <> {n})" for n in range(800))
+        + " SELECT x FROM a800",
+    ],
+)
+def test_large_queries_are_served(sql: str) -> None:
+    check(sql)
+    parse(sql, CATALOGUE, Limits())

@@ -1,4 +1,4 @@
-"""The language reference says what the code does: functions are the catalogue's, examples are served."""
+"""The language reference says what the code does: tables are the catalogues', examples are served."""
 
 from __future__ import annotations
 
@@ -8,33 +8,54 @@ from pathlib import Path
 
 import pytest
 
+from engine.language.aggregates import AGGREGATE_ALIASES, AGGREGATES
 from engine.language.functions import ALIASES, FUNCTIONS
+from engine.language.query import CreateDerived
 from engine.language.statements import parse
 from engine.limits import Limits
+from engine.model.source import Derived, Stream
 from tests.language.fixtures import stream_of
 from tureen.errors import TureenError
 
 PAGE = Path(__file__).parents[2] / "docs" / "sql.md"
-BEGIN, END = "<!-- functions: begin -->\n", "<!-- functions: end -->"
 
 
-def table() -> str:
-    rows = [
-        f"| <code>{function.usage.replace('|', '&#124;')}</code> | {function.doc} |"
-        for function in FUNCTIONS.values()
-    ]
+def functions_table() -> str:
+    rows = [f"| {_code(function.usage)} | {function.doc} |" for function in FUNCTIONS.values()]
     return "\n".join(["| call | gives |", "|---|---|", *rows]) + "\n"
 
 
-def test_the_table_of_functions_is_the_catalogue() -> None:
-    """``TUREEN_UPDATE_GOLDEN=1`` writes it anew."""
+def aggregates_table() -> str:
+    rows = [
+        f"| {_code(function.usage)} | {', '.join(f'`{name}`' for name in _others(function.name))} "
+        f"| {function.doc} |"
+        for function in AGGREGATES.values()
+    ]
+    return "\n".join(["| call | also called | gives |", "|---|---|---|", *rows]) + "\n"
+
+
+def _code(text: str) -> str:
+    return f"<code>{text.replace('|', '&#124;')}</code>"
+
+
+def _others(name: str) -> list[str]:
+    return [alias for alias, meant in AGGREGATE_ALIASES.items() if meant == name]
+
+
+TABLES = {"functions": functions_table, "aggregates": aggregates_table}
+
+
+@pytest.mark.parametrize("what", TABLES)
+def test_the_tables_are_the_catalogues(what: str) -> None:
+    """``TUREEN_UPDATE_GOLDEN=1`` writes them anew."""
     page = PAGE.read_text(encoding="utf-8")
-    before, rest = page.split(BEGIN)
-    found, after = rest.split(END)
+    begin, end = f"<!-- {what}: begin -->\n", f"<!-- {what}: end -->"
+    before, rest = page.split(begin)
+    found, after = rest.split(end)
     if os.environ.get("TUREEN_UPDATE_GOLDEN") == "1":
-        PAGE.write_text(before + BEGIN + table() + END + after, encoding="utf-8")
+        PAGE.write_text(before + begin + TABLES[what]() + end + after, encoding="utf-8")
         return
-    assert found == table()
+    assert found == TABLES[what]()
 
 
 def test_other_names_are_on_the_page() -> None:
@@ -42,36 +63,76 @@ def test_other_names_are_on_the_page() -> None:
     assert all(f"`{alias}`" in page for alias in ALIASES)
 
 
-STREAM = {
-    "flights": stream_of("carrier STRING, dest STRING, delay DOUBLE, departed TIMESTAMP")["t"],
-}
+def catalogue() -> dict[str, Stream | Derived]:
+    """A stream, and the views that the page's examples make of it."""
+    found: dict[str, Stream | Derived] = {}
+    found["flights"] = stream_of(
+        "carrier STRING, dest STRING, delay DOUBLE, departed TIMESTAMP NOT NULL", "timestamp = 'departed'"
+    )["t"]
+    for sql in EXAMPLES:
+        if re.match(r"CREATE .*(VIEW|STREAM \w+ AS)", sql):
+            statement = parse(sql, found, Limits())
+            assert isinstance(statement, CreateDerived)
+            found[statement.derived.name] = statement.derived
+    return found
+
+
 EXAMPLES = re.findall(r"```sql\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+STREAMS = catalogue()
 
 
 @pytest.mark.parametrize("sql", EXAMPLES)
 def test_examples_are_served(sql: str) -> None:
-    parse(sql, STREAM, Limits())
+    parse(sql, STREAMS, Limits())
 
 
 REFUSED = {
     "JOIN": "SELECT * FROM flights JOIN flights ON TRUE",
-    "GROUP BY": "SELECT dest FROM flights GROUP BY dest",
-    "SUM": "SELECT SUM(delay) FROM flights",
-    "DISTINCT": "SELECT DISTINCT dest FROM flights",
-    "ORDER BY": "SELECT * FROM flights ORDER BY delay",
-    "LIMIT": "SELECT * FROM flights LIMIT 1",
+    "UNION": "SELECT * FROM flights UNION ALL SELECT * FROM flights",
+    "OVER": "SELECT SUM(delay) OVER (ORDER BY departed) FROM flights",
+    "QUALIFY": "SELECT * FROM flights QUALIFY TRUE",
+    "ROLLUP": "SELECT COUNT(*) FROM flights GROUP BY ROLLUP (dest)",
+    "GROUP BY ALL": "SELECT dest, COUNT(*) FROM flights GROUP BY ALL",
+    "MEDIAN": "SELECT MEDIAN(delay) FROM flights",
+    "WITHIN GROUP": "SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY delay) FROM flights",
+    "STRING_AGG": "SELECT STRING_AGG(dest, ',') FROM flights",
+    "ORDER BY in an aggregate": "SELECT ARRAY_AGG(dest ORDER BY delay) FROM flights",
+    "CORR": "SELECT CORR(delay, delay) FROM flights",
+    "DISTINCT ON": "SELECT DISTINCT ON (dest) dest FROM flights",
+    "LIMIT BY": "SELECT * FROM flights LIMIT 3 BY dest",
+    "LIMIT m, n": "SELECT * FROM flights LIMIT 3, 4",
+    "scalar subquery": "SELECT * FROM flights WHERE delay > (SELECT AVG(delay) FROM flights)",
+    "ANY": "SELECT * FROM flights WHERE delay = ANY (SELECT delay FROM flights)",
+    "IN below OR": "SELECT * FROM flights WHERE delay > 3 OR dest IN (SELECT dest FROM flights)",
+    "correlation": "SELECT * FROM flights a WHERE EXISTS (SELECT * FROM flights b WHERE b.delay > a.delay)",
+    "NOT IN": "SELECT * FROM flights WHERE (dest, carrier) NOT IN (SELECT dest, carrier FROM flights)",
+    "RECURSIVE": "WITH RECURSIVE a AS (SELECT * FROM flights) SELECT * FROM a",
+    "window over groups": "SELECT * FROM (SELECT COUNT(*) FROM flights) [ROWS 5]",
+    "CREATE TABLE": "CREATE TABLE t (a INTEGER)",
+    "MATERIALIZED": "CREATE MATERIALIZED VIEW v AS SELECT * FROM flights",
+    "names of a view": "CREATE VIEW v (a) AS SELECT dest FROM flights",
+    "STREAM AS": "CREATE STREAM s AS SELECT COUNT(*) FROM flights",
+    "fields": "SELECT dest.name FROM flights",
+    "arrow": "SELECT dest -> 'name' FROM flights",
+    "UNNEST": "SELECT UNNEST(dest) FROM flights",
+    "REGEXP_MATCH": "SELECT REGEXP_MATCH(dest, 'a') FROM flights",
     "EMIT": "SELECT * FROM flights EMIT CHANGES",
     "NOW": "SELECT * FROM flights WHERE departed > CURRENT_TIMESTAMP",
     "INTERVAL": "SELECT departed + INTERVAL '1 day' FROM flights",
     "parameter": "SELECT * FROM flights WHERE delay > :x",
     "two": "SELECT * FROM flights; SELECT * FROM flights",
+    "SHOW TABLES": "SHOW TABLES",
+    "DESCRIBE SELECT": "DESCRIBE SELECT * FROM flights",
+    "EXPLAIN": "EXPLAIN (VERBOSE) SELECT * FROM flights",
+    "DROP QUERY": "DROP QUERY 'x'",
+    "TERMINATE ALL": "TERMINATE ALL",
 }
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_the_page_calls_refused_is_refused_with_a_hint(name: str) -> None:
     with pytest.raises(TureenError) as caught:
-        parse(REFUSED[name], STREAM, Limits())
+        parse(REFUSED[name], STREAMS, Limits())
     assert caught.value.code == "not_supported"
     assert caught.value.hint
     assert caught.value.column

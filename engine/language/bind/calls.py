@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from sqlglot import exp
 
 from engine.language import expressions as bound
+from engine.language.aggregates import (
+    AGGREGATE_ALIASES,
+    AGGREGATES,
+    AGGREGATES_REFUSED,
+    aggregate_named,
+)
 from engine.language.bind.literals import instant_literal, typed
 from engine.language.bind.scope import Scope
 from engine.language.expressions import Expression, Literal
-from engine.language.functions import ALIASES, FUNCTIONS, function_named
-from engine.language.grammar.words import AGGREGATES
-from engine.language.places import shown
-from engine.language.signatures import Unfit
+from engine.language.grammar.words import FUNCTIONS_REFUSED
+from engine.language.places import Place, shown
+from engine.language.signatures import Types, Unfit
 from engine.model.types import STRING, Kind, Type
-from tureen.errors import NotSupported, TypeMismatch
+from tureen.errors import NotSupported, QueryError, TypeMismatch
+
+Bind = Callable[[exp.Expr, Scope], Expression]
 
 
 def coerce(expression: Expression, target: Type) -> Expression:
@@ -30,37 +38,51 @@ def coerce(expression: Expression, target: Type) -> Expression:
     return bound.Cast(expression, target)
 
 
-def bind_call(node: exp.Expr, scope: Scope, bind: Callable[[exp.Expr, Scope], Expression]) -> Expression:
-    """A scalar function. Raises NotSupported, TypeMismatch."""
+class Typed(Protocol):
+    """What knows the types of a call: a scalar function or an aggregate."""
+
+    @property
+    def usage(self) -> str: ...
+
+    def types(self, arguments: Sequence[Expression]) -> Types: ...
+
+
+def bind_call(node: exp.Expr, scope: Scope, bind: Bind) -> Expression:
+    """A function or an aggregate. Raises NotSupported, TypeMismatch."""
     name = str(node.args["name"])
+    aggregate = aggregate_named(name)
+    if aggregate is not None:
+        if scope.grouping is None:
+            raise _misplaced(name, node, scope)
+        return scope.grouping.call(node, aggregate)
     place = scope.place(node)
-    if name in AGGREGATES:
-        if name == "COUNT":
-            raise place.refuse(
-                NotSupported,
-                "COUNT is served as the only column: SELECT COUNT(*)",
-                hint="write SELECT COUNT(*) FROM ... alone; to count values add WHERE x IS NOT NULL",
-            )
-        raise place.refuse(
-            NotSupported,
-            f"the aggregate {name} is not served",
-            hint="select the rows; COUNT(*) alone is served",
-        )
-    function = function_named(name)
+    function = scope.functions.named(name)
     if function is None:
-        names = {known.lower(): known for known in (*FUNCTIONS, *ALIASES)}
-        close = [names[known] for known in difflib.get_close_matches(name.lower(), names, n=3)]
-        hint = f"did you mean {' or '.join(close)}?" if close else "see the table of functions"
-        raise place.refuse(NotSupported, f"there is no function {shown(name)}", hint=hint)
+        raise _unknown(name, scope, place)
     if node.args.get("star"):
         raise place.refuse(TypeMismatch, f"{name}(*) means nothing", hint=f"write {function.usage}")
-    argument_nodes = node.args.get("expressions") or []
-    if not function.arity_min <= len(argument_nodes) <= function.arity_max:
+    for word, clause in (("distinct", "DISTINCT"), ("filter", "FILTER")):
+        if node.args.get(word):
+            raise place.refuse(
+                TypeMismatch,
+                f"{clause} belongs to an aggregate, {name} is a function of one row",
+                hint="write CASE WHEN ... THEN ... END" if word == "filter" else "write SELECT DISTINCT",
+            )
+    count = len(node.args.get("expressions") or ())
+    if not function.arity_min <= count <= function.arity_max:
         raise place.refuse(
-            TypeMismatch,
-            f"{name} does not take {len(argument_nodes)} arguments",
-            hint=f"write {function.usage}",
+            TypeMismatch, f"{name} does not take {count} arguments", hint=f"write {function.usage}"
         )
+    arguments, result = bind_arguments(function, node, scope, bind)
+    return function.build(arguments, result)
+
+
+def bind_arguments(
+    function: Typed, node: exp.Expr, scope: Scope, bind: Bind
+) -> tuple[tuple[Expression, ...], Type]:
+    """The arguments in the types that the function takes, and the type that it gives. Raises TypeMismatch."""
+    name = str(node.args["name"])
+    argument_nodes: list[exp.Expr] = node.args.get("expressions") or []
     arguments = [bind(argument, scope) for argument in argument_nodes]
     try:
         targets, result = function.types(arguments)
@@ -73,7 +95,34 @@ def bind_call(node: exp.Expr, scope: Scope, bind: Callable[[exp.Expr, Scope], Ex
         _argument(argument, target, argument_node, scope)
         for argument, target, argument_node in zip(arguments, targets, argument_nodes, strict=True)
     )
-    return function.build(coerced, result)
+    return coerced, result
+
+
+def _misplaced(name: str, node: exp.Expr, scope: Scope) -> QueryError:
+    """The refusal of an aggregate where none may stand."""
+    if scope.clause == "an aggregate":
+        return scope.place(node).refuse(
+            TypeMismatch,
+            f"{name} stands inside another aggregate",
+            hint="aggregate in a subquery first: SELECT MAX(n) FROM (SELECT k, COUNT(*) AS n ... GROUP BY k)",
+        )
+    hint = {
+        "WHERE": f"WHERE looks at single rows; write HAVING {name}(...) ...",
+        "GROUP BY": "group in a subquery first: FROM (SELECT ..., COUNT(*) AS n ... GROUP BY ...)",
+    }.get(scope.clause, "aggregates stand in SELECT, HAVING and ORDER BY")
+    return scope.place(node).refuse(
+        TypeMismatch, f"the aggregate {name} cannot stand in {scope.clause}", hint=hint
+    )
+
+
+def _unknown(name: str, scope: Scope, place: Place) -> QueryError:
+    instead = AGGREGATES_REFUSED.get(name) or FUNCTIONS_REFUSED.get(name)
+    if instead is not None:
+        return place.refuse(NotSupported, f"{name} is not served", hint=instead)
+    names = {known.lower(): known for known in (*scope.functions.names, *AGGREGATES, *AGGREGATE_ALIASES)}
+    close = [names[known] for known in difflib.get_close_matches(name.lower()[:200], names, n=3)]
+    hint = f"did you mean {' or '.join(close)}?" if close else "see the table of functions"
+    return place.refuse(NotSupported, f"there is no function {shown(name)}", hint=hint)
 
 
 def _argument(argument: Expression, target: Type, node: exp.Expr, scope: Scope) -> Expression:
@@ -82,5 +131,5 @@ def _argument(argument: Expression, target: Type, node: exp.Expr, scope: Scope) 
         and argument.type is STRING
         and target.kind in (Kind.DATE, Kind.TIMESTAMP)
     ):
-        return coerce(instant_literal(str(argument.value), target, scope.place(node)), target)
+        return coerce(instant_literal(argument, target, scope.place(node)), target)
     return coerce(argument, target)

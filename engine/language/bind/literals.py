@@ -56,10 +56,15 @@ def number_literal(text: str, negative: bool, place: Place) -> Literal:
     return Literal(signed, INTEGER if -INTEGER_MAX - 1 <= signed <= INTEGER_MAX else BIGINT)
 
 
-def instant_literal(text: str, wanted: Type, place: Place) -> Literal:
+def instant_literal(literal: Literal, wanted: Type, place: Place) -> Literal:
     """A string as DATE or TIMESTAMP; for DATE one with a time of day becomes a TIMESTAMP. Raises
     TypeMismatch.
     """
+    return literal.through(_instant, wanted, place)
+
+
+def _instant(literal: Literal, wanted: Type, place: Place) -> Literal:
+    text = str(literal.value)
     if wanted.kind is Kind.DATE:
         days = parse_date(text)
         if days is not None:
@@ -75,11 +80,15 @@ def instant_literal(text: str, wanted: Type, place: Place) -> Literal:
 
 def typed(literal: Literal, type_: Type) -> Literal:
     """The same value as ``type_``, where that is exact or DOUBLE; else the literal itself."""
-    value = literal.value
     if literal.type == type_:
         return literal
-    if value is None:
+    if literal.is_null:
         return Literal(None, type_)
+    return literal.through(_typed, type_)
+
+
+def _typed(literal: Literal, type_: Type) -> Literal:
+    value = literal.value
     if isinstance(value, int | Decimal) and not isinstance(value, bool):
         if type_.kind is Kind.DOUBLE:
             return Literal(float(value), DOUBLE)

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
@@ -12,7 +13,7 @@ from sqlglot import exp
 from engine.language import expressions as bound
 from engine.language.bind.calls import bind_call, coerce
 from engine.language.bind.literals import instant_literal, number_literal, typed
-from engine.language.bind.scope import Scope
+from engine.language.bind.scope import Scope, column_at
 from engine.language.bind.typenames import bind_type
 from engine.language.expressions import Expression, Literal
 from engine.language.grammar import nodes
@@ -25,7 +26,34 @@ FALSE = Literal(False, BOOLEAN)
 
 
 def bind_scalar(node: exp.Expr, scope: Scope) -> Expression:
-    """Any expression. Raises QueryError with a place. Recursive: one frame or two a level of the tree."""
+    """Any expression that something can be computed from. Raises QueryError with a place. Recursive: a few
+    frames a level of the tree.
+    """
+    expression = bind_value(node, scope)
+    if expression.type.kind is Kind.ARRAY:
+        raise scope.place(node).refuse(
+            NotSupported,
+            "an ARRAY stands in an answer as it is, nothing is computed from it",
+            hint="select it as a column of its own",
+        )
+    return expression
+
+
+def bind_value(node: exp.Expr, scope: Scope) -> Expression:
+    """The same for what is only selected: it may be an ARRAY."""
+    if scope.memo is not None:
+        known = scope.memo.get(id(node))
+        if known is None:
+            known = scope.memo[id(node)] = _bind(node, scope)
+        return known
+    if scope.grouping is not None:
+        key = scope.grouping.key(node)
+        if key is not None:
+            return key
+    return _bind(node, scope)
+
+
+def _bind(node: exp.Expr, scope: Scope) -> Expression:
     if isinstance(node, exp.Connector):
         operands = tuple(bind_condition(part, scope) for part in (node.this, node.expression))
         return bound.And(operands) if isinstance(node, exp.And) else bound.Or(operands)
@@ -59,8 +87,60 @@ def bind_condition(node: exp.Expr, scope: Scope) -> Expression:
 
 def _literal(node: exp.Expr, scope: Scope, negative: bool = False) -> Expression:
     if node.args.get("is_string"):
-        return Literal(str(node.this), STRING)
-    return number_literal(str(node.this), negative, scope.place(node))
+        return scope.text.literal(node, Literal(str(node.this), STRING))
+    number = number_literal(str(node.this), negative, scope.place(node))
+    return scope.text.literal(node, number, negative)
+
+
+def _column(node: exp.Expr, scope: Scope) -> Expression:
+    assert isinstance(node, exp.Column)
+    if scope.grouping is not None:
+        scope.grouping.refuse_ungrouped(node)
+    if node.args.get("table") is None and scope.find(node) is None:
+        alias = scope.aliases.get(str(node.this.this))
+        if alias is not None:
+            return bind_value(alias, replace(scope, aliases={}))
+    return scope.column(node)
+
+
+def _row_number(node: exp.Expr, scope: Scope) -> Expression:
+    if scope.numbering is None:
+        raise scope.place(node).refuse(
+            NotSupported,
+            f"ROW_NUMBER() cannot stand in {scope.clause}",
+            hint="select it in a subquery: FROM (SELECT *, ROW_NUMBER() OVER (...) AS n ...) WHERE n <= 3",
+        )
+    return scope.numbering.column(node, scope)
+
+
+def _window_call(node: exp.Expr, scope: Scope) -> Expression:
+    """``TUMBLE_START(...)``: of the window in GROUP BY."""
+    name, part, window = node.args["name"], node.args.get("part"), scope.window
+    if part is not None and window is not None and same_window(node, window):
+        return bind_value(column_at(f"window_{part}", node), scope)
+    written = f"{name}_{part.upper()}" if part is not None else name
+    hint = f"write FROM {name}(stream, ...), which gives window_start and window_end"
+    if window is not None:
+        hint = "write it as it stands in GROUP BY"
+    raise scope.place(node).refuse(
+        NotSupported, f"{written} stands beside the same {name} in GROUP BY only", hint=hint
+    )
+
+
+def same_window(left: exp.Expr, right: exp.Expr) -> bool:
+    """Whether two are about one window. All windows of a stream follow its time, whatever they call it."""
+    lengths = [[int(d.this) for d in node.args["durations"]] for node in (left, right)]
+    return left.args["name"] == right.args["name"] and lengths[0] == lengths[1]
+
+
+def _subquery(node: exp.Expr, scope: Scope) -> Expression:
+    word = "EXISTS" if isinstance(node, nodes.ExistsQuery) else "IN"
+    raise scope.place(node).refuse(
+        NotSupported,
+        f"{word} (SELECT ...) is served only as a condition of its own in WHERE or HAVING",
+        hint=f"join it to the other conditions by AND: WHERE a > 1 AND {'x ' if word == 'IN' else ''}{word} "
+        "(SELECT ...)",
+    )
 
 
 def _negate(node: exp.Expr, scope: Scope) -> Expression:
@@ -107,7 +187,7 @@ def _fit(expression: Expression, other: Expression, node: exp.Expr, scope: Scope
     if not isinstance(expression, Literal) or (isinstance(other, Literal) and other.type.kind is Kind.NULL):
         return expression
     if expression.type is STRING and other.type.kind in (Kind.DATE, Kind.TIMESTAMP):
-        return instant_literal(str(expression.value), other.type, scope.place(node))
+        return instant_literal(expression, other.type, scope.place(node))
     if expression.type.kind is Kind.NULL or other.type.is_numeric:
         return typed(expression, other.type)
     return expression
@@ -318,19 +398,21 @@ def _cast(node: exp.Expr, scope: Scope) -> Expression:
             TypeMismatch, f"{operand.type} cannot be cast to {target}", hint=hint
         )
     instant = target.kind in (Kind.DATE, Kind.TIMESTAMP)
-    if instant and isinstance(node.this, exp.Literal) and operand.type is STRING and not lenient:
-        literal = instant_literal(str(node.this.this), target, scope.place(node.this))
+    if instant and isinstance(node.this, exp.Literal) and isinstance(operand, Literal) and not lenient:
+        literal = operand
+        if operand.type is STRING:
+            literal = instant_literal(operand, target, scope.place(node.this))
         if literal.type == target:
             return literal
     if operand.type == target:
         return operand
-    if isinstance(operand, Literal) and operand.value is None:
+    if isinstance(operand, Literal) and operand.is_null:
         return Literal(None, target)
     return bound.Cast(operand, target, lenient)
 
 
 def _paren(node: exp.Expr, scope: Scope) -> Expression:
-    return bind_scalar(node.this, scope)
+    return bind_value(node.this, scope)
 
 
 _COMPARE_OPS: dict[type[exp.Expr], bound.CompareOp] = {
@@ -349,7 +431,7 @@ _ARITHMETIC_OPS: dict[type[exp.Expr], bound.ArithmeticOp] = {
     exp.Mod: "%",
 }
 _BINDERS: dict[type[Any], Callable[[Any, Scope], Expression]] = {
-    exp.Column: lambda node, scope: scope.column(node),
+    exp.Column: _column,
     exp.Literal: _literal,
     exp.Boolean: lambda node, scope: TRUE if node.this else FALSE,
     exp.Null: lambda node, scope: Literal(None, NULL),
@@ -368,6 +450,10 @@ _BINDERS: dict[type[Any], Callable[[Any, Scope], Expression]] = {
     exp.Case: _case,
     exp.Cast: _cast,
     exp.TryCast: _cast,
+    nodes.RowNumber: _row_number,
+    nodes.WindowCall: _window_call,
+    nodes.InQuery: _subquery,
+    nodes.ExistsQuery: _subquery,
     nodes.Call: lambda node, scope: bind_call(node, scope, bind_scalar),
     **dict.fromkeys(_COMPARE_OPS, _compare),
     **dict.fromkeys(_ARITHMETIC_OPS, _arithmetic),

@@ -1,106 +1,333 @@
-"""A query: its stream, window, condition and columns."""
+"""A SELECT to a relation, clause by clause in the order in which they mean something.
+
+FROM, WHERE        rows, named and narrowed
+GROUP BY           Aggregate; HAVING narrows its rows
+OVER               RowNumber, one for each different ROW_NUMBER()
+DISTINCT           Project, Distinct
+ORDER BY, LIMIT    Sort, Limit
+SELECT             the columns, computed at the very end where nothing needs them before
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import replace
 
 from sqlglot import exp
 
-from engine.language.bind.scalar import bind_condition, bind_scalar
+from engine.language.bind.conditions import Condition, Correlation, Join, apply, bind_conditions
+from engine.language.bind.environment import Environment
+from engine.language.bind.group_windows import expanded, expanded_outputs, in_windows, window_call
+from engine.language.bind.grouping import KEYS_MAX, Grouping, holds_aggregate
+from engine.language.bind.numbering import FIRST, Numbering
+from engine.language.bind.ordering import sort_key
+from engine.language.bind.outputs import Written, unique, written_outputs
+from engine.language.bind.relation import Relation
+from engine.language.bind.scalar import bind_scalar, bind_value
 from engine.language.bind.scope import NODES_MAX, Scope
-from engine.language.bind.windows import bind_window
-from engine.language.expressions import Column
-from engine.language.grammar import nodes
-from engine.language.places import Text
-from engine.language.query import Aggregate, AggregateCall, Output, Project, Query, Scan, Stage
+from engine.language.bind.sources import bind_from, renamed, uses_of
+from engine.language.expressions import Column, Expression
+from engine.language.places import shown
+from engine.language.query import Limit, Output, Query, RowNumber, Sort, SortKey
 from engine.language.rules import rewrite
-from engine.limits import Limits
-from engine.model.source import Stream
-from engine.model.types import BIGINT
+from engine.language.rules.tree import transform
+from engine.model.types import Kind
+from tureen.errors import NotSupported, SyntaxRefused, TypeMismatch
+
+HEIGHT_MAX = 256
+STAGES_MAX = 256
 
 
-def bind_select(tree: exp.Expr, text: Text, catalogue: Mapping[str, Stream], limits: Limits) -> Query:
-    """Raises QueryError and LimitExceeded with a place."""
-    source = tree.args["source"]
-    name = str(source.this.this)
-    stream = catalogue.get(name)
-    if stream is None:
-        raise text.of_node(source.this).unknown_source(name, catalogue)
-    alias = source.args.get("alias")
-    scope = Scope(text, limits, stream, str(alias.this) if alias is not None else None)
-    window = bind_window(source.args.get("window"), tree.args.get("ends"), text, limits)
-    where = tree.args.get("where")
-    predicate = None if where is None else bind_condition(where, scope)
-    stage = _stage(tree.expressions, scope)
-    parts = [] if predicate is None else [predicate]
-    parts += [output.expression for output in stage.outputs] if isinstance(stage, Project) else []
-    if scope.total(parts) > NODES_MAX:
-        raise scope.place(tree).exceeded(
-            "expression_nodes_max", NODES_MAX, hint="register several smaller queries"
+def bind_query(tree: exp.Expr, env: Environment) -> Query:
+    """A whole query. Raises QueryError and LimitExceeded with a place."""
+    return bind_select(tree, env).query(env.text.sql, uses_of(env))
+
+
+def bind_select(tree: exp.Expr, env: Environment, correlation: Correlation | None = None) -> Relation:
+    """A SELECT as a relation; ``correlation``: what a subquery in a condition shares with what is around."""
+    for table in tree.args.get("tables") or ():
+        name = str(table.this.this)
+        relation = renamed(
+            bind_select(table.args["query"], env), table.args.get("names") or (), env.text.of_node(table)
         )
-    if isinstance(stage, Project):
-        stage = Project(tuple(Output(output.name, rewrite(output.expression)) for output in stage.outputs))
-    scan = Scan(stream.name, window, None if predicate is None else rewrite(predicate))
-    return Query(text.sql, scan, (stage,))
+        env = env.knowing(name, relation)
+    return _Select(tree, env, correlation).bind()
 
 
-def _stage(projections: list[exp.Expr], scope: Scope) -> Stage:
-    if len(projections) == 1:
-        only = projections[0]
-        call = only.this if isinstance(only, exp.Alias) else only
-        if isinstance(call, nodes.Call) and call.args["name"] == "COUNT" and call.args.get("star"):
-            name = str(only.args["alias"].this) if isinstance(only, exp.Alias) else "count"
-            return Aggregate((), (AggregateCall(name, "COUNT", (), BIGINT),))
-    outputs: list[Output] = []
-    for place, projection in enumerate(projections):
-        if isinstance(projection, exp.Star):
-            outputs += _all_columns(scope)
-        elif isinstance(projection, exp.Column) and isinstance(projection.this, exp.Star):
-            scope.check_qualifier(projection.args["table"])
-            outputs += _all_columns(scope)
-        elif isinstance(projection, exp.Alias):
-            expression = bind_scalar(projection.this, scope)
-            outputs.append(Output(str(projection.args["alias"].this), expression))
-        else:
-            expression = bind_scalar(projection, scope)
-            outputs.append(Output(_derived_name(projection, place), expression))
-    if len(outputs) > scope.limits.outputs_max:
-        raise scope.place(projections[0]).exceeded("outputs_max", scope.limits.outputs_max, len(outputs))
-    return Project(_unique(outputs))
+class _Select:
+    """One SELECT while it is bound."""
+
+    def __init__(self, tree: exp.Expr, env: Environment, correlation: Correlation | None) -> None:
+        self.tree = tree
+        self.env = env
+        self.correlation = correlation
+        self.relation, name = bind_from(tree.args["source"], tree.args.get("ends"), env, bind_select)
+        self.rows = env.scope(self.relation, name)
+        if correlation is not None:
+            self.rows = replace(self.rows, outer=correlation.around)
+        self.numbered: list[Written] = written_outputs(tree.expressions, self.rows)
+        self.written = self.numbered
+        self.aliases = {column.name: column.node for column in self.written if column.alias}
+        self.numbering = Numbering()
+
+    def bind(self) -> Relation:
+        tree, env = self.tree, self.env
+        rows = replace(self.rows, clause="WHERE", selected=self.aliases)
+        where = bind_conditions(tree.args.get("where"), rows, env, bind_select, self.correlation)
+        items = [self._key(self._meant(item, "GROUP BY")) for item in tree.args.get("group") or ()]
+        window = window_call(items, self.rows)
+        if window is not None:
+            self._check_size(None, where, [])
+            self.relation = apply(self.relation, where, env.text.sql)
+            where = []
+            keys = [item for item in items if item is not window]
+            self.relation = in_windows(window, keys, self.relation, self.rows)
+            self.rows = replace(self.rows, columns=env.scope(self.relation, None).columns, window=window)
+        self.written = expanded_outputs(self.numbered, self.rows)
+        grouping = self._grouping(expanded(items, self.rows))
+        scope = replace(self.rows, clause="SELECT", grouping=grouping, numbering=self.numbering)
+        outputs = [bind_value(column.node, scope) for column in self.written]
+        scope = replace(scope, aliases=self.aliases)
+        order = self._order(outputs, scope.at("ORDER BY"))
+        having = bind_conditions(
+            tree.args.get("having"), replace(scope, clause="HAVING", numbering=None), env, bind_select
+        )
+        if self._is_correlated:
+            self._check_correlated(grouping)
+        self._check_size(grouping, [*where, *outputs, *having], order)
+        names = unique([column.name for column in self.written])
+        self.relation = apply(self.relation, where, env.text.sql)
+        groups: list[str] = []
+        if grouping is not None:
+            groups = self._group(grouping, names, outputs, having)
+            outputs = [_named(output, groups) for output in outputs]
+            order = [replace(key, expression=_named(key.expression, groups)) for key in order]
+        outputs, order = self._number(outputs, order, groups)
+        self._finish(names, outputs, order)
+        self._check_stages()
+        return self.relation
+
+    # --- groups
+
+    def _grouping(self, keys: Sequence[exp.Expr]) -> Grouping | None:
+        """The groups, by these keys; None where rows are not grouped."""
+        tree = self.tree
+        if not (
+            keys
+            or tree.args.get("having") is not None
+            or any(holds_aggregate(column.node) for column in self.written)
+            or any(holds_aggregate(item) for item in tree.args.get("order") or ())
+        ):
+            return None
+        if len(keys) > KEYS_MAX:
+            raise self.rows.place(keys[KEYS_MAX]).exceeded("group_keys_max", KEYS_MAX, len(keys))
+        scope = replace(self.rows, clause="GROUP BY", aliases=self.aliases)
+        grouping = Grouping(self.rows)
+        grouping.group_by([bind_scalar(node, scope) for node in keys], keys)
+        return grouping
+
+    def _key(self, item: exp.Expr) -> exp.Expr:
+        """What a name in GROUP BY stands for: a column, else the output of that name."""
+        if isinstance(item, exp.Column) and item.args.get("table") is None and self.rows.find(item) is None:
+            return self.aliases.get(str(item.this.this), item)
+        return item
+
+    def _group(
+        self,
+        grouping: Grouping,
+        names: Sequence[str],
+        outputs: Sequence[Expression],
+        having: Sequence[Condition],
+    ) -> list[str]:
+        """Aggregate and HAVING; the names of the groups' columns: of the outputs that are just them."""
+        called: list[str | None] = [None] * grouping.width
+        for name, output in zip(names, outputs, strict=True):
+            if isinstance(output, Column) and output.index >= 0 and called[output.index] is None:
+                called[output.index] = name
+        taken = {name for name in called if name is not None}
+        groups: list[str] = []
+        for given, plain in zip(called, grouping.plain_names(), strict=True):
+            name, count = plain if given is None else given, 1
+            while given is None and name in taken:
+                count += 1
+                name = f"{plain}_{count}"
+            taken.add(name)
+            groups.append(name)
+        self.relation = self.relation.then(grouping.stage(groups))
+        conditions: list[Condition] = [
+            replace(condition, keys=tuple(_named(key, groups) for key in condition.keys))
+            if isinstance(condition, Join)
+            else _named(condition, groups)
+            for condition in having
+        ]
+        self.relation = apply(self.relation, conditions, self.env.text.sql)
+        return groups
+
+    # --- columns, order
+
+    def _meant(self, item: exp.Expr, clause: str) -> exp.Expr:
+        """What a number in GROUP BY or ORDER BY stands for; other expressions are themselves."""
+        if not isinstance(item, exp.Literal) or item.args.get("is_string"):
+            return item
+        text = str(item.this)
+        place = int(text) if text.isdecimal() and len(text) < 6 else 0
+        if not 1 <= place <= len(self.numbered):
+            raise self.rows.place(item).refuse(
+                SyntaxRefused,
+                f"{shown(text)} in {clause} is no column of this SELECT, which has {len(self.numbered)}",
+                hint="write the column's name, or its number from 1",
+            )
+        return self.numbered[place - 1].node
+
+    def _order(self, outputs: Sequence[Expression], scope: Scope) -> list[SortKey]:
+        keys = []
+        for item in self.tree.args.get("order") or ():
+            expression = self._order_key(item.this, outputs, scope)
+            if expression.type.kind is Kind.ARRAY:
+                raise scope.place(item).refuse(
+                    NotSupported, "an ARRAY has no order", hint="order by another column"
+                )
+            keys.append(sort_key(expression, item))
+        return keys
+
+    def _order_key(self, node: exp.Expr, outputs: Sequence[Expression], scope: Scope) -> Expression:
+        """An output by its number or name, else an expression over the columns before."""
+        meant = self._meant(node, "ORDER BY")
+        if meant is not node:
+            return bind_value(meant, replace(scope, aliases={}))
+        if isinstance(node, exp.Column) and node.args.get("table") is None:
+            name = str(node.this.this)
+            found = dict.fromkeys(
+                output for column, output in zip(self.written, outputs, strict=True) if column.name == name
+            )
+            if len(found) > 1:
+                raise scope.place(node).refuse(
+                    SyntaxRefused,
+                    f"several columns are called {shown(name)!r}",
+                    hint="give them different names with AS, or write the column's number",
+                )
+            if found:
+                return next(iter(found))
+        return bind_scalar(node, scope)
+
+    def _number(
+        self, outputs: list[Expression], order: list[SortKey], groups: Sequence[str]
+    ) -> tuple[list[Expression], list[SortKey]]:
+        """RowNumber stages, and the expressions with their columns where they stand."""
+        stages = self.numbering.stages()
+        if not stages:
+            return outputs, order
+        width = self.relation.width
+        for stage in stages:
+            keys = tuple(rewrite(_named(key, groups)) for key in stage.keys)
+            self.relation = self.relation.then(RowNumber(keys, _rewritten(stage.order, groups)))
+
+        def settle(node: Expression) -> Expression:
+            if isinstance(node, Column) and node.index < 0:
+                return Column(width + FIRST - node.index, node.name, node.type)
+            return node
+
+        return (
+            [transform(output, settle) for output in outputs],
+            [replace(key, expression=transform(key.expression, settle)) for key in order],
+        )
+
+    def _finish(self, names: Sequence[str], outputs: Sequence[Expression], order: list[SortKey]) -> None:
+        """DISTINCT, ORDER BY, LIMIT, and the columns that wait to be computed."""
+        tree = self.tree
+        columns = tuple(Output(name, output) for name, output in zip(names, outputs, strict=True))
+        self.relation = replace(self.relation, columns=columns)
+        if tree.args.get("distinct") and not self._is_correlated:
+            order = [
+                self._distinct_key(key, item, outputs)
+                for key, item in zip(order, tree.args["order"], strict=True)
+            ]
+            for column, written in zip(columns, self.written, strict=True):
+                if column.type.kind is Kind.ARRAY:
+                    raise self.rows.place(written.node).refuse(
+                        NotSupported, "an ARRAY cannot be compared by DISTINCT", hint="leave DISTINCT out"
+                    )
+            self.relation = self.relation.distinct()
+        if order:
+            self.relation = self.relation.then(Sort(_rewritten(order, ())))
+        limit, offset = tree.args.get("limit"), tree.args.get("offset")
+        if limit is not None or offset:
+            self.relation = self.relation.then(Limit(limit, offset or 0))
+
+    def _distinct_key(self, key: SortKey, item: exp.Expr, outputs: Sequence[Expression]) -> SortKey:
+        for place, output in enumerate(outputs):
+            if output == key.expression:
+                return replace(key, expression=Column(place, self.written[place].name, output.type))
+        raise self.rows.place(item).refuse(
+            TypeMismatch,
+            "DISTINCT leaves nothing of this to order by",
+            hint="order by a selected column, or select this one too",
+        )
+
+    # --- limits
+
+    def _check_size(
+        self, grouping: Grouping | None, parts: Sequence[Expression | Join], order: Sequence[SortKey]
+    ) -> None:
+        """Raise LimitExceeded for expressions that together are too large, or one that is too high: those of
+        subqueries stand in place of their columns.
+        """
+        expressions: list[Expression] = [key.expression for key in order]
+        for part in parts:
+            expressions += part.keys if isinstance(part, Join) else (part,)
+        for stage in self.numbering.stages():
+            expressions += [*stage.keys, *(key.expression for key in stage.order)]
+        if grouping is not None:
+            expressions += grouping.expressions()
+        expressions += self.relation.where
+        nodes, place = 0, self.rows.place(self.tree)
+        for expression in expressions:
+            size, height = self.env.sizes.of(expression)
+            nodes += size
+            if height > HEIGHT_MAX:
+                raise place.exceeded(
+                    "nesting_max",
+                    self.env.limits.nesting_max,
+                    hint="nest less: a subquery's expressions stand in place of its columns",
+                )
+        if nodes > NODES_MAX:
+            raise place.exceeded("expression_nodes_max", NODES_MAX, hint="register several smaller queries")
+
+    def _check_stages(self) -> None:
+        if self.relation.stages_count > STAGES_MAX:
+            raise self.rows.place(self.tree).exceeded(
+                "stages_max", STAGES_MAX, self.relation.stages_count, hint="nest fewer subqueries"
+            )
+
+    @property
+    def _is_correlated(self) -> bool:
+        """Whether this is a subquery that uses columns of the query around it."""
+        return self.correlation is not None and bool(self.correlation.pairs)
+
+    def _check_correlated(self, grouping: Grouping | None) -> None:
+        """Raise for what such a subquery cannot do: its rows differ for each row around it."""
+        tree = self.tree
+        limited = tree.args.get("limit") is not None or tree.args.get("offset")
+        if grouping is not None or limited or self.numbering.stages():
+            raise self.rows.place(tree).refuse(
+                NotSupported,
+                "a subquery that uses a column of the query around it can only select",
+                hint="write x IN (SELECT key FROM s GROUP BY key HAVING ...), which uses no such column",
+            )
 
 
-def _all_columns(scope: Scope) -> list[Output]:
-    return [Output(f.name, Column(place, f.name, f.type)) for place, f in enumerate(scope.stream.schema)]
+def _named(expression: Expression, names: Sequence[str]) -> Expression:
+    """With these names for the columns of groups; none: as it is."""
+    if not names:
+        return expression
+
+    def name(node: Expression) -> Expression:
+        if isinstance(node, Column) and node.index >= 0 and node.name != names[node.index]:
+            return Column(node.index, names[node.index], node.type)
+        return node
+
+    return transform(expression, name)
 
 
-def _derived_name(node: exp.Expr, place: int) -> str:
-    """The column's name; a function's or cast column's name in lower case; else column and its number."""
-    while isinstance(node, exp.Paren):
-        node = node.this
-    if isinstance(node, exp.Column):
-        return str(node.this.this)
-    if isinstance(node, nodes.Call):
-        return str(node.args["name"]).lower()
-    if isinstance(node, exp.Cast) and isinstance(node.this, exp.Column):
-        return str(node.this.this.this)
-    if isinstance(node, exp.Case):
-        return "case"
-    return f"column_{place + 1}"
-
-
-def _unique(outputs: list[Output]) -> tuple[Output, ...]:
-    """Answers are tables whose columns have different names: a second ``a`` becomes ``a_2``."""
-    taken = {output.name for output in outputs}
-    seen: set[str] = set()
-    result = []
-    for output in outputs:
-        name, count = output.name, 1
-        while name in seen:
-            count += 1
-            candidate = f"{output.name}_{count}"
-            if candidate not in taken:
-                name = candidate
-        seen.add(name)
-        taken.add(name)
-        result.append(Output(name, output.expression))
-    return tuple(result)
+def _rewritten(order: Sequence[SortKey], names: Sequence[str]) -> tuple[SortKey, ...]:
+    return tuple(replace(key, expression=rewrite(_named(key.expression, names))) for key in order)

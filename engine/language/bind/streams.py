@@ -84,8 +84,9 @@ def bind_create(tree: exp.Expr, text: Text, limits: Limits) -> CreateStream:
 
 
 def bind_drop(tree: exp.Expr) -> DropStream:
-    """DROP STREAM."""
-    return DropStream(SourceName(str(tree.this.this)), bool(tree.args.get("if_exists")))
+    """DROP STREAM, DROP VIEW."""
+    if_exists = bool(tree.args.get("if_exists"))
+    return DropStream(SourceName(str(tree.this.this)), if_exists, view=tree.args["what"] == "VIEW")
 
 
 class _Options:

@@ -47,7 +47,7 @@ def length(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
 
 def _trimmer(method: Callable[[str, str], str]) -> Callable[[Sequence[Vector], Type, int], Vector]:
     def trim_any(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
-        return _per_value(
+        return per_value(
             arguments, STRING, lambda s, characters=BLANKS: method(s, characters) if characters else s
         )
 
@@ -69,17 +69,17 @@ def replace(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
             return None
         return s.replace(old, new)
 
-    return _per_value(arguments, STRING, one)
+    return per_value(arguments, STRING, one)
 
 
 def starts_with(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
     """STARTS_WITH."""
-    return _per_value(arguments, BOOLEAN, str.startswith)
+    return per_value(arguments, BOOLEAN, str.startswith)
 
 
 def position(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
     """POSITION, from 1; 0 where there is none."""
-    return _per_value(arguments, BIGINT, lambda part, s: s.find(part) + 1)
+    return per_value(arguments, BIGINT, lambda part, s: s.find(part) + 1)
 
 
 def substring(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
@@ -92,10 +92,10 @@ def substring(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
             return None
         return s[max(start - 1, 0) : max(start - 1 + size, 0)]
 
-    return _per_value(arguments, STRING, one)
+    return per_value(arguments, STRING, one)
 
 
-def _per_value(arguments: Sequence[Vector], type_: Type, one: Callable[..., Any]) -> Vector:
+def per_value(arguments: Sequence[Vector], type_: Type, one: Callable[..., Any]) -> Vector:
     """Apply a function of plain values; None from it is an error. Once per distinct value where only one
     argument varies.
     """

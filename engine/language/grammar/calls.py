@@ -9,9 +9,18 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from engine.language.grammar import nodes
 from engine.language.grammar.cursor import Cursor
+from engine.language.grammar.durations import parse_duration, starts_duration
+from engine.language.grammar.ordering import Expressions, parse_order
+from engine.language.grammar.subqueries import refuse_scalar_subquery
 from engine.language.grammar.words import CLOCKS
+from tureen.errors import SyntaxRefused
 
-Expressions = Callable[[Cursor], exp.Expr]
+_DURATIONS = {
+    "TUMBLE": "INTERVAL '1' MINUTE",
+    "HOP": "INTERVAL '1' MINUTE, INTERVAL '5' MINUTE",
+    "SESSION": "INTERVAL '5' MINUTE",
+}
+WINDOW_CALLS = frozenset(name + part for name in _DURATIONS for part in ("", "_START", "_END"))
 
 
 def parse_call(cursor: Cursor, expression: Expressions) -> exp.Expr:
@@ -24,43 +33,116 @@ def parse_call(cursor: Cursor, expression: Expressions) -> exp.Expr:
             "use a window, such as FROM s [RANGE 10 MINUTES] or BEGIN NOW - 10 MINUTES END NOW",
         )
     cursor.check_word(token)
+    if name in WINDOW_CALLS:
+        return _window_call(cursor, expression)
     cursor.advance()
     cursor.advance()
-    if cursor.at(TokenType.STAR):
-        cursor.advance()
+    distinct = False
+    arguments: list[exp.Expr] = []
+    star = cursor.take(TokenType.STAR)
+    if star:
         cursor.expect(TokenType.R_PAREN, ")")
-        call = cursor.node(nodes.Call(name=name, star=True), token)
     else:
         with cursor.nested():
+            if cursor.word == "DISTINCT":
+                cursor.advance()
+                distinct = True
+            elif cursor.word == "ALL" and cursor.peek().token_type is not TokenType.COMMA:
+                cursor.advance()
             arguments = _SPECIAL.get(name, _plain)(cursor, expression)
+            _refuse_inside(cursor)
             cursor.expect(TokenType.R_PAREN, ") or a comma")
         if name == "TRIM" and len(arguments) > 1 and isinstance(arguments[-1], exp.Var):
             name = str(arguments.pop().this)
-        call = cursor.node(nodes.Call(name=name, expressions=arguments), token, *arguments)
-    refuse_over(cursor, token)
-    return call
-
-
-def refuse_over(cursor: Cursor, token: Token) -> None:
-    """Raise NotSupported for what may follow an aggregate."""
-    if cursor.word in ("OVER", "FILTER", "WITHIN") and cursor.peek().token_type in (
-        TokenType.L_PAREN,
-        TokenType.VAR,
-    ):
+    if cursor.word == "OVER" and cursor.peek().token_type in (TokenType.L_PAREN, TokenType.VAR):
+        if name == "ROW_NUMBER" and not arguments and not star:
+            return _row_number(cursor, token, expression)
         raise cursor.not_supported(
-            f"{cursor.word} after a function is not served",
-            "only COUNT(*) alone is served over several rows",
+            f"{name}(...) OVER is not served",
+            "only ROW_NUMBER() OVER (PARTITION BY x ORDER BY y) is; group with GROUP BY",
             token,
         )
+    condition = _filter(cursor, expression)
+    call = nodes.Call(name=name, expressions=arguments, star=star, distinct=distinct, filter=condition)
+    return cursor.node(call, token, *arguments, *([] if condition is None else [condition]))
+
+
+def _window_call(cursor: Cursor, expression: Expressions) -> exp.Expr:
+    """``TUMBLE([column,] duration, ...)``, ``TUMBLE_END(...)``; the next token is the name."""
+    token = cursor.advance()
+    name, _, part = token.text.upper().partition("_")
+    cursor.advance()
+    usage = f"write {name}(column, {_DURATIONS[name]})"
+    with cursor.nested():
+        column = None
+        if not starts_duration(cursor):
+            column = expression(cursor)
+            cursor.expect(TokenType.COMMA, "a comma and a time", usage)
+        durations = [parse_duration(cursor)]
+        while cursor.take(TokenType.COMMA):
+            durations.append(parse_duration(cursor))
+        cursor.expect(TokenType.R_PAREN, ") or a comma", usage)
+    if len(durations) < (2 if name == "HOP" else 1) or len(durations) > (1 if name == "SESSION" else 3):
+        raise cursor.text.of_token(token).refuse(
+            SyntaxRefused, f"{name} does not take {len(durations)} times", hint=usage
+        )
+    call = nodes.WindowCall(name=name, column=column, durations=durations, part=part.lower() or None)
+    return cursor.node(call, token, *([] if column is None else [column]))
+
+
+def _filter(cursor: Cursor, expression: Expressions) -> exp.Expr | None:
+    """``FILTER (WHERE condition)``."""
+    if cursor.word == "WITHIN" and cursor.word_ahead() == "GROUP":
+        raise cursor.not_supported("WITHIN GROUP is not served", "write APPROX_QUANTILE(x, 0.5)")
+    if cursor.word in ("IGNORE", "RESPECT") and cursor.word_ahead() == "NULLS":
+        raise cursor.not_supported(
+            f"{cursor.word} NULLS is not served", "aggregates pass NULLs over; only ARRAY_AGG keeps them"
+        )
+    if cursor.word != "FILTER" or cursor.peek().token_type is not TokenType.L_PAREN:
+        return None
+    cursor.advance()
+    cursor.advance()
+    with cursor.nested():
+        cursor.expect_word("WHERE", "write FILTER (WHERE condition)")
+        condition = expression(cursor)
+        cursor.expect(TokenType.R_PAREN, ")")
+    return condition
+
+
+def _row_number(cursor: Cursor, token: Token, expression: Expressions) -> exp.Expr:
+    """``OVER (PARTITION BY x, ... ORDER BY y, ...)``; the next token is OVER."""
+    cursor.advance()
+    partition: list[exp.Expr] = []
+    order: list[nodes.OrderItem] = []
+    cursor.expect(TokenType.L_PAREN, "( after OVER", "write ROW_NUMBER() OVER (PARTITION BY x ORDER BY y)")
+    with cursor.nested():
+        if cursor.take_words("PARTITION", "BY"):
+            partition.append(expression(cursor))
+            while cursor.take(TokenType.COMMA):
+                partition.append(expression(cursor))
+        if cursor.word == "ORDER":
+            order = parse_order(cursor, expression)
+        if cursor.word in ("ROWS", "RANGE", "GROUPS"):
+            raise cursor.not_supported("a frame in OVER is not served", "leave it out: ROW_NUMBER has none")
+        cursor.expect(TokenType.R_PAREN, ")", "write ROW_NUMBER() OVER (PARTITION BY x ORDER BY y)")
+    return cursor.node(nodes.RowNumber(partition=partition, order=order), token, *partition, *order)
+
+
+def _refuse_inside(cursor: Cursor) -> None:
+    """Raise NotSupported for what SQL allows behind the arguments of an aggregate."""
+    if cursor.word == "ORDER" and cursor.word_ahead() == "BY":
+        raise cursor.not_supported(
+            "ORDER BY inside an aggregate is not served",
+            "rows come in the order of time; sort them in a subquery: FROM (SELECT ... ORDER BY ...)",
+        )
+    if cursor.word == "SEPARATOR":
+        raise cursor.not_supported("SEPARATOR is not served", "see the table of aggregates")
 
 
 def _plain(cursor: Cursor, expression: Expressions) -> list[exp.Expr]:
     if cursor.at(TokenType.R_PAREN):
         return []
-    if cursor.word == "DISTINCT":
-        raise cursor.not_supported("DISTINCT is not served", "remove duplicates where you fetch the answer")
-    if cursor.word in ("SELECT", "WITH", "VALUES"):
-        raise cursor.not_supported("a subquery is not served", "write the values themselves")
+    refuse_scalar_subquery(cursor)
     arguments = [expression(cursor)]
     while cursor.take(TokenType.COMMA):
         arguments.append(expression(cursor))

@@ -37,6 +37,7 @@ class Cursor:
         self._index = 0
         self._depth = 0
         self.token = self._tokens[0]
+        self.end = 0  # where the last token that was stepped over ends
 
     # --- looking and moving
 
@@ -48,6 +49,7 @@ class Cursor:
         """Step over the next token and return it."""
         token = self.token
         if token.token_type is not TokenType.BREAK:
+            self.end = token.end + 1
             self._index += 1
             self.token = self._tokens[self._index]
         return token
@@ -123,6 +125,14 @@ class Cursor:
             raise self.place.exceeded("name_characters_max", NAME_CHARACTERS_MAX, len(name))
         self.advance()
         return self.node(exp.Identifier(this=name, quoted=token.token_type is TokenType.IDENTIFIER), token)
+
+    def field(self, what: str) -> exp.Identifier:
+        """An identifier where keywords are names: behind a dot, behind AS."""
+        token = self.token
+        if token.token_type is not TokenType.VAR or self.word not in RESERVED:
+            return self.name(what)
+        self.advance()
+        return self.node(exp.Identifier(this=token.text.lower(), quoted=False), token)
 
     def check_word(self, token: Token) -> None:
         """Refuse what the tokenizer calls a word only because it knows no better."""

@@ -20,23 +20,29 @@ class NowOffset(exp.Expression):
 
 
 class RangeClause(exp.Expression):
-    """``[RANGE this]``: milliseconds as int."""
+    """``[RANGE this SLIDE slide WHERE where]``: milliseconds as int, a Duration or None, a condition or
+    None.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "slide": False, "where": False}
 
 
 class RowsClause(exp.Expression):
-    """``[ROWS this]``: a count as int."""
+    """``[PARTITION BY keys ROWS this WHERE where]``: a count as int."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "keys": False, "where": False}
 
 
 class NowClause(exp.Expression):
-    """``[NOW]``."""
+    """``[NOW]``, as RangeClause of width 0."""
 
-    arg_types: ClassVar[dict[str, bool]] = {}
+    arg_types: ClassVar[dict[str, bool]] = {"slide": False, "where": False}
 
 
 class UnboundedClause(exp.Expression):
-    """``[UNBOUNDED]``."""
+    """``[UNBOUNDED]``, as RangeClause without a width."""
 
-    arg_types: ClassVar[dict[str, bool]] = {}
+    arg_types: ClassVar[dict[str, bool]] = {"slide": False, "where": False}
 
 
 class BeginEnd(exp.Expression):
@@ -45,21 +51,96 @@ class BeginEnd(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"begin": True, "end": True}
 
 
-class StreamReference(exp.Expression):
-    """``this [window] alias``: Identifier, a clause or None, Identifier or None."""
+class TableFunction(exp.Expression):
+    """``name(this PARTITION BY keys, column, durations)`` in FROM.
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "window": False, "alias": False}
-
-
-class StreamQuery(exp.Expression):
-    """SELECT expressions FROM source WHERE where ``ends`` (BeginEnd or None)."""
+    this: Identifier of what it is about. name: TUMBLE, HOP or SESSION. column: the Identifier of the time
+    column or None. durations: as written, at least one.
+    """
 
     arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "name": True,
+        "keys": False,
+        "column": False,
+        "durations": True,
+    }
+
+
+class FromItem(exp.Expression):
+    """``this [window] alias (names)``.
+
+    this: Identifier, TableFunction or SelectQuery. window: a clause or None. alias: Identifier or None.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "window": False, "alias": False, "names": False}
+
+
+class CommonTable(exp.Expression):
+    """``this (names) AS (query)`` of a WITH."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "query": True, "names": False}
+
+
+class OrderItem(exp.Expression):
+    """``this DESC NULLS FIRST``; ``nulls_first`` None where the text does not say."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "descending": True, "nulls_first": False}
+
+
+class SelectQuery(exp.Expression):
+    """WITH tables SELECT [DISTINCT] expressions FROM source WHERE where GROUP BY group HAVING having BEGIN
+    .. END .. ORDER BY order LIMIT limit OFFSET offset.
+
+    ends: BeginEnd or None. limit, offset: int or None.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "tables": False,
+        "distinct": False,
         "expressions": True,
         "source": True,
         "where": False,
+        "group": False,
+        "having": False,
         "ends": False,
+        "order": False,
+        "limit": False,
+        "offset": False,
     }
+
+
+class InQuery(exp.Expression):
+    """``this IN (query)``; ``this`` may be a RowValue."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "query": True}
+
+
+class ExistsQuery(exp.Expression):
+    """``EXISTS (query)``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"query": True}
+
+
+class RowValue(exp.Expression):
+    """``(a, b)``: what may stand left of IN (SELECT ...)."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"expressions": True}
+
+
+class WindowCall(exp.Expression):
+    """``TUMBLE(column, durations)`` in GROUP BY, ``TUMBLE_START(...)`` elsewhere.
+
+    name: TUMBLE, HOP or SESSION. column: an expression or None. part: ``start``, ``end`` or None: the window.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {"name": True, "column": False, "durations": True, "part": False}
+
+
+class RowNumber(exp.Expression):
+    """``ROW_NUMBER() OVER (PARTITION BY partition ORDER BY order)``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"partition": False, "order": False}
 
 
 class DistinctFrom(exp.Expression):
@@ -75,9 +156,17 @@ class IsTruth(exp.Expression):
 
 
 class Call(exp.Expression):
-    """A call: ``name`` upper-case, ``expressions``, ``star`` for COUNT(*)."""
+    """A call: ``name`` upper-case, ``expressions``, ``star`` for COUNT(*), ``distinct`` and ``filter`` of an
+    aggregate.
+    """
 
-    arg_types: ClassVar[dict[str, bool]] = {"name": True, "expressions": False, "star": False}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "name": True,
+        "expressions": False,
+        "star": False,
+        "distinct": False,
+        "filter": False,
+    }
 
 
 class TypeName(exp.Expression):
@@ -110,7 +199,52 @@ class CreateStreamNode(exp.Expression):
     }
 
 
-class DropStreamNode(exp.Expression):
-    """DROP STREAM."""
+class DropNode(exp.Expression):
+    """DROP STREAM or DROP VIEW; ``what`` is the word."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "if_exists": False}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "what": True, "if_exists": False}
+
+
+class CreateDerivedNode(exp.Expression):
+    """CREATE VIEW this AS query, or CREATE STREAM this AS query; ``what`` is the word.
+
+    begin, end: where the query's text is.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "what": True,
+        "query": True,
+        "begin": True,
+        "end": True,
+        "replace": False,
+        "if_not_exists": False,
+    }
+
+
+class ShowNode(exp.Expression):
+    """SHOW what: QUERIES, STREAMS, SOURCES or VIEWS."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"what": True, "extended": False}
+
+
+class DescribeNode(exp.Expression):
+    """DESCRIBE this."""
+
+
+class ExplainNode(exp.Expression):
+    """EXPLAIN [ANALYZE] query, or a string ``handle``; begin, end: where the query's text is."""
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "query": False,
+        "handle": False,
+        "analyze": False,
+        "begin": False,
+        "end": False,
+    }
+
+
+class ControlNode(exp.Expression):
+    """PAUSE, RESUME or TERMINATE: ``action`` in lower case; ``handle`` a string."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"action": True, "handle": True}

@@ -5,6 +5,7 @@ OR  <  AND  <  NOT  <  IS  <  = <> < <= > >=  <  BETWEEN IN LIKE  <  ||  <  + - 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -14,10 +15,12 @@ from sqlglot.tokenizer_core import Token, TokenType
 from engine.language.grammar import nodes
 from engine.language.grammar.calls import parse_call
 from engine.language.grammar.cursor import Cursor
+from engine.language.grammar.subqueries import parse_subquery, refuse_scalar_subquery, starts_query
 from engine.language.grammar.typenames import parse_type_name, starts_typed_literal
 from engine.language.grammar.words import CLOCKS, RESERVED
 from tureen.errors import SyntaxRefused
 
+_NUMBER = re.compile(r"\d+(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
 _COMPARISONS: dict[TokenType, Callable[..., Any]] = {
     TokenType.EQ: exp.EQ,
     TokenType.NEQ: exp.NEQ,
@@ -42,7 +45,7 @@ _FOREIGN: dict[TokenType, tuple[str, str]] = {
     TokenType.PIPE: ("|", "write OR for conditions, || for strings; there are no bit operators"),
     TokenType.TILDE: ("~", "write LIKE or ILIKE"),
     TokenType.ARROW: ("->", "declare a column for the field you need"),
-    TokenType.L_BRACKET: ("a subscript", "brackets hold a window and stand after the stream"),
+    TokenType.L_BRACKET: ("[", "brackets hold a window and stand after the stream"),
     TokenType.NOT: ("!", "write NOT, or <> for 'differs'"),
 }
 
@@ -168,7 +171,15 @@ def _between(cursor: Cursor, left: exp.Expr) -> exp.Expr:
 
 def _in(cursor: Cursor, left: exp.Expr) -> exp.Expr:
     cursor.expect(TokenType.L_PAREN, "( after IN", "write x IN (1, 2, 3)")
-    refuse_subquery(cursor)
+    if starts_query(cursor):
+        query = parse_subquery(cursor)
+        return cursor.node(nodes.InQuery(this=left, query=query), left, left, query)
+    if isinstance(left, nodes.RowValue):
+        raise cursor.not_supported(
+            "a row of values stands only before IN (SELECT ...)",
+            "compare the columns one by one with AND and OR",
+        )
+    refuse_scalar_subquery(cursor)
     if cursor.at(TokenType.R_PAREN):
         raise cursor.refuse(
             SyntaxRefused, "the list of IN is empty", hint="write at least one value, or FALSE"
@@ -225,10 +236,26 @@ def _unary(cursor: Cursor) -> exp.Expr:
             return operand
         return cursor.node(exp.Neg(this=operand), token, operand)
     operand = _primary(cursor)
+    if cursor.at(TokenType.L_BRACKET):
+        operand = _group_of_match(cursor, operand)
     while cursor.take(TokenType.DCOLON):
         target = parse_type_name(cursor)
         operand = cursor.node(exp.Cast(this=operand, to=target), operand, operand)
     return operand
+
+
+def _group_of_match(cursor: Cursor, operand: exp.Expr) -> exp.Expr:
+    """``(REGEXP_MATCH(s, pattern))[2]`` is REGEXP_EXTRACT(s, pattern, 2); other subscripts are left alone."""
+    call = operand.unnest()
+    if not isinstance(call, nodes.Call) or call.args["name"] != "REGEXP_MATCH" or len(call.expressions) != 2:
+        return operand
+    cursor.advance()
+    if not cursor.at(TokenType.NUMBER):
+        raise cursor.expected("the number of a group", "write (REGEXP_MATCH(s, pattern))[1]")
+    group = number(cursor)
+    cursor.expect(TokenType.R_BRACKET, "]", "write (REGEXP_MATCH(s, pattern))[1]")
+    arguments = [*call.expressions, group]
+    return cursor.node(nodes.Call(name="REGEXP_EXTRACT", expressions=arguments), operand, *arguments)
 
 
 def _primary(cursor: Cursor) -> exp.Expr:
@@ -244,13 +271,11 @@ def _primary(cursor: Cursor) -> exp.Expr:
         return string(cursor)
     if kind is TokenType.L_PAREN:
         cursor.advance()
-        refuse_subquery(cursor)
+        refuse_scalar_subquery(cursor)
         with cursor.nested():
             inside = parse_expression(cursor)
             if cursor.at(TokenType.COMMA):
-                raise cursor.not_supported(
-                    "a row of values is not served", "compare the columns one by one with AND"
-                )
+                return _row_value(cursor, token, inside)
             cursor.expect(TokenType.R_PAREN, ")")
         return cursor.node(exp.Paren(this=inside), token, inside)
     refuse_parameter(cursor)
@@ -264,6 +289,22 @@ def _primary(cursor: Cursor) -> exp.Expr:
     raise cursor.expected("an expression")
 
 
+def _row_value(cursor: Cursor, token: Token, first: exp.Expr) -> exp.Expr:
+    """``(a, b)``; only IN (SELECT ...) may follow."""
+    values = [first]
+    while cursor.take(TokenType.COMMA):
+        values.append(parse_expression(cursor))
+    cursor.expect(TokenType.R_PAREN, ") or a comma")
+    word = cursor.word_ahead() if cursor.word == "NOT" else cursor.word
+    if word != "IN":
+        raise cursor.not_supported(
+            "a row of values stands only before IN (SELECT ...)",
+            "compare the columns one by one with AND",
+            token,
+        )
+    return cursor.node(nodes.RowValue(expressions=values), token, *values)
+
+
 def _word(cursor: Cursor, token: Token) -> exp.Expr:
     word = token.text.upper()
     if word in ("TRUE", "FALSE"):
@@ -275,8 +316,16 @@ def _word(cursor: Cursor, token: Token) -> exp.Expr:
     if word in ("CAST", "TRY_CAST") and cursor.peek().token_type is TokenType.L_PAREN:
         return _cast(cursor)
     if word == "EXISTS":
+        cursor.advance()
+        cursor.expect(TokenType.L_PAREN, "( and a query", "write EXISTS (SELECT ...)")
+        if not starts_query(cursor):
+            raise cursor.expected("SELECT", "write EXISTS (SELECT ...)")
+        query = parse_subquery(cursor)
+        return cursor.node(nodes.ExistsQuery(query=query), token, query)
+    if word in ("ANY", "ALL", "SOME") and cursor.peek().token_type is TokenType.L_PAREN:
         raise cursor.not_supported(
-            "EXISTS is not served", "write the condition over the stream's own columns"
+            f"{word} (...) is not served",
+            "write x IN (SELECT ...), or x IN (1, 2, 3), or compare with MIN or MAX",
         )
     if word == "INTERVAL" and cursor.peek().token_type in (TokenType.STRING, TokenType.NUMBER):
         raise cursor.not_supported(
@@ -317,7 +366,7 @@ def _column(cursor: Cursor) -> exp.Expr:
     cursor.advance()
     if cursor.at(TokenType.STAR):
         raise cursor.refuse(SyntaxRefused, "* stands for all columns only directly after SELECT")
-    second = cursor.name("a column after the dot")
+    second = cursor.field("a column after the dot")
     if cursor.at(TokenType.DOT):
         raise cursor.not_supported("a name of more than two parts is not served", "write stream.column")
     return cursor.node(exp.Column(this=second, table=first), token)
@@ -370,7 +419,7 @@ def number(cursor: Cursor) -> exp.Expr:
         token_end = token.end
     follows = cursor.token
     glued = follows.token_type in (TokenType.VAR, TokenType.NUMBER) and follows.start == token_end + 1
-    if glued or text[-1] in "eE":
+    if glued or _NUMBER.fullmatch(text) is None:
         raise cursor.text.of_token(token).refuse(
             SyntaxRefused, "this is not a number", hint="write digits, such as 42, 0.5 or 1e6"
         )
@@ -388,17 +437,12 @@ def string(cursor: Cursor) -> exp.Expr:
 # --- what is not served
 
 
-def refuse_subquery(cursor: Cursor) -> None:
-    """Raise NotSupported where a subquery begins."""
-    if cursor.word in ("SELECT", "WITH", "VALUES"):
-        raise cursor.not_supported(
-            "a subquery is not served", "write the values themselves, or register two queries"
-        )
-
-
 def refuse_parameter(cursor: Cursor) -> None:
     """Raise NotSupported where a parameter stands."""
     kinds = (TokenType.PLACEHOLDER, TokenType.PARAMETER, TokenType.COLON, TokenType.DOLLAR)
     word = cursor.token.text if cursor.at(TokenType.VAR) else ""
     if cursor.token.token_type in kinds or word.startswith("$"):
-        raise cursor.not_supported("parameters are not served", "write the value into the text")
+        raise cursor.not_supported(
+            "a text has no parameters",
+            "write the value into it, or register a template and its parameters",
+        )

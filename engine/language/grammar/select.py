@@ -1,4 +1,6 @@
-"""``SELECT outputs FROM stream [window] alias WHERE condition BEGIN e END e``."""
+"""``WITH .. SELECT outputs FROM source [window] alias WHERE .. GROUP BY .. HAVING .. BEGIN e END e ORDER BY
+.. LIMIT n OFFSET m``.
+"""
 
 from __future__ import annotations
 
@@ -7,25 +9,58 @@ from sqlglot.tokenizer_core import TokenType
 
 from engine.language.grammar import nodes
 from engine.language.grammar.cursor import Cursor
+from engine.language.grammar.ordering import parse_limits, parse_order
 from engine.language.grammar.scalar import parse_expression
+from engine.language.grammar.subqueries import parse_subquery, starts_query
+from engine.language.grammar.table_functions import parse_table_function
 from engine.language.grammar.windows import parse_begin_end, parse_bracket_window
 from engine.language.grammar.words import CLAUSES_REFUSED, RESERVED
 from tureen.errors import SyntaxRefused
 
 
-def parse_select(cursor: Cursor) -> nodes.StreamQuery:
-    """A query; the next token is SELECT."""
-    token = cursor.advance()
-    if cursor.word == "DISTINCT":
-        raise cursor.not_supported("DISTINCT is not served", "remove duplicates where you fetch the answer")
-    if cursor.word == "ALL" and cursor.peek().token_type is not TokenType.COMMA:
-        cursor.advance()
-    if cursor.word == "TOP" and cursor.peek().token_type is TokenType.NUMBER:
-        raise cursor.not_supported("TOP is not served", "use a window such as [ROWS 100]")
-    if cursor.word in ("ISTREAM", "DSTREAM", "RSTREAM") and cursor.peek().token_type is TokenType.L_PAREN:
-        raise cursor.not_supported(
-            f"{cursor.word} is not served", "leave it out and fetch snapshots by handle"
-        )
+def parse_query(cursor: Cursor) -> nodes.SelectQuery:
+    """A query with the WITH before it; the next token is WITH or SELECT."""
+    if cursor.word != "WITH":
+        return _select(cursor, [])
+    cursor.advance()
+    if cursor.word == "RECURSIVE":
+        raise cursor.not_supported("WITH RECURSIVE is not served", "write one query for each step")
+    tables = [_common_table(cursor)]
+    while cursor.take(TokenType.COMMA):
+        tables.append(_common_table(cursor))
+    if cursor.word != "SELECT":
+        raise cursor.expected("SELECT or a comma", "write WITH name AS (SELECT ...) SELECT ... FROM name")
+    return _select(cursor, tables)
+
+
+def _common_table(cursor: Cursor) -> nodes.CommonTable:
+    token = cursor.token
+    name = cursor.name("a name after WITH")
+    names = _names(cursor)
+    cursor.expect_word("AS", "write WITH name AS (SELECT ...)")
+    if cursor.take_words("NOT", "MATERIALIZED") or cursor.take_words("MATERIALIZED"):
+        pass  # whether it is kept is not for a text to say
+    cursor.expect(TokenType.L_PAREN, "( and a query", "write WITH name AS (SELECT ...)")
+    if not starts_query(cursor):
+        raise cursor.expected("SELECT", "write WITH name AS (SELECT ...)")
+    query = parse_subquery(cursor)
+    return cursor.node(nodes.CommonTable(this=name, query=query, names=names), token, query)
+
+
+def _names(cursor: Cursor) -> list[exp.Identifier]:
+    """``(name, ...)`` if that is next."""
+    names: list[exp.Identifier] = []
+    if cursor.take(TokenType.L_PAREN):
+        names.append(cursor.name("a column's name"))
+        while cursor.take(TokenType.COMMA):
+            names.append(cursor.name("a column's name"))
+        cursor.expect(TokenType.R_PAREN, ") or a comma")
+    return names
+
+
+def _select(cursor: Cursor, tables: list[nodes.CommonTable]) -> nodes.SelectQuery:
+    token = cursor.expect_word("SELECT")
+    distinct = _distinct(cursor)
     outputs = [_output(cursor)]
     while cursor.take(TokenType.COMMA):
         if len(outputs) >= cursor.limits.outputs_max:
@@ -37,18 +72,56 @@ def parse_select(cursor: Cursor) -> nodes.StreamQuery:
         raise cursor.expected("FROM or a comma", "write SELECT columns FROM stream")
     cursor.advance()
     source = _source(cursor)
-    where = None
-    if cursor.take_words("WHERE"):
-        where = parse_expression(cursor)
+    where = parse_expression(cursor) if cursor.take_words("WHERE") else None
+    group = _group_by(cursor)
+    having = parse_expression(cursor) if cursor.take_words("HAVING") else None
     ends = parse_begin_end(cursor) if cursor.word == "BEGIN" else None
-    if ends is not None and cursor.word == "WHERE":
+    if ends is not None and cursor.word in ("WHERE", "GROUP", "HAVING"):
         raise cursor.refuse(
-            SyntaxRefused, "WHERE stands before BEGIN", hint="write WHERE ... BEGIN ... END ..."
+            SyntaxRefused,
+            f"{cursor.word} stands before BEGIN",
+            hint="write WHERE ... GROUP BY ... HAVING ... BEGIN ... END ... ORDER BY ... LIMIT ...",
         )
+    order = parse_order(cursor, parse_expression) if cursor.word == "ORDER" else []
+    limit, offset = parse_limits(cursor)
     _refuse_clause(cursor)
-    return cursor.node(
-        nodes.StreamQuery(expressions=outputs, source=source, where=where, ends=ends), token, *outputs
+    parts: list[exp.Expr] = [*outputs, *tables, source, *group, *order]
+    parts += [part for part in (where, having) if part is not None]
+    query = nodes.SelectQuery(
+        tables=tables,
+        distinct=distinct,
+        expressions=outputs,
+        source=source,
+        where=where,
+        group=group,
+        having=having,
+        ends=ends,
+        order=order,
+        limit=limit,
+        offset=offset,
     )
+    return cursor.node(query, tables[0] if tables else token, *parts)
+
+
+def _distinct(cursor: Cursor) -> bool:
+    """What may stand between SELECT and the columns."""
+    if cursor.word == "TOP" and cursor.peek().token_type is TokenType.NUMBER:
+        raise cursor.not_supported("TOP is not served", "write LIMIT n at the end of the query")
+    if cursor.word in ("ISTREAM", "DSTREAM", "RSTREAM") and cursor.peek().token_type is TokenType.L_PAREN:
+        raise cursor.not_supported(
+            f"{cursor.word} is not served", "leave it out and fetch snapshots by handle"
+        )
+    if cursor.word == "ALL" and cursor.peek().token_type is not TokenType.COMMA:
+        cursor.advance()
+    if cursor.word != "DISTINCT":
+        return False
+    cursor.advance()
+    if cursor.word == "ON":
+        raise cursor.not_supported(
+            "DISTINCT ON is not served",
+            "write ROW_NUMBER() OVER (PARTITION BY x ORDER BY y) AS n in a subquery, then WHERE n = 1",
+        )
+    return True
 
 
 def _output(cursor: Cursor) -> exp.Expr:
@@ -72,7 +145,7 @@ def _output(cursor: Cursor) -> exp.Expr:
     if cursor.take_words("AS"):
         if cursor.at(TokenType.STRING):
             raise cursor.expected("a name after AS", "names stand in double quotes, strings in single ones")
-        alias = cursor.name("a name after AS")
+        alias = cursor.name("a name after AS") if cursor.word == "FROM" else cursor.field("a name after AS")
     elif cursor.at(TokenType.IDENTIFIER) or (cursor.at(TokenType.VAR) and cursor.word not in RESERVED):
         alias = cursor.name("a name")
     if alias is None:
@@ -85,38 +158,69 @@ def _refuse_star_options(cursor: Cursor) -> None:
         raise cursor.not_supported(f"* {cursor.word} is not served", "name the columns")
 
 
-def _source(cursor: Cursor) -> nodes.StreamReference:
+def _group_by(cursor: Cursor) -> list[exp.Expr]:
+    if cursor.word != "GROUP":
+        return []
+    cursor.advance()
+    cursor.expect_word("BY", "write GROUP BY and the columns")
+    if cursor.word == "ALL" and cursor.peek().token_type is not TokenType.COMMA:
+        raise cursor.not_supported("GROUP BY ALL is not served", "name the columns")
+    keys = [_group_key(cursor)]
+    while cursor.take(TokenType.COMMA):
+        keys.append(_group_key(cursor))
+    return keys
+
+
+def _group_key(cursor: Cursor) -> exp.Expr:
+    if cursor.word in ("ROLLUP", "CUBE", "GROUPING") and cursor.peek().token_type in (
+        TokenType.L_PAREN,
+        TokenType.VAR,
+    ):
+        raise cursor.not_supported(
+            f"{cursor.word} in GROUP BY is not served", "register one query for each grouping"
+        )
+    return parse_expression(cursor)
+
+
+def _source(cursor: Cursor) -> nodes.FromItem:
     token = cursor.token
+    this: exp.Expr
     if cursor.at(TokenType.L_PAREN):
-        raise cursor.not_supported("a subquery is not served", "write FROM and the name of a stream")
-    if cursor.word == "LATERAL":
-        _refuse_clause(cursor)
-    name = cursor.name("a stream after FROM")
-    if cursor.at(TokenType.DOT):
-        raise cursor.not_supported(
-            "a stream's name has one part",
-            "leave the part before the dot out, or quote a name that holds a dot",
-        )
-    if cursor.at(TokenType.L_PAREN):
-        raise cursor.not_supported(
-            "table functions are not served",
-            "write the stream's name and a window, such as [RANGE 10 MINUTES]",
-        )
+        cursor.advance()
+        if not starts_query(cursor):
+            raise cursor.expected("SELECT", "write FROM stream, or FROM (SELECT ...)")
+        this = parse_subquery(cursor)
+    else:
+        if cursor.word == "LATERAL":
+            _refuse_clause(cursor)
+        if cursor.peek().token_type is TokenType.L_PAREN and cursor.at(TokenType.VAR):
+            this = parse_table_function(cursor)
+        else:
+            this = cursor.name("a stream after FROM")
+            if cursor.at(TokenType.DOT):
+                raise cursor.not_supported(
+                    "a stream's name has one part",
+                    "leave the part before the dot out, or quote a name that holds a dot",
+                )
     window = parse_bracket_window(cursor) if cursor.at(TokenType.L_BRACKET) else None
     alias = None
+    names: list[exp.Identifier] = []
     if cursor.take_words("AS"):
         alias = cursor.name("a name after AS")
     elif cursor.at(TokenType.IDENTIFIER) or (
         cursor.at(TokenType.VAR) and cursor.word not in RESERVED and cursor.word not in CLAUSES_REFUSED
     ):
         alias = cursor.name("a name")
+    if alias is not None:
+        names = _names(cursor)
     if cursor.at(TokenType.L_BRACKET):
         if window is not None:
             raise cursor.refuse(SyntaxRefused, "a stream has one window")
         window = parse_bracket_window(cursor)
     if cursor.at(TokenType.COMMA):
-        raise cursor.not_supported("a join is not served", "select from one stream")
-    return cursor.node(nodes.StreamReference(this=name, window=window, alias=alias), token)
+        raise cursor.not_supported("a join is not served", CLAUSES_REFUSED["JOIN"][1])
+    item = nodes.FromItem(this=this, window=window, alias=alias, names=names)
+    return cursor.node(item, token, this)
 
 
 def _refuse_clause(cursor: Cursor) -> None:
@@ -125,4 +229,4 @@ def _refuse_clause(cursor: Cursor) -> None:
     if refused is not None:
         raise cursor.not_supported(f"{refused[0]} is not served", refused[1])
     if cursor.at(TokenType.COMMA):
-        raise cursor.not_supported("a join is not served", "select from one stream")
+        raise cursor.not_supported("a join is not served", CLAUSES_REFUSED["JOIN"][1])

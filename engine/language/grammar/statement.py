@@ -1,34 +1,58 @@
-"""Whole statements: SELECT, CREATE STREAM, DROP STREAM; the rest is refused with what to do instead."""
+"""Whole statements, by their first word; what is not served is refused with what to do instead."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
+from engine.language.grammar.commands import (
+    parse_control,
+    parse_describe,
+    parse_explain,
+    parse_show,
+)
 from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.scalar import refuse_parameter
-from engine.language.grammar.select import parse_select
+from engine.language.grammar.select import parse_query
 from engine.language.grammar.streams import parse_create, parse_drop
 from engine.language.grammar.words import STATEMENTS_REFUSED
 from tureen.errors import NotSupported, SyntaxRefused
 
-_STATEMENTS = "SELECT, CREATE STREAM or DROP STREAM"
+_STATEMENTS = "SELECT, CREATE, DROP, SHOW, DESCRIBE, EXPLAIN, PAUSE, RESUME or TERMINATE"
+
+
+_PARSERS: dict[str, Callable[[Cursor], exp.Expr]] = {
+    "SELECT": parse_query,
+    "WITH": parse_query,
+    "CREATE": parse_create,
+    "DROP": parse_drop,
+    "SHOW": parse_show,
+    "LIST": parse_show,
+    "DESCRIBE": parse_describe,
+    "DESC": parse_describe,
+    "EXPLAIN": parse_explain,
+    "PAUSE": parse_control,
+    "RESUME": parse_control,
+    "TERMINATE": parse_control,
+}
 
 
 def parse_statement(cursor: Cursor) -> exp.Expr:
     """One statement with at most semicolons after it."""
     word = cursor.word
     tree: exp.Expr
-    if word == "SELECT":
-        tree = parse_select(cursor)
-    elif word == "CREATE":
-        tree = parse_create(cursor)
-    elif word == "DROP":
-        tree = parse_drop(cursor)
+    if word in _PARSERS:
+        tree = _PARSERS[word](cursor)
     elif word in STATEMENTS_REFUSED:
         raise cursor.not_supported(f"{word} is not served", STATEMENTS_REFUSED[word])
     elif cursor.at_end:
-        raise cursor.refuse(SyntaxRefused, "the text holds no statement", hint=f"write {_STATEMENTS}")
+        raise cursor.refuse(
+            SyntaxRefused,
+            "the text holds no statement",
+            hint="write SELECT columns FROM stream, or CREATE STREAM name (column TYPE, ...)",
+        )
     elif cursor.at(TokenType.L_PAREN) and cursor.word_ahead() == "SELECT":
         raise cursor.refuse(SyntaxRefused, "a query cannot stand in brackets", hint="leave the brackets out")
     else:

@@ -1,21 +1,21 @@
-"""CREATE STREAM and DROP STREAM."""
+"""CREATE and DROP of streams and views."""
 
 from __future__ import annotations
 
 from sqlglot import exp
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from engine.language.grammar import nodes
 from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.durations import parse_duration
+from engine.language.grammar.select import parse_query
+from engine.language.grammar.subqueries import starts_query
 from engine.language.grammar.typenames import parse_type_name
-from tureen.errors import SyntaxRefused
+from tureen.errors import NotSupported, SyntaxRefused
 
 _OTHERS = (
     "TABLE",
-    "VIEW",
     "SUMMARY",
-    "MATERIALIZED",
     "SOURCE",
     "INDEX",
     "TYPE",
@@ -25,20 +25,68 @@ _OTHERS = (
 )
 
 
-def parse_create(cursor: Cursor) -> nodes.CreateStreamNode:
-    """CREATE STREAM [IF NOT EXISTS] name (columns) [WITH (options)] [RETAIN duration]."""
+def parse_create(cursor: Cursor) -> exp.Expr:
+    """CREATE STREAM with columns, or CREATE [OR REPLACE] VIEW | STREAM name AS query."""
     token = cursor.advance()
-    if cursor.word == "OR":
-        raise cursor.not_supported("CREATE OR REPLACE is not served", "DROP STREAM, then CREATE STREAM")
+    replace = cursor.take_words("OR", "REPLACE")
+    if cursor.word == "MATERIALIZED":
+        raise cursor.not_supported(
+            "CREATE MATERIALIZED VIEW is not served",
+            "register the SELECT: its answer is kept; or write CREATE VIEW",
+        )
     if cursor.word in _OTHERS:
-        raise cursor.not_supported(f"CREATE {cursor.word} is not served", "write CREATE STREAM")
-    cursor.expect_word("STREAM", "write CREATE STREAM name (column TYPE, ...)")
+        raise cursor.not_supported(
+            f"CREATE {cursor.word} is not served", "write CREATE STREAM or CREATE VIEW"
+        )
+    what = cursor.word
+    if what not in ("STREAM", "VIEW"):
+        raise cursor.expected("STREAM or VIEW", "write CREATE STREAM name (column TYPE, ...)")
+    cursor.advance()
     if_not_exists = _existence(cursor, "NOT")
-    name = cursor.name("the stream's name")
+    name = cursor.name(f"the {what.lower()}'s name")
     if cursor.at(TokenType.DOT):
-        raise cursor.not_supported("a stream's name has one part", "leave the part before the dot out")
-    if cursor.word == "AS":
-        raise cursor.not_supported("CREATE STREAM ... AS SELECT is not served", "register the query itself")
+        raise cursor.not_supported(
+            f"a {what.lower()}'s name has one part", "leave the part before the dot out"
+        )
+    if cursor.word == "AS" or what == "VIEW":
+        node = _derived(cursor, token, what, name)
+        node.set("replace", replace)
+        node.set("if_not_exists", if_not_exists)
+        return node
+    if replace:
+        raise cursor.text.of_token(token).refuse(
+            NotSupported,
+            "CREATE OR REPLACE of a stream of its own topic is not served",
+            hint="DROP STREAM, then CREATE STREAM",
+        )
+    return _with_columns(cursor, token, name, if_not_exists)
+
+
+def _derived(cursor: Cursor, token: Token, what: str, name: exp.Identifier) -> nodes.CreateDerivedNode:
+    """``AS query``, perhaps in brackets."""
+    if cursor.at(TokenType.L_PAREN):
+        raise cursor.not_supported(
+            "names of a view's columns are not served here", "name the columns in its SELECT with AS"
+        )
+    cursor.expect_word("AS", f"write CREATE {what} name AS SELECT ...")
+    brackets = cursor.take(TokenType.L_PAREN)
+    begin = cursor.token.start
+    if not starts_query(cursor):
+        raise cursor.expected("SELECT", f"write CREATE {what} name AS SELECT ...")
+    query = parse_query(cursor)
+    end = cursor.end
+    if brackets:
+        cursor.expect(TokenType.R_PAREN, ")")
+    if cursor.word == "WITH":
+        raise cursor.not_supported(f"WITH after CREATE {what} ... AS is not served", "leave it out")
+    node = nodes.CreateDerivedNode(this=name, what=what, query=query, begin=begin, end=end)
+    return cursor.node(node, token, query)
+
+
+def _with_columns(
+    cursor: Cursor, token: Token, name: exp.Identifier, if_not_exists: bool
+) -> nodes.CreateStreamNode:
+    """``(columns) [WITH (options)] [RETAIN duration]``."""
     cursor.expect(TokenType.L_PAREN, "( and the columns", "write CREATE STREAM name (column TYPE, ...)")
     columns = [_column(cursor)]
     while cursor.take(TokenType.COMMA):
@@ -62,21 +110,27 @@ def parse_create(cursor: Cursor) -> nodes.CreateStreamNode:
     return cursor.node(node, token)
 
 
-def parse_drop(cursor: Cursor) -> nodes.DropStreamNode:
-    """DROP STREAM [IF EXISTS] name."""
+def parse_drop(cursor: Cursor) -> nodes.DropNode:
+    """DROP STREAM [IF EXISTS] name, DROP VIEW [IF EXISTS] name."""
     token = cursor.advance()
-    if cursor.word in _OTHERS:
-        raise cursor.not_supported(f"DROP {cursor.word} is not served", "write DROP STREAM")
-    cursor.expect_word("STREAM", "write DROP STREAM name")
+    if cursor.word in (*_OTHERS, "MATERIALIZED", "QUERY"):
+        hint = "write TERMINATE 'handle'" if cursor.word == "QUERY" else "write DROP STREAM or DROP VIEW"
+        raise cursor.not_supported(f"DROP {cursor.word} is not served", hint)
+    what = cursor.word
+    if what not in ("STREAM", "VIEW"):
+        raise cursor.expected("STREAM or VIEW", "write DROP STREAM name")
+    cursor.advance()
     if_exists = _existence(cursor, None)
-    name = cursor.name("the stream's name")
+    name = cursor.name(f"the {what.lower()}'s name")
     if cursor.at(TokenType.DOT):
-        raise cursor.not_supported("a stream's name has one part", "leave the part before the dot out")
+        raise cursor.not_supported(
+            f"a {what.lower()}'s name has one part", "leave the part before the dot out"
+        )
     if cursor.word in ("CASCADE", "RESTRICT"):
         raise cursor.not_supported(
-            f"{cursor.word} is not served", "unregister the queries over the stream first"
+            f"{cursor.word} is not served", "unregister the queries that read it first"
         )
-    return cursor.node(nodes.DropStreamNode(this=name, if_exists=if_exists), token)
+    return cursor.node(nodes.DropNode(this=name, what=what, if_exists=if_exists), token)
 
 
 def _existence(cursor: Cursor, negation: str | None) -> bool:

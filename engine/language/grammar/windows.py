@@ -1,16 +1,22 @@
-"""Windows: a clause in brackets after a stream, or BEGIN ... END ... at the end of a query."""
+"""Windows: a clause in brackets after a stream, or BEGIN ... END ... at the end of a query.
+
+The clauses are ``[RANGE t SLIDE s WHERE p]``, ``[NOW SLIDE s WHERE p]``, ``[UNBOUNDED SLIDE s WHERE p]`` and
+``[PARTITION BY k, ... ROWS n WHERE p]``; SLIDE, WHERE and PARTITION BY may be left out.
+"""
 
 from __future__ import annotations
 
 from sqlglot import exp
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from engine.language.grammar import nodes
 from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.durations import parse_duration, parse_now_offset
-from engine.language.grammar.scalar import number, string
+from engine.language.grammar.scalar import number, parse_expression, string
 from engine.language.grammar.typenames import starts_typed_literal
 from tureen.errors import SyntaxRefused
+
+KEYS_MAX = 100
 
 _FORMS = "write [RANGE 10 MINUTES], [ROWS 100], [NOW] or [UNBOUNDED]"
 _ENDS = "write NOW, NOW - 10 MINUTES, TIMESTAMP '2024-01-31 12:00:00' or milliseconds since 1970"
@@ -19,44 +25,79 @@ _ENDS = "write NOW, NOW - 10 MINUTES, TIMESTAMP '2024-01-31 12:00:00' or millise
 def parse_bracket_window(cursor: Cursor) -> exp.Expr:
     """``[ ... ]``; the next token is the opening bracket."""
     token = cursor.advance()
+    if cursor.word == "PARTITION":
+        keys = parse_partition_keys(cursor)
+        if cursor.word != "ROWS":
+            raise cursor.expected("ROWS", "write [PARTITION BY key ROWS 100]")
+        return _close(cursor, _rows(cursor, keys), token, keys)
+    if cursor.word == "ROWS" and cursor.word_ahead() != "UNBOUNDED":
+        return _close(cursor, _rows(cursor, []), token, [])
     clause: exp.Expr
     if cursor.take_words("RANGE"):
         if cursor.take_words("UNBOUNDED"):
-            clause = cursor.node(nodes.UnboundedClause(), token)
+            clause = nodes.UnboundedClause()
         elif cursor.take_words("NOW"):
-            clause = cursor.node(nodes.NowClause(), token)
+            clause = nodes.NowClause()
         else:
-            clause = cursor.node(nodes.RangeClause(this=parse_duration(cursor).this), token)
-    elif cursor.take_words("ROWS"):
-        if cursor.take_words("UNBOUNDED"):
-            clause = cursor.node(nodes.UnboundedClause(), token)
-        else:
-            rows = cursor.expect(TokenType.NUMBER, "a number of rows", "write [ROWS 100]")
-            if not rows.text.isdigit() or len(rows.text) > 18:
-                raise cursor.text.of_token(rows).refuse(
-                    SyntaxRefused, "this is not a number of rows", hint="write [ROWS 100]"
-                )
-            clause = cursor.node(nodes.RowsClause(this=int(rows.text)), token)
+            clause = nodes.RangeClause(this=parse_duration(cursor).this)
     elif cursor.take_words("NOW"):
-        clause = cursor.node(nodes.NowClause(), token)
-    elif cursor.take_words("UNBOUNDED"):
-        clause = cursor.node(nodes.UnboundedClause(), token)
-    elif cursor.word == "PARTITION":
-        raise cursor.not_supported(
-            "PARTITION BY in a window is not served", "write [ROWS n] and a WHERE for one key"
-        )
+        clause = nodes.NowClause()
+    elif cursor.take_words("ROWS", "UNBOUNDED") or cursor.take_words("UNBOUNDED"):
+        clause = nodes.UnboundedClause()
     else:
         raise cursor.expected("a window", _FORMS)
-    if cursor.word == "SLIDE":
-        raise cursor.not_supported(
-            "SLIDE is not served", "leave it out: a window follows NOW by the millisecond"
+    if cursor.take_words("SLIDE"):
+        clause.set("slide", parse_duration(cursor))
+    return _close(cursor, clause, token, [])
+
+
+def parse_partition_keys(cursor: Cursor) -> list[exp.Expr]:
+    """``PARTITION BY k1, k2``; the next token is PARTITION."""
+    cursor.advance()
+    cursor.expect_word("BY", "write PARTITION BY and the keys")
+    keys = [parse_expression(cursor)]
+    while cursor.at(TokenType.COMMA) and not _starts_argument(cursor):
+        cursor.advance()
+        if len(keys) == KEYS_MAX:
+            raise cursor.place.exceeded("partition_keys_max", KEYS_MAX, hint="partition by fewer keys")
+        keys.append(parse_expression(cursor))
+    return keys
+
+
+def _starts_argument(cursor: Cursor) -> bool:
+    """Whether the comma that is next ends the keys: an argument of a table function stands behind it."""
+    ahead = cursor.peek()
+    if ahead.token_type in (TokenType.NUMBER, TokenType.STRING):
+        return True
+    word = cursor.word_ahead()
+    return word == "INTERVAL" or (word == "DESCRIPTOR" and cursor.peek(2).token_type is TokenType.L_PAREN)
+
+
+def _rows(cursor: Cursor, keys: list[exp.Expr]) -> exp.Expr:
+    cursor.advance()
+    hint = "write [PARTITION BY key ROWS 100]" if keys else "write [ROWS 100]"
+    rows = cursor.expect(TokenType.NUMBER, "a number of rows", hint)
+    if not rows.text.isdigit() or len(rows.text) > 18:
+        raise cursor.text.of_token(rows).refuse(
+            SyntaxRefused, "this is not a number of rows", hint="write [ROWS 100]"
         )
-    if cursor.word == "WHERE":
-        raise cursor.not_supported("WHERE inside a window is not served", "write WHERE after the window")
-    if cursor.word == "PRECEDING":
-        raise cursor.expected("]", _FORMS)
+    if cursor.word == "SLIDE":
+        raise cursor.refuse(
+            SyntaxRefused,
+            "SLIDE belongs to a window of time",
+            hint="write [RANGE 10 MINUTES SLIDE 1 MINUTE], or leave SLIDE out",
+        )
+    return nodes.RowsClause(this=int(rows.text), keys=keys)
+
+
+def _close(cursor: Cursor, clause: exp.Expr, token: Token, below: list[exp.Expr]) -> exp.Expr:
+    """WHERE and the closing bracket; the whole clause as a node."""
+    if cursor.take_words("WHERE"):
+        where = parse_expression(cursor)
+        clause.set("where", where)
+        below = [*below, where]
     cursor.expect(TokenType.R_BRACKET, "]", _FORMS)
-    return clause
+    return cursor.node(clause, token, *below)
 
 
 def parse_begin_end(cursor: Cursor) -> nodes.BeginEnd:

@@ -50,7 +50,6 @@ RESERVED = frozenset(
         "WITH",
         "EMIT",
         "INTO",
-        "WINDOW",
         "QUALIFY",
         "EXISTS",
         "ESCAPE",
@@ -64,17 +63,12 @@ RESERVED = frozenset(
     ]
 )
 
-_LATER = "only SELECT ... FROM one stream WHERE ... is served"
+_LATER = "a query is about one stream: register one query for each"
 
 #: What may follow a stream in SQL and is not served: word -> (what it is, what to write instead).
 CLAUSES_REFUSED: dict[str, tuple[str, str]] = {
-    "GROUP": ("GROUP BY", "select the rows and group them where you fetch them; COUNT(*) alone is served"),
-    "HAVING": ("HAVING", "put the condition in WHERE"),
-    "ORDER": ("ORDER BY", "an answer comes in the order of time; sort it where you fetch it"),
-    "SORT": ("SORT BY", "an answer comes in the order of time; sort it where you fetch it"),
-    "LIMIT": ("LIMIT", "use a window such as [ROWS 100], or ask for fewer rows with the snapshot"),
-    "OFFSET": ("OFFSET", "use a window such as [ROWS 100]"),
-    "FETCH": ("FETCH", "use a window such as [ROWS 100]"),
+    "SORT": ("SORT BY", "write ORDER BY"),
+    "CLUSTER": ("CLUSTER BY", "write ORDER BY"),
     "UNION": ("UNION", "register one query for each part"),
     "INTERSECT": ("INTERSECT", "write both conditions in one WHERE with AND"),
     "EXCEPT": ("EXCEPT", "write the second condition with AND NOT in WHERE"),
@@ -93,7 +87,7 @@ CLAUSES_REFUSED: dict[str, tuple[str, str]] = {
     "EMIT": ("EMIT CHANGES", "leave it out and fetch snapshots by the query's handle"),
     "INTO": ("INTO", "leave it out and fetch snapshots by the query's handle"),
     "WINDOW": ("a named window", "write the window in brackets after the stream, such as [RANGE 10 MINUTES]"),
-    "QUALIFY": ("QUALIFY", "put the condition in WHERE"),
+    "QUALIFY": ("QUALIFY", "select ROW_NUMBER() in a subquery and put the condition in the WHERE around it"),
     "TABLESAMPLE": ("TABLESAMPLE", "select a part of the rows by a condition in WHERE"),
     "SAMPLE": ("SAMPLE", "select a part of the rows by a condition in WHERE"),
     "FOR": ("FOR", "leave it out"),
@@ -103,7 +97,6 @@ CLAUSES_REFUSED: dict[str, tuple[str, str]] = {
 
 #: Statements of SQL that are not served: first word -> what to do instead.
 STATEMENTS_REFUSED: dict[str, str] = {
-    "WITH": "write the query itself, without WITH",
     "INSERT": "produce records to the stream's topic",
     "UPDATE": "a stream only grows: produce records to its topic",
     "DELETE": "a stream only grows; RETAIN says how long rows stay",
@@ -112,13 +105,6 @@ STATEMENTS_REFUSED: dict[str, str] = {
     "ALTER": "DROP STREAM, then CREATE STREAM with the new definition",
     "VALUES": "select from a stream",
     "TABLE": "write SELECT * FROM the stream",
-    "EXPLAIN": "register the query and ask for it by its handle",
-    "DESCRIBE": "`tureen sources` lists the streams; over HTTP, GET /sources tells their columns",
-    "SHOW": "`tureen queries` and `tureen sources` list them; over HTTP, GET /queries and GET /sources",
-    "LIST": "`tureen queries` and `tureen sources` list them; over HTTP, GET /queries and GET /sources",
-    "PAUSE": "unregister the query and register it again later",
-    "RESUME": "register the query again",
-    "TERMINATE": "unregister the query by its handle",
     "SET": "options are part of a registration or of the broker's settings",
     "USE": "a stream is named without a database",
     "GRANT": "a handle is what grants the right to an answer",
@@ -137,54 +123,6 @@ STATEMENTS_REFUSED: dict[str, str] = {
     "RSTREAM": "leave it out and fetch snapshots by the query's handle",
 }
 
-#: Functions over several rows.
-AGGREGATES = frozenset(
-    [
-        "COUNT",
-        "SUM",
-        "AVG",
-        "MEAN",
-        "MIN",
-        "MAX",
-        "STDDEV",
-        "STDDEV_POP",
-        "STDDEV_SAMP",
-        "VARIANCE",
-        "VAR_POP",
-        "VAR_SAMP",
-        "MEDIAN",
-        "MODE",
-        "QUANTILE",
-        "PERCENTILE_CONT",
-        "PERCENTILE_DISC",
-        "APPROX_COUNT_DISTINCT",
-        "ARRAY_AGG",
-        "STRING_AGG",
-        "GROUP_CONCAT",
-        "LISTAGG",
-        "FIRST",
-        "LAST",
-        "FIRST_VALUE",
-        "LAST_VALUE",
-        "ANY_VALUE",
-        "BOOL_AND",
-        "BOOL_OR",
-        "EVERY",
-        "ARG_MAX",
-        "ARG_MIN",
-        "COUNT_IF",
-        "CORR",
-        "COVAR_POP",
-        "COVAR_SAMP",
-        "ROW_NUMBER",
-        "RANK",
-        "DENSE_RANK",
-        "LAG",
-        "LEAD",
-        "NTILE",
-    ]
-)
-
 #: Words and functions that mean the current instant.
 CLOCKS = frozenset(
     [
@@ -198,3 +136,24 @@ CLOCKS = frozenset(
         "TODAY",
     ]
 )
+
+#: Functions of other systems: what to write instead.
+FUNCTIONS_REFUSED: dict[str, str] = {
+    "UNNEST": "ARRAY_AGG is the only array there is: select the rows themselves",
+    "EXPLODE": "ARRAY_AGG is the only array there is: select the rows themselves",
+    "JSON_VALUE": "declare a column for the field you need",
+    "JSON_QUERY": "declare a column for the field you need",
+    "JSON_EXTRACT": "declare a column for the field you need",
+    "RANDOM": "it would change an answer without new rows",
+    "RAND": "it would change an answer without new rows",
+    "UUID": "it would change an answer without new rows",
+    "PROCTIME": "a stream without a timestamp column runs in arrival time",
+    "IF": "write CASE WHEN condition THEN a ELSE b END",
+    "IIF": "write CASE WHEN condition THEN a ELSE b END",
+    "NVL": "write COALESCE(a, b)",
+    "REGEXP_MATCH": "write REGEXP_EXTRACT(s, pattern, 1), (REGEXP_MATCH(s, pattern))[1] or REGEXP_LIKE",
+    "REGEXP_SUBSTR": "write REGEXP_EXTRACT(s, pattern)",
+    "REGEXP_REPLACE": "write REPLACE(s, old, new)",
+    "STRFTIME": "write TO_CHAR(t, 'YYYY-MM-DD HH24:MI:SS')",
+    "STRING_SPLIT": "write SPLIT_PART(s, delimiter, n)",
+}

@@ -5,7 +5,8 @@ A rule keeps the outcome of every row: value, NULL and error alike. None of them
 
 from __future__ import annotations
 
-from engine.language.expressions import Expression
+from engine.language.expressions import Column, Expression, Literal
+from engine.language.rules.calls_last import calls_last
 from engine.language.rules.flatten_connectors import flatten_connectors
 from engine.language.rules.fold_constants import fold_constants
 from engine.language.rules.gather_in import gather_in
@@ -20,11 +21,14 @@ RULES = (
     literal_right,
     narrow_literals,
     gather_in,
+    calls_last,
 )
 
 
 def rewrite(expression: Expression) -> Expression:
     """Apply every rule once, in order."""
+    if isinstance(expression, Column | Literal):
+        return expression
     for rule in RULES:
         expression = rule(expression)
     return expression

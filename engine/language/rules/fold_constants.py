@@ -8,8 +8,18 @@ FALSE AND x is FALSE whatever x is, an error included.
 from __future__ import annotations
 
 from engine.language.evaluate import constant_value
-from engine.language.expressions import And, Arithmetic, Column, Compare, Expression, Literal, Or
-from engine.language.rules.tree import children, transform
+from engine.language.expressions import (
+    And,
+    Arithmetic,
+    Column,
+    Compare,
+    Expression,
+    Function,
+    Literal,
+    Or,
+    children,
+)
+from engine.language.rules.tree import transform
 from engine.model.types import BOOLEAN
 
 
@@ -29,6 +39,9 @@ def _fold(expression: Expression) -> Expression:
         case Compare(left=left, right=right) | Arithmetic(left=left, right=right):
             if _is_null(left) or _is_null(right):
                 return Literal(None, expression.type)  # NULL wins over whatever the other is
+        case Function(implementation=implementation):
+            if implementation is not None:
+                return expression  # a user's function is called for rows only
         case _:
             pass
     if not all(isinstance(child, Literal) for child in children(expression)):
@@ -38,13 +51,13 @@ def _fold(expression: Expression) -> Expression:
 
 
 def _is_null(expression: Expression) -> bool:
-    return isinstance(expression, Literal) and expression.value is None
+    return isinstance(expression, Literal) and expression.is_null
 
 
 def _absorb(expression: And | Or, operands: tuple[Expression, ...], neutral: bool) -> Expression:
     kept = []
     for operand in operands:
-        if isinstance(operand, Literal) and operand.value is not None:
+        if isinstance(operand, Literal) and not operand.is_null:
             if operand.value is not neutral:
                 return operand
         else:

@@ -13,7 +13,7 @@ from decimal import Decimal
 from engine.language.bind.literals import typed
 from engine.language.expressions import Compare, CompareOp, Expression, Literal
 from engine.language.rules.tree import transform
-from engine.model.types import BIGINT, Kind
+from engine.model.types import BIGINT, Type
 
 _EXACT_MAX = 2**53
 
@@ -27,16 +27,20 @@ def _narrow(expression: Expression) -> Expression:
     if not isinstance(expression, Compare) or not isinstance(expression.right, Literal):
         return expression
     column, literal = expression.left, expression.right
-    if column.type == literal.type or literal.value is None:
+    if column.type == literal.type or literal.is_null:
         return expression
-    new = typed(literal, column.type)
-    if new.type != column.type and column.type.is_integer and isinstance(literal.value, float | Decimal):
-        rounded = _rounded(expression.op, literal.value)
-        if rounded is not None:
-            new = typed(Literal(rounded, BIGINT), column.type)
-    if new.type != column.type and column.type.kind is Kind.TIMESTAMP:
-        return expression
+    new = literal.through(_narrowed, expression.op, column.type)
     return expression if new.type != column.type else Compare(expression.op, column, new)
+
+
+def _narrowed(literal: Literal, op: CompareOp, type_: Type) -> Literal:
+    """What ``x op literal`` turns on for an x of this type; of another type where there is no such value."""
+    new = typed(literal, type_)
+    if new.type != type_ and type_.is_integer and isinstance(literal.value, float | Decimal):
+        rounded = _rounded(op, literal.value)
+        if rounded is not None:
+            new = typed(Literal(rounded, BIGINT), type_)
+    return new
 
 
 def _rounded(op: CompareOp, value: float | Decimal) -> int | None:

@@ -50,34 +50,10 @@ def transform(expression: Expression, visit: Callable[[Expression], Expression])
                 transform(otherwise, visit),
                 type_,
             )
-        case Function(name, arguments, type_):
+        case Function(arguments=arguments):
             new = tuple(transform(argument, visit) for argument in arguments)
             if any(a is not b for a, b in zip(new, arguments, strict=True)):
-                expression = Function(name, new, type_)
+                expression = replace(expression, arguments=new)
         case _:
             pass
     return visit(expression)
-
-
-def children(expression: Expression) -> tuple[Expression, ...]:
-    """The parts directly below; the literals of IN are no parts."""
-    match expression:
-        case Compare(left=left, right=right) | Arithmetic(left=left, right=right):
-            return (left, right)
-        case And(operands) | Or(operands):
-            return operands
-        case (
-            Not(operand=operand)
-            | IsNull(operand=operand)
-            | In(operand=operand)
-            | Like(operand=operand)
-            | Negate(operand=operand)
-            | Cast(operand=operand)
-        ):
-            return (operand,)
-        case Case(branches, otherwise):
-            return (*(part for branch in branches for part in branch), otherwise)
-        case Function(arguments=arguments):
-            return arguments
-        case _:
-            return ()

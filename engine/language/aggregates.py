@@ -1,0 +1,257 @@
+"""The catalogue of aggregates: name, arity, types, what a call gives.
+
+All but COUNT(*) and ARRAY_AGG pass over rows where the argument is NULL. Without such rows COUNT and
+APPROX_COUNT_DISTINCT are 0 and all others NULL. An argument that is an error is passed over and counted.
+Every aggregate takes FILTER (WHERE ...). How values are combined is for whoever evaluates them; that doubles
+are added in one fixed order is part of what they promise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from engine.language.expressions import Expression, Literal
+from engine.language.signatures import Signature, Types, Unfit, fits, number
+from engine.model.types import (
+    BIGINT,
+    BOOLEAN,
+    DECIMAL_DIGITS_MAX,
+    DOUBLE,
+    INTEGER,
+    Kind,
+    Type,
+    array,
+    decimal,
+)
+
+ARRAY_ELEMENTS_MAX = 100_000
+
+
+class Distinct(Enum):
+    """What DISTINCT before the argument does."""
+
+    SERVED = "equal arguments count once"
+    IDLE = "it changes nothing"
+    REFUSED = "it is not served"
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateFunction:
+    """One aggregate. ``usage`` shows a call, ``doc`` says what it gives; COUNT takes no argument as well."""
+
+    name: str
+    arity: int
+    signature: Signature
+    distinct: Distinct
+    usage: str
+    doc: str
+
+    def types(self, arguments: Sequence[Expression]) -> Types:
+        """The types that the arguments become, and the result's. Raises Unfit."""
+        return self.signature(arguments)
+
+
+def _anything(arguments: Sequence[Expression], place: int = 0) -> Type:
+    type_ = arguments[place].type
+    return INTEGER if type_.kind is Kind.NULL else type_
+
+
+def _counted(arguments: Sequence[Expression]) -> Types:
+    return [_anything(arguments)] if arguments else [], BIGINT
+
+
+def _same(arguments: Sequence[Expression]) -> Types:
+    type_ = _anything(arguments)
+    return [type_], type_
+
+
+def _total(arguments: Sequence[Expression]) -> Types:
+    type_ = number(arguments, 0)
+    if type_.kind is Kind.DECIMAL:
+        return [type_], decimal(DECIMAL_DIGITS_MAX, type_.scale)
+    return [type_], DOUBLE if type_ is DOUBLE else BIGINT
+
+
+def _mean(arguments: Sequence[Expression]) -> Types:
+    return [number(arguments, 0)], DOUBLE
+
+
+def _spread(arguments: Sequence[Expression]) -> Types:
+    return [fits(arguments, 0, DOUBLE)], DOUBLE
+
+
+def _quantile(arguments: Sequence[Expression]) -> Types:
+    fraction = arguments[1]
+    value = fraction.value if isinstance(fraction, Literal) else None
+    if isinstance(value, bool | str) or value is None or not 0 <= value <= 1:
+        raise Unfit(1, "needs a number from 0 to 1 as it stands", "write APPROX_QUANTILE(x, 0.99)")
+    return [fits(arguments, 0, DOUBLE), DOUBLE], DOUBLE
+
+
+def _condition(arguments: Sequence[Expression]) -> Types:
+    return [fits(arguments, 0, BOOLEAN)], BOOLEAN
+
+
+def _listed(arguments: Sequence[Expression]) -> Types:
+    type_ = _anything(arguments)
+    return [type_], array(type_)
+
+
+_ALL = (
+    AggregateFunction(
+        "COUNT",
+        1,
+        _counted,
+        Distinct.SERVED,
+        "COUNT(*), COUNT([DISTINCT] x)",
+        "the number of rows, or of rows where x is not NULL, as BIGINT",
+    ),
+    AggregateFunction(
+        "SUM",
+        1,
+        _total,
+        Distinct.SERVED,
+        "SUM([DISTINCT] x)",
+        "the sum: BIGINT for whole numbers, DECIMAL(18, places) for DECIMAL, else DOUBLE; "
+        "whole numbers and decimals are added exactly, a total that does not fit is an error",
+    ),
+    AggregateFunction(
+        "AVG",
+        1,
+        _mean,
+        Distinct.SERVED,
+        "AVG([DISTINCT] x)",
+        "the mean as DOUBLE; of whole numbers and decimals the exact sum, divided once",
+    ),
+    AggregateFunction("MIN", 1, _same, Distinct.IDLE, "MIN(x)", "the least value; NaN is above all numbers"),
+    AggregateFunction("MAX", 1, _same, Distinct.IDLE, "MAX(x)", "the greatest value"),
+    AggregateFunction(
+        "STDDEV_SAMP",
+        1,
+        _spread,
+        Distinct.REFUSED,
+        "STDDEV_SAMP(x)",
+        "the standard deviation of a sample; NULL for fewer than two values",
+    ),
+    AggregateFunction(
+        "STDDEV_POP",
+        1,
+        _spread,
+        Distinct.REFUSED,
+        "STDDEV_POP(x)",
+        "the standard deviation of a whole population",
+    ),
+    AggregateFunction(
+        "VAR_SAMP",
+        1,
+        _spread,
+        Distinct.REFUSED,
+        "VAR_SAMP(x)",
+        "the variance of a sample; NULL for fewer than two values",
+    ),
+    AggregateFunction(
+        "VAR_POP", 1, _spread, Distinct.REFUSED, "VAR_POP(x)", "the variance of a whole population"
+    ),
+    AggregateFunction(
+        "APPROX_COUNT_DISTINCT",
+        1,
+        _counted,
+        Distinct.IDLE,
+        "APPROX_COUNT_DISTINCT(x)",
+        "about how many different values there are, by a sketch",
+    ),
+    AggregateFunction(
+        "APPROX_QUANTILE",
+        2,
+        _quantile,
+        Distinct.REFUSED,
+        "APPROX_QUANTILE(x, fraction)",
+        "about the value that this fraction of the values do not exceed, as DOUBLE, by a sketch; "
+        "0.5 is the median",
+    ),
+    AggregateFunction(
+        "FIRST", 1, _same, Distinct.IDLE, "FIRST(x)", "the value of the first row, in the order of rows"
+    ),
+    AggregateFunction(
+        "LAST", 1, _same, Distinct.REFUSED, "LAST(x)", "the value of the last row, in the order of rows"
+    ),
+    AggregateFunction(
+        "ARRAY_AGG",
+        1,
+        _listed,
+        Distinct.REFUSED,
+        "ARRAY_AGG(x)",
+        "all values in the order of rows, NULLs too, as an ARRAY, which stands in answers only; "
+        f"more than {ARRAY_ELEMENTS_MAX:,} are an error",
+    ),
+    AggregateFunction(
+        "BOOL_AND", 1, _condition, Distinct.IDLE, "BOOL_AND(x)", "whether x is TRUE wherever it is not NULL"
+    ),
+    AggregateFunction("BOOL_OR", 1, _condition, Distinct.IDLE, "BOOL_OR(x)", "whether x is TRUE anywhere"),
+)
+
+AGGREGATES: dict[str, AggregateFunction] = {function.name: function for function in _ALL}
+AGGREGATE_ALIASES = {
+    "STDDEV": "STDDEV_SAMP",
+    "VARIANCE": "VAR_SAMP",
+    "VAR": "VAR_SAMP",
+    "MEAN": "AVG",
+    "APPROX_DISTINCT": "APPROX_COUNT_DISTINCT",
+    "APPROX_PERCENTILE": "APPROX_QUANTILE",
+    "FIRST_VALUE": "FIRST",
+    "ANY_VALUE": "FIRST",
+    "LAST_VALUE": "LAST",
+    "EVERY": "BOOL_AND",
+}
+
+#: Aggregates of other systems: what to write instead.
+AGGREGATES_REFUSED = {
+    "MEDIAN": "write APPROX_QUANTILE(x, 0.5)",
+    "APPROX_MEDIAN": "write APPROX_QUANTILE(x, 0.5)",
+    "QUANTILE": "write APPROX_QUANTILE(x, 0.99)",
+    "PERCENTILE_CONT": "write APPROX_QUANTILE(x, 0.99)",
+    "PERCENTILE_DISC": "write APPROX_QUANTILE(x, 0.99)",
+    "APPROX_PERCENTILE_CONT": "write APPROX_QUANTILE(x, 0.99)",
+    "STRING_AGG": "write ARRAY_AGG(x) and join the values where you fetch them",
+    "GROUP_CONCAT": "write ARRAY_AGG(x) and join the values where you fetch them",
+    "LISTAGG": "write ARRAY_AGG(x) and join the values where you fetch them",
+    "COLLECT": "write ARRAY_AGG(x)",
+    "LIST": "write ARRAY_AGG(x)",
+    "COUNT_IF": "write COUNT(*) FILTER (WHERE condition)",
+    "COUNTIF": "write COUNT(*) FILTER (WHERE condition)",
+    "ARG_MAX": "select the row in a subquery by ROW_NUMBER() OVER (PARTITION BY k ORDER BY x DESC) AS n",
+    "ARG_MIN": "select the row in a subquery by ROW_NUMBER() OVER (PARTITION BY k ORDER BY x) AS n",
+    "MODE": "count the values with GROUP BY, then ORDER BY the count and LIMIT 1",
+    "CORR": "compute it from AVG(x), AVG(y), AVG(x * y), STDDEV_POP(x) and STDDEV_POP(y)",
+    "COVAR_POP": "compute it as AVG(x * y) - AVG(x) * AVG(y)",
+    "COVAR_SAMP": "compute it from AVG(x * y), AVG(x), AVG(y) and COUNT(*)",
+    **dict.fromkeys(
+        (
+            "REGR_SLOPE",
+            "REGR_INTERCEPT",
+            "REGR_COUNT",
+            "REGR_R2",
+            "REGR_AVGX",
+            "REGR_AVGY",
+            "REGR_SXX",
+            "REGR_SYY",
+            "REGR_SXY",
+        ),
+        "compute it from SUM, AVG and COUNT of x, y, x * x and x * y",
+    ),
+    "BIT_AND": "there are no bit operators",
+    "BIT_OR": "there are no bit operators",
+    "BIT_XOR": "there are no bit operators",
+    "ROW_NUMBER": "write ROW_NUMBER() OVER (PARTITION BY x ORDER BY y)",
+    **dict.fromkeys(
+        ("RANK", "DENSE_RANK", "PERCENT_RANK", "CUME_DIST", "LAG", "LEAD", "NTILE", "NTH_VALUE"),
+        "only ROW_NUMBER() OVER (PARTITION BY x ORDER BY y) is served over rows",
+    ),
+}
+
+
+def aggregate_named(name: str) -> AggregateFunction | None:
+    """The aggregate of an upper-case name or alias, None if there is none."""
+    return AGGREGATES.get(AGGREGATE_ALIASES.get(name, name))

@@ -1,0 +1,115 @@
+"""Views, derived streams, and statements about what stands."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from engine.language.bind.environment import Environment
+from engine.language.bind.relation import Relation
+from engine.language.bind.select import bind_select
+from engine.language.bind.sources import named, uses_of
+from engine.language.expressions import Column
+from engine.language.places import shown
+from engine.language.query import (
+    Aggregate,
+    Control,
+    CreateDerived,
+    Describe,
+    Explain,
+    Filter,
+    Project,
+    Show,
+)
+from engine.model.source import Derived, SourceName
+from engine.windows.clauses import UNBOUNDED
+from tureen.errors import NotSupported, SyntaxRefused
+
+HANDLE_CHARACTERS_MAX = 200
+
+
+def bind_derived(tree: exp.Expr, env: Environment) -> CreateDerived:
+    """CREATE VIEW and CREATE STREAM ... AS. Raises what binding its SELECT raises, NotSupported for a
+    stream whose rows do not only come.
+    """
+    name, what = SourceName(str(tree.this.this)), str(tree.args["what"])
+    sql = env.text.sql[tree.args["begin"] : tree.args["end"]]
+    relation = bind_select(tree.args["query"], env)
+    uses = uses_of(env)
+    if name in uses:
+        raise env.text.of_node(tree.this).refuse(
+            SyntaxRefused,
+            f"{shown(name)} would select from itself",
+            hint="give it another name, or select from the stream",
+        )
+    is_stream = what == "STREAM"
+    if is_stream and not _only_comes(relation):
+        raise env.text.of_node(tree.args["query"]).refuse(
+            NotSupported,
+            "rows of this SELECT also go or change, a stream only grows",
+            hint="write CREATE VIEW, or select without a window, or group by window_end of TUMBLE or HOP",
+        )
+    derived = Derived(name, sql, is_stream)
+    return CreateDerived(
+        derived,
+        relation.query(sql, uses),
+        env.text.sql,
+        bool(tree.args.get("replace")),
+        bool(tree.args.get("if_not_exists")),
+    )
+
+
+def _only_comes(relation: Relation) -> bool:
+    """Whether rows only ever come: a selection from all rows, or one answer for each window as it closes."""
+    if relation.window != UNBOUNDED:
+        return False
+    window_end = len(relation.stream.schema) + 1
+    for stage in relation.stages:
+        match stage:
+            case Filter() | Project():
+                pass
+            case Aggregate(keys) if relation.assignment is not None:
+                if not any(
+                    isinstance(key.expression, Column) and key.expression.index == window_end for key in keys
+                ):
+                    return False
+                window_end = -1  # what comes after would have to keep it, which a plan does not tell
+            case _:
+                return False
+    return True
+
+
+def bind_show(tree: exp.Expr) -> Show:
+    """SHOW."""
+    return Show(tree.args["what"].lower(), bool(tree.args.get("extended")))
+
+
+def bind_describe(tree: exp.Expr, env: Environment) -> Describe:
+    """DESCRIBE. Raises UnknownSource."""
+    relation = named(tree.this, env, bind_select)
+    columns = tuple((output.name, output.type) for output in relation.columns)
+    return Describe(SourceName(str(tree.this.this)), columns)
+
+
+def bind_explain(tree: exp.Expr, env: Environment) -> Explain:
+    """EXPLAIN."""
+    analyze = bool(tree.args.get("analyze"))
+    handle = tree.args.get("handle")
+    if handle is not None:
+        return Explain(None, _handle(handle, env), analyze)
+    sql = env.text.sql[tree.args["begin"] : tree.args["end"]]
+    query = bind_select(tree.args["query"], env).query(sql, uses_of(env))
+    return Explain(query, None, analyze)
+
+
+def bind_control(tree: exp.Expr, env: Environment) -> Control:
+    """PAUSE, RESUME, TERMINATE."""
+    return Control(tree.args["action"], _handle(tree.args["handle"], env))
+
+
+def _handle(node: exp.Expr, env: Environment) -> str:
+    handle = str(node.this)
+    if not handle or len(handle) > HANDLE_CHARACTERS_MAX or not handle.isprintable():
+        raise env.text.of_node(node).refuse(
+            SyntaxRefused, "this is no handle", hint="write the handle that the registration gave, in quotes"
+        )
+    return handle

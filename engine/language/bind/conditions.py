@@ -1,0 +1,198 @@
+"""WHERE and HAVING: conditions over rows, and IN (SELECT ...) and EXISTS (SELECT ...) among them.
+
+The conditions joined by AND are bound one by one. A subquery that is one of them becomes a semi-join with a
+query over the same stream. Inside a subquery, ``inner column = outer column`` among the conditions of its
+WHERE correlates the two: the inner column becomes one more column of the subquery, and the two are keys of
+the semi-join.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from engine.language.bind.calls import coerce
+from engine.language.bind.environment import Environment
+from engine.language.bind.relation import Relation
+from engine.language.bind.scalar import TRUE, bind_condition, bind_scalar
+from engine.language.bind.scope import Scope
+from engine.language.expressions import Expression
+from engine.language.grammar import nodes
+from engine.language.promotion import common
+from engine.language.query import Output, SemiJoin
+from engine.language.rules import rewrite
+from engine.model.types import Kind
+from tureen.errors import NotSupported, TypeMismatch
+
+JOINS_DEPTH_MAX = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """A subquery among the conditions: keys over the rows around it, as many as it has columns."""
+
+    keys: tuple[Expression, ...]
+    inner: Relation
+    negated: bool
+    null_aware: bool
+
+
+@dataclass(slots=True)
+class Correlation:
+    """The scope around a subquery; pairs: (inner, outer) expressions that must be equal, as they are met."""
+
+    around: Scope
+    pairs: list[tuple[Expression, Expression]] = field(default_factory=list)
+
+
+Condition = Expression | Join
+Subselect = Callable[[exp.Expr, Environment, Correlation], Relation]
+
+
+def bind_conditions(
+    node: exp.Expr | None,
+    scope: Scope,
+    env: Environment,
+    subselect: Subselect,
+    correlation: Correlation | None = None,
+) -> list[Condition]:
+    """The conditions that AND joins; ``subselect`` binds a subquery."""
+    if node is None:
+        return []
+    found: list[Condition] = []
+    for part in _conjuncts(node):
+        if correlation is not None and _correlate(part, scope, correlation):
+            continue
+        join = _join(part, scope, env, subselect)
+        found.append(bind_condition(part, scope) if join is None else join)
+    return found
+
+
+def apply(relation: Relation, conditions: Sequence[Condition], sql: str) -> Relation:
+    """The rows that satisfy all: first what is looked at row by row, then the subqueries in order."""
+    relation = relation.narrowed([c for c in conditions if not isinstance(c, Join)])
+    for join in conditions:
+        if isinstance(join, Join):
+            inner = join.inner.computed()
+            keys = tuple(rewrite(key) for key in join.keys)
+            stage = SemiJoin(keys, inner.query(sql), join.negated, join.null_aware)
+            relation = relation.semi_joined(stage, inner)
+    return relation
+
+
+def _conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
+    """The parts that AND joins, from left to right."""
+    waiting = [node]
+    while waiting:
+        part = waiting.pop()
+        inside = part.unnest()
+        if isinstance(inside, exp.And):
+            waiting += [inside.expression, inside.this]
+        else:
+            yield part
+
+
+def _correlate(node: exp.Expr, scope: Scope, correlation: Correlation) -> bool:
+    """Whether this is ``inner = outer``, which is then noted."""
+    node = node.unnest()
+    if not isinstance(node, exp.EQ):
+        return False
+    for inner, outer in ((node.this, node.expression), (node.expression, node.this)):
+        column = outer.unnest()
+        if not isinstance(column, exp.Column) or scope.find(column) is not None:
+            continue
+        if correlation.around.find(column) is None:
+            continue
+        correlation.pairs.append((bind_scalar(inner, scope), bind_scalar(column, correlation.around)))
+        return True
+    return False
+
+
+def _join(node: exp.Expr, scope: Scope, env: Environment, subselect: Subselect) -> Join | None:
+    negated = False
+    inside = node.unnest()
+    while isinstance(inside, exp.Not):
+        negated = not negated
+        inside = inside.this.unnest()
+    if isinstance(inside, nodes.ExistsQuery):
+        return _exists(inside, negated, scope, env, subselect)
+    if isinstance(inside, nodes.InQuery):
+        return _in(inside, negated, scope, env, subselect)
+    return None
+
+
+def _exists(node: exp.Expr, negated: bool, scope: Scope, env: Environment, subselect: Subselect) -> Join:
+    correlation = Correlation(scope)
+    inner = _inner(node, subselect(node.args["query"], env, correlation), scope)
+    keys, columns = _pairs(node, correlation, scope)
+    if not keys:
+        columns = [Output("found", TRUE)]
+    return Join(tuple(keys), replace(inner, columns=tuple(columns)), negated, null_aware=False)
+
+
+def _in(node: exp.Expr, negated: bool, scope: Scope, env: Environment, subselect: Subselect) -> Join:
+    written = node.this.expressions if isinstance(node.this, nodes.RowValue) else [node.this]
+    correlation = Correlation(scope)
+    inner = _inner(node, subselect(node.args["query"], env, correlation), scope)
+    if len(inner.columns) != len(written):
+        raise scope.place(node.args["query"]).refuse(
+            TypeMismatch,
+            f"the subquery has {len(inner.columns)} columns, {len(written)} stand before IN",
+            hint="select as many columns as stand before IN",
+        )
+    if negated and (correlation.pairs or len(written) > 1):
+        raise scope.place(node).refuse(
+            NotSupported,
+            "NOT IN with several columns, or with a column of the query around, is not served",
+            hint="write NOT EXISTS (SELECT * FROM s b WHERE b.x = a.x AND b.y = a.y)",
+        )
+    keys: list[Expression] = []
+    columns: list[Output] = []
+    for part, output in zip(written, inner.columns, strict=True):
+        key, value = _fit(node, bind_scalar(part, scope), output.expression, scope)
+        keys.append(key)
+        columns.append(Output(output.name, value))
+    more_keys, more_columns = _pairs(node, correlation, scope)
+    inner = replace(inner, columns=(*columns, *more_columns))
+    return Join((*keys, *more_keys), inner, negated, null_aware=negated)
+
+
+def _pairs(node: exp.Expr, correlation: Correlation, scope: Scope) -> tuple[list[Expression], list[Output]]:
+    """Keys, and columns of the subquery, of what correlates."""
+    keys: list[Expression] = []
+    columns: list[Output] = []
+    for place, (inner, outer) in enumerate(correlation.pairs):
+        key, value = _fit(node, outer, inner, scope)
+        keys.append(key)
+        columns.append(Output(f"equal_{place + 1}", value))
+    return keys, columns
+
+
+def _fit(node: exp.Expr, left: Expression, right: Expression, scope: Scope) -> tuple[Expression, Expression]:
+    """Both in the type they share."""
+    type_ = common([left.type, right.type])
+    if type_ is None or type_.kind is Kind.ARRAY:
+        raise scope.place(node).refuse(
+            TypeMismatch,
+            f"{left.type} cannot be compared with {right.type} of the subquery",
+            hint="cast one of them: CAST(x AS TYPE)",
+        )
+    if type_.kind is Kind.NULL:
+        type_ = TRUE.type
+    return coerce(left, type_), coerce(right, type_)
+
+
+def _inner(node: exp.Expr, inner: Relation, scope: Scope) -> Relation:
+    if inner.stream != scope.source:
+        raise scope.place(node).refuse(
+            NotSupported,
+            f"a subquery over another stream, {inner.stream.name}, is not served",
+            hint="register one query for each stream",
+        )
+    if inner.joins_depth >= JOINS_DEPTH_MAX:
+        raise scope.place(node).exceeded(
+            "subqueries_depth_max", JOINS_DEPTH_MAX, hint="nest fewer IN (SELECT ...) and EXISTS (SELECT ...)"
+        )
+    return inner

@@ -1,0 +1,53 @@
+"""What a statement is bound against: streams, views, and the names that WITH gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from engine.language.bind.relation import Relation
+from engine.language.bind.scope import Scope, Sizes
+from engine.language.functions import BUILT_IN, FunctionCatalogue
+from engine.language.places import Text
+from engine.limits import Limits
+from engine.model.source import Derived, SourceName, Stream
+
+Catalogue = Mapping[str, Stream | Derived]
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """tables: of WITH, in sight here. derived: views that were bound for this statement, and uses: their
+    names, as they were met. depth: how many views are around this text.
+    """
+
+    text: Text
+    limits: Limits
+    catalogue: Catalogue
+    tables: Mapping[str, Relation] = field(default_factory=dict)
+    derived: dict[str, Relation] = field(default_factory=dict)
+    uses: dict[SourceName, None] = field(default_factory=dict)
+    depth: int = 0
+    functions: FunctionCatalogue = BUILT_IN
+    sizes: Sizes = field(default_factory=Sizes)
+
+    def scope(self, relation: Relation, name: str | None) -> Scope:
+        """The columns of a relation."""
+        columns = {output.name: output for output in relation.columns}
+        return Scope(
+            self.text,
+            self.limits,
+            relation.stream,
+            columns,
+            name,
+            functions=self.functions,
+            sizes=self.sizes,
+        )
+
+    def knowing(self, name: str, relation: Relation) -> Environment:
+        """With one more name of WITH."""
+        return replace(self, tables={**self.tables, name: relation})
+
+    def inside(self, text: Text) -> Environment:
+        """For the text of a view."""
+        return replace(self, text=text, tables={}, depth=self.depth + 1)

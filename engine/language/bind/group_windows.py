@@ -1,0 +1,90 @@
+"""TUMBLE, HOP and SESSION in GROUP BY, and the fields of a window: all in terms of window_start, window_end.
+
+``GROUP BY k, TUMBLE(ts, INTERVAL '1' HOUR)`` means: FROM TUMBLE(s, INTERVAL '1' HOUR), what WHERE keeps
+of it, GROUP BY k, window_start, window_end. A session is one of the rows that WHERE keeps and that have the
+same other keys. A selected window ``w`` is the two columns ``w_start`` and ``w_end``, and ``w.start``
+names the first of them; ``w`` alone stands for both wherever columns are listed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from engine.language.bind.outputs import Written
+from engine.language.bind.relation import Relation
+from engine.language.bind.scalar import same_window
+from engine.language.bind.scope import Scope, column_at
+from engine.language.bind.sources import assigned
+from engine.language.grammar import nodes
+from engine.windows.assignment import WINDOW_COLUMNS
+from tureen.errors import NotSupported
+
+
+def window_call(items: Sequence[exp.Expr], scope: Scope) -> exp.Expr | None:
+    """The one window among the items of a GROUP BY, None where there is none. Raises NotSupported."""
+    found = [item for item in items if isinstance(item, nodes.WindowCall) and item.args.get("part") is None]
+    if len(found) > 1:
+        raise scope.place(found[1]).refuse(
+            NotSupported, "rows are grouped by one window", hint="register one query for each window"
+        )
+    return found[0] if found else None
+
+
+def in_windows(call: exp.Expr, keys: Sequence[exp.Expr], relation: Relation, scope: Scope) -> Relation:
+    """The relation with its rows put into windows. Raises what a table function raises."""
+    column = call.args.get("column")
+    if column is not None and not isinstance(column, exp.Column):
+        raise scope.place(column).refuse(
+            NotSupported,
+            "windows follow the stream's own time",
+            hint=f"name its time column, or leave it out: {call.args['name']}(INTERVAL ...)",
+        )
+    function = nodes.TableFunction(
+        this=exp.Identifier(this=scope.source.name, quoted=True),
+        name=call.args["name"],
+        keys=list(keys) if call.args["name"] == "SESSION" else [],
+        column=None if column is None else column.this,
+        durations=call.args["durations"],
+    )
+    function.meta.update(call.meta)
+    return assigned(function, relation, scope)
+
+
+def expanded(items: Sequence[exp.Expr], scope: Scope) -> list[exp.Expr]:
+    """A list of columns, windows as their two columns."""
+    found: list[exp.Expr] = []
+    for item in items:
+        found += _pair(item, scope) or [item]
+    return found
+
+
+def expanded_outputs(outputs: Sequence[Written], scope: Scope) -> list[Written]:
+    """Selected columns, windows as two."""
+    found: list[Written] = []
+    for output in outputs:
+        pair = _pair(output.node, scope)
+        if not pair:
+            found.append(output)
+            continue
+        name = "window" if isinstance(output.node, nodes.WindowCall) and not output.alias else output.name
+        found += [
+            Written(f"{name}_{end}", column) for end, column in zip(("start", "end"), pair, strict=True)
+        ]
+    return found
+
+
+def _pair(node: exp.Expr, scope: Scope) -> list[exp.Expr]:
+    """The columns of the window that a call or a name alone stands for; none where it is something else."""
+    if isinstance(node, nodes.WindowCall):
+        if scope.window is None or node.args.get("part") is not None or not same_window(node, scope.window):
+            return []
+        return [column_at(name, node) for name in WINDOW_COLUMNS]
+    if not isinstance(node, exp.Column) or scope.find(node) is not None:
+        return []
+    qualifier = node.args.get("table")
+    if qualifier is not None and str(qualifier.this) != scope.name:
+        return []
+    names = [f"{node.this.this}_{end}" for end in ("start", "end")]
+    return [column_at(name, node) for name in names] if all(n in scope.columns for n in names) else []

@@ -1,0 +1,169 @@
+"""GROUP BY and aggregates in one SELECT: the keys, the calls, and which expressions over groups mean them.
+
+An expression over groups is bound like any other, with two differences: a part of it that is a key of the
+grouping is that key's column, whatever it is made of, and an aggregate is the column of its call. A column
+of the rows that is left is refused. Cost: each node is bound at most twice, since what nodes of the rows are
+bound to is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from engine.language.aggregates import AggregateFunction, Distinct, aggregate_named
+from engine.language.bind.calls import bind_arguments
+from engine.language.bind.scalar import bind_condition, bind_scalar
+from engine.language.bind.scope import Scope
+from engine.language.expressions import Column, Expression
+from engine.language.grammar import nodes
+from engine.language.places import shown
+from engine.language.query import Aggregate, AggregateCall, Output
+from engine.language.rules import rewrite
+from engine.model.types import Type
+from tureen.errors import NotSupported, QueryError, TypeMismatch
+
+KEYS_MAX = 100
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """An aggregate as bound: what makes two the same."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+    type: Type
+    distinct: bool
+    filter: Expression | None
+
+
+class Grouping:
+    """``rows``: the scope of what is grouped. Keys are given when all are known: :meth:`group_by`."""
+
+    def __init__(self, rows: Scope) -> None:
+        self._rows = replace(rows, clause="an aggregate", memo={})
+        self._keys: dict[Expression, int] = {}
+        self._sizes: set[int] = set()
+        self._kinds: set[type] = set()
+        self._calls: dict[_Call, int] = {}
+
+    def group_by(self, expressions: Sequence[Expression], written: Sequence[exp.Expr]) -> None:
+        """The keys: as bound over the rows, and as they stand in the text."""
+        for expression in expressions:
+            self._keys.setdefault(expression, len(self._keys))
+            self._sizes.add(self._rows.sizes.of(expression)[0])
+        self._kinds = {type(node.unnest()) for node in written}
+
+    # --- what stands for what
+
+    def key(self, node: exp.Expr) -> Expression | None:
+        """The key's column that a node means, None if it is none."""
+        if isinstance(node, exp.Column):
+            found = self._rows.find(node)
+            return None if found is None else self._column(found)
+        if type(node) not in self._kinds:
+            return None
+        try:
+            return self._column(bind_scalar(node, self._rows))
+        except QueryError:
+            return None  # it holds an aggregate, or is wrong: then its parts tell
+
+    def _column(self, expression: Expression) -> Expression | None:
+        if self._rows.sizes.of(expression)[0] not in self._sizes:
+            return None
+        place = self._keys.get(expression)
+        return None if place is None else Column(place, self._key_name(expression, place), expression.type)
+
+    @staticmethod
+    def _key_name(expression: Expression, place: int) -> str:
+        return expression.name if isinstance(expression, Column) else f"key_{place + 1}"
+
+    def refuse_ungrouped(self, node: exp.Column) -> None:
+        """Raise for a column of the rows that is no key."""
+        if self._rows.find(node) is None:
+            return
+        name = shown(str(node.this.this))
+        hint = f"group by it, or aggregate it: GROUP BY {name}, or MAX({name})"
+        if not self._keys:
+            hint = f"aggregate it too, as MAX({name}), or add GROUP BY {name}"
+        raise self._rows.place(node).refuse(
+            TypeMismatch, f"the column {name!r} is neither grouped nor aggregated", hint=hint
+        )
+
+    def call(self, node: exp.Expr, function: AggregateFunction) -> Expression:
+        """The column of an aggregate's call; equal calls share one."""
+        name, scope = str(node.args["name"]), self._rows
+        place = scope.place(node)
+        written: list[exp.Expr] = node.args.get("expressions") or []
+        distinct = bool(node.args.get("distinct"))
+        arguments: tuple[Expression, ...] = ()
+        if node.args.get("star"):
+            if function.name != "COUNT":
+                raise place.refuse(TypeMismatch, f"{name}(*) means nothing", hint=f"write {function.usage}")
+            _, type_ = function.types(())
+        else:
+            if len(written) != function.arity:
+                more = "; register one query for each" if distinct and len(written) > 1 else ""
+                raise place.refuse(
+                    TypeMismatch,
+                    f"{name} does not take {len(written)} arguments",
+                    hint=f"write {function.usage}{more}",
+                )
+            arguments, type_ = bind_arguments(function, node, scope, bind_scalar)
+        if distinct and function.distinct is Distinct.REFUSED:
+            raise place.refuse(
+                NotSupported,
+                f"{name}(DISTINCT ...) is not served",
+                hint="select DISTINCT in a subquery: FROM (SELECT DISTINCT ...)",
+            )
+        condition = node.args.get("filter")
+        keep = None if condition is None else bind_condition(condition, replace(scope, clause="FILTER"))
+        bound = _Call(
+            function.name, arguments, type_, distinct and function.distinct is Distinct.SERVED, keep
+        )
+        at = self._calls.setdefault(bound, len(self._calls))
+        return Column(len(self._keys) + at, function.name.lower(), type_)
+
+    # --- the outcome
+
+    @property
+    def width(self) -> int:
+        return len(self._keys) + len(self._calls)
+
+    def stage(self, names: Sequence[str]) -> Aggregate:
+        """The stage, its columns named in order."""
+        keys = tuple(Output(name, rewrite(key)) for name, key in zip(names, self._keys, strict=False))
+        calls = tuple(
+            AggregateCall(
+                name,
+                call.function,
+                tuple(rewrite(argument) for argument in call.arguments),
+                call.type,
+                call.distinct,
+                None if call.filter is None else rewrite(call.filter),
+            )
+            for name, call in zip(names[len(keys) :], self._calls, strict=True)
+        )
+        return Aggregate(keys, calls)
+
+    def plain_names(self) -> list[str]:
+        """What the columns are called where no output names them."""
+        keys = [self._key_name(key, place) for place, key in enumerate(self._keys)]
+        return [*keys, *(call.function.lower() for call in self._calls)]
+
+    def expressions(self) -> list[Expression]:
+        """All that is computed for the rows."""
+        found = list(self._keys)
+        for call in self._calls:
+            found += [*call.arguments, *(() if call.filter is None else (call.filter,))]
+        return found
+
+
+def holds_aggregate(node: exp.Expr) -> bool:
+    """Whether an aggregate stands in an expression, outside of subqueries."""
+    for part in node.walk(prune=lambda found: isinstance(found, nodes.SelectQuery)):
+        if isinstance(part, nodes.Call) and aggregate_named(str(part.args["name"])) is not None:
+            return True
+    return False

@@ -1,0 +1,77 @@
+"""The columns of a SELECT: which there are and what they are called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from engine.language.bind.scope import Scope, column_at
+from engine.language.grammar import nodes
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """One column as written, stars resolved. alias: whether the text names it."""
+
+    name: str
+    node: exp.Expr
+    alias: bool = False
+
+
+def written_outputs(projections: Sequence[exp.Expr], scope: Scope) -> list[Written]:
+    """The columns in order. Raises UnknownSource, LimitExceeded."""
+    found: list[Written] = []
+    for place, projection in enumerate(projections):
+        if isinstance(projection, exp.Star):
+            found += _all_columns(projection, scope)
+        elif isinstance(projection, exp.Column) and isinstance(projection.this, exp.Star):
+            scope.check_qualifier(projection.args["table"])
+            found += _all_columns(projection, scope)
+        elif isinstance(projection, exp.Alias):
+            found.append(Written(str(projection.args["alias"].this), projection.this, alias=True))
+        else:
+            found.append(Written(_derived_name(projection, place), projection))
+        if len(found) > scope.limits.outputs_max:
+            raise scope.place(projections[0]).exceeded("outputs_max", scope.limits.outputs_max)
+    return found
+
+
+def _all_columns(star: exp.Expr, scope: Scope) -> list[Written]:
+    return [Written(name, column_at(name, star)) for name in scope.columns]
+
+
+def _derived_name(node: exp.Expr, place: int) -> str:
+    """The column's name; a function's or cast column's name in lower case; else column and its number."""
+    while isinstance(node, exp.Paren):
+        node = node.this
+    if isinstance(node, exp.Column):
+        return str(node.this.this)
+    if isinstance(node, nodes.Call):
+        return str(node.args["name"]).lower()
+    if isinstance(node, nodes.RowNumber):
+        return "row_number"
+    if isinstance(node, exp.Cast) and isinstance(node.this, exp.Column):
+        return str(node.this.this.this)
+    if isinstance(node, exp.Case):
+        return "case"
+    return f"column_{place + 1}"
+
+
+def unique(names: Sequence[str]) -> list[str]:
+    """Answers are tables whose columns have different names: a second ``a`` becomes ``a_2``."""
+    taken = set(names)
+    seen: set[str] = set()
+    result = []
+    for wanted in names:
+        name, count = wanted, 1
+        while name in seen:
+            count += 1
+            candidate = f"{wanted}_{count}"
+            if candidate not in taken:
+                name = candidate
+        seen.add(name)
+        taken.add(name)
+        result.append(name)
+    return result

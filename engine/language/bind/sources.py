@@ -1,0 +1,153 @@
+"""FROM: a stream, a view, a name of WITH, a table function or a subquery, with its window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from engine.language.bind.environment import Environment
+from engine.language.bind.relation import Relation, base
+from engine.language.bind.scope import Scope
+from engine.language.bind.table_functions import bind_table_function
+from engine.language.bind.windows import bind_window
+from engine.language.dialect import parse_tree
+from engine.language.grammar import nodes
+from engine.language.places import Place, Text, shown
+from engine.language.query import Output
+from engine.model.source import Derived, SourceName
+from engine.windows.assignment import WINDOW_COLUMNS
+from tureen.errors import LimitExceeded, NotSupported, QueryError, SyntaxRefused
+
+DERIVED_DEPTH_MAX = 16
+
+Select = Callable[[exp.Expr, Environment], Relation]
+
+
+def bind_from(
+    item: exp.Expr, ends: exp.Expr | None, env: Environment, select: Select
+) -> tuple[Relation, str | None]:
+    """The relation and what may stand before the dot of its columns.
+
+    ``select`` binds a SELECT. Raises UnknownSource, and what binding windows and subqueries raises.
+    """
+    this = item.this
+    name: str | None = None
+    if isinstance(this, nodes.SelectQuery):
+        relation = select(this, env)
+    elif isinstance(this, nodes.TableFunction):
+        name = str(this.this.this)
+        relation = named(this.this, env, select)
+        relation = assigned(this, relation, env.scope(relation, name))
+    else:
+        name = str(this.this)
+        relation = named(this, env, select)
+    alias = item.args.get("alias")
+    if alias is not None:
+        name = str(alias.this)
+    relation = renamed(relation, item.args.get("names") or (), env.text.of_node(item))
+    clause = item.args.get("window")
+    written = ends if clause is None else clause
+    if written is None:
+        return relation, name
+    if not relation.is_open:
+        raise env.text.of_node(written).refuse(
+            NotSupported,
+            "a window stands over a stream, or over a subquery that only selects from one",
+            hint="write the window inside, behind the stream: FROM (SELECT ... FROM s [ROWS 100] ...)",
+        )
+    window, condition = bind_window(clause, ends, env.scope(relation, name).at("a window"))
+    relation = relation.windowed(window)
+    return relation if condition is None else relation.narrowed([condition]), name
+
+
+def named(identifier: exp.Expr, env: Environment, select: Select) -> Relation:
+    """What a name in FROM stands for. Raises UnknownSource."""
+    name = str(identifier.this)
+    table = env.tables.get(name)
+    if table is not None:
+        return table
+    found = env.catalogue.get(name)
+    if found is None:
+        raise env.text.of_node(identifier).unknown_source(name, [*env.tables, *env.catalogue])
+    if not isinstance(found, Derived):
+        return base(found)
+    env.uses[found.name] = None
+    known = env.derived.get(name)
+    if known is None:
+        known = env.derived[name] = _derived(found, env.text.of_node(identifier), env, select)
+    return known
+
+
+class _DerivedRefused(NotSupported):
+    """The refusal of a view's text."""
+
+
+def _derived(derived: Derived, place: Place, env: Environment, select: Select) -> Relation:
+    """What a view selects. A refusal of its text becomes one of the text that names it."""
+    if env.depth >= DERIVED_DEPTH_MAX:
+        raise place.exceeded(
+            "views_depth_max", DERIVED_DEPTH_MAX, hint="let the view select from the stream itself"
+        )
+    text = Text(derived.sql)
+    try:
+        tree = parse_tree(text, env.limits)
+        if not isinstance(tree, nodes.SelectQuery):
+            raise text.at(0).refuse(SyntaxRefused, "this is no SELECT")
+        return select(tree, env.inside(text))
+    except _DerivedRefused as error:  # it names the innermost
+        raise place.refuse(_DerivedRefused, error.message, hint=error.hint) from None
+    except (QueryError, LimitExceeded) as error:
+        where = f" (its line {error.line}, column {error.column})" if error.line is not None else ""
+        raise place.refuse(
+            _DerivedRefused,
+            f"{shown(derived.name)} cannot be read: {error.message}{where}",
+            hint=error.hint or "create it anew",
+        ) from None
+
+
+def assigned(function: exp.Expr, relation: Relation, scope: Scope) -> Relation:
+    """The relation, of this scope, with a table function over it."""
+    place = scope.place(function)
+    if not relation.is_open or relation.assignment is not None:
+        raise place.refuse(
+            NotSupported,
+            f"{function.args['name']} takes a stream, or a view that only selects from one",
+            hint="put the table function inside the view",
+        )
+    for output in relation.columns:
+        if output.name in WINDOW_COLUMNS:
+            raise place.refuse(
+                NotSupported,
+                f"{function.args['name']} gives a column {output.name}, and there is one already",
+                hint="give that column another name",
+            )
+    return relation.assigned(bind_table_function(function, scope.at("a table function")))
+
+
+def renamed(relation: Relation, names: Sequence[exp.Expr], place: Place) -> Relation:
+    """With these names for its columns; none: as they are."""
+    if not names:
+        return relation
+    if len(names) != len(relation.columns):
+        raise place.refuse(
+            SyntaxRefused,
+            f"{len(names)} names are given for {len(relation.columns)} columns",
+            hint="name every column once, or leave the names out",
+        )
+    new = [str(name.this) for name in names]
+    for at, name in enumerate(new):
+        if name in new[:at]:
+            raise place.refuse(
+                SyntaxRefused, f"the name {shown(name)!r} is given twice", hint="rename one of them"
+            )
+    columns = tuple(
+        Output(name, output.expression) for name, output in zip(new, relation.columns, strict=True)
+    )
+    return replace(relation, columns=columns)
+
+
+def uses_of(env: Environment) -> tuple[SourceName, ...]:
+    """The views that were read."""
+    return tuple(env.uses)

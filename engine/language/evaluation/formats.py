@@ -1,0 +1,143 @@
+"""Timestamps as text, by a pattern: in the letters of Java (DATE_FORMAT) or of PostgreSQL (TO_CHAR)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import lru_cache
+
+import numpy as np
+import pyarrow as pa
+
+from engine.language.evaluation.vector import Vector, from_texts, strict
+from engine.language.instants import DAY_MS
+from engine.model.types import STRING, Type
+
+PATTERN_CHARACTERS_MAX = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of a pattern. unit_ms: what it changes with; text: of a moment and its milliseconds."""
+
+    unit_ms: int
+    text: Callable[[datetime, int], str]
+
+
+def _padded(width: int, value: Callable[[datetime], int]) -> Callable[[datetime, int], str]:
+    return lambda moment, ms: f"{value(moment):0{width}d}"
+
+
+def _half(moment: datetime) -> int:
+    return moment.hour % 12 or 12
+
+
+_HOUR, _MINUTE, _SECOND = 3_600_000, 60_000, 1_000
+
+#: Java's letters.
+DATE_FORMAT: dict[str, Part] = {
+    "yyyy": Part(DAY_MS, _padded(4, lambda m: m.year)),
+    "yy": Part(DAY_MS, _padded(2, lambda m: m.year % 100)),
+    "MM": Part(DAY_MS, _padded(2, lambda m: m.month)),
+    "M": Part(DAY_MS, _padded(1, lambda m: m.month)),
+    "dd": Part(DAY_MS, _padded(2, lambda m: m.day)),
+    "d": Part(DAY_MS, _padded(1, lambda m: m.day)),
+    "HH": Part(_HOUR, _padded(2, lambda m: m.hour)),
+    "H": Part(_HOUR, _padded(1, lambda m: m.hour)),
+    "hh": Part(_HOUR, _padded(2, _half)),
+    "h": Part(_HOUR, _padded(1, _half)),
+    "mm": Part(_MINUTE, _padded(2, lambda m: m.minute)),
+    "m": Part(_MINUTE, _padded(1, lambda m: m.minute)),
+    "ss": Part(_SECOND, _padded(2, lambda m: m.second)),
+    "s": Part(_SECOND, _padded(1, lambda m: m.second)),
+    "SSS": Part(1, lambda m, ms: f"{ms:03d}"),
+    "a": Part(_HOUR, lambda m, ms: "AM" if m.hour < 12 else "PM"),
+}
+#: PostgreSQL's, in any case.
+TO_CHAR: dict[str, Part] = {
+    "YYYY": DATE_FORMAT["yyyy"],
+    "YY": DATE_FORMAT["yy"],
+    "MM": DATE_FORMAT["MM"],
+    "DDD": Part(DAY_MS, _padded(3, lambda m: m.timetuple().tm_yday)),
+    "DD": DATE_FORMAT["dd"],
+    "HH24": DATE_FORMAT["HH"],
+    "HH12": DATE_FORMAT["hh"],
+    "HH": DATE_FORMAT["hh"],
+    "MI": DATE_FORMAT["mm"],
+    "SS": DATE_FORMAT["ss"],
+    "MS": DATE_FORMAT["SSS"],
+    "AM": DATE_FORMAT["a"],
+    "PM": DATE_FORMAT["a"],
+}
+_JAVA = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|(.)", re.DOTALL)
+_POSTGRES = re.compile(
+    r'"([^"]*)"|(' + "|".join(sorted(TO_CHAR, key=len, reverse=True)) + r")|([A-Za-z]+)|(.)",
+    re.DOTALL | re.IGNORECASE,
+)
+
+
+class UnknownPart(Exception):
+    """A pattern holds letters that mean nothing."""
+
+
+@lru_cache(maxsize=512)
+def java_parts(pattern: str) -> tuple[Part | str, ...]:
+    """Raises UnknownPart."""
+    parts: list[Part | str] = []
+    for match in _JAVA.finditer(pattern):
+        found = match.group()
+        if match.group(1) is not None:
+            parts.append(match.group(1).replace("''", "'") if match.group(1) else "'")
+        elif match.group(2) is None:
+            parts.append(found)
+        elif found in DATE_FORMAT:
+            parts.append(DATE_FORMAT[found])
+        else:
+            raise UnknownPart(found)
+    return tuple(parts)
+
+
+@lru_cache(maxsize=512)
+def postgres_parts(pattern: str) -> tuple[Part | str, ...]:
+    """Raises UnknownPart."""
+    parts: list[Part | str] = []
+    for match in _POSTGRES.finditer(pattern):
+        quoted, known, letters, other = match.groups()
+        if letters is not None:
+            raise UnknownPart(letters)
+        parts.append(TO_CHAR[known.upper()] if known is not None else quoted if quoted is not None else other)
+    return tuple(parts)
+
+
+def date_format(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
+    """DATE_FORMAT."""
+    return _format(arguments, java_parts(_pattern(arguments[1])))
+
+
+def to_char(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
+    """TO_CHAR."""
+    return _format(arguments, postgres_parts(_pattern(arguments[1])))
+
+
+def _pattern(argument: Vector) -> str:
+    assert argument.dictionary is not None
+    return str(argument.dictionary[int(argument.values[0])].as_py())
+
+
+def _format(arguments: Sequence[Vector], parts: Sequence[Part | str]) -> Vector:
+    """Once per distinct value of the finest part."""
+    values = arguments[0].values
+    unit = min((part.unit_ms for part in parts if isinstance(part, Part)), default=DAY_MS)
+    moments, codes = np.unique(values // unit, return_inverse=True)
+    texts = [_text(int(moment) * unit, parts) for moment in moments]
+    if len(set(texts)) < len(texts):
+        return from_texts(arguments[:1], STRING, pa.array(texts, pa.string()).take(pa.array(codes)))
+    dictionary = pa.array(texts or [""], pa.string())
+    return strict(arguments[:1], STRING, codes.astype(np.int32), None, dictionary)
+
+
+def _text(ms: int, parts: Sequence[Part | str]) -> str:
+    moment = datetime(1970, 1, 1) + timedelta(milliseconds=ms)
+    return "".join(part if isinstance(part, str) else part.text(moment, ms % 1_000) for part in parts)

@@ -1,0 +1,110 @@
+"""Regular expressions, by RE2: time linear in the string, whatever the pattern. Once per distinct string."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from engine.language.evaluation.splits import missing_as_null
+from engine.language.evaluation.vector import Array, Vector, over_dictionary
+from engine.model.types import BOOLEAN, STRING, Type
+
+PATTERN_CHARACTERS_MAX = 1_000
+GROUPS_MAX = 100
+_GROUP_NAME = re.compile(r"\?P?<[A-Za-z_]\w*>")
+
+
+def problem(pattern: str, group: int = 0) -> str | None:
+    """Why a pattern is not served, or has no such group; None if it is."""
+    if len(pattern) > PATTERN_CHARACTERS_MAX:
+        return f"this pattern is longer than {PATTERN_CHARACTERS_MAX} characters"
+    try:
+        pc.match_substring_regex(pa.array([""], pa.string()), pattern)
+        named, groups = _with_names(pattern)
+        if groups > GROUPS_MAX:
+            return f"this pattern has more than {GROUPS_MAX} groups"
+        pc.extract_regex(pa.array([""], pa.string()), named)
+    except pa.ArrowInvalid as error:
+        reason = str(error).rpartition("expression: ")[2]
+        return f"this is not a regular expression: {reason[:100]}"
+    if not 0 <= group <= groups:
+        return f"this pattern has no group {group}, its last is {groups}"
+    return None
+
+
+def regexp_like(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
+    """REGEXP_LIKE: whether the pattern matches anywhere."""
+    pattern = _text(arguments[1])
+
+    def over(strings: pa.StringArray) -> tuple[Any, Array | None]:
+        return pc.match_substring_regex(strings, pattern).to_numpy(zero_copy_only=False), None
+
+    return over_dictionary(arguments[0], BOOLEAN, over)
+
+
+def regexp_extract(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
+    """REGEXP_EXTRACT: a group of the first match, 0 the whole of it; NULL where nothing matches."""
+    group = 0 if len(arguments) == 2 else int(arguments[2].values[0])
+    pattern, _ = _with_names(_text(arguments[1]))
+
+    def over(strings: pa.StringArray) -> tuple[Any, Array | None]:
+        matches = pc.extract_regex(strings, pattern)
+        missing = ~np.asarray(matches.is_valid().to_numpy(zero_copy_only=False))
+        found = pc.struct_field(matches, [group]).fill_null("")
+        return found, missing if missing.any() else None
+
+    return missing_as_null(over_dictionary(arguments[0], STRING, over), arguments[:1])
+
+
+def _text(argument: Vector) -> str:
+    assert argument.dictionary is not None
+    return str(argument.dictionary[int(argument.values[0])].as_py())
+
+
+@lru_cache(maxsize=512)
+def _with_names(pattern: str) -> tuple[str, int]:
+    """The pattern with all its groups named g1, g2, ... inside one named g0, and how many there are."""
+    out: list[str] = []
+    groups = place = 0
+    in_class = False
+    while place < len(pattern):
+        char = pattern[place]
+        if pattern.startswith("\\Q", place) and not in_class:
+            end = pattern.find("\\E", place)
+            end = len(pattern) if end < 0 else end + 2
+            out.append(pattern[place:end])
+            place = end
+            continue
+        if char == "\\":
+            out.append(pattern[place : place + 2])
+            place += 2
+            continue
+        if in_class:
+            if pattern.startswith("[:", place) and (end := pattern.find(":]", place)) > 0:
+                out.append(pattern[place : end + 2])
+                place = end + 2
+                continue
+            in_class = char != "]"
+        elif char == "[":
+            in_class = True
+            opening = re.compile(r"\[\^?\]?").match(pattern, place)
+            assert opening is not None
+            out.append(opening.group())  # a bracket that closes stands for itself at the beginning
+            place = opening.end()
+            continue
+        elif char == "(":
+            name = _GROUP_NAME.match(pattern, place + 1)
+            if name is not None or not pattern.startswith("?", place + 1):
+                groups += 1
+                out.append(f"(?P<g{groups}>")
+                place = name.end() if name is not None else place + 1
+                continue
+        out.append(char)
+        place += 1
+    return f"(?P<g0>{''.join(out)})", groups

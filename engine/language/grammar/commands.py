@@ -1,0 +1,82 @@
+"""Statements about what stands: SHOW, DESCRIBE, EXPLAIN, PAUSE, RESUME, TERMINATE."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from engine.language.grammar import nodes
+from engine.language.grammar.cursor import Cursor
+from engine.language.grammar.scalar import string
+from engine.language.grammar.select import parse_query
+from engine.language.grammar.subqueries import starts_query
+
+_SHOWN = ("QUERIES", "STREAMS", "SOURCES", "VIEWS", "FUNCTIONS")
+_SHOW_HINT = "write SHOW QUERIES [EXTENDED], SHOW STREAMS, SHOW SOURCES, SHOW VIEWS or SHOW FUNCTIONS"
+
+
+def parse_show(cursor: Cursor) -> exp.Expr:
+    """SHOW | LIST what."""
+    token = cursor.advance()
+    what = cursor.word
+    if what not in _SHOWN:
+        if what in ("TABLES", "TOPICS", "DATABASES", "SCHEMAS", "COLUMNS", "VARIABLES"):
+            hint = "write DESCRIBE name" if what == "COLUMNS" else _SHOW_HINT
+            raise cursor.not_supported(f"SHOW {what} is not served", hint)
+        raise cursor.expected("QUERIES, STREAMS, SOURCES, VIEWS or FUNCTIONS", _SHOW_HINT)
+    cursor.advance()
+    extended = cursor.word == "EXTENDED"
+    if extended and what != "QUERIES":
+        raise cursor.not_supported(f"SHOW {what} EXTENDED is not served", f"write SHOW {what}")
+    if extended:
+        cursor.advance()
+    return cursor.node(nodes.ShowNode(what=what, extended=extended), token)
+
+
+def parse_describe(cursor: Cursor) -> exp.Expr:
+    """DESCRIBE | DESC [STREAM | VIEW] name."""
+    token = cursor.advance()
+    names = (TokenType.VAR, TokenType.IDENTIFIER)
+    if cursor.word in ("STREAM", "VIEW") and cursor.peek().token_type in names:
+        cursor.advance()
+    if starts_query(cursor):
+        raise cursor.not_supported("DESCRIBE of a SELECT is not served", "write EXPLAIN SELECT ...")
+    name = cursor.name("the name of a stream or a view")
+    if cursor.at(TokenType.DOT):
+        raise cursor.not_supported("a stream's name has one part", "leave the part before the dot out")
+    return cursor.node(nodes.DescribeNode(this=name), token)
+
+
+def parse_explain(cursor: Cursor) -> exp.Expr:
+    """EXPLAIN [ANALYZE] query, EXPLAIN [ANALYZE] 'handle or id'."""
+    token = cursor.advance()
+    analyze = cursor.word in ("ANALYZE", "ANALYSE")
+    if analyze:
+        cursor.advance()
+    if cursor.at(TokenType.L_PAREN):
+        raise cursor.not_supported("options of EXPLAIN are not served", "write EXPLAIN or EXPLAIN ANALYZE")
+    if cursor.at(TokenType.STRING):
+        handle = string(cursor)
+        return cursor.node(nodes.ExplainNode(handle=handle, analyze=analyze), token)
+    if not starts_query(cursor):
+        raise cursor.expected(
+            "SELECT, or a handle in quotes", "write EXPLAIN SELECT ..., or EXPLAIN 'handle'"
+        )
+    begin = cursor.token.start
+    query = parse_query(cursor)
+    node = nodes.ExplainNode(query=query, analyze=analyze, begin=begin, end=cursor.end)
+    return cursor.node(node, token, query)
+
+
+def parse_control(cursor: Cursor) -> exp.Expr:
+    """PAUSE | RESUME | TERMINATE [QUERY] 'handle'."""
+    token = cursor.advance()
+    action = token.text.lower()
+    if cursor.word == "QUERY":
+        cursor.advance()
+    if cursor.word == "ALL":
+        raise cursor.not_supported(f"{action.upper()} ALL is not served", "name one query by its handle")
+    if not cursor.at(TokenType.STRING):
+        raise cursor.expected("a handle in single quotes", f"write {action.upper()} 'handle'")
+    handle = string(cursor)
+    return cursor.node(nodes.ControlNode(action=action, handle=handle), token)

@@ -1,0 +1,108 @@
+"""``ORDER BY x DESC NULLS LAST, ...`` and ``LIMIT n OFFSET m``, also as ``FETCH FIRST n ROWS ONLY``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from engine.language.grammar import nodes
+from engine.language.grammar.cursor import Cursor
+from tureen.errors import SyntaxRefused
+
+Expressions = Callable[[Cursor], exp.Expr]
+
+
+def parse_order(cursor: Cursor, expression: Expressions) -> list[nodes.OrderItem]:
+    """The next token is ORDER."""
+    cursor.advance()
+    cursor.expect_word("BY", "write ORDER BY and the columns")
+    if cursor.word == "ALL" and cursor.peek().token_type is not TokenType.COMMA:
+        raise cursor.not_supported("ORDER BY ALL is not served", "name the columns")
+    items = [_item(cursor, expression)]
+    while cursor.take(TokenType.COMMA):
+        items.append(_item(cursor, expression))
+    return items
+
+
+def _item(cursor: Cursor, expression: Expressions) -> nodes.OrderItem:
+    token = cursor.token
+    key = expression(cursor)
+    descending = False
+    if cursor.word in ("ASC", "ASCENDING", "DESC", "DESCENDING"):
+        descending = cursor.advance().text.upper().startswith("DESC")
+    elif cursor.word == "USING":
+        raise cursor.not_supported("ORDER BY ... USING is not served", "write ASC or DESC")
+    nulls_first = None
+    if cursor.take_words("NULLS"):
+        if cursor.word not in ("FIRST", "LAST"):
+            raise cursor.expected("FIRST or LAST after NULLS")
+        nulls_first = cursor.advance().text.upper() == "FIRST"
+    item = nodes.OrderItem(this=key, descending=descending, nulls_first=nulls_first)
+    return cursor.node(item, token, key)
+
+
+def parse_limits(cursor: Cursor) -> tuple[int | None, int | None]:
+    """LIMIT and OFFSET in either order, or FETCH FIRST: (limit, offset), None where the text says none."""
+    counts: dict[str, int | None] = {}
+    while cursor.word in ("LIMIT", "FETCH", "OFFSET"):
+        what = "OFFSET" if cursor.word == "OFFSET" else "LIMIT"
+        if what in counts:
+            raise cursor.refuse(SyntaxRefused, f"{cursor.word} stands twice", hint="leave one of them out")
+        counts[what] = _PARTS[cursor.word](cursor)
+        if cursor.at(TokenType.COMMA):
+            raise cursor.not_supported("LIMIT m, n is not served", "write LIMIT n OFFSET m")
+    return counts.get("LIMIT"), counts.get("OFFSET")
+
+
+def _offset(cursor: Cursor) -> int:
+    cursor.advance()
+    count = _count(cursor)
+    if cursor.word in ("ROW", "ROWS"):
+        cursor.advance()
+    return count
+
+
+def _limit(cursor: Cursor) -> int | None:
+    cursor.advance()
+    if cursor.word in ("ALL", "NULL"):
+        cursor.advance()
+        return None
+    count = _count(cursor)
+    if cursor.at(TokenType.MOD) or cursor.word == "PERCENT":
+        raise cursor.not_supported("a LIMIT in percent is not served", "write a number of rows")
+    if cursor.word == "BY":
+        raise cursor.not_supported(
+            "LIMIT ... BY is not served",
+            "write ROW_NUMBER() OVER (PARTITION BY x ORDER BY y) AS n in a subquery, then WHERE n <= 3",
+        )
+    return count
+
+
+def _fetch(cursor: Cursor) -> int:
+    """``FETCH FIRST n ROWS ONLY``."""
+    cursor.advance()
+    if cursor.word not in ("FIRST", "NEXT"):
+        raise cursor.expected("FIRST", "write FETCH FIRST 10 ROWS ONLY, or LIMIT 10")
+    cursor.advance()
+    count = _count(cursor) if cursor.at(TokenType.NUMBER) else 1
+    if cursor.word not in ("ROW", "ROWS"):
+        raise cursor.expected("ROWS", "write FETCH FIRST 10 ROWS ONLY, or LIMIT 10")
+    cursor.advance()
+    if cursor.word == "WITH":
+        raise cursor.not_supported("FETCH ... WITH TIES is not served", "write FETCH FIRST 10 ROWS ONLY")
+    cursor.expect_word("ONLY", "write FETCH FIRST 10 ROWS ONLY, or LIMIT 10")
+    return count
+
+
+def _count(cursor: Cursor) -> int:
+    token = cursor.expect(TokenType.NUMBER, "a number of rows", "write LIMIT 10, a number as it stands")
+    if not token.text.isascii() or not token.text.isdigit() or len(token.text) > 18:
+        raise cursor.text.of_token(token).refuse(
+            SyntaxRefused, "this is not a number of rows", hint="write LIMIT 10, a number as it stands"
+        )
+    return int(token.text)
+
+
+_PARTS: dict[str, Callable[[Cursor], int | None]] = {"LIMIT": _limit, "FETCH": _fetch, "OFFSET": _offset}

@@ -1,0 +1,32 @@
+"""Where a query may stand inside another: IN (SELECT ...), EXISTS (SELECT ...), FROM (SELECT ...)."""
+
+from __future__ import annotations
+
+from sqlglot.tokenizer_core import TokenType
+
+from engine.language.grammar import nodes
+from engine.language.grammar.cursor import Cursor
+
+
+def starts_query(cursor: Cursor) -> bool:
+    """Whether a query is next."""
+    return cursor.word in ("SELECT", "WITH")
+
+
+def parse_subquery(cursor: Cursor) -> nodes.SelectQuery:
+    """``query )``; the bracket before it was taken."""
+    from engine.language.grammar.select import parse_query  # a query holds expressions, which hold queries
+
+    with cursor.nested():
+        query = parse_query(cursor)
+        cursor.expect(TokenType.R_PAREN, ") after the subquery")
+    return query
+
+
+def refuse_scalar_subquery(cursor: Cursor) -> None:
+    """Raise NotSupported where a query stands in the place of a value."""
+    if cursor.word in ("SELECT", "WITH", "VALUES"):
+        raise cursor.not_supported(
+            "a subquery in the place of a value is not served",
+            "register it as a query of its own, or write x IN (SELECT ...)",
+        )

@@ -1,0 +1,1 @@
+SELECT COUNT(*), COUNT(delay), SUM(distance), SUM(price), SUM(delay), AVG(flight), AVG(price), MIN(dest), MAX(ts), STDDEV(flight), STDDEV_POP(delay), VARIANCE(delay), VAR_POP(price), APPROX_COUNT_DISTINCT(dest), APPROX_PERCENTILE(delay, 0.95), FIRST_VALUE(carrier), LAST(day), ARRAY_AGG(price), BOOL_AND(cancelled), EVERY(delay > 1), BOOL_OR(cancelled) FROM flights

@@ -1,0 +1,1 @@
+SELECT COUNT(*), COUNT(*) AS n, MAX(delay), MAX(distance) AS max FROM flights GROUP BY carrier

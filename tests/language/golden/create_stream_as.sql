@@ -1,0 +1,1 @@
+CREATE STREAM long AS SELECT carrier, twice FROM late WHERE twice > 60

@@ -1,0 +1,1 @@
+CREATE OR REPLACE VIEW "By Carrier" AS (WITH a AS (SELECT * FROM late) SELECT carrier FROM a) ;

@@ -1,0 +1,1 @@
+CREATE VIEW IF NOT EXISTS v AS SELECT delay FROM flights

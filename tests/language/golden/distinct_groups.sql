@@ -1,0 +1,1 @@
+SELECT DISTINCT COUNT(*) AS n FROM flights GROUP BY carrier ORDER BY n

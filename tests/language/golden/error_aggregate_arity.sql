@@ -1,0 +1,1 @@
+SELECT SUM(delay, distance) FROM flights

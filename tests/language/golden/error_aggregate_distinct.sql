@@ -1,0 +1,1 @@
+SELECT STDDEV(DISTINCT delay) FROM flights

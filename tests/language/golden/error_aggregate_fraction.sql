@@ -1,0 +1,1 @@
+SELECT APPROX_QUANTILE(delay, 2) FROM flights

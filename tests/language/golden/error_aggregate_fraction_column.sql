@@ -1,0 +1,1 @@
+SELECT APPROX_QUANTILE(delay, price) FROM flights

@@ -1,0 +1,1 @@
+SELECT COUNT(*) FILTER (WHERE SUM(delay) > 1) FROM flights

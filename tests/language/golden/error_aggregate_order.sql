@@ -1,0 +1,1 @@
+SELECT ARRAY_AGG(delay ORDER BY ts) FROM flights

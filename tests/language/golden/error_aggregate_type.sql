@@ -1,0 +1,1 @@
+SELECT SUM(dest) FROM flights

@@ -1,0 +1,1 @@
+SELECT MEDIAN(delay) FROM flights

@@ -1,0 +1,1 @@
+SELECT dest AS FROM flights

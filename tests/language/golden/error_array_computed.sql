@@ -1,0 +1,1 @@
+SELECT ARRAY_AGG(delay) IS NULL FROM flights

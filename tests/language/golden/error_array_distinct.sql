@@ -1,0 +1,1 @@
+SELECT DISTINCT ARRAY_AGG(delay) FROM flights GROUP BY carrier

@@ -1,0 +1,1 @@
+SELECT COUNT(*) FROM (SELECT ARRAY_AGG(delay) AS a FROM flights GROUP BY carrier) GROUP BY a

@@ -1,1 +1,0 @@
-SELECT COUNT(delay) FROM flights

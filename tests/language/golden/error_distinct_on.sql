@@ -1,0 +1,1 @@
+SELECT DISTINCT ON (carrier) carrier FROM flights

@@ -1,0 +1,1 @@
+EXPLAIN DROP STREAM flights

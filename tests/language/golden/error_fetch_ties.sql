@@ -1,0 +1,1 @@
+SELECT carrier FROM flights FETCH FIRST 3 ROWS WITH TIES

@@ -1,0 +1,1 @@
+SELECT carrier.code FROM flights

@@ -1,0 +1,1 @@
+SELECT UPPER(dest) FILTER (WHERE delay > 1) FROM flights

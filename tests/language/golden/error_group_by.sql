@@ -1,1 +1,0 @@
-SELECT carrier FROM flights GROUP BY carrier

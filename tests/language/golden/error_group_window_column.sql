@@ -1,0 +1,1 @@
+SELECT COUNT(*) FROM flights GROUP BY TUMBLE(day, 2 HOURS)

@@ -1,0 +1,1 @@
+SELECT COUNT(*) FROM (SELECT carrier FROM flights GROUP BY carrier) GROUP BY TUMBLE(2 HOURS)

@@ -1,0 +1,1 @@
+SELECT * FROM HOP(flights, INTERVAL '5' MINUTES)

@@ -1,0 +1,1 @@
+SELECT carrier FROM flights LIMIT 5 LIMIT 6

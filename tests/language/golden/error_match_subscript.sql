@@ -1,0 +1,1 @@
+SELECT (regexp_match(dest, 'a'))[flight] FROM flights

@@ -1,0 +1,1 @@
+SELECT ROW_NUMBER() FROM flights

@@ -1,0 +1,1 @@
+SELECT 1e5.5 FROM flights

@@ -1,0 +1,1 @@
+SELECT carrier FROM flights WHERE ROW_NUMBER() OVER (ORDER BY ts) < 3

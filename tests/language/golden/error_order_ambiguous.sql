@@ -1,0 +1,1 @@
+SELECT delay AS x, distance AS x FROM flights ORDER BY x

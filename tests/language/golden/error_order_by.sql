@@ -1,1 +1,0 @@
-SELECT * FROM flights WHERE delay > 1 ORDER BY delay

@@ -1,0 +1,1 @@
+SELECT DISTINCT carrier FROM flights ORDER BY delay

@@ -1,0 +1,1 @@
+SELECT SUM(delay) OVER (PARTITION BY carrier) FROM flights

@@ -1,0 +1,1 @@
+SELECT carrier FROM flights QUALIFY ROW_NUMBER() OVER (ORDER BY ts) = 1

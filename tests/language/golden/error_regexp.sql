@@ -1,0 +1,1 @@
+SELECT REGEXP_LIKE(dest, 'a(?=b)') FROM flights

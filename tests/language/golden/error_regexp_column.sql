@@ -1,0 +1,1 @@
+SELECT REGEXP_LIKE(dest, carrier) FROM flights

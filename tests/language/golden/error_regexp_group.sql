@@ -1,0 +1,1 @@
+SELECT REGEXP_EXTRACT(dest, 'a(b)', 2) FROM flights

@@ -1,0 +1,1 @@
+SELECT REGEXP_MATCH(dest, 'a') FROM flights

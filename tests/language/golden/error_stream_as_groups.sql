@@ -1,0 +1,1 @@
+CREATE STREAM s AS SELECT carrier, COUNT(*) FROM flights GROUP BY carrier

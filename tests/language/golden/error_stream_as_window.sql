@@ -1,0 +1,1 @@
+CREATE STREAM s AS SELECT carrier FROM flights [RANGE 1 HOUR]

@@ -1,0 +1,1 @@
+SELECT carrier FROM flights WHERE delay > ALL (SELECT delay FROM flights)

@@ -1,0 +1,1 @@
+SELECT dest IN (SELECT dest FROM flights) FROM flights

@@ -1,0 +1,1 @@
+SELECT * FROM (SELECT carrier, dest FROM flights) AS t(a)

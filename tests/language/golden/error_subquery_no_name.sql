@@ -1,0 +1,1 @@
+SELECT t.carrier FROM (SELECT carrier FROM flights)

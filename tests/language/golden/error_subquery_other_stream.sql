@@ -1,0 +1,1 @@
+SELECT carrier FROM flights WHERE flight IN (SELECT now FROM "Odd Names")

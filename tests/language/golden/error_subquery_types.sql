@@ -1,0 +1,1 @@
+SELECT carrier FROM flights WHERE dest IN (SELECT delay FROM flights)

@@ -1,0 +1,1 @@
+SELECT * FROM (SELECT COUNT(*) FROM flights) [ROWS 5]

@@ -1,0 +1,1 @@
+SELECT dest[2] FROM flights

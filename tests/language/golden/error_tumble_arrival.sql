@@ -1,0 +1,1 @@
+SELECT * FROM TUMBLE("Odd Names", now, INTERVAL '1' MINUTE)

@@ -1,0 +1,1 @@
+SELECT COUNT(*) FROM flights ORDER BY delay

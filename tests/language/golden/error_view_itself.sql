@@ -1,0 +1,1 @@
+CREATE OR REPLACE VIEW late AS SELECT * FROM carriers

@@ -1,0 +1,1 @@
+CREATE VIEW v AS SELECT carrier FROM flights WITH (topic = 'x')

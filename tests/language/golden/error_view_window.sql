@@ -1,0 +1,1 @@
+SELECT * FROM carriers [ROWS 10]

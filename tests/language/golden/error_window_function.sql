@@ -1,1 +1,0 @@
-SELECT ROW_NUMBER() OVER (ORDER BY ts) FROM flights

@@ -1,1 +1,0 @@
-SELECT * FROM flights [PARTITION BY carrier ROWS 10]

@@ -1,0 +1,1 @@
+SELECT carrier FROM flights [PARTITION BY career ROWS 5]

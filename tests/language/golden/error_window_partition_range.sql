@@ -1,0 +1,1 @@
+SELECT carrier FROM flights [PARTITION BY carrier RANGE 1 HOUR]

@@ -1,0 +1,1 @@
+SELECT carrier FROM flights [ROWS 10 SLIDE 5]

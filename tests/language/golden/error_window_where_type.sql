@@ -1,0 +1,1 @@
+SELECT carrier FROM flights [ROWS 5 WHERE delay]

@@ -1,0 +1,1 @@
+WITH a AS (SELECT * FROM b), b AS (SELECT * FROM flights) SELECT * FROM a

@@ -1,0 +1,1 @@
+WITH a AS (SELECT gone FROM flights) SELECT carrier FROM flights

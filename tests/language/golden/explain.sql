@@ -1,0 +1,1 @@
+EXPLAIN SELECT carrier FROM late WHERE twice > 30;

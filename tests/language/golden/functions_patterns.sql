@@ -1,0 +1,1 @@
+SELECT SPLIT_PART(dest, '/', 2), SPLIT_INDEX(dest, '/', 0), COUNT_CHAR(dest, 'c'), REGEXP_LIKE(dest, '^[A-Z]+$'), REGEXP_EXTRACT(dest, '(&|^)id=([^&]*)', 2), REGEXP_EXTRACT('ab', 'b'), DATE_FORMAT(ts, 'yyyy-MM-dd'), TO_CHAR(day, 'YYYY-MM-DD HH24:MI:SS.MS') FROM flights

@@ -1,0 +1,1 @@
+SELECT dest AS carrier, COUNT(*) FROM flights GROUP BY carrier, dest

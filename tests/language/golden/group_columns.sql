@@ -1,0 +1,1 @@
+SELECT carrier, dest, COUNT(*) AS n FROM flights GROUP BY carrier, dest

@@ -1,0 +1,1 @@
+SELECT COUNT(*) AS n FROM flights f GROUP BY carrier, f.dest

@@ -1,0 +1,1 @@
+SELECT MAX(delay) FROM flights HAVING COUNT(*) > 10

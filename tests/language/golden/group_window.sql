@@ -1,0 +1,1 @@
+SELECT carrier, TUMBLE(ts, INTERVAL '1' HOUR) AS w, COUNT(*) AS n FROM flights WHERE delay > 2 GROUP BY carrier, TUMBLE(ts, INTERVAL '1' HOUR) ORDER BY n DESC

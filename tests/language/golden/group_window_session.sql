@@ -1,0 +1,1 @@
+SELECT f.carrier, COUNT(*) AS n, SESSION_START(f.ts, INTERVAL '10' SECOND) AS began, SESSION_END(f.ts, INTERVAL '10' SECOND) AS ended FROM flights f WHERE delay > 3 GROUP BY f.carrier, SESSION(f.ts, INTERVAL '10' SECOND)

@@ -1,0 +1,1 @@
+SELECT window.start, carrier, n FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY window ORDER BY n DESC) AS place FROM (SELECT carrier, HOP(INTERVAL '1' MINUTE, INTERVAL '1' HOUR) AS window, COUNT(*) AS n FROM flights GROUP BY 1, 2)) WHERE place = 1

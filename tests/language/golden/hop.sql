@@ -1,0 +1,1 @@
+SELECT carrier FROM HOP(flights, INTERVAL '1' MINUTE, INTERVAL '5' MINUTES) WHERE delay > 30

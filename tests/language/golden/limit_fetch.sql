@@ -1,0 +1,1 @@
+SELECT carrier FROM flights ORDER BY ts FETCH FIRST 10 ROWS ONLY

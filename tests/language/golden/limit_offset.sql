@@ -1,0 +1,1 @@
+SELECT carrier FROM flights LIMIT 10 OFFSET 5

@@ -1,0 +1,1 @@
+SELECT carrier FROM flights OFFSET 5 ROWS LIMIT ALL

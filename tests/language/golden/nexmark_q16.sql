@@ -1,0 +1,1 @@
+SELECT carrier, DATE_FORMAT(ts, 'yyyy-MM-dd') as "day", max(DATE_FORMAT(ts, 'HH:mm')) as "minute", count(*) AS total, count(*) filter (where distance < 10000) AS rank1, count(distinct dest) filter (where distance >= 10000 and distance < 1000000) AS rank2 FROM flights GROUP BY carrier, DATE_FORMAT(ts, 'yyyy-MM-dd')

@@ -1,0 +1,1 @@
+SELECT carrier, ROW_NUMBER() OVER (ORDER BY ts) FROM flights

@@ -1,0 +1,1 @@
+SELECT carrier FROM flights GROUP BY carrier ORDER BY COUNT(*) DESC, carrier LIMIT 3

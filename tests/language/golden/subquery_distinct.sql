@@ -1,0 +1,1 @@
+SELECT COUNT(*) FROM (SELECT DISTINCT carrier, dest FROM flights) AS pairs

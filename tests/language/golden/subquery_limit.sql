@@ -1,0 +1,1 @@
+SELECT carrier FROM (SELECT * FROM flights ORDER BY ts DESC LIMIT 100) WHERE delay > 3 ORDER BY delay

@@ -1,0 +1,1 @@
+terminate 'abc'

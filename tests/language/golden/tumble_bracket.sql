@@ -1,0 +1,1 @@
+SELECT carrier FROM TUMBLE(flights, INTERVAL '1' MINUTE) [RANGE 1 HOUR WHERE delay > 30] WHERE dest = 'JFK'

@@ -1,0 +1,1 @@
+SELECT carrier FROM TUMBLE(flights, INTERVAL '1' MINUTE) [PARTITION BY window_end ROWS 1] WHERE delay > 30

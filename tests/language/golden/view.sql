@@ -1,0 +1,1 @@
+SELECT carrier FROM late WHERE twice > 30

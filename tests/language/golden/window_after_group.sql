@@ -1,0 +1,1 @@
+SELECT carrier, COUNT(*) FROM flights GROUP BY carrier BEGIN NOW - 1 HOUR END NOW ORDER BY 2

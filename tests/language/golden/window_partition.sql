@@ -1,0 +1,1 @@
+SELECT * FROM flights f [PARTITION BY carrier, f.dest ROWS 3]

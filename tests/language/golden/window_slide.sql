@@ -1,0 +1,1 @@
+SELECT carrier FROM flights [RANGE 1 HOUR SLIDE 5 MINUTES]

@@ -1,0 +1,1 @@
+SELECT carrier FROM flights [UNBOUNDED SLIDE 1 DAY] f
