@@ -14,7 +14,8 @@ class Limits:
     sql_bytes_max: UTF-8 bytes of a statement. nesting_max: depth of parentheses and of expressions.
     outputs_max: selected columns. columns_max: columns of a stream.
     queries_max: standing queries of an engine. window_ms_max, window_rows_max: how far a window may reach.
-    snapshot_rows_max: rows of one answer. pending_rows_max: rows a stream may hold above NOW.
+    snapshot_rows_max: rows of one answer. intermediate_rows_max: rows of a scan on the way to one.
+    pending_rows_max: rows a stream may hold above NOW.
     """
 
     sql_bytes_max: int = 64 * 1024
@@ -25,4 +26,5 @@ class Limits:
     window_ms_max: int = 3_660 * DAY_MS
     window_rows_max: int = 100_000_000
     snapshot_rows_max: int = 1_000_000
+    intermediate_rows_max: int = 50_000_000
     pending_rows_max: int = 50_000_000

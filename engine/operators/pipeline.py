@@ -1,15 +1,51 @@
-"""Evaluation of a query at an instant: its scan, then its stages."""
+"""Evaluation of a query at an instant: its scan, then its stages, one after another.
+
+A stage takes a relation and gives one. Values that cannot be computed are counted over all stages, those of
+inner queries too. Two shapes are answered without a relation: columns of matching rows, copied straight
+into Arrow, and how many rows match.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
+import numpy as np
 import pyarrow as pa
 
-from engine.language.query import Aggregate, Project, Query
+from engine.language.expressions import Column as ColumnOf
+from engine.language.query import (
+    Aggregate,
+    AggregateCall,
+    Distinct,
+    Filter,
+    Limit,
+    Output,
+    Project,
+    Query,
+    RowNumber,
+    SemiJoin,
+    Sort,
+    Stage,
+)
+from engine.limits import Limits
+from engine.model.batch import Column
+from engine.model.types import BIGINT, Type
+from engine.operators.aggregate import aggregate
+from engine.operators.distinct import distinct
+from engine.operators.filter import keep
 from engine.operators.gather import project
-from engine.operators.scan import ScanAt
+from engine.operators.limit import limit
+from engine.operators.maintained.kept_aggregate import KeptAggregate
+from engine.operators.relation import LazyColumns, Relation
+from engine.operators.row_number import row_number
+from engine.operators.scan import ScanAt, is_range
+from engine.operators.semi_join import semi_join
+from engine.operators.sort import sort
 from tureen.errors import LimitExceeded
+
+INTERMEDIATE_ROWS_MAX = Limits().intermediate_rows_max
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,19 +63,145 @@ class Evaluated:
         return replace(self, complete_from_ms=complete_from_ms)
 
 
-def evaluate(query: Query, scan_at: ScanAt, rows_max: int) -> Evaluated:
-    """The answer's table. Raises LimitExceeded for more than ``rows_max`` rows."""
-    window = scan_at.window(query.scan)
-    stage = query.stages[0]
-    if isinstance(stage, Aggregate):
-        count = scan_at.count(query.scan.predicate, window.start, window.stop)
-        table = pa.table({stage.calls[0].name: pa.array([count], pa.int64())})
-        return Evaluated(table, 0, window.complete_from_ms)
-    assert isinstance(stage, Project)
-    places = scan_at.matching(query.scan.predicate, window.start, window.stop)
-    total = sum(len(where) for _, where in places)
-    if total > rows_max:
-        hint = "narrow the window or the predicate, or count with SELECT COUNT(*)"
-        raise LimitExceeded("snapshot_rows_max", rows_max, total, hint=hint)
-    table, errors = project(stage.outputs, scan_at.rows.schema, places)
-    return Evaluated(table, errors, window.complete_from_ms)
+def evaluate(
+    query: Query,
+    scan_at: ScanAt,
+    rows_max: int,
+    intermediate_rows_max: int = INTERMEDIATE_ROWS_MAX,
+    kept: KeptAggregate | None = None,
+) -> Evaluated:
+    """The answer's table.
+
+    kept: what the query's first stage can be read from; it changes no answer.
+    Raises LimitExceeded for more than ``rows_max`` rows, or for more than ``intermediate_rows_max`` on the
+    way to them.
+    """
+    if len(query.stages) == 1 and isinstance(query.stages[0], Project) and query.scan.assignment is None:
+        chosen = scan_at.places(query.scan)
+        _bounded(sum(len(where) for _, where in chosen.places), rows_max)
+        table, errors = project(query.stages[0].outputs, scan_at.rows.schema, chosen.places)
+        return Evaluated(table, errors, chosen.complete_from_ms)
+    run = _Run(scan_at, intermediate_rows_max)
+    relation = run.relation(query, kept)
+    _bounded(len(relation), rows_max)
+    arrays = [column.to_arrow() for column in relation.columns]
+    table = pa.Table.from_arrays(arrays, schema=_schema(query.columns))
+    return Evaluated(table, run.errors, run.complete_from_ms)
+
+
+@lru_cache(1_000)
+def _schema(columns: tuple[tuple[str, Type], ...]) -> pa.Schema:
+    return pa.schema([pa.field(name, type_.arrow) for name, type_ in columns])
+
+
+def relation_of(query: Query, scan_at: ScanAt, rows_max: int) -> Relation:
+    """What a query's stages give, which may be none, before it becomes a table. Raises LimitExceeded."""
+    return _Run(scan_at, rows_max).relation(query)
+
+
+def _bounded(rows: int, rows_max: int) -> None:
+    if rows > rows_max:
+        hint = "narrow the window or the predicate, take a LIMIT, or count with SELECT COUNT(*)"
+        raise LimitExceeded("snapshot_rows_max", rows_max, rows, hint=hint)
+
+
+class _Run:
+    """One evaluation: what it met on its way."""
+
+    def __init__(self, scan_at: ScanAt, rows_max: int) -> None:
+        self._scan_at = scan_at
+        self._rows_max = rows_max
+        self.errors = 0
+        self.complete_from_ms: int | None = None
+
+    def relation(self, query: Query, kept: KeptAggregate | None = None) -> Relation:
+        """What the last stage gives."""
+        stages: Sequence[Stage] = query.stages
+        relation = None if kept is None else self._kept(kept, query)
+        if relation is None:
+            relation = self._counted(query)
+        if relation is not None:
+            stages = stages[1:]
+        else:
+            scanned = self._scan_at.relation(query.scan)
+            self._complete_from(scanned.complete_from_ms)
+            relation = scanned.relation
+            if len(relation) > self._rows_max:
+                hint = "narrow the window or the predicate"
+                raise LimitExceeded("intermediate_rows_max", self._rows_max, len(relation), hint=hint)
+        for place, stage in enumerate(stages):
+            following = stages[place + 1] if place + 1 < len(stages) else None
+            relation = self._stage(stage, relation, following)
+        return relation
+
+    def _kept(self, kept: KeptAggregate, query: Query) -> Relation | None:
+        """What a first stage gives of which partial results are kept."""
+        if (found := kept.relation(query.scan, self._scan_at)) is None:
+            return None
+        relation, errors, complete_from_ms = found
+        self.errors += errors
+        self._complete_from(complete_from_ms)
+        return relation
+
+    def _counted(self, query: Query) -> Relation | None:
+        """What a first stage gives that does nothing but count the rows of a range of ordinals."""
+        stage, scan = query.stages[0] if query.stages else None, query.scan
+        if not (isinstance(stage, Aggregate) and not stage.keys and is_range(scan)):
+            return None
+        if not all(_counts_rows(call) for call in stage.calls):
+            return None
+        window = self._scan_at.window(scan)
+        self._complete_from(window.complete_from_ms)
+        counted = np.array([self._scan_at.count(scan.predicate, window.start, window.stop)])
+        return Relation([Column(BIGINT, counted) for _ in stage.calls], 1)
+
+    def _stage(self, stage: Stage, relation: Relation, following: Stage | None) -> Relation:
+        errors = 0
+        match stage:
+            case Project(outputs):
+                relation, errors = _project(outputs, relation)
+            case Aggregate():
+                relation, errors = aggregate(stage, relation)
+            case Filter():
+                relation, errors = keep(stage, relation)
+            case Distinct():
+                relation = distinct(relation)
+            case Sort():
+                wanted = None
+                if isinstance(following, Limit) and following.count is not None:
+                    wanted = following.offset + following.count
+                relation, errors = sort(stage, relation, wanted)
+            case Limit():
+                relation = limit(stage, relation)
+            case RowNumber():
+                relation, errors = row_number(stage, relation)
+            case SemiJoin():
+                relation, errors = semi_join(stage, relation, self.relation(stage.inner))
+        self.errors += errors
+        return relation
+
+    def _complete_from(self, instant_ms: int | None) -> None:
+        """The latest of all scans counts."""
+        if instant_ms is not None:
+            known = self.complete_from_ms
+            self.complete_from_ms = instant_ms if known is None else max(known, instant_ms)
+
+
+def _counts_rows(call: AggregateCall) -> bool:
+    return call.function == "COUNT" and not call.arguments and call.filter is None
+
+
+def _project(outputs: Sequence[Output], relation: Relation) -> tuple[Relation, int]:
+    """Computed columns at once, for their errors are counted; plain ones when they are read."""
+    computed: dict[int, Column] = {}
+    errors = 0
+    for place, output in enumerate(outputs):
+        if not isinstance(output.expression, ColumnOf):
+            (computed[place],), wrong = relation.values_of([output.expression])
+            errors += wrong
+
+    def make(place: int) -> Column:
+        expression = outputs[place].expression
+        return relation.columns[expression.index] if isinstance(expression, ColumnOf) else computed[place]
+
+    return relation.with_columns(LazyColumns(len(outputs), make)), errors

@@ -1,8 +1,14 @@
-"""Scans at an instant: which rows of a stream a query sees, before its stages."""
+"""Scans at an instant: which rows of a stream a query sees, before its stages.
+
+Most windows are a range of ordinals: ``window`` gives it, and ``matching`` and ``count`` impose the predicate
+on it. Row windows with keys or a condition are places here and there (:mod:`engine.operators.row_windows`),
+and a table function makes other rows of the stream's (:mod:`engine.operators.assignment`). ``relation``
+serves them all.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,12 +17,44 @@ from engine.language.evaluate import truth
 from engine.language.expressions import Expression
 from engine.language.query import Scan
 from engine.model.batch import Int64Array
+from engine.operators.assignment import (
+    Assigned,
+    Bracket,
+    assign,
+    first_needed_ms,
+    hops_whole,
+    reaches_whole_sessions,
+)
+from engine.operators.gather import rows_at
+from engine.operators.places import Places, timestamps_at
+from engine.operators.relation import Relation
+from engine.operators.row_windows import last_rows
 from engine.operators.window_range import WindowRange, locate
 from engine.stems.data_stem import Rows
 from engine.stems.segment import Part
+from engine.windows.assignment import Assignment, Hop
+from engine.windows.clauses import RowWindow
 
-Places = Sequence[tuple[Part, Int64Array]]
-"""Per part the places of rows, ascending; parts without rows are left out."""
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Rows of the stream. complete_from_ms: as in an Answer."""
+
+    places: Places
+    complete_from_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """What a scan gives. complete_from_ms: as in an Answer."""
+
+    relation: Relation
+    complete_from_ms: int | None = None
+
+
+def is_range(scan: Scan) -> bool:
+    """Whether the rows of a scan's window are a range of ordinals."""
+    return scan.assignment is None and (not isinstance(scan.window, RowWindow) or scan.window.plain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +86,99 @@ class ScanAt:
     def with_slots(self, slot_of: Callable[[Expression], int | None]) -> ScanAt:
         """The same rows for another query."""
         return replace(self, slot_of=slot_of)
+
+    # --- any scan ---------------------------------------------------------------------------------
+
+    def relation(self, scan: Scan) -> Scanned:
+        """The rows that a scan gives, in order. Columns are made when they are read.
+
+        Raises LimitExceeded: too many rows in too many windows.
+        """
+        schema = self.rows.schema
+        if scan.assignment is None:
+            chosen = self.places(scan)
+            return Scanned(rows_at(schema, chosen.places), chosen.complete_from_ms)
+        if self.now_ms is None:
+            empty = np.empty(0, np.int64)
+            return Scanned(Assigned(rows_at(schema, []), empty, empty, empty, whole=True).relation())
+        bracket = Bracket.at(scan.window, self.now_ms)
+        places = self.matching(scan.predicate, self.first_needed(scan.assignment, bracket), self.end)
+        assigned = assign(
+            scan.assignment, bracket, rows_at(schema, places), timestamps_at(places), self.gone_before_ms
+        )
+        return Scanned(assigned.relation(), None if assigned.whole else self.retained_from_ms)
+
+    def places(self, scan: Scan) -> Chosen:
+        """The rows of the stream that a scan without a table function gives: of its window those that
+        satisfy its predicate.
+        """
+        if is_range(scan):
+            window = self.window(scan)
+            return Chosen(self.matching(scan.predicate, window.start, window.stop), window.complete_from_ms)
+        assert isinstance(scan.window, RowWindow)
+        if self.now_ms is None:
+            return Chosen([])
+        places, found = last_rows(
+            scan.window, self.rows.schema, self._first_retained, self.end, self.matching
+        )
+        kept = places if scan.predicate is None else self._satisfying(scan.predicate, places)
+        return Chosen(kept, None if found else self.gone_before_ms)
+
+    def is_complete(self, scan: Scan) -> bool:
+        """Whether nothing that a scan reaches back to is gone. Cheaper than the scan, mostly O(log rows)."""
+        if self.now_ms is None:
+            return True
+        if is_range(scan):
+            return self.window(scan).complete
+        window, assignment = scan.window, scan.assignment
+        if assignment is None:
+            return self.places(replace(scan, predicate=None)).complete_from_ms is None
+        if not isinstance(window, RowWindow):
+            bracket = Bracket.at(window, self.now_ms)
+            if isinstance(assignment, Hop):
+                return hops_whole(assignment, bracket, self.gone_before_ms)
+            if not reaches_whole_sessions(assignment, bracket, self.gone_before_ms):
+                return False
+        return self.relation(scan).complete_from_ms is None
+
+    @property
+    def gone_before_ms(self) -> int | None:
+        """Rows before this instant are gone; None where none are."""
+        retained_ms = self.retained_from_ms
+        if retained_ms is None or self.rows.first_at_or_after(retained_ms) == 0:
+            return None
+        return retained_ms
+
+    @property
+    def _first_retained(self) -> int:
+        """The first ordinal that is retained by time: rows below it are there for plain row windows alone."""
+        retained_ms = self.retained_from_ms
+        return self.rows.base if retained_ms is None else self.rows.first_at_or_after(retained_ms)
+
+    def first_needed(self, assignment: Assignment, bracket: Bracket) -> int:
+        """The first ordinal that a table function has to look at."""
+        needed_ms = first_needed_ms(assignment, bracket) if isinstance(assignment, Hop) else None
+        first = self._first_retained
+        return first if needed_ms is None else max(first, self.rows.first_at_or_after(needed_ms))
+
+    def _satisfying(self, predicate: Expression, places: Places) -> Places:
+        """Of these rows those that a predicate accepts."""
+        slot = self.slot_of(predicate)
+        found = []
+        for part, where in places:
+            if slot is not None:
+                first, last = int(where[0]), int(where[-1]) + 1
+                accepted = np.zeros(last - first, np.bool_)
+                accepted[part.rows_of(slot, first, last) - first] = True
+                kept = where[accepted[where - first]]
+            else:
+                columns = rows_at(self.rows.schema, [(part, where)]).columns
+                kept = where[truth(predicate, columns, len(where))[0]]
+            if len(kept):
+                found.append((part, kept))
+        return found
+
+    # --- windows that are a range -----------------------------------------------------------------
 
     def window(self, scan: Scan) -> WindowRange:
         """The ordinals that the scan's window holds."""

@@ -9,9 +9,9 @@ and the last timestamp that are inside; a row window counts rows instead.
     BEGIN b END e    b <= ts <= e, each end a constant or relative to NOW
     [ROWS n]         the last n visible rows in (timestamp, partition, offset) order
 
-``[RANGE T SLIDE S]`` follows NOW in steps: NOW rounded down to a multiple of S takes its place. A row on the
-boundary is in both windows. ``[PARTITION BY k ROWS n]`` holds the last n rows of each k, ``[ROWS n WHERE
-p]`` the last n that satisfy p.
+``[RANGE T SLIDE S]`` follows NOW in steps: NOW rounded down to a multiple of S takes its place, with [NOW]
+and [UNBOUNDED] as well. A row on the boundary is in both windows. ``[PARTITION BY k ROWS n]`` holds the last
+n rows of each k, ``[ROWS n WHERE p]`` the last n that satisfy p.
 """
 
 from __future__ import annotations

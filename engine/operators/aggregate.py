@@ -1,0 +1,79 @@
+"""GROUP BY, and the one group of a query with aggregates and without it.
+
+Groups come in the order of their first row. Each call is over the rows that its filter lets through and whose
+argument is neither NULL nor an error. O(rows * (keys + calls)).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from engine.language.expressions import Expression
+from engine.language.query import Aggregate, AggregateCall
+from engine.model.batch import Column, Int64Array
+from engine.operators.aggregates import arrays, moments, picks, sketches, totals
+from engine.operators.aggregates.members import Members, select
+from engine.operators.keys import encode
+from engine.operators.relation import Relation
+
+Function = Callable[[Members, AggregateCall], tuple[Column, int]]
+
+FUNCTIONS: dict[str, Function] = {
+    "COUNT": totals.count,
+    "SUM": totals.total,
+    "AVG": totals.average,
+    "MIN": picks.least,
+    "MAX": picks.greatest,
+    "FIRST": picks.first,
+    "LAST": picks.last,
+    "BOOL_AND": picks.least,
+    "BOOL_OR": picks.greatest,
+    "VAR_SAMP": moments.spread,
+    "VAR_POP": moments.spread,
+    "STDDEV_SAMP": moments.spread,
+    "STDDEV_POP": moments.spread,
+    "ARRAY_AGG": arrays.collect,
+    "APPROX_COUNT_DISTINCT": sketches.distinct_count,
+    "APPROX_QUANTILE": sketches.quantile,
+}
+"""By the names of :mod:`engine.language.aggregates`."""
+
+KEEPS_NULLS = {"ARRAY_AGG"}
+
+
+def aggregate(stage: Aggregate, relation: Relation) -> tuple[Relation, int]:
+    """Keys, then calls, and how many values were errors."""
+    keys, errors = relation.values_of(key.expression for key in stage.keys)
+    codes: Int64Array | None = None
+    groups = 1
+    if stage.keys:
+        codes, firsts = encode(keys, len(relation))
+        groups = len(firsts)
+        keys = [key.take(firsts) for key in keys]
+    grouping = _Grouping(relation, codes, groups)
+    columns = list(keys)
+    for call in stage.calls:
+        members, passed_over = grouping.members(call)
+        column, wrong = FUNCTIONS[call.function](members, call)
+        columns.append(column)
+        errors += passed_over + wrong
+    return Relation(columns, groups), errors
+
+
+class _Grouping:
+    """The rows of a relation with the groups they are in."""
+
+    def __init__(self, relation: Relation, codes: Int64Array | None, groups: int) -> None:
+        self._relation = relation
+        self._codes = codes
+        self._groups = groups
+        self._known: dict[tuple[Expression | None, Expression | None, bool], tuple[Members, int]] = {}
+
+    def members(self, call: AggregateCall) -> tuple[Members, int]:
+        """What a call is over, and how many rows an error keeps out of it."""
+        argument = call.arguments[0] if call.arguments else None
+        known = (argument, call.filter, call.function in KEEPS_NULLS)
+        if known not in self._known:
+            self._known[known] = select(self._relation, *known, self._codes, self._groups)
+        members, errors = self._known[known]
+        return (members.distinct() if call.distinct else members), errors

@@ -1,0 +1,1 @@
+"""The aggregates, as functions of the rows that count in each group."""

@@ -1,0 +1,61 @@
+"""Aggregates that give one of the values: MIN, MAX, FIRST, LAST, BOOL_AND, BOOL_OR.
+
+Of equal ones the first is given. O(rows), and O(distinct log distinct) to order strings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from engine.kernels import aggregates
+from engine.language.query import AggregateCall
+from engine.model.batch import Column, Int64Array
+from engine.operators.aggregates.members import Members
+from engine.operators.keys import order_keys
+
+Pick = Callable[[Members, AggregateCall], tuple[Column, int]]
+
+
+def least(members: Members, call: AggregateCall) -> tuple[Column, int]:
+    """MIN; of booleans whether all are TRUE."""
+    return _extreme(members, order_keys(members.values)), 0
+
+
+def greatest(members: Members, call: AggregateCall) -> tuple[Column, int]:
+    """MAX; of booleans whether any is."""
+    return _extreme(members, ~order_keys(members.values)), 0
+
+
+def first(members: Members, call: AggregateCall) -> tuple[Column, int]:
+    """The value of the first row that has one."""
+    order, starts = members.arranged()
+    return _at(members, order, np.where(starts[:-1] < starts[1:], starts[:-1], -1)), 0
+
+
+def last(members: Members, call: AggregateCall) -> tuple[Column, int]:
+    """The value of the last row that has one."""
+    order, starts = members.arranged()
+    return _at(members, order, np.where(starts[:-1] < starts[1:], starts[1:] - 1, -1)), 0
+
+
+def _extreme(members: Members, keys: Int64Array) -> Column:
+    order, starts = members.arranged()
+    places = np.empty(members.groups, np.int64)
+    aggregates.least(keys if order is None else keys[order], starts, places)
+    return _at(members, order, places)
+
+
+def _at(members: Members, order: Int64Array | None, places: Int64Array) -> Column:
+    """The values at these places in order, NULL at -1."""
+    there = places >= 0
+    if there.all():
+        return members.values.take(places if order is None else order[places])
+    if not members.m:
+        values = members.values
+        nothing = np.zeros(members.groups, values.type.dtype)
+        return Column(values.type, nothing, there, values.dictionary)
+    places = np.maximum(places, 0)
+    column = members.values.take(places if order is None else order[places])
+    return Column(column.type, column.values, there, column.dictionary)

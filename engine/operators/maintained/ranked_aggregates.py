@@ -1,0 +1,208 @@
+"""A ranked n-ary tree of partial aggregates for each eager query, all of one stream side by side.
+
+What PSoup (section on aggregation) does with one tree a query is done here for 64 queries at a time: a block
+of 4,096 rows is a leaf, 64 nodes make one above. As the tree is that of :mod:`engine.kernels.folds`, what it
+gives is to the bit what going over the rows would.
+
+Cost: a row that enters, O(words of slots) a measure; a closed block, O(slots). An answer over any window:
+the rows at its two ends, fewer than 8,192, and O(64 + rows / 262,144) nodes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from engine.kernels import bitmaps
+from engine.language.expressions import Expression
+from engine.language.query import Aggregate, Query
+from engine.model.attributes import Attribute
+from engine.model.batch import Batch
+from engine.operators.maintained.bank import BLOCK, Bank
+from engine.operators.maintained.kept_aggregate import KeptAggregate
+from engine.operators.maintained.measure import Measure, Operands, measures_of, operands
+from engine.results.word_column import DenseWord, RowLists
+from engine.stems.data_stem import Rows
+from engine.stems.segment import Part
+
+EVERY_ROW = -64
+"""The slot of queries without a predicate; its word is -1."""
+
+LISTS_MAX = 8
+"""Row lists of more slots than this are read all at once."""
+
+Kept = tuple[int, Measure]
+"""A slot, and what is kept for it."""
+
+
+class RankedAggregates:
+    """The writing side, and where readers find theirs. One writer; readers need no lock."""
+
+    def __init__(self, end: int = 0) -> None:
+        """end: the ordinal of the next row to enter."""
+        self._end = end
+        self._base = end
+        self._banks: dict[Measure, Bank] = {}
+        self._holders: dict[Kept, int] = {}
+        self._queries: dict[str, tuple[tuple[Kept, ...], KeptAggregate]] = {}
+
+    def __len__(self) -> int:
+        """How many queries are kept."""
+        return len(self._queries)
+
+    # --- queries ----------------------------------------------------------------------------------
+
+    def add(self, queries: Mapping[str, tuple[Query, int | None]], rows: Rows) -> None:
+        """Keep these from now on, those of them that :func:`~.measure.measures_of` says can be kept.
+
+        queries: by id, with the slot of the scan's predicate (None: it has none). rows: all that are
+        retained, with the matches of these slots; what is new is computed over them, in one pass for all:
+        O(rows * words).
+        """
+        self.advance(rows)
+        self._base = max(self._base, rows.base)
+        wanted: dict[str, tuple[Query, int, tuple[Kept, ...]]] = {}
+        fresh: dict[Measure, list[int]] = {}
+        for query_id, (query, place) in queries.items():
+            measures = measures_of(query)
+            if measures is None or query_id in self._queries:
+                continue
+            slot = EVERY_ROW if place is None else place
+            kept = tuple((slot, measure) for measure in measures)
+            wanted[query_id] = query, slot, kept
+            for each in kept:
+                if each not in self._holders:
+                    fresh.setdefault(each[1], []).append(slot)
+                self._holders[each] = self._holders.get(each, 0) + 1
+        self._backfill(fresh, rows)
+        for query_id, (query, slot, kept) in wanted.items():
+            stage = query.stages[0]
+            assert isinstance(stage, Aggregate)
+            self._queries[query_id] = kept, KeptAggregate(stage, slot, self._banks)
+
+    def _backfill(self, fresh: Mapping[Measure, Sequence[int]], rows: Rows) -> None:
+        made = {}
+        for measure, slots in fresh.items():
+            bank = made[measure] = Bank(measure, rows.base // BLOCK)
+            bank.put(slots, rows.base)
+        if made:
+            _follow(list(made.values()), rows, rows.base, rows.end)
+        for measure, bank in made.items():
+            known = self._banks.get(measure)
+            if known is None:
+                self._banks[measure] = bank
+            else:
+                known.take(bank)
+
+    def remove(self, query_ids: Iterable[str]) -> None:
+        """These queries go, as far as they are kept. Call it before their slots are used again."""
+        for query_id in query_ids:
+            kept, _ = self._queries.pop(query_id, ((), None))
+            for each in kept:
+                self._holders[each] -= 1
+                if not self._holders[each]:
+                    self._let_go(each)
+
+    def _let_go(self, kept: Kept) -> None:
+        del self._holders[kept]
+        slot, measure = kept
+        bank = self._banks[measure]
+        bank.remove(slot)
+        if not len(bank):
+            del self._banks[measure]
+
+    # --- rows -------------------------------------------------------------------------------------
+
+    def advance(self, rows: Rows) -> None:
+        """Follow the rows that entered since."""
+        if self._banks and rows.end > self._end:
+            _follow(list(self._banks.values()), rows, self._end, rows.end)
+        self._end = rows.end
+
+    def drop_below(self, base: int) -> None:
+        """Rows below this ordinal are gone."""
+        if base > self._base:
+            self._base = base
+            for bank in self._banks.values():
+                bank.drop_below(base)
+
+    # --- readers ----------------------------------------------------------------------------------
+
+    def reader(self, query_id: str) -> KeptAggregate | None:
+        """What answers a query at any instant from any view, None where it is not kept."""
+        found = self._queries.get(query_id)
+        return None if found is None else found[1]
+
+    def attributes(self) -> tuple[Attribute, ...]:
+        """What can be read of this module."""
+        return (
+            Attribute("kept_aggregates", len(self._queries), "queries whose aggregates are kept"),
+            Attribute(
+                "partial_bytes", sum(b.nbytes for b in self._banks.values()), "bytes of their partials"
+            ),
+        )
+
+    def _check(self) -> None:
+        counted = Counter(each for kept, _ in self._queries.values() for each in kept)
+        assert counted == self._holders
+        assert sum(len(bank) for bank in self._banks.values()) == len(counted)
+        for slot, measure in counted:
+            assert self._banks[measure].holds(slot)
+        for bank in self._banks.values():
+            assert bank.partials.stop == self._end // BLOCK
+            bank._check()
+
+
+def _follow(banks: Sequence[Bank], rows: Rows, start: int, stop: int) -> None:
+    """Take rows start <= ordinal < stop into these banks, block by block."""
+    wanted = _words_of(banks)
+    for part, first, last in rows.ranges(start, stop):
+        columns = {word: _column(part, word, mask, first, last) for word, mask in wanted.items()}
+        batch = part.batch(rows.schema).slice(first, last)
+        low, end = 0, last - first
+        while low < end:
+            room = BLOCK - (part.first + first + low) % BLOCK
+            high = min(end, low + room)
+            cut = {word: column[low:high] for word, column in columns.items()}
+            _enter(banks, cut, batch.slice(low, high))
+            if high - low == room:
+                for bank in banks:
+                    bank.close()
+            low = high
+
+
+def _words_of(banks: Iterable[Bank]) -> dict[int, int]:
+    """All words that some bank keeps slots of, and which."""
+    masks: dict[int, int] = {}
+    for bank in banks:
+        for word, mask in bank.words:
+            masks[word] = masks.get(word, 0) | mask
+    return masks
+
+
+def _enter(banks: Sequence[Bank], columns: Mapping[int, bitmaps.Words], rows: Batch) -> None:
+    known: dict[tuple[Expression | None, Expression | None], Operands] = {}
+    for bank in banks:
+        measure = bank.measure
+        of = measure.argument, measure.filter
+        if of not in known:
+            known[of] = operands(*of, rows)
+        bank.enter(columns, known[of])
+
+
+def _column(part: Part, word: int, mask: int, first: int, last: int) -> bitmaps.Words:
+    """uint64[last - first]: the match bits of these slots of a word; those of others may be there too."""
+    if word == EVERY_ROW >> 6:
+        return np.ones(last - first, np.uint64)
+    held = part.words[word] if word < len(part.words) else None
+    if isinstance(held, DenseWord):
+        return held.column[first:last]
+    if isinstance(held, RowLists) and mask.bit_count() > LISTS_MAX:
+        return held.dense(part.n)[first:last]
+    column = np.zeros(last - first, np.uint64)
+    for bit in range(64):
+        if mask >> bit & 1:
+            column[part.rows_of(word << 6 | bit, first, last) - first] |= np.uint64(1 << bit)
+    return column
