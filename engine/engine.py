@@ -12,13 +12,17 @@ step or in several changes no answer, only when it is seen.
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Mapping
 
+from engine.explain import Plan, Timer
+from engine.language.functions import BUILT_IN, FunctionCatalogue
+from engine.language.parameters import refused_at, text_of
 from engine.language.query import CreateStream, Query, Statement
 from engine.language.statements import parse
+from engine.language.templates import Meaning, Templates
 from engine.limits import Limits
-from engine.maintenance import Options
+from engine.maintenance import Costs, Options
 from engine.model.attributes import Attribute, AttributeValue
 from engine.model.batch import Batch
 from engine.model.source import Derived, SourceName, Stream
@@ -38,6 +42,7 @@ from engine.model.step import (
     Unregister,
 )
 from engine.persistence import QueryState, StateSink, StateSource
+from engine.planner import Planner, is_left_open
 from engine.results.view import View
 from engine.source import Source
 from engine.standing import StandingQuery
@@ -49,18 +54,28 @@ from tureen.errors import (
     SourceConflict,
     StepOutOfOrder,
     TureenError,
+    UnknownQuery,
     UnknownSource,
 )
 
-PREPARED_MAX = 4_096
-"""Texts whose meaning is kept, so that a checked registration is not compiled again when it is applied."""
+REVISED_MAX = 256
 
 
 class Engine:
     """One engine, one owner: not thread-safe but for the views it gives out."""
 
-    def __init__(self, limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        limits: Limits | None = None,
+        *,
+        functions: FunctionCatalogue = BUILT_IN,
+        costs: Costs | None = None,
+    ) -> None:
+        """functions: what texts may call. costs: measured times, for the choice of maintenance; without them
+        every open choice is lazy.
+        """
         self.limits = limits or Limits()
+        self._planner = Planner(costs)
         self.position = BEGINNING
         self._clock_ms = 0
         self._queue: deque[Step] = deque()
@@ -68,7 +83,9 @@ class Engine:
         self._sources: dict[str, Source] = {}
         self._derived: dict[str, Derived] = {}
         self._queries: dict[str, StandingQuery] = {}
-        self._prepared: OrderedDict[str, Statement] = OrderedDict()
+        self._to_revise: list[str] = []
+        self.functions = functions
+        self._templates = Templates({}, self.limits, functions)
         self._view: View | None = None
         self._shown: dict[str, StandingQuery] | None = None
         self._unsaved_queries: set[str] = set()
@@ -86,13 +103,10 @@ class Engine:
 
     def prepare(self, sql: str) -> Statement:
         """What a text means against the streams there are. Raises QueryError or LimitExceeded."""
-        statement = self._prepared.get(sql)
-        if statement is None:
-            statement = parse(sql, self.catalogue, self.limits)
-            self._prepared[sql] = statement
-            if len(self._prepared) > PREPARED_MAX:
-                self._prepared.popitem(last=False)
-        return statement
+        return self._templates.statement(sql)
+
+    def _catalogue_changed(self) -> None:
+        self._templates = Templates(self.catalogue, self.limits, self.functions)
 
     # --- steps ------------------------------------------------------------------------------------
 
@@ -154,8 +168,8 @@ class Engine:
             )
             return StepResult(position, failed={stream.name: conflict})
         if there is None:
-            self._sources[stream.name] = Source(stream, sql, self.limits)
-            self._prepared.clear()
+            self._sources[stream.name] = Source(stream, sql, self.limits, self._planner)
+            self._catalogue_changed()
         elif there.stream != stream:
             hint = "DROP STREAM first, or choose another name"
             conflict = SourceConflict(f"stream {stream.name} exists with another definition", hint=hint)
@@ -171,23 +185,24 @@ class Engine:
                 hint = "DROP STREAM first, or choose another name"
                 raise SourceConflict(f"{name} is a stream with a topic", hint=hint)
             self._refuse_if_used(name)
-            parse(derived.sql, {k: v for k, v in self.catalogue.items() if k != name}, self.limits)
+            others = {k: v for k, v in self.catalogue.items() if k != name}
+            parse(derived.sql, others, self.limits, functions=self.functions)
         except TureenError as refusal:
             return StepResult(position, failed={name: refusal})
         self._derived[name] = derived
         self._unsaved_derived.add(name)
-        self._prepared.clear()
+        self._catalogue_changed()
         return StepResult(position)
 
     def _refuse_if_used(self, name: str) -> None:
         """Raise SourceConflict while a query or another view reads this stream or view."""
-        readers = sum(name in (q.query.source, *q.query.uses) for q in self._queries.values())
+        readers = sum(name in (q.source, *q.meaning.uses) for q in self._queries.values())
         if readers:
             raise SourceConflict(f"{readers} queries read {name}", hint="unregister them first")
         for other in self._derived.values():
             if other.name != name:
-                query = self._query(other.sql)
-                if name in (query.source, *query.uses):
+                query = self.prepare(other.sql)
+                if isinstance(query, Query) and name in (query.source, *query.uses):
                     raise SourceConflict(f"{other.name} reads {name}", hint=f"drop {other.name} first")
 
     def _drop(self, name: str, position: Position) -> StepResult:
@@ -202,12 +217,12 @@ class Engine:
         else:
             del self._sources[name]
             self._dropped_sources.add(name)
-        self._prepared.clear()
+        self._catalogue_changed()
         return StepResult(position)
 
     def _register(self, registrations: tuple[Registration, ...], position: Position) -> StepResult:
         failed: dict[str, Exception] = {}
-        by_source: dict[str, dict[str, tuple[Registration, Query]]] = {}
+        by_source: dict[str, list[tuple[Registration, Meaning, Query]]] = {}
         coming: dict[str, Registration] = {}
         for registration in registrations:
             try:
@@ -215,18 +230,18 @@ class Engine:
                     self._change(registration)
                 elif self._is_new(registration, coming):
                     Options.of(registration.options)
-                    meant = self._query(registration.sql)
+                    meaning, query = self._meant(registration)
                     self._room_for(len(coming) + 1)
                     coming[registration.query_id] = registration
-                    by_source.setdefault(meant.source, {})[registration.query_id] = (registration, meant)
+                    by_source.setdefault(query.source, []).append((registration, meaning, query))
             except TureenError as refusal:
                 failed[registration.query_id] = refusal
         for name, queries in by_source.items():
-            for query in self._sources[name].register(list(queries.values()), position):
-                self._queries[query.query_id] = query
+            for standing in self._sources[name].register(queries, position):
+                self._queries[standing.query_id] = standing
                 self._shown = None
-                self._unsaved_queries.add(query.query_id)
-                self._dropped_queries.discard(query.query_id)
+                self._unsaved_queries.add(standing.query_id)
+                self._dropped_queries.discard(standing.query_id)
         return StepResult(position, failed=failed)
 
     def _changes(self, registration: Registration) -> bool:
@@ -234,12 +249,12 @@ class Engine:
         standing = self._queries.get(registration.query_id)
         return (
             standing is not None
-            and standing.registration.sql == registration.sql
             and standing.registration != registration
+            and _is_same_text(standing.registration, registration)
         )
 
     def _change(self, registration: Registration) -> None:
-        source = self._sources[self._queries[registration.query_id].query.source]
+        source = self._sources[self._queries[registration.query_id].source]
         self._queries[registration.query_id] = source.change(registration)
         self._shown = None
         self._unsaved_queries.add(registration.query_id)
@@ -250,17 +265,21 @@ class Engine:
         there = standing.registration if standing else coming.get(registration.query_id)
         if there is None:
             return True
-        if there.sql != registration.sql:
+        if not _is_same_text(there, registration):
             raise HandleInUse(registration.query_id, hint="unregister it first, or make a new handle")
         return False
 
-    def _query(self, sql: str) -> Query:
-        statement = self.prepare(sql)
-        if not isinstance(statement, Query):
+    def _meant(self, registration: Registration) -> tuple[Meaning, Query]:
+        """What a registration means: to keep, and to work with now. Raises QueryError, LimitExceeded."""
+        try:
+            meaning, statement = self._templates.read(text_of(registration))
+        except TureenError as refusal:
+            raise refused_at(refusal, registration.sql, registration.parameters) from None
+        if meaning is None or not isinstance(statement, Query):
             raise NotSupported(
                 "only SELECT can be registered", hint="send CREATE and DROP as sources", line=1, column=1
             )
-        return statement
+        return meaning, statement
 
     def _room_for(self, coming: int) -> None:
         if len(self._queries) + coming > self.limits.queries_max:
@@ -273,7 +292,7 @@ class Engine:
         query = self._queries.pop(query_id, None)
         if query is not None:
             self._shown = None
-            self._sources[query.query.source].unregister(query_id)
+            self._sources[query.source].unregister(query_id)
             self._unsaved_queries.discard(query_id)
             self._dropped_queries.add(query_id)
 
@@ -312,6 +331,26 @@ class Engine:
             for module, attributes in self.modules().items()
         }
 
+    def explain(
+        self, *, query_id: str | None = None, sql: str | None = None, timer: Timer | None = None
+    ) -> Plan:
+        """The plan of a standing query, or of a SELECT that is not registered.
+
+        timer: evaluate it too and time each stage (ANALYZE). Raises UnknownQuery, QueryError, LimitExceeded.
+        """
+        standing = None
+        if query_id is not None:
+            standing = self._queries.get(query_id)
+            if standing is None:
+                raise UnknownQuery()
+            query = standing.query
+        else:
+            statement = self.prepare(sql or "")
+            if not isinstance(statement, Query):
+                raise NotSupported("only a SELECT has a plan", hint="EXPLAIN SELECT ...", line=1, column=1)
+            query = statement
+        return self._sources[query.source].explain(query, standing, timer)
+
     def set_attribute(self, module: str, name: str, value: str) -> None:
         """Set what can be set while running; no answer changes. Raises SettingsError."""
         for attribute in self.modules().get(module, ()):
@@ -320,6 +359,26 @@ class Engine:
                 return
         choices = [f"{m}.{a.name}" for m, held in self.modules().items() for a in held if a.choices]
         raise SettingsError(f"{module}.{name} cannot be set to {value!r}", hint=f"can be set: {choices}")
+
+    def revise(self, answers: Mapping[str, int], seconds: float) -> int:
+        """Choose maintenance again for queries that leave it open; returns how many changed. No answer does.
+
+        answers: how often each query was asked in these seconds; those that were not are left out.
+        At most :data:`REVISED_MAX` queries a call, in turn, so that a call is short.
+        """
+        changed = 0
+        for _ in range(min(REVISED_MAX, len(self._queries))):
+            if not self._to_revise:
+                self._to_revise = list(self._queries)
+            query = self._queries.get(self._to_revise.pop())
+            if query is None or not is_left_open(query):
+                continue
+            after = self._sources[query.source].revise(query, answers.get(query.query_id, 0) / seconds)
+            if after is not query:
+                self._queries[query.query_id] = after
+                self._shown = self._view = None
+                changed += 1
+        return changed
 
     # --- the store's side -------------------------------------------------------------------------
 
@@ -341,7 +400,7 @@ class Engine:
         erring = self._erring()
         for query_id in self._unsaved_queries | erring.keys():
             query = self._queries[query_id]
-            errors = self._sources[query.query.source].queries.errors
+            errors = self._sources[query.source].queries.errors
             counts = tuple(int(errors[slot]) for slot, _ in query.slots)
             sink.put_query(QueryState(query.registration, query.born, counts))
         sink.commit(self.position)
@@ -369,34 +428,42 @@ class Engine:
         return counts
 
     @classmethod
-    def restore(cls, store: StateSource, limits: Limits | None = None) -> Engine:
+    def restore(
+        cls,
+        store: StateSource,
+        limits: Limits | None = None,
+        *,
+        functions: FunctionCatalogue = BUILT_IN,
+        costs: Costs | None = None,
+    ) -> Engine:
         """An engine as of the store's position; empty where the store is. Matches are computed again.
 
         Raises the refusal of a stored statement that this version does not accept any more.
         """
-        engine = cls(limits)
+        engine = cls(limits, functions=functions, costs=costs)
         position = store.position()
         if position is None:
             return engine
         engine.position = engine._enqueued = position
         states = list(store.sources())
         for state in states:
-            source = Source(state.stream, state.sql, engine.limits, state.base)
+            source = Source(state.stream, state.sql, engine.limits, engine._planner, state.base)
             source.restore_state(state)
             engine._sources[state.stream.name] = source
             engine._clock_ms = max(engine._clock_ms, state.clock_ms)
         engine._derived = {derived.name: derived for derived in store.derived()}
-        by_source: dict[str, list[tuple[QueryState, Query]]] = {}
-        for query in sorted(store.queries(), key=lambda q: q.born):
-            meant = engine._query(query.registration.sql)
-            by_source.setdefault(meant.source, []).append((query, meant))
+        engine._catalogue_changed()
+        by_source: dict[str, list[tuple[QueryState, Meaning, Query]]] = {}
+        for stored in sorted(store.queries(), key=lambda q: q.born):
+            meaning, query = engine._meant(stored.registration)
+            by_source.setdefault(query.source, []).append((stored, meaning, query))
         for state in states:
             name = state.stream.name
             queries = by_source.get(name, [])
             source = engine._sources[name]
             source.restore(queries, store.rows(name), store.pending(name), state.end)
             engine._queries.update(source.standing)
-            engine._saved_errors.update({q.registration.query_id: q.predicate_errors for q, _ in queries})
+            engine._saved_errors.update({q.registration.query_id: q.predicate_errors for q, _, _ in queries})
         return engine
 
     # --- for embedding, tests and benchmarks ------------------------------------------------------
@@ -438,3 +505,9 @@ class Engine:
             source._check()
         there = {query_id for source in self._sources.values() for query_id in source.standing}
         assert there == self._queries.keys()
+
+
+def _is_same_text(one: Registration, other: Registration) -> bool:
+    if one.sql == other.sql and one.parameters is None and other.parameters is None:
+        return True
+    return text_of(one) == text_of(other)

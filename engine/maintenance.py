@@ -11,13 +11,14 @@ asked for a second. Its terms are times measured on this machine (:class:`Costs`
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from tureen.errors import OptionRefused
 
 Maintenance = Literal["none", "lazy", "eager"]
+MODES: tuple[Maintenance, ...] = ("none", "lazy", "eager")
 Wanted = Literal["auto", "none", "lazy", "eager"]
 
 
@@ -73,20 +74,22 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A mode and why: for each mode the estimated share of a core it takes."""
+    """A mode and why: for each mode the estimated share of a core it takes, or that the user asked for it."""
 
     maintenance: Maintenance
     shares: Mapping[Maintenance, float]
+    asked_for: bool = False
 
     @property
     def reason(self) -> str:
         """One line for EXPLAIN."""
         shares = ", ".join(f"{mode} {share:.3g}" for mode, share in self.shares.items())
-        return f"share of a core: {shares}"
+        weighed = f"share of a core: {shares}" if shares else "nothing was measured yet"
+        return f"asked for; {weighed}" if self.asked_for else weighed
 
 
-def choose(costs: Costs, load: Load) -> Choice:
-    """The cheapest mode under this load; lazy where they are equal."""
+def choose(costs: Costs, load: Load, among: Collection[Maintenance] = MODES) -> Choice:
+    """The cheapest of these modes under this load; lazy where they are equal."""
     matches = load.window_rows * load.selectivity
     answer_ns = costs.answer_ns + matches * costs.gather_ns
     entering = load.rows_per_s * load.selectivity
@@ -100,4 +103,4 @@ def choose(costs: Costs, load: Load) -> Choice:
         + load.answers_per_s * costs.answer_ns,
     }
     shares = {mode: cost / 1e9 for mode, cost in nanoseconds.items()}
-    return Choice(min(shares, key=lambda mode: shares[mode]), shares)
+    return Choice(min((mode for mode in shares if mode in among), key=lambda mode: shares[mode]), shares)

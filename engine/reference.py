@@ -22,8 +22,10 @@ How it reads the rules where a short text leaves room:
     ``retained_from`` hides rows from time windows even while a ``[ROWS n]`` window keeps them, so a time
     window is incomplete as soon as it reaches below ``retained_from`` and any row that ever entered lies
     there.
-*   Predicate errors are counted over the rows that a registration finds retained and each that enters
-    later.
+*   Predicate errors are counted for each predicate, however many queries share it, while a query that keeps
+    matches holds it: over the rows that the first of them finds retained, and each that enters later.
+*   ``none``, ``lazy`` and ``eager`` answer alike, so here they differ in nothing but that count. A query that
+    is paused refuses, and answers afterwards as if it had never been.
 
 Cost: O(rows) a step and a query for nearly everything. For tests and small data alone.
 """
@@ -31,18 +33,21 @@ Cost: O(rows) a step and a query for nearly everything. For tests and small data
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
-from engine.language.expressions import Value
-from engine.language.query import Aggregate, Project, Query
+from engine.language.expressions import Expression
+from engine.language.functions import BUILT_IN, FunctionCatalogue
+from engine.language.parameters import text_of
+from engine.language.query import Query
 from engine.language.statements import parse
 from engine.limits import Limits
-from engine.model.batch import Batch, Column
-from engine.model.source import SourceName, Stream
+from engine.maintenance import Options
+from engine.model.batch import Batch
+from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import (
     BEGINNING,
+    CreateDerived,
     CreateSource,
     DropSource,
     Heartbeat,
@@ -55,15 +60,18 @@ from engine.model.step import (
     StepResult,
     Unregister,
 )
-from engine.model.types import Kind
 from engine.reference_expressions import evaluate
-from engine.reference_values import ERROR, decimal_of
-from engine.windows.clauses import RowWindow, TimeWindow, Window
+from engine.reference_rows import Partition, Row, Source, Values, python_rows
+from engine.reference_stages import answer as answer_of
+from engine.reference_values import ERROR
+from engine.reference_windows import reach_ms
+from engine.windows.clauses import RowWindow
 from tureen.errors import (
     HandleInUse,
     InstantOutOfRange,
     LimitExceeded,
     NotSupported,
+    QueryPaused,
     SourceConflict,
     StepOutOfOrder,
     TureenError,
@@ -71,14 +79,12 @@ from tureen.errors import (
     UnknownSource,
 )
 
-Values = tuple[Value, ...]
-
 
 @dataclass(frozen=True, slots=True)
 class ReferenceAnswer:
     """What :class:`engine.model.answer.Answer` says, in plain Python.
 
-    rows: in (timestamp, partition, offset) order. predicate_errors: of the query so far.
+    rows: in the order of the query's relation. predicate_errors: of the query so far.
     """
 
     rows: list[Values]
@@ -89,62 +95,34 @@ class ReferenceAnswer:
     errors: int
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Row:
-    """A row at its place in the order of the stream; no two share a place."""
-
-    timestamp: int
-    partition: int
-    offset: int
-    values: Values = field(compare=False)
-
-
-@dataclass(slots=True)
-class Partition:
-    """What is known of a partition's time."""
-
-    timestamp_max: int | None = None
-    active_clock: int | None = None
-
-
-@dataclass(slots=True)
-class Source:
-    """A stream with all rows that ever entered; those below ``base`` are gone for every answer."""
-
-    stream: Stream
-    now: int | None = None
-    partitions: dict[int, Partition] = field(default_factory=dict)
-    rows: list[Row] = field(default_factory=list)
-    pending: list[Row] = field(default_factory=list)
-    retained_from: int | None = None
-    base: int = 0
-
-    def first_at_or_after(self, timestamp: int) -> int:
-        """The ordinal of the first row with this timestamp or a later one."""
-        return sum(row.timestamp < timestamp for row in self.rows)
-
-    def raise_now(self, candidate: int) -> None:
-        self.now = candidate if self.now is None else max(self.now, candidate)
-
-
 @dataclass(slots=True)
 class Standing:
     """A standing query."""
 
     registration: Registration
     query: Query
-    predicate_errors: int = 0
+
+    @property
+    def options(self) -> Options:
+        return Options.of(self.registration.options)
+
+    @property
+    def keeps_matches(self) -> bool:
+        return self.options.maintenance != "none" and not self.options.paused
 
 
 class Reference:
     """The engine as the rules say it, without a thought for speed."""
 
-    def __init__(self, limits: Limits | None = None) -> None:
+    def __init__(self, limits: Limits | None = None, functions: FunctionCatalogue = BUILT_IN) -> None:
         self.limits = limits or Limits()
+        self.functions = functions
         self.position: Position = BEGINNING
         self.clock = 0
         self.sources: dict[str, Source] = {}
+        self.derived: dict[str, Derived] = {}
         self.queries: dict[str, Standing] = {}
+        self.errors: dict[tuple[SourceName, Expression], int] = {}
 
     # --- steps --------------------------------------------------------------------------------------
 
@@ -158,6 +136,10 @@ class Reference:
         match step.body:
             case CreateSource(stream):
                 result = replace(result, failed=refusals(stream.name, partial(self._create, stream)))
+            case CreateDerived(derived):
+                result = replace(
+                    result, failed=refusals(derived.name, partial(self._create_derived, derived))
+                )
             case DropSource(name):
                 result = replace(result, failed=refusals(name, partial(self._drop, name)))
             case Register(registrations):
@@ -168,6 +150,7 @@ class Reference:
             case Unregister(query_ids):
                 for query_id in query_ids:
                     self.queries.pop(query_id, None)
+                self._recount_errors()
             case Records(name, batch, next_offsets, lagging):
                 result = self._records(step.position, name, batch, next_offsets, lagging)
             case Heartbeat(name, lagging):
@@ -178,40 +161,78 @@ class Reference:
 
     def _create(self, stream: Stream) -> None:
         known = self.sources.get(stream.name)
+        if stream.name in self.derived:
+            raise SourceConflict(f"{stream.name!r} is a view")
         if known is None:
             self.sources[stream.name] = Source(stream)
         elif known.stream != stream:
             raise SourceConflict(f"stream {stream.name!r} exists with another definition")
 
+    def _create_derived(self, derived: Derived) -> None:
+        name = derived.name
+        if self.derived.get(name) == derived:
+            return
+        if name in self.sources:
+            raise SourceConflict(f"{name!r} is a stream")
+        self._refuse_if_used(name)
+        self._parse(derived.sql, besides=name)
+        self.derived[name] = derived
+
     def _drop(self, name: SourceName) -> None:
-        if name not in self.sources:
+        if name not in self.sources and name not in self.derived:
             raise UnknownSource(name)
-        if any(query.query.source == name for query in self.queries.values()):
-            raise SourceConflict(f"stream {name!r} is read by a query")
-        del self.sources[name]
+        self._refuse_if_used(name)
+        self.sources.pop(name, None)
+        self.derived.pop(name, None)
+
+    def _refuse_if_used(self, name: SourceName) -> None:
+        """By a query, or by another view."""
+        readers = [standing.query for standing in self.queries.values()]
+        readers += [self._parse(other.sql) for other in self.derived.values() if other.name != name]
+        if any(name in (query.source, *query.uses) for query in readers):
+            raise SourceConflict(f"{name!r} is read")
+
+    def _parse(self, sql: str, besides: SourceName | None = None) -> Query:
+        catalogue: dict[str, Stream | Derived] = {n: source.stream for n, source in self.sources.items()}
+        catalogue |= {name: derived for name, derived in self.derived.items() if name != besides}
+        query = parse(sql, catalogue, self.limits, functions=self.functions)
+        if not isinstance(query, Query):
+            raise NotSupported("only a SELECT can stand as a query")
+        return query
 
     def _register(self, registration: Registration) -> None:
         known = self.queries.get(registration.query_id)
-        if known is not None:
-            if known.registration.sql == registration.sql:
-                return
+        text = text_of(registration)
+        if known is not None and text_of(known.registration) != text:
             raise HandleInUse(registration.query_id)
-        if len(self.queries) >= self.limits.queries_max:
-            raise LimitExceeded("queries_max", self.limits.queries_max)
-        catalogue: Mapping[str, Stream] = {name: source.stream for name, source in self.sources.items()}
-        selection = parse(registration.sql, catalogue, self.limits)
-        if not isinstance(selection, Query):
-            raise NotSupported("only a SELECT can stand as a query")
-        query = Standing(registration, selection)
-        source = self.sources[selection.source]
-        for row in source.rows[source.base :]:
-            self._count_error(query, row)
-        self.queries[registration.query_id] = query
+        Options.of(registration.options)
+        if known is None:
+            if len(self.queries) >= self.limits.queries_max:
+                raise LimitExceeded("queries_max", self.limits.queries_max)
+            query = self._parse(text)
+        else:
+            query = known.query
+        self.queries[registration.query_id] = Standing(registration, query)
+        self._recount_errors()
 
-    def _count_error(self, query: Standing, row: Row) -> None:
-        predicate = query.query.scan.predicate
-        if predicate is not None and evaluate(predicate, row.values) is ERROR:
-            query.predicate_errors += 1
+    # --- predicate errors -----------------------------------------------------------------------------
+
+    def _recount_errors(self) -> None:
+        """Begin to count for predicates that came, forget those that went."""
+        held = {
+            (standing.query.source, predicate)
+            for standing in self.queries.values()
+            if standing.keeps_matches
+            for predicate in standing.query.predicates()
+        }
+        self.errors = {key: count for key, count in self.errors.items() if key in held}
+        for name, predicate in held - self.errors.keys():
+            source = self.sources[name]
+            self.errors[name, predicate] = errors_of(predicate, source.rows[source.base :])
+
+    def _predicate_errors(self, standing: Standing) -> int:
+        name = standing.query.source
+        return sum(self.errors.get((name, predicate), 0) for predicate in standing.query.predicates())
 
     # --- time ---------------------------------------------------------------------------------------
 
@@ -320,26 +341,25 @@ class Reference:
         source.pending = [row for row in source.pending if row.timestamp > now]
         assert not entering or not source.rows or source.rows[-1] < entering[0]
         source.rows.extend(entering)
-        for query in self.queries.values():
-            if query.query.source == name:
-                for row in entering:
-                    self._count_error(query, row)
+        for reader, predicate in self.errors:
+            if reader == name:
+                self.errors[reader, predicate] += errors_of(predicate, entering)
         return len(entering)
 
     def _retain(self, name: str, source: Source) -> None:
         if source.now is None:
             return
-        windows = [q.query.scan.window for q in self.queries.values() if q.query.source == name]
-        reaches = [w.reach_ms for w in windows if isinstance(w, TimeWindow)]
+        scans = [scan for q in self.queries.values() for scan in q.query.scans() if scan.source == name]
+        reaches = [reach_ms(scan) for scan in scans]
         widest = max([source.stream.retain_ms, *(reach for reach in reaches if reach is not None)])
         retained_from = source.now - widest
         if source.retained_from is not None:
             retained_from = max(source.retained_from, retained_from)
         source.retained_from = retained_from
         base = source.first_at_or_after(retained_from)
-        for window in windows:
-            if isinstance(window, RowWindow):
-                base = min(base, len(source.rows) - window.rows)
+        for scan in scans:
+            if isinstance(scan.window, RowWindow) and scan.window.plain and scan.assignment is None:
+                base = min(base, len(source.rows) - scan.window.rows)
         source.base = max(source.base, base)
 
     # --- answers ------------------------------------------------------------------------------------
@@ -347,69 +367,39 @@ class Reference:
     def answer(self, query_id: str, at_ms: int | None = None) -> ReferenceAnswer:
         """The answer after the last step, at NOW or an earlier instant.
 
-        Raises UnknownQuery; InstantOutOfRange: after NOW, or the window at ``at_ms`` reaches below what
-        is retained.
+        Raises UnknownQuery, QueryPaused; InstantOutOfRange: after NOW, or the window at ``at_ms`` reaches
+        below what is retained.
         """
         query = self.queries.get(query_id)
         if query is None:
             raise UnknownQuery()
+        if query.options.paused:
+            raise QueryPaused()
         source = self.sources[query.query.source]
         now = source.now
         if now is None:
             if at_ms is not None:
                 raise InstantOutOfRange(at_ms, None, 0)
-            return self._select(query, [], None, None)
+            rows, errors, _ = answer_of(query.query, source, None)
+            return ReferenceAnswer(rows, None, True, None, self._predicate_errors(query), errors)
         if at_ms is not None and at_ms > now:
             raise InstantOutOfRange(at_ms, source.retained_from, now)
         instant = now if at_ms is None else at_ms
-        held, complete_from = self._window(source, query.query.scan.window, instant)
+        rows, errors, complete_from = answer_of(query.query, source, instant)
         if at_ms is not None and complete_from is not None:
             raise InstantOutOfRange(at_ms, source.retained_from, now)
-        return self._select(query, held, instant, complete_from)
+        return ReferenceAnswer(
+            rows, instant, complete_from is None, complete_from, self._predicate_errors(query), errors
+        )
 
     def standing(self) -> list[str]:
         """The ids of the queries that stand, in order of registration."""
         return list(self.queries)
 
-    def _window(self, source: Source, window: Window, instant: int) -> tuple[list[Row], int | None]:
-        """The rows in a window at an instant, and from when it is complete, None where it is."""
-        retained_from = source.retained_from
-        assert retained_from is not None
-        visible = [row for row in source.rows if row.timestamp <= instant]
-        if isinstance(window, RowWindow):
-            begin_ordinal = len(visible) - window.rows
-            complete = source.base == 0 or begin_ordinal >= source.base
-            rows = visible[max(begin_ordinal, source.base) :]
-            if complete:
-                return rows, None
-            kept = source.rows[source.base :]
-            return rows, kept[0].timestamp if kept else instant + 1
-        begin, end = window.bounds_ms(instant)
-        complete = source.first_at_or_after(retained_from) == 0 or (
-            begin is not None and begin >= retained_from
-        )
-        first = retained_from if begin is None else max(begin, retained_from)
-        rows = [row for row in visible[source.base :] if first <= row.timestamp <= end]
-        return rows, None if complete else retained_from
 
-    def _select(
-        self, query: Standing, rows: list[Row], now: int | None, complete_from: int | None
-    ) -> ReferenceAnswer:
-        predicate = query.query.scan.predicate
-        (stage,) = query.query.stages
-        matching = [row for row in rows if predicate is None or evaluate(predicate, row.values) is True]
-        answers: list[Values] = []
-        errors = 0
-        if isinstance(stage, Aggregate):
-            answers.append((len(matching),))
-        elif isinstance(stage, Project):
-            for row in matching:
-                values = [evaluate(output.expression, row.values) for output in stage.outputs]
-                errors += sum(value is ERROR for value in values)
-                answers.append(tuple(None if value is ERROR else value for value in values))
-        return ReferenceAnswer(
-            answers, now, complete_from is None, complete_from, query.predicate_errors, errors
-        )
+def errors_of(predicate: Expression, rows: list[Row]) -> int:
+    """How many of the rows end as an error."""
+    return sum(evaluate(predicate, row.values) is ERROR for row in rows)
 
 
 def refusals(name: str, change: Callable[[], None]) -> dict[str, Exception]:
@@ -419,38 +409,3 @@ def refusals(name: str, change: Callable[[], None]) -> dict[str, Exception]:
     except TureenError as refusal:
         return {name: refusal}
     return {}
-
-
-def python_rows(batch: Batch) -> list[Row]:
-    """The rows of a batch as tuples of Python values."""
-    columns = [python_values(column) for column in batch.columns]
-    return [
-        Row(
-            int(batch.timestamp[i]),
-            int(batch.partition[i]),
-            int(batch.offset[i]),
-            tuple(column[i] for column in columns),
-        )
-        for i in range(len(batch))
-    ]
-
-
-def python_values(column: Column) -> list[Value]:
-    """The values of a column as :mod:`engine.model.types` says they are in Python."""
-    values: list[Value] = []
-    for i, value in enumerate(column.values.tolist()):
-        valid = column.type.kind is not Kind.NULL and (column.valid is None or bool(column.valid[i]))
-        values.append(_python_value(column, value) if valid else None)
-    return values
-
-
-def _python_value(column: Column, value: Any) -> Value:
-    kind = column.type.kind
-    if kind is Kind.STRING:
-        assert column.dictionary is not None
-        text: str = column.dictionary[value].as_py()
-        return text
-    if kind is Kind.DECIMAL:
-        return decimal_of(value, column.type.scale)
-    plain: Value = value
-    return plain

@@ -10,7 +10,9 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 from fractions import Fraction
-from typing import assert_never
+from typing import Any, assert_never
+
+import numpy as np
 
 from engine.language.expressions import (
     And,
@@ -28,6 +30,7 @@ from engine.language.expressions import (
     Negate,
     Not,
     Or,
+    UserFunction,
     Value,
 )
 from engine.model.types import Kind, Type
@@ -105,8 +108,11 @@ def evaluate(expression: Expression, row: tuple[Value, ...]) -> Outcome:
                 return ERROR
             outcome = cast(value, operand.type, type_)
             return None if outcome is ERROR and lenient else outcome
-        case Function(name, arguments, type_):
-            return call(name, [evaluate(a, row) for a in arguments], [a.type for a in arguments], type_)
+        case Function(name, arguments, type_, implementation):
+            values = [evaluate(a, row) for a in arguments]
+            if implementation is not None:
+                return call_user(implementation, values)
+            return call(name, values, [a.type for a in arguments], type_)
         case _:
             assert_never(expression)
 
@@ -126,6 +132,27 @@ def _in(value: Outcome, type_: Type, choices: tuple[Literal, ...]) -> Outcome:
         if choice.value is not None and order(value, type_, choice.value, choice.type) == 0:
             return True
     return None if any(choice.value is None for choice in choices) else False
+
+
+def call_user(function: UserFunction, values: list[Outcome]) -> Outcome:
+    """A user's function over one row: an error where it raises, or gives what is not of its type."""
+    if any(value is None for value in values):
+        return None
+    if any(value is ERROR for value in values):
+        return ERROR
+    try:
+        if function.vectorised:
+            result: Any = function.call(*(np.array([value]) for value in values))[0].item()
+        else:
+            result = function.call(*values)
+    except Exception:  # noqa: BLE001  whatever a user's code raises
+        return ERROR
+    if result is None:
+        return None
+    kinds: dict[Kind, Any] = {Kind.BOOLEAN: bool, Kind.STRING: str}
+    if function.result.kind in kinds or isinstance(result, bool | str):
+        return result if type(result) is kinds.get(function.result.kind) else ERROR
+    return fit(result, function.result)
 
 
 def like(text: str, pattern: str, escape: str | None, ignore_case: bool) -> bool:

@@ -11,6 +11,15 @@ from typing import Any
 
 from engine.model.types import Kind, Type
 from engine.reference_casts import half_away
+from engine.reference_texts import (
+    count_char,
+    date_format,
+    regexp_extract,
+    regexp_like,
+    split_index,
+    split_part,
+    to_char,
+)
 from engine.reference_values import ERROR, Outcome, fit, in_years, order
 
 EPOCH = datetime(1970, 1, 1)
@@ -252,4 +261,11 @@ _STRICT: dict[str, Callable[..., Outcome]] = {
     "DATE_TRUNC": _truncate,
     "TO_TIMESTAMP": lambda type_, ms: ms if in_years(ms) else ERROR,
     "EPOCH_MS": lambda type_, ms: ms,
+    "COUNT_CHAR": count_char,
+    "SPLIT_PART": split_part,
+    "SPLIT_INDEX": split_index,
+    "REGEXP_LIKE": regexp_like,
+    "REGEXP_EXTRACT": regexp_extract,
+    "DATE_FORMAT": date_format,
+    "TO_CHAR": to_char,
 }

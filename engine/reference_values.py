@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 from engine.language.expressions import Value
 from engine.model.types import DECIMAL_DIGITS_MAX, Kind, Type
@@ -79,6 +80,19 @@ def order(a: Outcome, a_type: Type, b: Outcome, b_type: Type) -> int:
     assert isinstance(a, int)  # BOOLEAN, DATE, TIMESTAMP
     assert isinstance(b, int)
     return int(a > b) - int(a < b)
+
+
+Identity = Hashable
+
+
+def identity(value: Any) -> Identity:
+    """Something equal exactly where two values, or rows of values, are one in GROUP BY and DISTINCT.
+
+    NULL equals NULL, NaN equals NaN, -0.0 equals 0.0. For values of one type.
+    """
+    if isinstance(value, list | tuple):
+        return tuple(identity(part) for part in value)
+    return "NaN" if isinstance(value, float) and math.isnan(value) else value
 
 
 def in_years(ms: int) -> bool:

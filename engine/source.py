@@ -8,15 +8,18 @@ from dataclasses import replace
 import numpy as np
 from sortedcontainers import SortedList
 
+from engine.explain import Plan, Timer, explain
 from engine.language.query import Query
+from engine.language.templates import Fixed, Meaning
 from engine.limits import Limits
-from engine.maintenance import Options
+from engine.maintenance import Maintenance, Options
 from engine.model.attributes import Attribute
 from engine.model.batch import Batch
 from engine.model.source import Stream
 from engine.model.step import Position, Records, Refusal, Registration, StepResult
 from engine.operators.scan import ScanAt
 from engine.persistence import QueryState, SourceState, StateSink
+from engine.planner import Meter, Planner
 from engine.results.kept import KeptAnswers
 from engine.results.view import SourceView
 from engine.standing import StandingQuery
@@ -24,6 +27,7 @@ from engine.stems.data_stem import DataStem
 from engine.stems.pending import PendingRows, Piece
 from engine.stems.query_stem import QueryStem
 from engine.windows.clauses import RowWindow
+from engine.windows.retention import reach_ms
 from engine.windows.source_clock import LATE, REJECTED, SourceClock
 from tureen.errors import LimitExceeded, StepOutOfOrder
 
@@ -31,10 +35,14 @@ from tureen.errors import LimitExceeded, StepOutOfOrder
 class Source:
     """A stream at work. Rows wait in ``pending`` until NOW reaches them, then enter ``rows``."""
 
-    def __init__(self, stream: Stream, sql: str, limits: Limits, base: int = 0) -> None:
+    def __init__(
+        self, stream: Stream, sql: str, limits: Limits, planner: Planner | None = None, base: int = 0
+    ) -> None:
         self.stream = stream
         self.sql = sql
         self.limits = limits
+        self.planner = planner or Planner(None)
+        self.meter = Meter()
         self.clock = SourceClock(stream)
         self.pending = PendingRows(stream.schema)
         self.rows = DataStem(stream.schema, base)
@@ -68,6 +76,7 @@ class Source:
         if len(late) or len(rejected):
             batch = batch.take(np.flatnonzero(passage.fate == 0))
         entered = self._enter(batch)
+        self.meter.count(len(step.batch), self.clock.clock_ms)
         self.late += len(late)
         self.rejected += len(rejected)
         limit_ms = self.clock.clock_ms + self.stream.future_max_ms
@@ -116,31 +125,49 @@ class Source:
 
     # --- queries ----------------------------------------------------------------------------------
 
-    def register(self, queries: Sequence[tuple[Registration, Query]], born: Position) -> list[StandingQuery]:
+    def register(
+        self, queries: Sequence[tuple[Registration, Meaning, Query]], born: Position
+    ) -> list[StandingQuery]:
         """Queries come: they are put in, then applied to all retained rows, in one pass for all."""
-        standing = [self._standing(registration, query, born) for registration, query in queries]
-        for one in standing:
-            self._count_window(one.query, 1)
-        return self._put(self._keep_matches(standing, apply=True))
+        standing = [
+            self._standing(registration, meaning, query, born) for registration, meaning, query in queries
+        ]
+        bound = [query for _, _, query in queries]
+        for query in bound:
+            self._count_window(query, 1)
+        return self._put(self._keep_matches(standing, bound, apply=True))
 
-    def _standing(self, registration: Registration, query: Query, born: Position) -> StandingQuery:
+    def _standing(
+        self, registration: Registration, meaning: Meaning, query: Query, born: Position
+    ) -> StandingQuery:
         options = Options.of(registration.options)
-        maintenance = "lazy" if options.maintenance == "auto" else options.maintenance
-        return StandingQuery(registration, query, born, maintenance, options.paused)
+        maintenance = options.maintenance
+        if maintenance == "auto":
+            maintenance = self.planner.first(query, self.meter, self._at()).maintenance
+        return StandingQuery(registration, meaning, born, maintenance, options.paused)
 
     def _put(self, standing: Sequence[StandingQuery]) -> list[StandingQuery]:
         self._view = None
+        put = []
         for query in standing:
-            self.standing[query.query_id] = query
             if query.maintenance == "eager" and not query.paused:
+                query = replace(query, meaning=Fixed(query.query))  # its tree is read at every step
                 self._eager[query.query_id] = query
             else:
                 self._eager.pop(query.query_id, None)
-        return list(standing)
+            self.standing[query.query_id] = query
+            put.append(query)
+        return put
 
-    def _keep_matches(self, queries: Sequence[StandingQuery], *, apply: bool) -> list[StandingQuery]:
-        """Slots for those that keep matches and have none. apply: to the rows that are there, in one pass."""
-        needed = [query.query.predicates() if query.keeps_matches else () for query in queries]
+    def _keep_matches(
+        self, queries: Sequence[StandingQuery], bound: Sequence[Query], *, apply: bool
+    ) -> list[StandingQuery]:
+        """Slots for those that keep matches and have none. bound: ``query`` of each. apply: to the rows that
+        are there, in one pass.
+        """
+        needed = [
+            query.predicates() if one.keeps_matches else () for one, query in zip(queries, bound, strict=True)
+        ]
         added = self.queries.add([predicate for each in needed for predicate in each])
         self.rows.widen(self.queries.words)
         slots = iter(added.slots)
@@ -156,15 +183,25 @@ class Source:
     def change(self, registration: Registration) -> StandingQuery:
         """A standing query gets other options. Raises OptionRefused, and then nothing changed."""
         before = self.standing[registration.query_id]
-        after = self._standing(registration, before.query, before.born)
+        return self._replace(before, self._standing(registration, before.meaning, before.query, before.born))
+
+    def _become(self, query: StandingQuery, maintenance: Maintenance) -> StandingQuery:
+        return self._replace(query, replace(query, maintenance=maintenance, slots=()))
+
+    def _replace(self, before: StandingQuery, after: StandingQuery) -> StandingQuery:
         if after.keeps_matches and before.keeps_matches:
             after = replace(after, slots=before.slots)
         elif after.keeps_matches:
-            (after,) = self._keep_matches([after], apply=True)
+            (after,) = self._keep_matches([after], [after.query], apply=True)
         else:
             self.queries.remove([slot for slot, _ in before.slots])
-        self._put([after])
+        (after,) = self._put([after])
         return after
+
+    def revise(self, query: StandingQuery, answers_per_s: float) -> StandingQuery:
+        """Let the planner choose again for a query that leaves it open."""
+        choice = self.planner.again(query, self.meter, self._at(), answers_per_s)
+        return query if choice.maintenance == query.maintenance else self._become(query, choice.maintenance)
 
     def unregister(self, query_id: str) -> bool:
         """A query goes. Returns whether it was there."""
@@ -180,11 +217,11 @@ class Source:
     def _count_window(self, query: Query, change: int) -> None:
         """Windows of standing queries decide what is retained."""
         for scan in query.scans():
-            window = scan.window
-            if isinstance(window, RowWindow):
+            window, width_ms = scan.window, reach_ms(scan.window, scan.assignment)
+            if width_ms is not None:
+                held, reach = self._reaches, width_ms
+            elif isinstance(window, RowWindow) and window.plain:
                 held, reach = self._row_counts, window.rows
-            elif window.reach_ms is not None:
-                held, reach = self._reaches, window.reach_ms
             else:
                 continue
             if change > 0:
@@ -217,8 +254,7 @@ class Source:
     def view(self) -> SourceView:
         """The source as it stands; the same object until something changes."""
         if self._view is None:
-            rows, now_ms = self.rows.rows(), self.clock.now_ms
-            at = ScanAt.now(rows, now_ms, self.retained_from_ms)
+            rows, now_ms, at = self.rows.rows(), self.clock.now_ms, self._at()
             self._view = SourceView(
                 self.stream,
                 self.sql,
@@ -234,6 +270,20 @@ class Source:
                 self._kept.refresh(self._eager.values(), at),
             )
         return self._view
+
+    def _at(self) -> ScanAt:
+        return ScanAt.now(self.rows.rows(), self.clock.now_ms, self.retained_from_ms)
+
+    def explain(self, query: Query, standing: StandingQuery | None, timer: Timer | None) -> Plan:
+        """The plan of a query over this stream."""
+        at = self._at()
+        if standing is None:
+            choice = self.planner.first(query, self.meter, at)
+        else:
+            at = at.with_slots(standing.slot_of)
+            choice = self.planner.as_it_is(standing, self.meter, at)
+        rows_max = self.limits.intermediate_rows_max
+        return explain(query, standing, choice, self.queries, at, self.planner.costs, rows_max, timer)
 
     def attributes(self) -> tuple[Attribute, ...]:
         """What can be read of this module."""
@@ -298,16 +348,20 @@ class Source:
 
     def restore(
         self,
-        queries: Sequence[tuple[QueryState, Query]],
+        queries: Sequence[tuple[QueryState, Meaning, Query]],
         rows: Iterable[tuple[int, Batch]],
         pending: Iterable[tuple[int, Batch]],
         end: int,
     ) -> None:
         """Queries, rows up to ``end`` and waiting rows as saved; matches are computed again."""
-        standing = [self._standing(state.registration, query, state.born) for state, query in queries]
-        for one in standing:
-            self._count_window(one.query, 1)
-        self._put(self._keep_matches(standing, apply=False))
+        standing = [
+            self._standing(state.registration, meaning, query, state.born)
+            for state, meaning, query in queries
+        ]
+        bound = [query for _, _, query in queries]
+        for query in bound:
+            self._count_window(query, 1)
+        self._put(self._keep_matches(standing, bound, apply=False))
         for ordinal, batch in rows:
             self.rows.restore(ordinal, batch, self.queries.match)
         if self.rows.end != end:
@@ -316,7 +370,7 @@ class Source:
             self.pending.restore(piece, batch, self.clock.now_ms)
         self.queries.errors[:] = 0
         counts: dict[int, int] = {}
-        for state, _ in queries:
+        for state, _, _ in queries:
             slots = self.standing[state.registration.query_id].slots
             if len(slots) == len(state.predicate_errors):
                 counts.update(zip((slot for slot, _ in slots), state.predicate_errors, strict=True))

@@ -1,7 +1,8 @@
 """Answers that are kept current: those of eager queries, brought up to date at the end of steps.
 
 A selection over a plain window gains the rows that came in at its end and loses those that fell out at its
-beginning. Any other answer is evaluated again, and only where a row that matters came or went.
+beginning. Any other answer is evaluated again, and only where a row that matters came or went, or, of a
+TUMBLE or HOP, where a window closed or lost rows.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ import pyarrow as pa
 
 from engine.language.query import Project
 from engine.model.batch import Int64Array
+from engine.operators.assignment import Bracket, first_needed_ms
 from engine.operators.gather import project
 from engine.operators.pipeline import Evaluated, evaluate
-from engine.operators.scan import ScanAt
+from engine.operators.scan import ScanAt, is_range
 from engine.operators.window_range import WindowRange
 from engine.standing import StandingQuery
+from engine.windows.assignment import Hop
 from engine.windows.clauses import RowWindow
 from tureen.errors import LimitExceeded
 
@@ -26,13 +29,20 @@ CHUNKS_MAX = 64
 """A kept table of more pieces than this is made one again."""
 
 
+Closed = tuple[int, int | None, int]
+"""The first ordinal looked at, the start of the first window asked for, the end of the last that is closed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """An answer as of a step. window: the ordinals it is of. ordinals: of its rows, for a plain selection."""
+    """An answer as of a step. window: the ordinals it is of. ordinals: of its rows, for a plain selection.
+    closed: of TUMBLE and HOP, what they cover.
+    """
 
     evaluated: Evaluated | LimitExceeded
-    window: WindowRange | None
+    window: WindowRange | None = None
     ordinals: Int64Array | None = None
+    closed: Closed | None = None
 
     def answer(self, rows_max: int) -> Evaluated:
         """What is kept. Raises LimitExceeded, for what was too large to be kept too."""
@@ -64,8 +74,8 @@ class KeptAnswers:
 
     def _bring(self, query: StandingQuery, at: ScanAt, before: Kept | None) -> Kept:
         try:
-            if not _is_range(query):
-                return Kept(evaluate(query.query, at, self._rows_max), None)
+            if not _is_of_one_range(query):
+                return self._by_windows(query, at, before)
             window = at.window(query.query.scan)
             if before is not None and self._untouched(query, at, before, window):
                 assert isinstance(before.evaluated, Evaluated)
@@ -75,7 +85,17 @@ class KeptAnswers:
                 return self._slide(query, at, before, window)
             return Kept(evaluate(query.query, at, self._rows_max), window)
         except LimitExceeded as refused:
-            return Kept(refused, None)
+            return Kept(refused)
+
+    def _by_windows(self, query: StandingQuery, at: ScanAt, before: Kept | None) -> Kept:
+        closed = _closed(query, at)
+        if before is None or closed is None or before.closed != closed:
+            return Kept(evaluate(query.query, at, self._rows_max), closed=closed)
+        if isinstance(before.evaluated, LimitExceeded):
+            return before
+        complete = at.is_complete(query.query.scan)
+        evaluated = before.evaluated.with_completeness(None if complete else at.retained_from_ms)
+        return Kept(evaluated, closed=closed)
 
     def _untouched(self, query: StandingQuery, at: ScanAt, before: Kept, window: WindowRange) -> bool:
         """Whether no matching row came in or went out since."""
@@ -115,12 +135,22 @@ class KeptAnswers:
         return Kept(Evaluated(came, errors, window.complete_from_ms), window, np.concatenate(found))
 
 
-def _is_range(query: StandingQuery) -> bool:
+def _is_of_one_range(query: StandingQuery) -> bool:
     """Whether its answer depends on the rows of one range of ordinals alone."""
+    return is_range(query.query.scan) and len(list(query.query.scans())) == 1
+
+
+def _closed(query: StandingQuery, at: ScanAt) -> Closed | None:
+    """What an answer over TUMBLE or HOP depends on besides rows; None for others."""
     scan = query.query.scan
-    if scan.assignment is not None or len(list(query.query.scans())) > 1:
-        return False
-    return not isinstance(scan.window, RowWindow) or scan.window.plain
+    hop = scan.assignment
+    if not isinstance(hop, Hop) or isinstance(scan.window, RowWindow) or at.now_ms is None:
+        return None
+    if len(list(query.query.scans())) > 1:
+        return None
+    bracket = Bracket.at(scan.window, at.now_ms)
+    begin_ms = first_needed_ms(hop, bracket)
+    return at.first_needed(hop, bracket), begin_ms, hop.last_end_at(bracket.last_ms)
 
 
 def _is_selection(query: StandingQuery) -> bool:

@@ -7,6 +7,7 @@ is at work. The slot's generation is read again at the end, and such a reader is
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -15,12 +16,12 @@ from engine.model.answer import Answer, QueryInfo, SourceInfo
 from engine.model.batch import Int64Array
 from engine.model.source import Stream
 from engine.model.step import Position
+from engine.operators.earlier import can_answer, first_answer_ms
 from engine.operators.pipeline import evaluate
 from engine.operators.scan import ScanAt
 from engine.results.kept import Kept
 from engine.standing import StandingQuery
 from engine.stems.data_stem import Rows
-from engine.windows.clauses import RowWindow
 from tureen.errors import InstantOutOfRange, QueryPaused, UnknownQuery
 
 
@@ -64,25 +65,21 @@ class View:
         query = self._standing(query_id)
         if query.paused:
             raise QueryPaused()
-        source = self._sources[query.query.source]
-        now_ms = source.now_ms if at_ms is None else self._earlier(query, source, at_ms)
+        source = self._sources[query.source]
         limit = rows_max or self.limits.snapshot_rows_max
         kept = source.kept.get(query_id) if at_ms is None else None
+        at = self._at(query, source, at_ms)
         if kept is not None:
             result = kept.answer(limit)
         else:
-            if at_ms is None:
-                at = ScanAt.now(source.rows, now_ms, source.retained_from_ms)
-            else:
-                at = ScanAt.earlier(source.rows, at_ms, source.retained_from_ms)
-            result = evaluate(query.query, at.with_slots(query.slot_of), limit)
+            result = evaluate(query.query, at, limit)
             if any(source.generations[slot] != generation for slot, generation in query.slots):
                 raise UnknownQuery()
         return Answer(
             query_id,
             result.table,
             self.position,
-            now_ms,
+            at.now_ms,
             complete=result.complete_from_ms is None,
             complete_from_ms=result.complete_from_ms,
             errors=result.errors,
@@ -94,51 +91,53 @@ class View:
             raise UnknownQuery()
         return query
 
-    def _earlier(self, query: StandingQuery, source: SourceView, at_ms: int) -> int:
-        """Check ``at=`` and return it: nothing the window needs may be gone."""
-        now_ms, rows, retained = source.now_ms, source.rows, source.retained_from_ms
+    def _at(self, query: StandingQuery, source: SourceView, at_ms: int | None) -> ScanAt:
+        """The stream at NOW, or at an earlier instant, where nothing that the windows need may be gone."""
+        now_ms, rows, retained_ms = source.now_ms, source.rows, source.retained_from_ms
+        if at_ms is None:
+            return ScanAt.now(rows, now_ms, retained_ms).with_slots(query.slot_of)
         if now_ms is None:
             raise InstantOutOfRange(at_ms, None, at_ms, hint="no row of the stream has entered yet")
         if at_ms > now_ms:
             hint = "the data has come no further; without an instant the answer is that of NOW"
             raise InstantOutOfRange(at_ms, None, now_ms, hint=hint)
-        window = query.query.scan.window
-        earliest: int | None = None
-        if isinstance(window, RowWindow):
-            if rows.base > 0 and rows.first_at_or_after(at_ms + 1) - window.rows < rows.base:
-                place = rows.base + window.rows - 1
-                earliest = rows.timestamp_of(place) if place < rows.end else now_ms
-                raise InstantOutOfRange(at_ms, earliest, now_ms, hint="older rows are no longer retained")
-        elif retained is not None and rows.first_at_or_after(retained) > 0:
-            begin = window.begin
-            begin_ms = None if begin is None else begin.at(at_ms)
-            if begin_ms is None or begin_ms < retained:
-                if begin is not None and begin.relative:
-                    earliest = retained - begin.ms
-                hint = "rows that the window needs are no longer retained"
-                raise InstantOutOfRange(at_ms, earliest, now_ms, hint=hint)
-        return at_ms
+        at = ScanAt.earlier(rows, at_ms, retained_ms).with_slots(query.slot_of)
+        if not can_answer(query.query, at):
+            hint = "rows that the window needs are no longer retained"
+            raise InstantOutOfRange(at_ms, first_answer_ms(query.query, at, now_ms), now_ms, hint=hint)
+        return at
 
     def query(self, query_id: str) -> QueryInfo:
         """One query as lists show it. Raises UnknownQuery."""
         return self._info(self._standing(query_id))
+
+    @property
+    def standing(self) -> Mapping[str, StandingQuery]:
+        """All queries by id; the same object until queries come or go."""
+        return self._queries
+
+    def modes(self) -> Mapping[str, int]:
+        """How many queries are maintained in each mode. O(queries)."""
+        return Counter(query.maintenance for query in self._queries.values())
 
     def queries(self) -> Iterator[QueryInfo]:
         """All queries, in order of registration."""
         return (self._info(query) for query in self._queries.values())
 
     def _info(self, query: StandingQuery) -> QueryInfo:
-        source = query.query.source
+        source = query.source
         errors = self._sources[source].errors
         return QueryInfo(
             query.query_id,
             query.registration.sql,
+            query.registration.parameters,
             (source,),
             query.maintenance,
             query.registration.weight,
             query.born,
             sum(int(errors[slot]) for slot, _ in query.slots),
             query.paused,
+            query.registration.options,
         )
 
     def sources(self) -> list[SourceInfo]:

@@ -55,8 +55,22 @@ class Rows:
         raise IndexError(ordinal)
 
     def ranges(self, start: int, stop: int) -> Iterator[tuple[Part, int, int]]:
-        """(part, first, last): the places of these ordinals in each part that has any, ascending."""
-        for part in self.parts:
+        """(part, first, last): the places of these ordinals in each part that has any, ascending.
+
+        O(log parts) and the parts that have some.
+        """
+        parts = self.parts
+        low, high = 0, len(parts)
+        while low < high:
+            middle = (low + high) >> 1
+            if parts[middle].end <= start:
+                low = middle + 1
+            else:
+                high = middle
+        for place in range(low, len(parts)):
+            part = parts[place]
+            if part.first >= stop:
+                break
             first, last = max(0, start - part.first), min(part.n, stop - part.first)
             if first < last:
                 yield part, first, last

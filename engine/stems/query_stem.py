@@ -4,8 +4,7 @@ once.
 A predicate lives in a *slot*: bit (slot & 63) of word (slot >> 6) of every match column. Slots are reused,
 lowest first; the generation tells owners of one slot apart. A predicate is split at its top-level
 ANDs: what speaks of one attribute goes to that attribute's grouped filter, the rest to shared residuals.
-Equal predicates that cannot err share a slot, counted; one that can has a slot for each query, since its
-errors are counted from that query's registration on.
+Equal predicates share a slot, counted, and with it their matches and their count of errors.
 
 Build then probe: a predicate is put in (build) and then applied to the rows that are there (probe), while new
 rows are matched with the predicates that are there, so that each pair meets once (PSoup section 3).
@@ -16,6 +15,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -126,8 +126,7 @@ class QueryStem:
         slot = self._used_slot() if self._free else self._new_slot()
         parts = split(predicate)
         self._owned[slot] = _Owned(predicate, tuple(parts.regions), tuple(parts.residuals))
-        if not parts.residuals:
-            self._shared[predicate] = slot
+        self._shared[predicate] = slot
         self._live[slot >> 6] |= np.uint64(1 << (slot & 63))
         for index, (column, region) in parts.regions.items():
             if index not in self._filters:
@@ -214,6 +213,15 @@ class QueryStem:
     def probe(self, slots: Sequence[int]) -> NewQueries:
         """These slots alone, to be applied to the rows that are there."""
         return NewQueries(self, slots)
+
+    def explain(self, slot: int) -> dict[str, Any]:
+        """How a slot's predicate is served."""
+        owned = self._owned[slot]
+        return {
+            "holders": owned.holders,
+            "grouped_filters": [self.schema.fields[index].name for index in owned.attributes],
+            "residual_modules": [self._residuals[predicate].name for predicate in owned.residuals],
+        }
 
     def _compile(self, words: Sequence[int], live: bitmaps.Words | None = None) -> CompiledFilters:
         self.compilations += 1

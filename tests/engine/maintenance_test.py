@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from engine.engine import Engine
@@ -139,3 +141,25 @@ def test_the_cost_model_weighs_upkeep_against_answers(load, mode):
     assert choice.maintenance == mode
     assert choice.shares[mode] == min(choice.shares.values())
     assert mode in choice.reason
+
+
+def test_an_open_choice_follows_how_often_the_answer_is_asked_for():
+    engine = Engine(costs=replace(COSTS, answer_ns=1_000))
+    engine.create("CREATE STREAM s (v BIGINT, ts TIMESTAMP NOT NULL) WITH (timestamp = 'ts')")
+    stream = engine.catalogue["s"]
+    for second in range(12):
+        rows = [(0, 50 * second + i, 1_000 * second + 20 * i, (i, 0)) for i in range(50)]
+        engine.ingest("s", batch_of(stream.schema, rows), clock_ms=1_000 * second)
+    register(engine, "open", TEXT.replace("10 MILLISECONDS", "10 SECONDS"))
+    register(engine, "closed", TEXT, maintenance="lazy")
+    assert engine.view().query("open").maintenance != "eager"
+    answer = engine.view().snapshot("open").table
+    assert engine.revise({"open": 100_000, "closed": 100_000}, seconds=1.0) == 1
+    assert engine.view().query("open").maintenance == "eager"
+    assert engine.view().query("closed").maintenance == "lazy"
+    assert engine.revise({"open": 100_000}, seconds=1.0) == 0
+    assert engine.view().snapshot("open").table == answer
+    engine.revise({}, seconds=1.0)
+    assert engine.view().query("open").maintenance != "eager"
+    assert engine.view().snapshot("open").table == answer
+    engine._check()

@@ -1,0 +1,208 @@
+"""EXPLAIN: what a query is made of, what it shares, what it costs, and how its answer is maintained.
+
+Costs are times of this machine where those were measured (:class:`engine.maintenance.Costs`); rows are
+estimated from the rows retained, by what is kept of the query's matches or else by fixed shares. ANALYZE
+evaluates the query once, each stage timed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from engine.language.query import (
+    Aggregate,
+    Distinct,
+    Filter,
+    Limit,
+    Query,
+    RowNumber,
+    SemiJoin,
+    Stage,
+)
+from engine.language.render import render_expression, render_scan, render_stage
+from engine.maintenance import Choice, Costs, Maintenance
+from engine.operators.patterns import update_patterns
+from engine.operators.pipeline import relation_of
+from engine.operators.scan import ScanAt, is_range
+from engine.standing import StandingQuery
+from engine.stems.query_stem import QueryStem
+
+FILTERED, GROUPED, KEPT_ONCE, JOINED, TOPPED = 1 / 3, 0.1, 0.5, 0.5, 0.1
+"""Shares of rows that are taken to leave a filter, an aggregate with keys, DISTINCT, a semi-join, a top n."""
+
+SAMPLED_ROWS = 4_096
+"""So many of the last rows tell how many match where no matches are kept."""
+
+Timer = Callable[[], int]
+"""Nanoseconds from any beginning."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanStep:
+    """One operator, from the scan up, with what it does, a line each.
+
+    pattern: update pattern of the edge that leaves it (MON, WKS, WK, STR). estimated_ns: of one evaluation;
+    None where nothing was measured. actual_*: of ANALYZE.
+    """
+
+    operator: str
+    details: tuple[str, ...]
+    pattern: str
+    estimated_rows: float
+    estimated_ns: float | None
+    actual_rows: int | None = None
+    actual_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlanPredicate:
+    """A predicate of the plan. facts: how the Query SteM serves it; empty where no matches are kept."""
+
+    predicate: str
+    facts: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a query is answered."""
+
+    query_id: str | None
+    source: str
+    uses: tuple[str, ...]
+    maintenance: Maintenance
+    reason: str
+    paused: bool
+    predicates: tuple[PlanPredicate, ...]
+    steps: tuple[PlanStep, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON values."""
+        return asdict(self)
+
+
+def explain(
+    query: Query,
+    standing: StandingQuery | None,
+    choice: Choice,
+    stem: QueryStem,
+    at: ScanAt,
+    costs: Costs | None,
+    rows_max: int,
+    timer: Timer | None,
+) -> Plan:
+    """The plan. standing: None for a query that is not registered. timer: to ANALYZE."""
+    rows = list(_estimated_rows(query, at))
+    steps = [
+        PlanStep(lines[0], lines[1:], pattern.name, estimated, _estimated_ns(place, rows, query, at, costs))
+        for place, (lines, pattern, estimated) in enumerate(
+            zip(_lines(query), update_patterns(query), rows, strict=True)
+        )
+    ]
+    if timer is not None:
+        steps = [
+            replace(step, actual_rows=found, actual_ns=spent)
+            for step, (found, spent) in zip(steps, _analyzed(query, at, rows_max, timer), strict=True)
+        ]
+    return Plan(
+        standing.query_id if standing is not None else None,
+        query.source,
+        query.uses,
+        choice.maintenance,
+        choice.reason,
+        standing is not None and standing.paused,
+        tuple(_predicates(query, standing, stem)),
+        tuple(steps),
+    )
+
+
+def _lines(query: Query) -> Iterable[tuple[str, ...]]:
+    yield (f"scan {query.source}", *render_scan(query.scan))
+    for stage in query.stages:
+        first, *inside = render_stage(stage)
+        yield (first, *(line.removeprefix("  ") for line in inside))
+
+
+def _predicates(query: Query, standing: StandingQuery | None, stem: QueryStem) -> Iterable[PlanPredicate]:
+    for predicate in query.predicates():
+        slot = None if standing is None else standing.slot_of(predicate)
+        yield PlanPredicate(render_expression(predicate), {} if slot is None else stem.explain(slot))
+
+
+def _estimated_rows(query: Query, at: ScanAt) -> Iterable[float]:
+    """Of the scan, then of each stage."""
+    rows = _scanned(query, at)
+    yield rows
+    for stage in query.stages:
+        rows = _left(stage, rows)
+        yield rows
+
+
+def _scanned(query: Query, at: ScanAt) -> float:
+    predicate = query.scan.predicate
+    if is_range(query.scan):
+        window = at.window(query.scan)
+        start, stop = window.start, window.stop
+    else:
+        start, stop = at.rows.base, at.end
+    if predicate is None:
+        return stop - start
+    if at.slot_of(predicate) is not None:
+        return at.count(predicate, start, stop)
+    sampled = min(SAMPLED_ROWS, stop - start)
+    return (stop - start) * at.count(predicate, stop - sampled, stop) / max(1, sampled)
+
+
+def _left(stage: Stage, rows: float) -> float:
+    match stage:
+        case Aggregate(keys=()):
+            return 1
+        case Aggregate():
+            return rows * GROUPED
+        case Filter():
+            return rows * FILTERED
+        case Distinct():
+            return rows * KEPT_ONCE
+        case SemiJoin():
+            return rows * JOINED
+        case RowNumber(count=int()):
+            return rows * TOPPED
+        case Limit(count, offset):
+            left = max(0.0, rows - offset)
+            return left if count is None else min(left, count)
+        case _:
+            return rows
+
+
+def _estimated_ns(
+    place: int, rows: list[float], query: Query, at: ScanAt, costs: Costs | None
+) -> float | None:
+    """Of the scan: reading kept matches, or evaluating the predicate; of a stage: touching its rows once."""
+    if costs is None:
+        return None
+    if place:
+        return rows[place - 1] * costs.gather_ns
+    window = at.end - at.rows.base
+    if is_range(query.scan):
+        held = at.window(query.scan)
+        window = held.stop - held.start
+    predicate = query.scan.predicate
+    if predicate is None:
+        return costs.answer_ns
+    kept = at.slot_of(predicate) is not None
+    return costs.answer_ns + window * (costs.read_ns if kept else costs.evaluate_ns)
+
+
+def _analyzed(query: Query, at: ScanAt, rows_max: int, timer: Timer) -> Iterable[tuple[int, int]]:
+    """(rows, nanoseconds) of the scan and each stage: of ever more stages, and what each adds."""
+    relation_of(query, at, rows_max)  # what is compiled at its first use is no part of a stage
+    before = 0
+    for count in range(len(query.stages) + 1):
+        began = timer()
+        relation = relation_of(replace(query, stages=query.stages[:count]), at, rows_max)
+        for place in range(len(relation.columns)):
+            relation.columns[place]
+        spent = timer() - began
+        yield len(relation), max(0, spent - before)
+        before = spent

@@ -1,0 +1,95 @@
+"""Streams and rows as the reference holds them: tuples of Python values, at their place in the stream."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from engine.language.expressions import Value
+from engine.model.batch import Batch, Column
+from engine.model.source import Stream
+from engine.model.types import Kind
+from engine.reference_values import decimal_of
+
+Values = tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Row:
+    """A row at its place in the order of the stream; no two share a place."""
+
+    timestamp: int
+    partition: int
+    offset: int
+    values: Values = field(compare=False)
+
+
+@dataclass(slots=True)
+class Partition:
+    """What is known of a partition's time."""
+
+    timestamp_max: int | None = None
+    active_clock: int | None = None
+
+
+@dataclass(slots=True)
+class Source:
+    """A stream with all rows that ever entered; those below ``base`` are gone for every answer."""
+
+    stream: Stream
+    now: int | None = None
+    partitions: dict[int, Partition] = field(default_factory=dict)
+    rows: list[Row] = field(default_factory=list)
+    pending: list[Row] = field(default_factory=list)
+    retained_from: int | None = None
+    base: int = 0
+
+    def first_at_or_after(self, timestamp: int) -> int:
+        """The ordinal of the first row with this timestamp or a later one."""
+        return sum(row.timestamp < timestamp for row in self.rows)
+
+    def raise_now(self, candidate: int) -> None:
+        self.now = candidate if self.now is None else max(self.now, candidate)
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A row of a relation. ordinal: by which numbers are added up, see :mod:`engine.reference_aggregates`."""
+
+    ordinal: int
+    values: Values
+
+
+def python_rows(batch: Batch) -> list[Row]:
+    """The rows of a batch as tuples of Python values."""
+    columns = [python_values(column) for column in batch.columns]
+    return [
+        Row(
+            int(batch.timestamp[i]),
+            int(batch.partition[i]),
+            int(batch.offset[i]),
+            tuple(column[i] for column in columns),
+        )
+        for i in range(len(batch))
+    ]
+
+
+def python_values(column: Column) -> list[Value]:
+    """The values of a column as :mod:`engine.model.types` says they are in Python."""
+    values: list[Value] = []
+    for i, value in enumerate(column.values.tolist()):
+        valid = column.type.kind is not Kind.NULL and (column.valid is None or bool(column.valid[i]))
+        values.append(_python_value(column, value) if valid else None)
+    return values
+
+
+def _python_value(column: Column, value: Any) -> Value:
+    kind = column.type.kind
+    if kind is Kind.STRING:
+        assert column.dictionary is not None
+        text: str = column.dictionary[value].as_py()
+        return text
+    if kind is Kind.DECIMAL:
+        return decimal_of(value, column.type.scale)
+    plain: Value = value
+    return plain

@@ -1,0 +1,230 @@
+"""The rows that a scan gives at an instant: window clauses, table functions, predicate.
+
+Written over the list of all rows that ever entered. A row that is not retained is in no answer, and an answer
+that would need one says from when it is complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine.language.expressions import Expression
+from engine.language.query import Scan
+from engine.reference_expressions import evaluate
+from engine.reference_rows import Placed, Row, Source, Values
+from engine.reference_values import ERROR, Identity, identity
+from engine.windows.assignment import Hop, Session
+from engine.windows.clauses import RowWindow, TimeWindow
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a scan gives. complete_from: as of an answer, None where nothing is missing."""
+
+    rows: list[Placed]
+    complete_from: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """A row in one window of a table function."""
+
+    end: int
+    start: int
+    ordinal: int
+    values: Values
+
+    @property
+    def instant(self) -> int:
+        return self.end - 1
+
+
+def reach_ms(scan: Scan) -> int | None:
+    """How far behind NOW rows must be retained for a scan, None where time says nothing.
+
+    A time window reaches as far as it begins. So that a window of a table function has all of its rows when
+    it closes, TUMBLE and HOP keep a window that lies as far back as the clause reaches, at least the last
+    one that closed; a session keeps its last row until it closes.
+    """
+    clause = scan.window.reach_ms if isinstance(scan.window, TimeWindow) else None
+    match scan.assignment:
+        case None:
+            return clause
+        case Hop(size, slide):
+            return size + max(slide, clause or 0)
+        case Session(gap):
+            return gap + (clause or 0)
+
+
+def scan(scan: Scan, source: Source, instant: int | None) -> Held:
+    """The rows of a scan at an instant, None before the stream has a NOW."""
+    if instant is None:
+        return Held([])
+    if scan.assignment is not None:
+        return _assigned(scan, source, instant)
+    window = scan.window
+    if isinstance(window, TimeWindow):
+        held = _time(window, source, instant)
+    elif window.plain:
+        held = _rows(window, source, instant)
+    else:
+        held = _keyed(window, source, instant)
+    return Held([row for row in held.rows if _holds(scan.predicate, row.values)], held.complete_from)
+
+
+def _holds(predicate: Expression | None, values: Values) -> bool:
+    return predicate is None or evaluate(predicate, values) is True
+
+
+def _visible(source: Source, instant: int) -> list[tuple[int, Row]]:
+    """All rows that ever entered up to an instant, with their ordinals."""
+    return [(ordinal, row) for ordinal, row in enumerate(source.rows) if row.timestamp <= instant]
+
+
+def _placed(rows: Sequence[tuple[int, Row]]) -> list[Placed]:
+    return [Placed(ordinal, row.values) for ordinal, row in rows]
+
+
+def _nothing_gone(source: Source) -> bool:
+    """Whether every row that ever entered may still be seen by time."""
+    assert source.retained_from is not None
+    return source.first_at_or_after(source.retained_from) == 0
+
+
+# --- window clauses -----------------------------------------------------------------------------------
+
+
+def _time(window: TimeWindow, source: Source, instant: int) -> Held:
+    retained_from = source.retained_from
+    assert retained_from is not None
+    begin, end = window.bounds_ms(instant)
+    complete = _nothing_gone(source) or (begin is not None and begin >= retained_from)
+    first = retained_from if begin is None else max(begin, retained_from)
+    rows = [(o, row) for o, row in _visible(source, instant) if first <= row.timestamp <= end]
+    return Held(_placed(rows), None if complete else retained_from)
+
+
+def _rows(window: RowWindow, source: Source, instant: int) -> Held:
+    visible = _visible(source, instant)
+    wanted = len(visible) - window.rows
+    rows = visible[max(wanted, source.base, 0) :]
+    if source.base == 0 or wanted >= source.base:
+        return Held(_placed(rows))
+    kept = source.rows[source.base :]
+    return Held(_placed(rows), kept[0].timestamp if kept else instant + 1)
+
+
+def _keyed(window: RowWindow, source: Source, instant: int) -> Held:
+    """The last rows of each key, or those where a filter is TRUE, among what is retained."""
+    retained_from = source.retained_from
+    assert retained_from is not None
+    candidates = [
+        (ordinal, row)
+        for ordinal, row in _visible(source, instant)
+        if row.timestamp >= retained_from and _holds(window.filter, row.values)
+    ]
+    groups: dict[Identity, list[tuple[int, Row]]] = {}
+    for ordinal, row in candidates:
+        groups.setdefault(_key(window.keys, row.values), []).append((ordinal, row))
+    rows = sorted(pair for members in groups.values() for pair in members[-window.rows :])
+    full = not window.keys and len(rows) == window.rows
+    return Held(_placed(rows), None if full or _nothing_gone(source) else retained_from)
+
+
+def _key(keys: Sequence[Expression], values: Values) -> Identity:
+    """A key that is an error counts as NULL."""
+    outcomes = [evaluate(key, values) for key in keys]
+    return identity([None if outcome is ERROR else outcome for outcome in outcomes])
+
+
+# --- table functions ----------------------------------------------------------------------------------
+
+
+def _assigned(scan: Scan, source: Source, instant: int) -> Held:
+    """Rows in the closed windows of a table function, those that the clause behind it holds.
+
+    The predicate chooses the rows that the function sees. Ordinals count the rows of this relation.
+    """
+    retained_from = source.retained_from
+    assert retained_from is not None
+    assert scan.assignment is not None
+    retained = [
+        (ordinal, row)
+        for ordinal, row in _visible(source, instant)
+        if row.timestamp >= retained_from and _holds(scan.predicate, row.values)
+    ]
+    if isinstance(scan.assignment, Hop):
+        assigned = _hops(scan.assignment, retained)
+    else:
+        assigned = _sessions(scan.assignment, retained)
+    closed = [row for row in assigned if row.instant <= instant]
+    closed.sort(key=lambda row: (row.end, row.start, row.ordinal))
+    if isinstance(scan.window, RowWindow):
+        held, whole = _last_of(scan.window, closed, _whole_from(scan.assignment, retained_from))
+    else:
+        begin, end = scan.window.bounds_ms(instant)
+        held = [row for row in closed if (begin is None or begin <= row.instant) and row.instant <= end]
+        whole = begin is not None and _all_there(scan.assignment, held, begin, end, retained_from)
+    rows = [Placed(place, (*row.values, row.start, row.end)) for place, row in enumerate(held)]
+    return Held(rows, None if whole or _nothing_gone(source) else retained_from)
+
+
+def _last_of(window: RowWindow, rows: list[Assigned], whole_from: int) -> tuple[list[Assigned], bool]:
+    """The last rows of each key, or those where a filter is TRUE, and whether no other row can be missing."""
+    groups: dict[Identity, list[int]] = {}
+    for place, row in enumerate(rows):
+        values = (*row.values, row.start, row.end)
+        if _holds(window.filter, values):
+            groups.setdefault(_key(window.keys, values), []).append(place)
+    held = [rows[place] for place in sorted(p for places in groups.values() for p in places[-window.rows :])]
+    full = not window.keys and len(held) == window.rows
+    return held, full and all(row.start >= whole_from for row in held)
+
+
+def _whole_from(assignment: Hop | Session, retained_from: int) -> int:
+    """Which windows have all of their rows: those that begin here or later.
+
+    A session might go on from a row that is gone, if it begins less than the gap after it.
+    """
+    return retained_from if isinstance(assignment, Hop) else retained_from - 1 + assignment.gap_ms
+
+
+def _all_there(
+    assignment: Hop | Session, held: list[Assigned], begin: int, end: int, retained_from: int
+) -> bool:
+    """Whether no row is missing of the windows whose last instant lies from begin to end."""
+    whole_from = _whole_from(assignment, retained_from)
+    if isinstance(assignment, Session):
+        return begin >= whole_from and all(row.start >= whole_from for row in held)
+    starts = range(begin + 1 - assignment.size_ms, end + 2 - assignment.size_ms)
+    return all(
+        start >= whole_from for start in starts if (start - assignment.offset_ms) % assignment.slide_ms == 0
+    )
+
+
+def _hops(hop: Hop, rows: Sequence[tuple[int, Row]]) -> list[Assigned]:
+    """Each row once for each window that begins at or before it and ends after it."""
+    found = []
+    for ordinal, row in rows:
+        start = hop.offset_ms + (row.timestamp - hop.offset_ms) // hop.slide_ms * hop.slide_ms
+        while start + hop.size_ms > row.timestamp:
+            found.append(Assigned(start + hop.size_ms, start, ordinal, row.values))
+            start -= hop.slide_ms
+    return found
+
+
+def _sessions(session: Session, rows: Sequence[tuple[int, Row]]) -> list[Assigned]:
+    """Each row in the session of its keys; a row as late as the session's end begins another."""
+    sessions: dict[Identity, list[list[tuple[int, Row]]]] = {}
+    for ordinal, row in rows:
+        of_key = sessions.setdefault(_key(session.keys, row.values), [])
+        if not of_key or row.timestamp >= of_key[-1][-1][1].timestamp + session.gap_ms:
+            of_key.append([])
+        of_key[-1].append((ordinal, row))
+    return [
+        Assigned(members[-1][1].timestamp + session.gap_ms, members[0][1].timestamp, ordinal, row.values)
+        for of_key in sessions.values()
+        for members in of_key
+        for ordinal, row in members
+    ]

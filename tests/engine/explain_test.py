@@ -1,0 +1,77 @@
+"""Plans: what they tell of operators, sharing, maintenance, patterns and costs."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import pytest
+
+from engine.engine import Engine
+from engine.maintenance import Costs
+from engine.model.step import Position, Register, Registration, Step
+from tests.strategies import batch_of
+from tureen.errors import NotSupported, UnknownColumn, UnknownQuery
+
+COSTS = Costs(match_ns=0.1, evaluate_ns=5, read_ns=0.5, gather_ns=20, answer_ns=100_000, keep_ns=50_000)
+GROUPED = (
+    "SELECT k, COUNT(*) AS n FROM s [RANGE 10 SECONDS] WHERE v > 5 "
+    "GROUP BY k HAVING COUNT(*) > 2 ORDER BY n LIMIT 3"
+)
+
+
+@pytest.fixture
+def engine() -> Engine:
+    made = Engine(costs=COSTS)
+    made.create("CREATE STREAM s (k STRING, v BIGINT, ts TIMESTAMP NOT NULL) WITH (timestamp = 'ts')")
+    stream = made.catalogue["s"]
+    rows = [(0, place, place * 10, (f"k{place % 7}", place % 13)) for place in range(3_000)]
+    made.ingest("s", batch_of(stream.schema, rows), clock_ms=100_000)
+    return made
+
+
+def test_a_plan_tells_operators_rows_costs_and_patterns(engine):
+    plan = engine.explain(sql=GROUPED, timer=itertools.count(0, 1_000).__next__)
+    json.dumps(plan.as_dict())
+    assert [step.operator.split(" ")[0] for step in plan.steps] == [
+        "scan",
+        "aggregate",
+        "filter",
+        "sort",
+        "limit",
+    ]
+    assert [step.pattern for step in plan.steps] == ["WKS", "WK", "WK", "WK", "STR"]
+    scanned = [row for row in range(3_000) if row * 10 >= 29_989 - 10_000 and row % 13 > 5 and row < 2_999]
+    assert plan.steps[0].actual_rows == len(scanned)
+    assert plan.steps[0].estimated_rows == pytest.approx(len(scanned), rel=0.2)
+    assert [step.actual_rows for step in plan.steps[1:]] == [7, 7, 7, 3]
+    assert all(step.estimated_ns > 0 and step.actual_ns >= 0 for step in plan.steps)
+    assert plan.steps[0].details == ("window NOW - 10000 ms to NOW", "where (v > 5::BIGINT)")
+    assert plan.reason == "nothing was measured yet"
+
+
+def test_a_standing_plan_tells_what_is_shared_and_why_it_is_maintained_so(engine):
+    engine.register("one", GROUPED)
+    engine.register("two", "SELECT v FROM s [ROWS 5] WHERE v > 5")
+    options = {"maintenance": "eager"}
+    step = Register((Registration("three", "SELECT k FROM s WHERE v > 5 OR k = 'k1'", options=options),))
+    engine.enqueue(Step(Position(0, engine.position.sequence + 1), 0, step))
+    engine.run()
+    one, three = engine.explain(query_id="one"), engine.explain(query_id="three")
+    assert one.query_id == "one"
+    assert one.predicates[0].predicate == "(v > 5::BIGINT)"
+    assert one.predicates[0].facts["holders"] == 2
+    assert three.predicates[0].facts["holders"] == 1
+    assert (one.maintenance, three.maintenance) == ("lazy", "eager")
+    assert three.reason.startswith("asked for")
+    assert not one.reason.startswith("asked for")
+    assert one.steps[0].actual_rows is None
+
+
+def test_what_has_no_plan_is_refused(engine):
+    with pytest.raises(UnknownQuery):
+        engine.explain(query_id="nobody")
+    with pytest.raises(NotSupported):
+        engine.explain(sql="DROP STREAM s")
+    with pytest.raises(UnknownColumn):
+        engine.explain(sql="SELECT nothing FROM s")
