@@ -100,7 +100,7 @@ class Writer:
     def leaf(self, depth: int) -> str:
         forms = ["column", "column", "column", "between", "in", "null", "pair", "expression", "truth", "like"]
         forms += ["erring"] * (2 if self.errors else 0)
-        forms += ["distinct", "is", "either", "starts"]
+        forms += ["distinct", "is", "either", "starts", *(["regex"] if self.errors else [])]
         form = self.pick(*forms)
         field = self.pick(*self.schema)
         name = f'"{field.name}"'
@@ -129,6 +129,8 @@ class Writer:
         if form == "either":
             constants = [self.constant(field.type) for _ in range(3)]
             return "(" + " OR ".join(f"{constant} = {name}" for constant in constants) + ")"
+        if form == "regex":
+            return self.regex(depth)
         if form == "starts":
             return f"STARTS_WITH({self.expression(STRING, depth)}, {self.expression(STRING, 0)})"
         if form == "truth":
@@ -143,6 +145,9 @@ class Writer:
         return (
             f"{self.expression(type_, depth)} {self.pick(*COMPARISONS)} {self.expression(other_type, depth)}"
         )
+
+    def regex(self, depth: int) -> str:
+        return f"REGEXP_LIKE({self.expression(STRING, depth)}, '{self.pick(*REGEXES)}')"
 
     def erring(self) -> str:
         """A comparison that is an error for some rows."""
@@ -245,6 +250,10 @@ PARTS = (
     "EPOCH",
 )
 TRUNCATED = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND")
+REGEXES = ("(a)|(b)", "^(.)b", "([a-z]+)$", "([0-9])[-.:]?", "(x?)", "([^a])", r"\.(\d+)")
+JAVA_FORMATS = ("yyyy-MM-dd HH:mm:ss.SSS", "d.M.yy", "h:m:s a", "hh", "''T''H", "MM/dd")
+POSTGRES_FORMATS = ("YYYY-MM-DD HH24:MI:SS.MS", "ddd", "HH12 am", 'HH"h"MI', "YY", "mmss")
+PARTS_OF_SPLITS = (-2, -1, 0, 1, 2, 5)
 PLACES = (-19, -3, -1, 0, 1, 2, 3)
 NUMBER_FUNCTIONS: tuple[Callable[[Writer, Type, int], str], ...] = (
     lambda w, t, d: f"{w.pick('ABS', 'SIGN', 'FLOOR', 'CEIL', 'ROUND')}({w.expression(t, d)})",
@@ -252,6 +261,7 @@ NUMBER_FUNCTIONS: tuple[Callable[[Writer, Type, int], str], ...] = (
     lambda w, t, d: f"MOD({w.expression(t, d)}, {w.expression(t, d)})",
     lambda w, t, d: f"SQRT({w.expression(t, d)})",
     lambda w, t, d: f"LENGTH({w.expression(STRING, d)})",
+    lambda w, t, d: f"COUNT_CHAR({w.expression(STRING, d)}, {w.expression(STRING, 0)})",
     lambda w, t, d: f"POSITION({w.expression(STRING, d)}, {w.expression(STRING, d)})",
     lambda w, t, d: (
         f"EXTRACT({w.pick(*PARTS, 'MILLISECOND')} FROM {w.expression(w.pick(TIMESTAMP, DATE), d)})"
@@ -272,6 +282,13 @@ STRING_FUNCTIONS: tuple[Callable[[Writer, int], str], ...] = (
     lambda w, d: f"SUBSTRING({w.expression(STRING, d)}, {w.pick(-1, 0, 1, 2)}, {w.pick(-1, 0, 1, 3)})",
     lambda w, d: f"SUBSTRING({w.expression(STRING, d)} FROM {w.whole(d)} FOR {w.whole(d)})",
     lambda w, d: f"REPLACE({w.expression(STRING, d)}, {w.expression(STRING, 0)}, {w.expression(STRING, 0)})",
+    lambda w, d: (
+        f"{w.pick('SPLIT_PART', 'SPLIT_INDEX')}({w.expression(STRING, d)}, {w.expression(STRING, 0)},"
+        f" {w.pick(*PARTS_OF_SPLITS)})"
+    ),
+    lambda w, d: f"REGEXP_EXTRACT({w.expression(STRING, d)}, '{w.pick(*REGEXES)}'{w.pick('', ', 0', ', 1')})",
+    lambda w, d: f"DATE_FORMAT({w.expression(TIMESTAMP, d)}, '{w.pick(*JAVA_FORMATS)}')",
+    lambda w, d: f"TO_CHAR({w.expression(TIMESTAMP, d)}, '{w.pick(*POSTGRES_FORMATS)}')",
 )
 
 

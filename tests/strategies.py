@@ -8,8 +8,9 @@ integers, ties in time, several partitions, rows late and far ahead, clocks that
 from __future__ import annotations
 
 import os
+import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
@@ -89,6 +90,19 @@ def values(type_: Type) -> st.SearchStrategy[Any]:
     )
 
 
+def tame(type_: Type) -> st.SearchStrategy[Any]:
+    """Values whose sums neither overflow nor depend on the order of adding."""
+    if type_.kind in (Kind.INTEGER, Kind.BIGINT):
+        return st.integers(-3, 12)
+    if type_.kind is Kind.DOUBLE:
+        return st.sampled_from([0.0, -0.0, 0.5, 1.25, -3.75, 100.125, 100.125, float("nan"), float("inf")])
+    return values(type_)
+
+
+def tame_nullable(type_: Type) -> st.SearchStrategy[Any]:
+    return st.one_of(tame(type_), tame(type_), tame(type_), st.none())
+
+
 def nullable(type_: Type) -> st.SearchStrategy[Any]:
     return st.one_of(values(type_), values(type_), values(type_), st.none())
 
@@ -149,11 +163,22 @@ def batches(draw: st.DrawFn, schema: Schema, rows_max: int = 12) -> Batch:
 CLOCK_START = 1_000
 PARTITIONS = (0, 1, 2)
 REFUSED_COLUMN = "no_such_column"
+OPTIONS: tuple[dict[str, str], ...] = (
+    {},
+    {},
+    {"maintenance": "none"},
+    {"maintenance": "lazy"},
+    {"maintenance": "eager"},
+)
+PAUSED = {"paused": "true"}
 
 
 @st.composite
 def streams(draw: st.DrawFn, name: str = "s", event_time: bool | None = None) -> Stream:
-    """A stream whose times are a few dozen milliseconds, so that a handful of rows meets every rule."""
+    """A stream whose times are a few dozen milliseconds, so that a handful of rows meets every rule.
+
+    What keeps rows stands first among choices, here and below: the first ones are drawn most.
+    """
     if event_time is None:
         event_time = draw(st.sampled_from([True, True, False]))
     return Stream(
@@ -164,8 +189,8 @@ def streams(draw: st.DrawFn, name: str = "s", event_time: bool | None = None) ->
         lateness_ms=draw(st.sampled_from([0, 0, 1, 5, 20])) if event_time else 0,
         idle_timeout_ms=draw(st.sampled_from([1, 10, 30, 1_000])),
         idle_advances=draw(st.booleans()) if event_time else False,
-        retain_ms=draw(st.sampled_from([5, 20, 100, 100_000])),
-        future_max_ms=draw(st.sampled_from([0, 20, 100_000])),
+        retain_ms=draw(st.sampled_from([100_000, 100, 20, 5])),
+        future_max_ms=draw(st.sampled_from([100_000, 100_000, 0, 20])),
     )
 
 
@@ -177,12 +202,15 @@ class Script:
     text: Callable[[st.DrawFn, Stream], str]
     event_time: bool | None = None
     rows_max: int = 8
+    favourites: Callable[[Type], st.SearchStrategy[Any]] = nullable
     streams: dict[str, Stream] = field(default_factory=dict)
     clock: int = CLOCK_START
     offsets: dict[tuple[str, int], int] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
     standing: dict[str, Registration] = field(default_factory=dict)
     reads: dict[str, str] = field(default_factory=dict)
+    pools: dict[str, list[list[Any]]] = field(default_factory=dict)
+    orderly: bool = False
     born: int = 0
 
     def add(self, body: Body) -> None:
@@ -190,14 +218,20 @@ class Script:
 
     def tick(self) -> None:
         """Often by just what makes a partition idle."""
+        if self.orderly:
+            self.clock += self.draw(st.sampled_from([30, 30, 30, 45, 200]))
+            return
         timeouts = [stream.idle_timeout_ms for stream in self.streams.values()]
         self.clock += self.draw(st.sampled_from([0, 0, 1, 3, 10, 40, 200, -5, *timeouts, *timeouts]))
 
     def lagging(self) -> frozenset[int]:
-        return self.draw(st.sampled_from([frozenset(), frozenset(), frozenset({0}), frozenset({1, 2})]))
+        some = [frozenset({0}), frozenset({1, 2})]
+        return self.draw(st.sampled_from([frozenset()] * self.draw(st.sampled_from([2, 6])) + some))
 
     def create(self, name: str) -> None:
         stream = self.streams[name] = self.draw(streams(name, self.event_time))
+        own = [f for f in stream.schema if f.name != "ts"]
+        self.pools[name] = [self.draw(st.lists(self.favourites(f.type), min_size=2, max_size=5)) for f in own]
         self.add(CreateSource(stream, create_text(stream)))
 
     def register(self) -> None:
@@ -209,13 +243,22 @@ class Script:
             if self.draw(st.integers(0, 30)) == 30:
                 registrations.append(Registration(query_id, f"SELECT {REFUSED_COLUMN} FROM {name}"))
                 continue
-            registration = Registration(query_id, self.text(self.draw, self.streams[name]))
+            text, options = self.text(self.draw, self.streams[name]), self.draw(st.sampled_from(OPTIONS))
+            registration = Registration(query_id, text, options=options)
             self.standing[query_id] = registration
             self.reads[query_id] = name
             registrations.append(registration)
             if self.draw(st.integers(0, 20)) == 20:
                 registrations.append(registration)
         self.add(Register(tuple(registrations)))
+
+    def change(self) -> None:
+        """A query gets another maintenance, is paused, or goes on."""
+        if self.standing:
+            query_id = self.draw(st.sampled_from(sorted(self.standing)))
+            options = self.draw(st.sampled_from(OPTIONS)) | self.draw(st.sampled_from([{}, {}, PAUSED]))
+            self.standing[query_id] = replace(self.standing[query_id], options=options)
+            self.add(Register((self.standing[query_id],)))
 
     def unregister(self) -> None:
         if self.standing:
@@ -239,13 +282,20 @@ class Script:
         self.add(Heartbeat(SourceName(self.draw(st.sampled_from(sorted(self.streams)))), self.lagging()))
 
     def records(self) -> None:
+        """Values from the stream's few favourites, so that groups have members and keys meet.
+
+        Where all is orderly rows come in the order of time, from one partition, and none is late. Which row
+        has which value comes from a seed: a choice a cell would leave room for few rows.
+        """
         name = self.draw(st.sampled_from(sorted(self.streams)))
-        stream = self.streams[name]
-        own = [f for f in stream.schema if f.name != "ts"]
-        row = st.tuples(
-            st.sampled_from(PARTITIONS), st.integers(-60, 30), st.tuples(*(nullable(f.type) for f in own))
-        )
-        drawn = self.draw(st.lists(row, max_size=self.rows_max))
+        stream, pools = self.streams[name], self.pools[name]
+        count = self.draw(st.sampled_from([self.rows_max, self.rows_max, self.rows_max // 2, 1, 0]))
+        rng = random.Random(self.draw(st.integers(0, 1_000)))
+        if self.orderly:
+            places = [(0, ahead) for ahead in sorted(rng.choices(range(30), k=count))]
+        else:
+            places = [(rng.choice(PARTITIONS), rng.randint(-60, 30)) for _ in range(count)]
+        drawn = [(*place, tuple(rng.choice(pool) for pool in pools)) for place in places]
         rows = []
         next_offsets: dict[int, int] = {}
         for partition, ahead, plain in drawn:
@@ -263,18 +313,49 @@ def scripts(
     streams_max: int = 2,
     event_time: bool | None = None,
     drops: bool = True,
+    changes: bool = True,
 ) -> list[Step]:
-    """Steps that create streams, then register, remove, bring rows and let time pass in any order."""
-    script = Script(draw, text, event_time)
+    """Steps that create streams, then register, remove, bring rows and let time pass in any order.
+
+    drops: streams go as well; changes: queries get other options.
+    """
+    script = Script(draw, text, event_time, orderly=draw(st.sampled_from([True, False])))
     for name in ["s", "t"][: draw(st.integers(1, streams_max))]:
         script.create(name)
     often = [script.records, script.records, script.records, script.records, script.register, script.register]
     seldom = [script.heartbeat, script.heartbeat, script.unregister]
     if drops:
         seldom.append(script.drop)
-    for _ in range(draw(st.integers(2, steps_max))):
+    if changes:
+        seldom += [script.change, script.change]
+    for _ in range(draw(st.sampled_from([steps_max, steps_max, steps_max // 2, 2]))):
         script.tick()
         draw(st.sampled_from([*often, *often, *seldom]))()
+    return script.steps
+
+
+@st.composite
+def journeys(
+    draw: st.DrawFn,
+    text: Callable[[st.DrawFn, Stream], str],
+    legs: int = 4,
+    changes: bool = True,
+    favourites: Callable[[Type], st.SearchStrategy[Any]] = nullable,
+) -> list[Step]:
+    """Steps over one stream that see to it that every query meets rows, and rows every query.
+
+    Each leg registers queries and brings rows twice; at its end some query changes or the clock goes on.
+    """
+    orderly = draw(st.sampled_from([True, True, False]))
+    script = Script(draw, text, rows_max=12, favourites=favourites, orderly=orderly)
+    script.create("s")
+    for _ in range(legs):
+        script.register()
+        for _ in range(2):
+            script.tick()
+            script.records()
+        script.tick()
+        draw(st.sampled_from([script.heartbeat, script.change] if changes else [script.heartbeat]))()
     return script.steps
 
 

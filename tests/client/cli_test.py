@@ -22,8 +22,8 @@ from tests.kafka import wait_until
 from tureen.cli import main
 
 COMMANDS = {
-    "completion", "demo", "doctor", "down", "queries", "register", "serve", "snapshot", "sources", "sql",
-    "status", "unregister", "up",
+    "completion", "demo", "doctor", "down", "explain", "match", "pause", "queries", "register", "resume",
+    "serve", "snapshot", "sources", "sql", "status", "unregister", "up",
 }  # fmt: skip
 
 
@@ -158,6 +158,7 @@ def test_a_session_from_stream_to_snapshot(broker: Broker, tmp_path: Path) -> No
     assert json.loads(gone.stdout)["error"]["code"] == "unknown_query"
     dropped = tureen_("sql", f"DROP STREAM {name}", broker=broker)
     assert dropped.exit_code == 0, dropped.output
+    assert f"stream {name} is gone" in dropped.stderr
 
 
 def test_a_refusal_shows_the_place(broker: Broker, trades: str) -> None:

@@ -15,10 +15,10 @@ import pyarrow as pa
 import pytest
 
 from engine.engine import Engine
-from engine.model.step import Position, Records, Step, StepResult
+from engine.model.step import Position, Records, Register, Registration, Step, StepResult
 from engine.reference import Reference, ReferenceAnswer
 from tests.memory_state import MemoryState
-from tureen.errors import InstantOutOfRange, StoreFull
+from tureen.errors import InstantOutOfRange, QueryPaused, StoreFull
 
 
 class Subject(Protocol):
@@ -44,6 +44,8 @@ class EngineSubject:
         view = self.engine.view()
         answer = view.snapshot(query_id, at_ms=at_ms)
         assert answer.position == view.position
+        columns = self.engine.prepare(view.query(query_id).sql).columns
+        assert [(f.name, f.type) for f in answer.table.schema] == [(n, type_.arrow) for n, type_ in columns]
         return ReferenceAnswer(
             plain_rows(answer.table),
             answer.now_ms,
@@ -52,6 +54,13 @@ class EngineSubject:
             view.query(query_id).predicate_errors,
             answer.errors,
         )
+
+    def register(self, query_id: str, sql: str, options: dict[str, str]) -> None:
+        """A query of a test's own, at the end of what was applied."""
+        last = self.engine.position
+        body = Register((Registration(query_id, sql, options=options),))
+        failed = self.apply(Step(Position(last.epoch, last.sequence + 1), 0, body)).failed
+        assert not failed, (sql, failed)
 
     def standing(self) -> list[str]:
         return [query.query_id for query in self.engine.view().queries()]
@@ -72,21 +81,37 @@ class EngineSubject:
 
 
 def plain_rows(table: pa.Table) -> list[tuple[Any, ...]]:
-    """The rows as tuples; dates as days, timestamps as milliseconds."""
-    columns = []
-    for column in table.columns:
-        if pa.types.is_date32(column.type):
-            column = column.cast(pa.int32())
-        elif pa.types.is_timestamp(column.type):
-            column = column.cast(pa.timestamp("ms")).cast(pa.int64())
-        columns.append(column.to_pylist())
-    return list(zip(*columns, strict=True))
+    """The rows as tuples; dates as days, timestamps as milliseconds, arrays as tuples."""
+    columns = [
+        column.cast(_in_ms(column.type)).cast(_of_numbers(column.type)).to_pylist()
+        for column in table.columns
+    ]
+    return [
+        tuple(tuple(value) if isinstance(value, list) else value for value in row)
+        for row in zip(*columns, strict=True)
+    ]
+
+
+def _in_ms(type_: pa.DataType) -> pa.DataType:
+    if pa.types.is_list(type_):
+        return pa.list_(_in_ms(type_.value_type))
+    return pa.timestamp("ms") if pa.types.is_timestamp(type_) else type_
+
+
+def _of_numbers(type_: pa.DataType) -> pa.DataType:
+    if pa.types.is_list(type_):
+        return pa.list_(_of_numbers(type_.value_type))
+    if pa.types.is_date32(type_):
+        return pa.int32()
+    return pa.int64() if pa.types.is_timestamp(type_) else type_
 
 
 def exact(value: Any) -> Any:
     """Something equal exactly where two values agree."""
     if isinstance(value, float):
         return "NaN" if value != value else struct.pack(">d", value)
+    if isinstance(value, tuple):
+        return tuple(exact(part) for part in value)
     return (type(value).__name__, value if not hasattr(value, "as_tuple") else value.as_tuple())
 
 
@@ -95,11 +120,11 @@ def exact_rows(rows: Iterable[Sequence[Any]]) -> list[tuple[Any, ...]]:
 
 
 def outcome(subject: Subject, query_id: str, at_ms: int | None) -> Any:
-    """The answer in comparable form, or that the instant is out of range."""
+    """The answer in comparable form, or what it is refused with."""
     try:
         answer = subject.answer(query_id, at_ms)
-    except InstantOutOfRange:
-        return "out of range"
+    except (InstantOutOfRange, QueryPaused) as refusal:
+        return type(refusal)
     return (
         exact_rows(answer.rows),
         answer.now_ms,
@@ -116,6 +141,8 @@ def assert_same_answers(one: Subject, other: Subject, backs: Sequence[int] = ())
     for query_id in other.standing():
         mine, theirs = outcome(one, query_id, None), outcome(other, query_id, None)
         assert mine == theirs, f"{query_id}: {mine} is not {theirs}"
+        if theirs is QueryPaused:
+            continue
         now = other.answer(query_id).now_ms
         for back in backs:
             at_ms = 1_000 if now is None else now - back

@@ -12,6 +12,6 @@ import tests.strategies  # noqa: F401
 def small_segments(request: pytest.FixtureRequest) -> Iterator[None]:
     """Segments of a few rows, but for the tests that fill real ones."""
     with pytest.MonkeyPatch.context() as patch:
-        if request.module.__name__.rpartition(".")[2] != "bulk_test":
+        if not request.module.__name__.rpartition(".")[2].startswith("bulk"):
             patch.setattr(engine.stems.segment, "SEGMENT_ROWS", 8)
         yield

@@ -8,12 +8,14 @@ from hypothesis import strategies as st
 from engine.language.bind.scalar import bind_scalar
 from engine.language.bind.scope import Scope
 from engine.language.dialect import parse_tree
+from engine.language.expressions import Column
 from engine.language.places import Text
+from engine.language.query import Output
 from engine.language.rules import RULES
 from engine.limits import Limits
 from engine.model.source import SourceName, Stream
-from engine.reference import python_rows
 from engine.reference_expressions import evaluate
+from engine.reference_rows import python_rows
 from tests.differential.agreement import exact
 from tests.sql_strategies import expressions, predicates
 from tests.strategies import batches, schemas
@@ -26,7 +28,8 @@ def test_rules_keep_outcomes(data: st.DataObject) -> None:
     written = data.draw(predicates(schema) | expressions(schema))
     text = Text(f"SELECT {written} AS o FROM s")
     limits = Limits()
-    scope = Scope(text, limits, Stream(SourceName("s"), schema, "s"), None)
+    columns = {f.name: Output(f.name, Column(place, f.name, f.type)) for place, f in enumerate(schema)}
+    scope = Scope(text, limits, Stream(SourceName("s"), schema, "s"), columns, None)
     expression = bind_scalar(parse_tree(text, limits).expressions[0].this, scope)
     expected = [exact(evaluate(expression, row.values)) for row in rows]
     for rule in RULES:

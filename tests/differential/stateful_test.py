@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from engine.model.source import Stream
+from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import (
     Body,
+    CreateDerived,
     CreateSource,
     DropSource,
     Heartbeat,
@@ -24,12 +26,22 @@ from engine.model.step import (
 from engine.reference import Reference
 from tests.differential.agreement import EngineSubject, assert_same_answers, told
 from tests.memory_state import MemoryState
-from tests.sql_strategies import statement
-from tests.strategies import CLOCK_START, PARTITIONS, batch_of, create_text, nullable, streams
+from tests.sql_selects import Selects
+from tests.sql_strategies import statement as selection
+from tests.strategies import (
+    CLOCK_START,
+    OPTIONS,
+    PARTITIONS,
+    PAUSED,
+    batch_of,
+    create_text,
+    nullable,
+    streams,
+)
 
 
 class EngineMachine(RuleBasedStateMachine):
-    """One stream, any number of queries, saves and restarts at any time."""
+    """One stream, views over it, queries with options that change; saves and restarts at any time."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -71,18 +83,53 @@ class EngineMachine(RuleBasedStateMachine):
         self.clock += ms
         self.apply(Heartbeat(self.stream.name, lagging))
 
-    @rule(data=st.data())
-    def register(self, data: st.DataObject) -> None:
+    @rule(data=st.data(), options=st.sampled_from(OPTIONS))
+    def register_a_selection(self, data: st.DataObject, options: dict[str, str]) -> None:
+        self.register(selection(data.draw, self.stream, self.clock), options)
+
+    @rule(data=st.data(), options=st.sampled_from(OPTIONS))
+    def register_any_select(self, data: st.DataObject, options: dict[str, str]) -> None:
+        self.register(self.selects(data).statement(), options)
+
+    def selects(self, data: st.DataObject) -> Selects:
+        return Selects(data.draw, self.stream, self.clock, tuple(self.reference.derived.values()))
+
+    def register(self, sql: str, options: dict[str, str]) -> None:
         self.born += 1
-        sql = statement(data.draw, self.stream, self.clock)
-        self.apply(Register((Registration(f"q{self.born}", sql),)))
+        self.apply(Register((Registration(f"q{self.born}", sql, options=options),)))
+
+    @precondition(lambda self: self.reference.queries)
+    @rule(data=st.data(), options=st.sampled_from(OPTIONS), pause=st.booleans())
+    def change_options(self, data: st.DataObject, options: dict[str, str], pause: bool) -> None:
+        """Another maintenance; the query is paused, or goes on."""
+        known = self.reference.queries[data.draw(st.sampled_from(sorted(self.reference.queries)))]
+        options = options | PAUSED if pause else options
+        self.apply(Register((replace(known.registration, options=options),)))
+
+    @rule(data=st.data(), name=st.sampled_from(["v", "w"]))
+    def create_or_replace_a_view(self, data: st.DataObject, name: str) -> None:
+        """Refused while something reads the one that is there."""
+        sql = self.selects(data).select(1)
+        self.apply(CreateDerived(Derived(SourceName(name), sql)))
+
+    @rule(data=st.data(), name=st.sampled_from(["d", "v"]))
+    def derive_a_stream(self, data: st.DataObject, name: str) -> None:
+        """Of the rows that a predicate keeps: windows may be put over those."""
+        where = self.selects(data).writer().predicate(1)
+        sql = f'SELECT * FROM "{self.stream.name}" WHERE {where}'
+        self.apply(CreateDerived(Derived(SourceName(name), sql, is_stream=True)))
+
+    @precondition(lambda self: self.reference.derived)
+    @rule(data=st.data())
+    def drop_a_view(self, data: st.DataObject) -> None:
+        self.apply(DropSource(data.draw(st.sampled_from(sorted(self.reference.derived)))))
 
     @precondition(lambda self: self.reference.queries)
     @rule(data=st.data())
     def unregister(self, data: st.DataObject) -> None:
         self.apply(Unregister((data.draw(st.sampled_from(sorted(self.reference.queries))),)))
 
-    @precondition(lambda self: not self.reference.queries)
+    @precondition(lambda self: not self.reference.queries and not self.reference.derived)
     @rule(stream=streams())
     def replace_the_stream(self, stream: Stream) -> None:
         self.apply(DropSource(self.stream.name))

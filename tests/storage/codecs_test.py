@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from engine.model.batch import Column
 from engine.model.source import Field, Schema
-from engine.model.step import Position
+from engine.model.step import Parameters, Position, Registration
 from engine.model.types import BIGINT, DOUBLE, STRING, Kind
+from engine.persistence import QueryState
 from storage import row_codec, state_codec
 from tests.storage.cases import batches, numbered, plain, query_state, schemas, source_state
 from tureen.errors import StoreCorrupt, StoreVersionUnknown
@@ -86,6 +87,25 @@ def test_a_source_comes_back_as_it_was() -> None:
 def test_a_query_comes_back_as_it_was(sql: str, errors: tuple[int, ...]) -> None:
     state = query_state("q", sql, errors)
     assert state_codec.decode_query(state_codec.encode_query(state), "k") == state
+
+
+@given(
+    st.one_of(
+        st.lists(st.one_of(st.none(), st.booleans(), st.integers(-(2**63), 2**63), st.text(max_size=5))).map(
+            tuple
+        ),
+        st.dictionaries(st.text(max_size=3), st.floats(allow_nan=False, allow_infinity=False), max_size=3),
+    )
+)
+def test_the_parameters_of_a_query_come_back(parameters: Parameters) -> None:
+    registration = Registration("q", "SELECT ?", parameters=parameters)
+    state = QueryState(registration, Position(1, 2), ())
+    back = state_codec.decode_query(state_codec.encode_query(state), "k")
+    assert repr(back) == repr(state)
+
+
+def test_a_query_without_parameters_is_stored_as_earlier_releases_did() -> None:
+    assert state_codec.encode_query(query_state("q"))[0] == 1
 
 
 def test_a_position_comes_back_with_its_save() -> None:

@@ -57,6 +57,13 @@ BODIES: list[Body] = [
     DropSource(SOURCE),
     Heartbeat(SOURCE, frozenset({2, 0})),
     Register((Registration("q", "SELECT 1", 2.0, 0.5, {"mode": "lazy"}), Registration("r", "é"))),
+    Register(
+        (
+            Registration("q", "SELECT ?, ?, ?, ?", parameters=(1, 2.5, "é'", None)),
+            Registration("r", "SELECT :a", parameters={"a": True}),
+            Registration("s", "SELECT 1", parameters=()),
+        )
+    ),
     Unregister(("q", "r")),
 ]
 
@@ -89,11 +96,17 @@ def test_what_is_no_step(value: bytes) -> None:
 
 def test_a_later_version_is_refused() -> None:
     key, value = encode_step(Step(Position(1, 1), 0, DropSource(SOURCE)), StepResult(Position(1, 1)))
-    later = orjson.dumps({**orjson.loads(value), "v": 2})
-    with pytest.raises(JournalUnreadable, match="version 2") as caught:
+    later = orjson.dumps({**orjson.loads(value), "v": 3})
+    with pytest.raises(JournalUnreadable, match="version 3") as caught:
         decode_step(later)
     assert "later" in str(caught.value.hint)
     assert key
+
+
+def test_the_first_version_is_read() -> None:
+    step = Step(Position(1, 1), 0, Register((Registration("q", "SELECT 1"),)))
+    _, value = encode_step(step, StepResult(step.position))
+    assert decode_step(orjson.dumps({**orjson.loads(value), "v": 1})).step() == step
 
 
 def test_a_batch_is_read_again_as_it_was(kafka: str, service_id: str) -> None:

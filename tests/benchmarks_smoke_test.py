@@ -1,0 +1,111 @@
+"""Each benchmark of the engine runs at a tiny size and gives its figures; it checks its own answers."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from benchmarks import psoup
+from benchmarks.harness import main
+from benchmarks.peers.beside import compare
+from benchmarks.peers.esper.process import Esper, epl
+from benchmarks.peers.missing import PeerMissing
+from benchmarks.peers.rerun import rerun
+from benchmarks.resident import held_by
+
+RUNS = {
+    "selections": (
+        "--queries 1,3 40 --rows 40000 --retain 10000 --no-peers",
+        ["rows_per_s.q1", "rows_per_s.q3", "rows_per_s.q40", "register_s.q40"],
+    ),
+    "memory": ("--queries 300 --rows 100000 --standing 20", ["bytes_per_query", "bytes_per_row"]),
+    "churn": ("--cycles 60 --standing 20", ["bytes_grown_per_cycle", "cycles_per_s"]),
+    "registration": (
+        "--rows 20000 --standing 30 --times 3 --bulk 40 --no-broker",
+        ["alone_ms", "stall_ms.p99", "engine_bulk_per_s"],
+    ),
+    "invocation": (
+        "--rows 20000 --queries 2 --times 2",
+        ["engine_ms", "ratio_to_duckdb", "count_ratio_to_duckdb", "aggregates_ratio_to_duckdb"],
+    ),
+    "aggregates": ("--queries 3,12 --rows 30000 --window 1000", ["rows_per_s.q3", "rows_per_s.q12"]),
+    "psoup-table2": ("--window 500 --queries 4 --times 2", [f"response_ms.psoup_c.i{n}" for n in (1, 2, 4)]),
+    "psoup-fig7": (
+        "--windows 16,300 --queries 4 --times 2",
+        ["response_ms.equality.nomat.w16", "response_ms.interval.psoup_p.w300"],
+    ),
+    "psoup-fig8": ("--windows 4 16 --queries 3 --times 2", ["response_ms.nomat.w16", "pairs.w4"]),
+    "psoup-fig9-selections": (
+        "--queries 1,5 --window 100 --batches 5",
+        ["rows_per_s.lazy.shared.q5", "rows_per_s.eager.unshared.q5"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_benchmark_runs(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments, keys = RUNS[name]
+    assert main([name, "--json", *arguments.split()]) == 0
+    figures = json.loads(capsys.readouterr().out)["figures"]
+    assert set(keys) <= set(figures)
+    assert all(math.isfinite(value) for value in figures.values())
+
+
+def test_numbers_must_be_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["selections", "--queries", "1,many"])
+    assert "takes numbers" in capsys.readouterr().err
+
+
+def test_held_by_counts_each_memory_once_and_bits_apart() -> None:
+    bits, plain = np.zeros(1_000, np.uint64), np.zeros(500, np.int32)
+    text = "a text of its own" * 10
+    held = held_by([bits, bits[10:], {"view": plain[3:], "same": plain}, text], [text])
+    assert held.bits == bits.nbytes
+    assert plain.nbytes < held.plain < plain.nbytes + 1_000
+    assert held_by([text]).plain > held_by([text], [text]).plain + len(text)
+
+
+def _workload() -> tuple[psoup.Rows, psoup.Bounds, list[int]]:
+    rng = np.random.default_rng(3)
+    rows, bounds = psoup.make_rows(rng, 900), psoup.make_bounds(rng, 12)
+    bounds[0] = (0, 256)  # a query without a predicate
+    return rows, bounds, [int(psoup.matches(one, rows.values).sum()) for one in bounds]
+
+
+def test_duckdb_runs_every_query_again_over_a_batch() -> None:
+    rows, bounds, expected = _workload()
+    assert rerun(rows.values, bounds, 60).counts.tolist() == expected
+    with pytest.raises(PeerMissing, match="are granted"):
+        rerun(rows.values, bounds, 0.0)
+
+
+def test_counts_are_compared_query_by_query() -> None:
+    rows, bounds, expected = _workload()
+    counts = np.array(expected)
+    compare("peer", counts, rows, bounds)
+    counts[7] += 1
+    with pytest.raises(RuntimeError, match="q7: peer"):
+        compare("peer", counts, rows, bounds)
+
+
+def test_epl_has_constants_as_parameters() -> None:
+    bounds = np.array([[0, 256], [32, 64], [0, 256], [0, 224]])
+    assert epl(bounds) == "select * from psoup(b in [?::int:?::int), d in [?::int:?::int))\t32\t64\t0\t224"
+
+
+def test_esper_hands_over_the_same_matches() -> None:
+    try:
+        esper = Esper()
+    except PeerMissing as missing:
+        pytest.skip(f"Esper does not run here: {missing}")
+    rows, bounds, _ = _workload()
+    try:
+        run = esper.run(rows.values, bounds, 0.3)
+    finally:
+        esper.close()
+    counted = [int(psoup.matches(one, rows.first(run.rows).values).sum()) for one in bounds]
+    assert run.counts.tolist() == counted
+    assert 1 <= run.rows <= len(rows)
+    assert run.deploy_s > 0

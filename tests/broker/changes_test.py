@@ -1,0 +1,165 @@
+"""PATCH of a query: pause, resume, maintenance, weight, by HTTP and by topic, through a restart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.broker.conftest import stream_sql
+from tests.broker.running import Broker, broker
+from tests.kafka import wait_until
+from tureen.protocol import new_handle, query_id
+
+BASE_MS = 1_700_000_000_000
+
+
+def rows(count: int, start: int = 0) -> list[dict[str, object]]:
+    return [{"id": i, "v": i / 2, "ts": BASE_MS + i} for i in range(start, start + count)]
+
+
+def states(one: Broker, handle: str) -> list[str | None]:
+    """Every state that the status topic told of a query."""
+    return [told and told["state"] for told in one.status_topic().get(query_id(handle), [])]
+
+
+def test_pause_and_resume(shared: Broker, name: str) -> None:
+    shared.create(stream_sql(name))
+    handle = shared.register(f"SELECT id FROM {name} WHERE id < 15")
+    shared.send(name, rows(10))
+    shared.await_rows(handle, 9)
+    path = f"/queries/{handle}"
+
+    reply = shared.http.patch(path, json={"paused": True})
+    assert (reply.status_code, reply.json()["state"], reply.json()["paused"]) == (200, "PAUSED", True)
+    assert reply.json() | {"position": None} == shared.http.get(path).json() | {"position": None}
+    refused = shared.http.get(f"{path}/snapshot")
+    assert (refused.status_code, refused.json()["code"]) == (409, "query_paused")
+    assert shared.http.get("/status").json()["queries"]["PAUSED"] == 1
+    assert 'tureen_queries{state="PAUSED"} 1.0' in shared.http.get("/metrics").text
+    shared.send(name, rows(10, 10))
+    wait_until(lambda: shared.source(name)["rows"] == 19, what="the rows are in")
+
+    again = shared.register(f"SELECT id FROM {name} WHERE id < 15", handle)  # a repeated registration
+    assert (again, shared.state(handle)) == (handle, "PAUSED")
+    reply = shared.http.patch(path, json={"paused": False})
+    assert (reply.status_code, reply.json()["state"], reply.json()["paused"]) == (200, "RUNNING", False)
+    assert shared.rows(handle) == [[i] for i in range(15)]  # as if it had never been paused
+    wait_until(lambda: len(states(shared, handle)) == 3)
+    assert states(shared, handle) == ["RUNNING", "PAUSED", "RUNNING"]
+
+
+def test_every_maintenance_gives_the_same_answer(shared: Broker, name: str) -> None:
+    shared.create(stream_sql(name))
+    handle = shared.register(f"SELECT id, v FROM {name} WHERE v > 2 OR id = 1")
+    shared.send(name, rows(20))
+    before = shared.await_rows(handle, 15)
+    for mode in ("eager", "none", "lazy", "auto"):
+        changed = shared.http.patch(f"/queries/{handle}", json={"maintenance": mode, "weight": 2.5}).json()
+        assert changed["options"] == {"maintenance": mode, "weight": 2.5}
+        assert changed["weight"] == 2.5
+        assert changed["maintenance"] in (("none", "lazy", "eager") if mode == "auto" else (mode,))
+        assert shared.rows(handle) == before
+        if mode != "auto":
+            assert _maintained(shared, mode) >= 1
+    listed = {one["query_id"]: one for one in shared.http.get("/queries").json()["queries"]}
+    assert listed[query_id(handle)]["weight"] == 2.5
+    assert listed[query_id(handle)]["paused"] is False
+
+
+def _maintained(one: Broker, mode: str) -> float:
+    """How many queries the metrics tell for a mode."""
+    start = f'tureen_queries_maintained{{mode="{mode}"}} '
+    lines = one.http.get("/metrics").text.splitlines()
+    (value,) = (line.removeprefix(start) for line in lines if line.startswith(start))
+    return float(value)
+
+
+def test_maintenance_that_is_left_open_follows_the_load(
+    kafka: str, tmp_path: Path, service_id: str, name: str
+) -> None:
+    with broker(kafka, tmp_path / "data", service_id, REVISE_INTERVAL_MS=100) as own:
+        own.create(stream_sql(name))
+        handles = [own.register(f"SELECT id FROM {name} WHERE v >= {i}") for i in range(3)]
+        for start in range(0, 400, 20):
+            own.send(name, rows(20, start))
+            for i, handle in enumerate(handles):
+                found = own.await_rows(handle, start + 18 - 2 * i)
+                assert found == [[id_] for id_ in range(2 * i, 2 * i + len(found))]
+        assert sum(_maintained(own, mode) for mode in ("none", "lazy", "eager")) == 3
+        assert "tureen_maintenance_changes_total" in own.http.get("/metrics").text
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ({}, "bad_request"),
+        ({"sql": "SELECT 1"}, "bad_request"),
+        ({"paused": "yes"}, "bad_request"),
+        ({"weight": True}, "bad_request"),
+        ({"weight": 0}, "option_refused"),
+        ({"maintenance": "busy"}, "option_refused"),
+    ],
+)
+def test_changes_that_are_refused_change_nothing(
+    shared: Broker, name: str, body: dict[str, object], code: str
+) -> None:
+    shared.create(stream_sql(name))
+    handle = shared.register(f"SELECT id FROM {name}")
+    reply = shared.http.patch(f"/queries/{handle}", json=body)
+    assert (reply.status_code, reply.json()["code"]) == (400, code)
+    assert shared.http.get(f"/queries/{handle}").json()["options"] == {}
+
+
+def test_options_at_registration(shared: Broker, name: str) -> None:
+    shared.create(stream_sql(name))
+    sql = f"SELECT id FROM {name}"
+    for options in ({"maintenance": "busy"}, {"weight": "heavy"}, {"paused": 3}):
+        reply = shared.http.post("/queries", json={"sql": sql, "options": options})
+        assert (reply.status_code, reply.json()["code"]) == (400, "option_refused")
+    reply = shared.http.post("/queries", json={"sql": sql, "options": {"paused": True, "team": "a"}})
+    assert (reply.status_code, reply.json()["state"]) == (201, "PAUSED")
+    handle = reply.json()["handle"]
+    assert shared.http.get(f"/queries/{handle}").json()["options"] == {"paused": True, "team": "a"}
+
+    shared.publish(handle, {"sql": sql, "options": {"maintenance": "eager"}})  # the topic is the truth
+    wait_until(lambda: shared.state(handle) == "RUNNING")
+    assert shared.http.get(f"/queries/{handle}").json()["maintenance"] == "eager"
+    shared.publish(handle, {"sql": sql, "options": {"weight": -1}})
+    wait_until(lambda: shared.state(handle) == "ERROR")
+    assert shared.http.get(f"/queries/{handle}").json()["error"]["code"] == "option_refused"
+    refused = shared.http.patch(f"/queries/{handle}", json={"paused": True})
+    assert (refused.status_code, refused.json()["code"]) == (409, "query_not_running")
+
+
+def test_an_unknown_handle(shared: Broker) -> None:
+    reply = shared.http.patch(f"/queries/{new_handle()}", json={"paused": True})
+    assert (reply.status_code, reply.json()["code"]) == (404, "unknown_query")
+
+
+def test_a_query_that_waits_for_its_stream_can_be_paused(shared: Broker, name: str) -> None:
+    handle = shared.http.post("/queries", json={"sql": f"SELECT id FROM {name}"}).json()["handle"]
+    reply = shared.http.patch(f"/queries/{handle}", json={"paused": True})
+    assert (reply.status_code, reply.json()["state"], reply.json()["paused"]) == (200, "PENDING", True)
+    shared.create(stream_sql(name))
+    wait_until(lambda: shared.state(handle) == "PAUSED")
+
+
+def test_changes_survive_a_restart(kafka: str, tmp_path: Path, service_id: str, name: str) -> None:
+    own = Broker(kafka, tmp_path / "data", service_id).start()
+    own.create(stream_sql(name))
+    paused, eager = (own.register(f"SELECT id FROM {name} WHERE id > {i}") for i in range(2))
+    own.send(name, rows(10))
+    own.await_rows(eager, 7)
+    own.http.patch(f"/queries/{paused}", json={"paused": True})
+    own.http.patch(f"/queries/{eager}", json={"maintenance": "eager", "weight": 3})
+    own.kill()
+    own.start()
+    assert own.state(paused) == "PAUSED"
+    facts = own.http.get(f"/queries/{eager}").json()
+    assert (facts["maintenance"], facts["weight"]) == ("eager", 3)
+    assert own.rows(eager) == [[i] for i in range(2, 9)]
+    resumed = own.http.patch(f"/queries/{paused}", json={"paused": False}).json()
+    assert resumed["state"] == "RUNNING"
+    assert own.rows(paused) == [[i] for i in range(1, 9)]
+    assert states(own, paused) == ["RUNNING", "PAUSED", "RUNNING"]

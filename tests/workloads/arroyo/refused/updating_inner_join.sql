@@ -1,0 +1,3 @@
+SELECT a.counter AS left_count, b.counter AS right_count
+FROM impulse AS a
+JOIN (SELECT * FROM impulse WHERE counter % 2 = 1) AS b ON a.counter = b.counter

@@ -1,0 +1,2 @@
+-- As published.
+SELECT * FROM cars

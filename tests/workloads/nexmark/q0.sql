@@ -1,0 +1,2 @@
+-- As published.
+SELECT auction, bidder, price, date_time FROM bid
