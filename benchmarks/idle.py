@@ -14,8 +14,8 @@ import time
 import httpx
 import psutil
 
-from benchmarks.end_to_end import serving
 from benchmarks.report import Figure, Report
+from benchmarks.served import serving
 from topics.producer import BatchProducer
 
 SETTLE_S = 3.0

@@ -10,65 +10,42 @@ The paper (PSoup, VLDB 2002, section 5.2.4) saw the variant that is lazy and sha
 take an order of magnitude more rows than the lazy one without an index, the more so the more queries, and
 two orders more than the variants that keep answers current.
 
+Beside it, on the same rows and with the counts of every query compared: Esper 9, which hands each match to a
+listener, and DuckDB, which runs every query again over each batch. `--no-peers` leaves them out.
+
 Figures: `rows_per_s.q<queries>`, the median over timed stretches; `register_s.q<queries>`, texts included;
-`matches_per_row.q<queries>`; `spread.q<queries>`, the distance of the quartiles as a share of the median.
+`matches_per_row.q<queries>`, `matches_kept_per_s.q<queries>`; `spread.q<queries>`, the distance of the
+quartiles as a share of the median; `esper_rows_per_s.q<queries>`, `ratio_to_esper.q<queries>`,
+`esper_handed_over_per_s.q<queries>` (matches), `esper_deploy_s.q<queries>`,
+`esper_bytes_per_query.q<queries>` (heap); `duckdb_rows_per_s.q<queries>`, `ratio_to_duckdb.q<queries>`.
 """
 
 import argparse
 import gc
 import sys
 import time
-from dataclasses import dataclass
+from contextlib import nullcontext
 
 import numpy as np
-import numpy.typing as npt
 
+from benchmarks import psoup
+from benchmarks.numbers import Numbers
+from benchmarks.peers.beside import Peers
+from benchmarks.psoup import ROWS_PER_MS, Bounds, Rows, make_bounds, make_rows
 from benchmarks.report import Figure, Plot, Report, Series
 from benchmarks.timing import Timing
 from engine.engine import Engine
-from engine.model.batch import BATCH_ROWS_MAX, Batch, Column
-from engine.model.source import Field, Schema
-from engine.model.step import Position, Register, Registration, Step
-from engine.model.types import INTEGER, TIMESTAMP
+from engine.model.batch import BATCH_ROWS_MAX
 
-COLUMNS = ("a", "b", "c", "d")
-SCHEMA = Schema((*(Field(name, INTEGER) for name in COLUMNS), Field("ts", TIMESTAMP, nullable=False)))
-ROWS_PER_MS = 10
 STRETCHES = 5
 CHECKED_QUERIES = 40
-
-Bounds = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """values: int32[4, rows], one line a column; timestamp: int64[rows], ms."""
-
-    values: npt.NDArray[np.int32]
-    timestamp: npt.NDArray[np.int64]
-
-    def batches(self) -> list[Batch]:
-        """All rows, cut as a worker would read them, from one partition."""
-        n = len(self.timestamp)
-        return [self._batch(first, min(first + BATCH_ROWS_MAX, n)) for first in range(0, n, BATCH_ROWS_MAX)]
-
-    def _batch(self, first: int, end: int) -> Batch:
-        columns = [Column(INTEGER, line[first:end].copy()) for line in self.values]
-        timestamp = self.timestamp[first:end].copy()
-        return Batch(
-            SCHEMA,
-            (*columns, Column(TIMESTAMP, timestamp)),
-            np.zeros(end - first, np.int32),
-            np.arange(first, end, dtype=np.int64),
-            timestamp,
-        )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options besides those that every benchmark has."""
     parser.add_argument(
         "--queries",
-        type=int,
+        action=Numbers,
         nargs="+",
         default=[1_000, 10_000],
         help="how many stand (default: %(default)s)",
@@ -80,6 +57,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=200_000,
         help="rows that stay, with their matches (default: %(default)s)",
     )
+    parser.add_argument(
+        "--peers", action=argparse.BooleanOptionalAction, default=True, help="Esper and DuckDB beside it"
+    )
+    parser.add_argument(
+        "--peer-seconds", type=float, default=2.0, help="of a pass of Esper (default: %(default)s)"
+    )
 
 
 def run(options: argparse.Namespace) -> Report:
@@ -90,62 +73,31 @@ def run(options: argparse.Namespace) -> Report:
     rows = make_rows(rng, warm_up + STRETCHES * stretch)
     figures: dict[str, Figure] = {}
     rates = []
-    for queries in options.queries:
-        bounds = make_bounds(rng, queries)
-        timing, register_s, matches = measure(rows, bounds, warm_up, stretch, options.retain)
-        rates.append(timing.per_s(stretch))
-        figures[f"rows_per_s.q{queries}"] = rates[-1]
-        figures[f"register_s.q{queries}"] = register_s
-        figures[f"matches_per_row.q{queries}"] = matches
-        figures[f"spread.q{queries}"] = timing.spread
-        print(f"{queries:,} queries: {rates[-1]:,.0f} rows/s", file=sys.stderr)
-    return Report(
-        figures, Plot("standing queries", "rows/s", [Series("Tureen", options.queries, rates)], log=True)
-    )
-
-
-def make_rows(rng: np.random.Generator, n: int) -> Rows:
-    """Uniform values 0..255."""
-    values = rng.integers(0, 256, (len(COLUMNS), n), np.int32)
-    return Rows(values, np.arange(n, dtype=np.int64) // ROWS_PER_MS)
-
-
-def make_bounds(rng: np.random.Generator, queries: int) -> Bounds:
-    """int64[queries, 4, 2]: lo <= value < hi, multiples of 32; 0 and 256 where there is no predicate."""
-    pairs = np.array([(lo, hi) for lo in range(0, 256, 32) for hi in range(lo + 32, 257, 32)])
-    bounds = pairs[rng.integers(0, len(pairs), (queries, len(COLUMNS)))]
-    bounds[rng.random((queries, len(COLUMNS))) >= 0.7] = (0, 256)
-    return bounds
-
-
-def text(bounds: Bounds) -> str:
-    """The SELECT of one query; bounds: int64[4, 2]."""
-    factors = [
-        f"{name} >= {lo} AND {name} < {hi}"
-        for name, (lo, hi) in zip(COLUMNS, bounds.tolist(), strict=True)
-        if (lo, hi) != (0, 256)
-    ]
-    where = f" WHERE {' AND '.join(factors)}" if factors else ""
-    return f"SELECT a, b, c, d FROM psoup{where}"
+    peers = Peers(options.peer_seconds)
+    with peers.running() if options.peers else nullcontext():
+        for queries in options.queries:
+            bounds = make_bounds(rng, queries)
+            timing, register_s, matches = measure(rows, bounds, warm_up, stretch, options.retain)
+            rates.append(timing.per_s(stretch))
+            figures[f"rows_per_s.q{queries}"] = rates[-1]
+            figures[f"register_s.q{queries}"] = register_s
+            figures[f"matches_per_row.q{queries}"] = matches
+            figures[f"matches_kept_per_s.q{queries}"] = matches * rates[-1]
+            figures[f"spread.q{queries}"] = timing.spread
+            print(f"{queries:,} queries: {rates[-1]:,.0f} rows/s", file=sys.stderr)
+            if options.peers:
+                figures |= peers.measure(rows, bounds, rates[-1])
+    curves = [Series("Tureen", options.queries, rates), *peers.series()]
+    return Report(figures, Plot("standing queries", "rows/s", curves, log=True))
 
 
 def measure(
     rows: Rows, bounds: Bounds, warm_up: int, stretch: int, retain: int
 ) -> tuple[Timing, float, float]:
     """(time of each stretch, seconds to register, matches of a row) of a fresh engine."""
-    engine = Engine()
-    columns = ", ".join(f"{name} INTEGER" for name in COLUMNS)
-    engine.create(
-        f"CREATE STREAM psoup ({columns}, ts TIMESTAMP NOT NULL) WITH (topic='psoup', timestamp='ts') "
-        f"RETAIN {retain // ROWS_PER_MS} MILLISECONDS"
-    )
+    engine = psoup.create(retain // ROWS_PER_MS)
     began = time.perf_counter()
-    texts = [Registration(f"q{number}", text(one)) for number, one in enumerate(bounds)]
-    last = engine.position
-    engine.enqueue(Step(Position(last.epoch, last.sequence + 1), 0, Register(tuple(texts))))
-    failed = engine.run()[-1].failed
-    if failed:
-        raise RuntimeError(f"{len(failed)} queries were refused, as {next(iter(failed.values()))}")
+    psoup.register(engine, map(psoup.text, bounds))
     register_s = time.perf_counter() - began
 
     batches = rows.batches()
@@ -175,8 +127,7 @@ def check(engine: Engine, rows: Rows, bounds: Bounds) -> float:
     found = 0
     places = range(0, len(bounds), max(1, len(bounds) // CHECKED_QUERIES))
     for place in places:
-        low, high = bounds[place, :, :1], bounds[place, :, 1:]
-        expected = values[:, ((values >= low) & (values < high)).all(axis=0)]
+        expected = values[:, psoup.matches(bounds[place], values)]
         answer = view.snapshot(f"q{place}").table
         if not all(np.array_equal(answer[i].to_numpy(), line) for i, line in enumerate(expected)):
             raise RuntimeError(f"query {place} has {answer.num_rows} rows, numpy {expected.shape[1]}")

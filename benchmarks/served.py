@@ -1,0 +1,106 @@
+"""A whole broker for benchmarks: an embedded Kafka and `tureen serve`, processes of their own.
+
+What they write lies in a directory that goes away with them.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import numpy as np
+import numpy.typing as npt
+import psutil
+
+from benchmarks.ports import free_ports
+from benchmarks.psoup import COLUMNS
+from topics import embedded
+from topics.admin import Admin
+from topics.producer import BatchProducer
+
+BEGIN_MS = 1_700_000_000_000
+DEADLINE_S = 180.0
+
+
+@contextmanager
+def serving(**settings: str) -> Iterator[tuple[httpx.Client, str]]:
+    """(client of a broker that is ready, Kafka's address); settings: environment of the broker."""
+    port, kafka_port, controller_port = free_ports(3)
+    with tempfile.TemporaryDirectory(prefix="tureen-bench-", ignore_cleanup_errors=True) as temporary:
+        directory = Path(temporary)
+        kafka = embedded.up(directory, kafka_port, controller_port).bootstrap
+        environment = os.environ | {
+            "TUREEN_DATA_DIR": temporary,
+            "TUREEN_HTTP_PORT": str(port),
+            "TUREEN_KAFKA__BOOTSTRAP_SERVERS": kafka,
+            **settings,
+        }
+        log = (directory / "broker.log").open("wb")
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tureen", "serve"], env=environment, stdout=log, stderr=log
+        )
+        try:
+            with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=120.0) as client:
+                client.headers["X-Process"] = str(process.pid)
+                _await_ready(client, process, directory / "broker.log")
+                yield client, kafka
+        finally:
+            process.terminate()
+            process.wait(30)
+            log.close()
+            embedded.down(directory)
+
+
+def _await_ready(client: httpx.Client, process: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + DEADLINE_S
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            if client.get("/readycheck").status_code == 200:
+                return
+        except httpx.HTTPError:
+            pass
+        time.sleep(0.05)
+    raise SystemExit(f"the broker did not start:\n{log.read_text(errors='replace')[-2_000:]}")
+
+
+def worker(client: httpx.Client) -> psutil.Process:
+    """The process that holds the engine."""
+    supervisor = psutil.Process(int(client.headers["X-Process"]))
+    return next(child for child in supervisor.children() if child.cmdline()[-1] == "broker.worker")
+
+
+def create_stream(client: httpx.Client) -> None:
+    """PSoup's columns, with an id, in event time."""
+    columns = ", ".join(f"{name} INTEGER" for name in COLUMNS)
+    sql = f"CREATE STREAM psoup (id BIGINT, {columns}, ts TIMESTAMP NOT NULL) WITH (timestamp = 'ts')"
+    client.post("/sources", json={"sql": sql}).raise_for_status()
+
+
+def load(kafka: str, values: npt.NDArray[np.integer], first_id: int) -> int:
+    """Write rows, int[4, rows], as JSON, ten a millisecond; their bytes."""
+    lines = [
+        b'{"id":%d,"a":%d,"b":%d,"c":%d,"d":%d,"ts":%d}' % (i, a, b, c, d, BEGIN_MS + i // 10)
+        for i, (a, b, c, d) in enumerate(zip(*values.tolist(), strict=True), first_id)
+    ]
+    producer = BatchProducer({"bootstrap.servers": kafka, "batch.size": 1 << 20})
+    producer.send_many("psoup", lines)
+    producer.close(DEADLINE_S)
+    ends = Admin({"bootstrap.servers": kafka}).end_offsets("psoup")
+    assert sum(ends.values()) == first_id + len(lines)
+    return sum(map(len, lines))
+
+
+def await_entered(client: httpx.Client, total: int) -> None:
+    """Until every row but those of the last millisecond (the watermark is 1 ms behind) has entered."""
+    deadline = time.monotonic() + DEADLINE_S
+    while time.monotonic() < deadline:
+        (source,) = client.get("/sources").json()["sources"]
+        if source["rows"] + source["pending"] == total and source["pending"] <= 10:
+            return
+        time.sleep(0.02)
+    raise SystemExit(f"not all records entered in {DEADLINE_S:.0f} s: {source}")
