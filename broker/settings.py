@@ -67,6 +67,9 @@ class Settings(BaseSettings):
     poll_ms: int = Field(25, ge=1, description="Longest wait for records before commands are looked at.")
     save_interval_ms: int = Field(500, ge=0, description="Longest time between two saves of a busy store.")
     save_rows: int = Field(65_536, ge=1, description="Rows after which the store is saved in any case.")
+    revise_interval_ms: int = Field(
+        5_000, ge=100, description="How often maintenance that is left open is chosen again, by the load."
+    )
     topic_check_ms: int = Field(5_000, ge=100, description="How often source topics are looked up again.")
     retry_ms: int = Field(1_000, ge=10, description="Between attempts while Kafka or the disk is missing.")
 
@@ -74,7 +77,6 @@ class Settings(BaseSettings):
     publish_timeout_ms: int = Field(10_000, ge=100, description="HTTP writes fail when Kafka takes longer.")
     stop_timeout_ms: int = Field(10_000, ge=4_000, description="A process that stops slower is killed.")
     command_batch: int = Field(1_000, ge=1, description="Commands the control hands over at once.")
-    command_batch_wait_ms: int = Field(20, ge=1, description="How long it waits to fill such a batch.")
 
     sql_bytes_max: int = Field(64 * KIB, ge=64)
     nesting_max: int = Field(64, ge=1)
@@ -84,6 +86,8 @@ class Settings(BaseSettings):
     snapshot_rows_max: int = Field(1_000_000, ge=1)
     snapshot_bytes_max: int = Field(256 * MIB, ge=KIB)
     reply_chunk_bytes: int = Field(512 * KIB, ge=KIB, description="Replies by topic come in such pieces.")
+
+    functions: str = Field("", description="Modules with functions for SQL, divided by commas.")
 
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["console", "json"] = "console"
@@ -115,6 +119,11 @@ class Settings(BaseSettings):
         if self.http_token is not None and len(self.http_token.get_secret_value()) < 16:
             raise ValueError("http_token has less than 16 characters")
         return self
+
+    @property
+    def function_modules(self) -> list[str]:
+        """The modules that ``functions`` names."""
+        return [name.strip() for name in self.functions.split(",") if name.strip()]
 
     @property
     def names(self) -> TopicNames:

@@ -12,16 +12,23 @@ import struct
 from collections.abc import Mapping
 from typing import Any
 
-from engine.model.plain import stream_as_dict, stream_from_dict
+from engine.model.plain import (
+    registration_as_dict,
+    registration_from_dict,
+    stream_as_dict,
+    stream_from_dict,
+)
 from engine.model.source import Derived
-from engine.model.step import Position, Registration
+from engine.model.step import Position
 from engine.persistence import PartitionClock, QueryState, SourceState
 from storage.frames import corrupt, unwrap, wrap
 
 FORMAT_VERSION = 1
 POSITION_VERSION = 1
 SOURCE_VERSION = 1
-QUERY_VERSION = 1
+QUERY_VERSION = 2
+QUERY_VERSION_PLAIN = 1
+"""Of queries without parameters, which earlier releases read as well."""
 DERIVED_VERSION = 1
 
 _POSITION = struct.Struct(">QQQ")
@@ -90,15 +97,10 @@ def decode_source(value: bytes, key: str) -> SourceState:
 
 def encode_query(state: QueryState) -> bytes:
     """A registered query."""
-    registration = state.registration
     return _encode_json(
-        QUERY_VERSION,
-        {
-            "query_id": registration.query_id,
-            "sql": registration.sql,
-            "weight": registration.weight,
-            "tolerance": registration.tolerance,
-            "options": dict(registration.options),
+        QUERY_VERSION_PLAIN if state.registration.parameters is None else QUERY_VERSION,
+        registration_as_dict(state.registration)
+        | {
             "born": [state.born.epoch, state.born.sequence],
             "predicate_errors": list(state.predicate_errors),
         },
@@ -107,12 +109,13 @@ def encode_query(state: QueryState) -> bytes:
 
 def decode_query(value: bytes, key: str) -> QueryState:
     """The inverse of ``encode_query``. Raises StoreVersionUnknown, StoreCorrupt."""
-    payload = unwrap(value, QUERY_VERSION, key)
+    version = QUERY_VERSION_PLAIN if value[:1] == bytes([QUERY_VERSION_PLAIN]) else QUERY_VERSION
+    payload = unwrap(value, version, key)
     try:
         facts = dict(json.loads(bytes(payload)))
         epoch, sequence = facts.pop("born")
         predicate_errors = tuple(facts.pop("predicate_errors"))
-        return QueryState(Registration(**facts), Position(epoch, sequence), predicate_errors)
+        return QueryState(registration_from_dict(facts), Position(epoch, sequence), predicate_errors)
     except (ValueError, TypeError, KeyError) as error:
         raise corrupt(key, repr(error)) from error
 

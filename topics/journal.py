@@ -19,7 +19,12 @@ from typing import Any
 import orjson
 
 from engine.model.batch import Batch
-from engine.model.plain import stream_as_dict, stream_from_dict
+from engine.model.plain import (
+    registration_as_dict,
+    registration_from_dict,
+    stream_as_dict,
+    stream_from_dict,
+)
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import (
     Body,
@@ -30,7 +35,6 @@ from engine.model.step import (
     Position,
     Records,
     Register,
-    Registration,
     Step,
     StepResult,
     Unregister,
@@ -41,7 +45,9 @@ from topics.consumer import BatchConsumer, OffsetLost, Range
 from topics.settings import KafkaSettings
 from tureen.errors import KafkaUnavailable, TureenError
 
-VERSION = 1
+VERSION = 2
+VERSIONS_READ = (1, 2)
+"""Version 1 knew no registrations with parameters."""
 READ_TIMEOUT_S = 30.0
 SCANNED_STEPS = 20_000
 """So many steps are read through rather than searched."""
@@ -116,9 +122,9 @@ def decode_step(value: bytes) -> StepRecord:
         version = facts["v"]
     except (ValueError, TypeError, KeyError) as error:
         raise JournalUnreadable(f"not a step record: {error}") from error
-    if version != VERSION:
+    if version not in VERSIONS_READ:
         raise JournalUnreadable(
-            f"a step record of version {version}, this program reads version {VERSION}",
+            f"a step record of version {version}, this program reads versions up to {VERSION}",
             hint="run the version that wrote it, or a later one",
         )
     try:
@@ -149,16 +155,7 @@ def _body(body: Body, ranges: Sequence[Range]) -> dict[str, Any]:
         case Register():
             return {
                 "kind": "register",
-                "registrations": [
-                    {
-                        "query_id": r.query_id,
-                        "sql": r.sql,
-                        "weight": r.weight,
-                        "tolerance": r.tolerance,
-                        "options": dict(r.options),
-                    }
-                    for r in body.registrations
-                ],
+                "registrations": [registration_as_dict(one) for one in body.registrations],
             }
         case Unregister():
             return {"kind": "unregister", "query_ids": list(body.query_ids)}
@@ -188,7 +185,7 @@ def _body_of(facts: dict[str, Any]) -> Any:
         case "heartbeat":
             return Heartbeat(SourceName(facts["source"]), frozenset(facts["lagging"]))
         case "register":
-            return Register(tuple(Registration(**one) for one in facts["registrations"]))
+            return Register(tuple(registration_from_dict(one) for one in facts["registrations"]))
         case "unregister":
             return Unregister(tuple(facts["query_ids"]))
         case "create":

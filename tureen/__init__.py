@@ -15,32 +15,42 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     __version__: str
-    from tureen.client import Client, Query, connect
+    from tureen.answers import Listing, Matches
+    from tureen.client import Client, Query, Template, connect
     from tureen.errors import TureenError
     from tureen.facts import QueryStatus, Source
     from tureen.protocol import new_handle, query_id
     from tureen.snapshot import Snapshot
+    from tureen.udf import function
 
 _HOMES = {
     "Client": "tureen.client",
+    "Listing": "tureen.answers",
+    "Matches": "tureen.answers",
     "Query": "tureen.client",
     "QueryStatus": "tureen.facts",
     "Snapshot": "tureen.snapshot",
     "Source": "tureen.facts",
+    "Template": "tureen.client",
     "TureenError": "tureen.errors",
     "connect": "tureen.client",
+    "function": "tureen.udf",
     "new_handle": "tureen.protocol",
     "query_id": "tureen.protocol",
 }
 
 __all__ = [
     "Client",
+    "Listing",
+    "Matches",
     "Query",
     "QueryStatus",
     "Snapshot",
     "Source",
+    "Template",
     "TureenError",
     "connect",
+    "function",
     "new_handle",
     "query_id",
 ]

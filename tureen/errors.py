@@ -57,6 +57,12 @@ class SyntaxRefused(QueryError):
     code = "syntax"
 
 
+class ParametersRefused(QueryError):
+    """The parameters of a statement are not those that its placeholders ask for."""
+
+    code = "parameters_refused"
+
+
 class UnknownSource(QueryError):
     """A statement names a stream that was not created. ``name`` is the missing one."""
 

@@ -80,7 +80,10 @@ class QueryStatus:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A stream as the broker lists it: NOW, since when it is retained, rows entered, waiting, refused."""
+    """A stream as the broker lists it: NOW, since when it is retained, rows entered, waiting, refused.
+
+    A view has no rows of its own; what it is, and over what, is in ``facts``: kind, reads.
+    """
 
     name: str
     sql: str | None = None

@@ -21,7 +21,7 @@ from tureen.errors import BrokerUnavailable, TureenError, UnknownQuery
 from tureen.facts import QueryStatus, error_from
 from tureen.protocol import SnapshotFormat
 from tureen.snapshot import Reply
-from tureen.transport import Publication
+from tureen.transport import Progress, Publication
 
 ATTEMPTS = 4
 PAUSE_S = 0.15
@@ -31,7 +31,7 @@ BROKER_WAIT_S = 15.0
 """So long the broker itself waits for the outcome of a write; then it says PENDING."""
 
 PAGE_QUERIES = 10_000
-BULK_QUERIES = 2_000
+BULK_QUERIES = 5_000
 BULK_CHARACTERS = 8_000_000
 """Of one NDJSON body, far below the broker's limit on its bytes."""
 
@@ -77,7 +77,9 @@ class HttpTransport:
     def drop(self, name: str, wait_s: float) -> None:
         self._call("DELETE", f"/sources/{quote(name, safe='')}", again=False, timeout=wait_s)
 
-    def register(self, publications: Sequence[Publication], wait_s: float) -> list[QueryStatus]:
+    def register(
+        self, publications: Sequence[Publication], wait_s: float, progress: Progress | None = None
+    ) -> list[QueryStatus]:
         if len(publications) == 1:
             try:
                 return [self._register_one(publications[0], wait_s)]
@@ -88,6 +90,8 @@ class HttpTransport:
         statuses: list[QueryStatus] = []
         for part in _bodies(publications):
             statuses += self._register_many(part, wait_s)
+            if progress is not None:
+                progress(len(statuses))
         return statuses
 
     def status(self, handle: str) -> QueryStatus:
@@ -95,6 +99,33 @@ class HttpTransport:
 
     def unregister(self, handle: str) -> None:
         self._call("DELETE", _path(handle))
+
+    def change(self, handle: str, options: Mapping[str, Any]) -> QueryStatus:
+        """Options of a query that stands; the same change made again changes nothing."""
+        return QueryStatus.of(self._json(self._call("PATCH", _path(handle), timeout=0, json=options)))
+
+    def statement(self, sql: str, wait_s: float) -> Mapping[str, Any]:
+        """Anything but a SELECT: a table, or what became of what was made."""
+        response = self._call("POST", "/statements", again=False, timeout=wait_s, json={"sql": sql})
+        answered: Mapping[str, Any] = self._json(response)
+        return answered
+
+    def plan(self, handle: str, analyze: bool) -> Mapping[str, Any]:
+        """How the answer of a query comes about."""
+        parameters = {"analyze": str(analyze).lower()}
+        found: Mapping[str, Any] = self._json(self._call("GET", f"{_path(handle)}/plan", params=parameters))
+        return found
+
+    def match(self, source: str, lines: bytes, limit: int) -> list[Mapping[str, Any]]:
+        """Records, one a line; what each of them satisfies, in order."""
+        response = self._call(
+            "POST",
+            "/match",
+            params={"source": source, "limit": limit},
+            content=lines,
+            headers={"Content-Type": "application/x-ndjson"},
+        )
+        return list(self._json(response)["matches"])
 
     def snapshot(self, handle: str, form: SnapshotFormat, at_ms: int | None) -> Reply:
         parameters: dict[str, str | int] = {"format": form}
@@ -222,10 +253,11 @@ def _bodies(publications: Sequence[Publication]) -> Iterator[Sequence[Publicatio
     """Pieces that fit one body each."""
     begin = characters = 0
     for place, one in enumerate(publications):
-        characters += len(one.sql)
+        size = len(one.sql) + len(repr(one.parameters))
+        characters += size
         if place > begin and (place - begin >= BULK_QUERIES or characters > BULK_CHARACTERS):
             yield publications[begin:place]
-            begin, characters = place, len(one.sql)
+            begin, characters = place, size
     if begin < len(publications):
         yield publications[begin:]
 
@@ -235,10 +267,7 @@ def _path(handle: str) -> str:
 
 
 def _registration(publication: Publication) -> dict[str, Any]:
-    message: dict[str, Any] = {"sql": publication.sql, "handle": publication.handle}
-    if publication.options:
-        message["options"] = dict(publication.options)
-    return message
+    return publication.fields() | {"handle": publication.handle}
 
 
 def _outcome(answer: Mapping[str, Any]) -> QueryStatus:

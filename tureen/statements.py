@@ -7,6 +7,11 @@ from __future__ import annotations
 
 import re
 
+EXECUTED = frozenset(
+    {"CREATE", "DROP", "SHOW", "LIST", "DESCRIBE", "DESC", "EXPLAIN", "PAUSE", "RESUME", "TERMINATE"}
+)
+"""What statements begin with that are carried out, not registered."""
+
 _TOKEN = re.compile(
     r"""(?P<skip> '(?:[^']|'')*' | "(?:[^"]|"")*" | --[^\n]* | /\*.*?\*/ ) | (?P<end> ; )""",
     re.VERBOSE | re.DOTALL,
@@ -37,6 +42,15 @@ def keyword(sql: str) -> str:
     """
     word = re.match(r"\w+", sql[_blank_end(sql) :])
     return word[0].upper() if word else ""
+
+
+def is_query(sql: str) -> bool:
+    """Whether a text is registered rather than executed: a SELECT, or what the broker will say is nothing.
+
+    >>> is_query("WITH t AS (SELECT v FROM s) SELECT v FROM t"), is_query("SHOW QUERIES")
+    (True, False)
+    """
+    return keyword(sql) not in EXECUTED
 
 
 def _blank_end(text: str) -> int:

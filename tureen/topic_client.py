@@ -15,7 +15,7 @@ import logging
 import re
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
@@ -41,18 +41,20 @@ from tureen.protocol import (
     query_id,
 )
 from tureen.snapshot import Reply
-from tureen.transport import Publication
+from tureen.transport import Progress, Publication
 
 PUBLISHED = "PUBLISHED"
 """The state of a query that is on the topic, while nothing was heard from a broker in the time given."""
 
 REPLY_RETENTION_MS = 3_600_000
 METADATA_TIMEOUT_S = 10.0
+POLLED_AT_ONCE = 2_000
 UNCHANGED_AFTER_S = 2.0
 """A registration that changed nothing is not told again, so after this the whole status topic is read."""
 
 _STREAM_NAME = re.compile(
-    r"\s*CREATE\s+STREAM\s+(?:IF\s+NOT\s+EXISTS\s+)?(?:\"((?:[^\"]|\"\")+)\"|([A-Za-z_]\w*))", re.IGNORECASE
+    r"\s*CREATE\s+(?:OR\s+REPLACE\s+)?(?:STREAM|VIEW)\s+(?:IF\s+NOT\s+EXISTS\s+)?(?:\"((?:[^\"]|\"\")+)\"|([A-Za-z_]\w*))",
+    re.IGNORECASE,
 )
 _log = logging.getLogger("tureen.kafka")
 _log.addHandler(logging.NullHandler())  # heard only where the application set logging up
@@ -61,7 +63,7 @@ Made = TypeVar("Made")
 
 
 def stream_name(sql: str) -> str:
-    """The name in a CREATE STREAM text; the broker reads the rest. Raises SyntaxRefused.
+    """The name in a CREATE STREAM or CREATE VIEW text; the broker reads the rest. Raises SyntaxRefused.
 
     >>> stream_name("CREATE STREAM IF NOT EXISTS Trades (price DOUBLE)")
     'trades'
@@ -72,7 +74,7 @@ def stream_name(sql: str) -> str:
             "this does not create a stream",
             line=1,
             column=1,
-            hint="write CREATE STREAM name (column TYPE, ...)",
+            hint="write CREATE STREAM name (column TYPE, ...), or CREATE VIEW name AS SELECT ...",
         )
     return found[1].replace('""', '"') if found[1] is not None else found[2].lower()
 
@@ -100,7 +102,7 @@ class TopicTransport:
         self._reply_to = f"{self._names.reply_prefix}{uuid.uuid4().hex}"
 
     def create(self, sql: str, wait_s: float) -> Mapping[str, Any]:
-        """Publish a stream. A refusal goes to the dead letters: the topic of sources has no status."""
+        """Publish a stream or a view. A refusal goes to the dead letters: this topic has no status."""
         name = stream_name(sql)
         self._publish([(self._names.sources, name, json.dumps({"sql": sql}))])
         return {"name": name, "sql": sql, "state": PUBLISHED}
@@ -108,11 +110,13 @@ class TopicTransport:
     def drop(self, name: str, wait_s: float) -> None:
         self._publish([(self._names.sources, name, None)])
 
-    def register(self, publications: Sequence[Publication], wait_s: float) -> list[QueryStatus]:
+    def register(
+        self, publications: Sequence[Publication], wait_s: float, progress: Progress | None = None
+    ) -> list[QueryStatus]:
         """A query of which nothing is heard in ``wait_s`` is PUBLISHED; it stands once a broker reads it."""
         ids = [str(query_id(one.handle)) for one in publications]
         records = [
-            (self._names.queries, key, json.dumps({"sql": one.sql, "options": dict(one.options)}))
+            (self._names.queries, key, json.dumps(one.fields()))
             for key, one in zip(ids, publications, strict=True)
         ]
         if wait_s <= 0:
@@ -125,11 +129,11 @@ class TopicTransport:
             deadline = time.monotonic() + wait_s
             heard: dict[str, QueryStatus] = {}
             first = min(deadline, time.monotonic() + UNCHANGED_AFTER_S)
-            self._listen(consumer, set(ids), heard, first)
+            self._listen(consumer, set(ids), heard, first, progress)
             if len(heard) < len(set(ids)):
                 standing = self._statuses(set(ids) - heard.keys())
                 heard = {**standing, **heard}
-                self._listen(consumer, set(ids) - heard.keys(), heard, deadline)
+                self._listen(consumer, set(ids), heard, deadline, progress)
         finally:
             consumer.close()
         return [heard.get(key) or QueryStatus(key, PUBLISHED) for key in ids]
@@ -280,24 +284,38 @@ class TopicTransport:
             consumer.close()
 
     def _listen(
-        self, consumer: Consumer, wanted: set[str], heard: dict[str, QueryStatus], deadline: float
+        self,
+        consumer: Consumer,
+        wanted: set[str],
+        heard: dict[str, QueryStatus],
+        deadline: float,
+        progress: Progress | None,
     ) -> None:
-        while wanted - heard.keys() and time.monotonic() < deadline:
-            message = self._poll(consumer, deadline)
-            if message is not None:
+        """Until the state of each is heard; on as long as more are heard all the time."""
+        while len(heard) < len(wanted) and time.monotonic() < deadline:
+            count = len(heard)
+            for message in self._polled(consumer, deadline):
                 _take(message, wanted, heard)
+            if progress is not None and len(heard) > count:
+                progress(len(heard))
 
     def _poll(self, consumer: Consumer, deadline: float) -> Message | None:
         """A record, None where there is none just now."""
         message = consumer.poll(max(0.0, min(0.5, deadline - time.monotonic())))
-        if message is None:
-            return None
+        return None if message is None or not self._is_record(message) else message
+
+    def _polled(self, consumer: Consumer, deadline: float) -> Iterator[Message]:
+        """Records that are there, at least one where one comes in a moment."""
+        for message in consumer.consume(POLLED_AT_ONCE, max(0.0, min(0.05, deadline - time.monotonic()))):
+            if self._is_record(message):
+                yield message
+
+    def _is_record(self, message: Message) -> bool:
+        """False for what is told beside records. Raises what is no passing trouble."""
         error = message.error()
-        if error is None:
-            return message
-        if error.code() not in _PASSING:
+        if error is not None and error.code() not in _PASSING:
             raise self._failed(error, str(message.topic()))
-        return None
+        return error is None
 
     def _reply_consumer(self) -> Consumer:
         if self._replies is None:

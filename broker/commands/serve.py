@@ -67,6 +67,10 @@ def prepare(console: Console, kafka_port: int | None) -> list[str]:
     from broker import lock, settings
 
     loaded = settings.load()
+    if loaded.function_modules:
+        from broker.worker.functions import load
+
+        load(loaded.function_modules)  # what cannot be loaded is told here, and not by a worker that ends
     if loaded.http_port == 0:
         os.environ["TUREEN_HTTP_PORT"] = str(_free_port(loaded.http_host))
         loaded = settings.load()

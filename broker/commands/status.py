@@ -101,8 +101,8 @@ def _show(facts: dict[str, Any]) -> None:
             out.print(f"        hint: {reason['hint']}", style="cyan", markup=False)
     queries = broker["queries"]
     out.print(
-        f"Queries {queries['RUNNING']:,} running, {queries['PENDING']:,} pending, "
-        f"{queries['ERROR']:,} refused"
+        f"Queries {queries['RUNNING']:,} running, {queries['PAUSED']:,} paused, "
+        f"{queries['PENDING']:,} pending, {queries['ERROR']:,} refused"
     )
     rates = broker["rates"]
     if rates:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import faust
@@ -22,6 +22,7 @@ from broker.control.credentials import broker_urls, credentials
 from broker.control.link import Link
 from broker.control.registry import Entry, Registry
 from broker.control.replies import Headers, Replies
+from broker.control.writer import Writer, WrittenTable
 from broker.internal import Command, Outcome
 from broker.settings import Settings
 from tureen.errors import TureenError
@@ -42,6 +43,13 @@ ROCKS = {
 SOURCES_PARTITIONS = 1
 """Streams are few, and their statements stand in one order."""
 
+PARTS = 8
+"""Of registrations so many batches are taken at once: one is noted while another is carried out."""
+WAITING_BATCHES = 2
+
+Noted = tuple[Command, Entry | None]
+"""A command, and the entry of the registry that it came from; None for a removal."""
+
 log = logs.get()
 
 
@@ -51,6 +59,7 @@ class Control:
     def __init__(self, settings: Settings, kafka: dict[str, str]) -> None:
         self.settings = settings
         self.names = settings.names
+        self.writer = Writer(kafka)
         self.link = Link(str(settings.socket_path))
         self.instance: str | None = None
         self._lock = asyncio.Lock()
@@ -60,6 +69,7 @@ class Control:
             broker=broker_urls(kafka),
             broker_credentials=credentials(kafka),
             store="rocksdb://",
+            Table=WrittenTable,
             datadir=str(settings.data_dir / "control"),
             web_enabled=False,
             topic_disable_leader=True,
@@ -94,14 +104,16 @@ class Control:
         app.task(self._stay_in_touch)
 
     def _table(self, name: str, partitions: int) -> Any:
-        return self.app.Table(
+        table = self.app.Table(
             name, key_type=bytes, value_type=bytes, partitions=partitions, options=dict(ROCKS)
         )
+        table.writer = self.writer
+        return table
 
     # --- agents -----------------------------------------------------------------------------------
 
     async def _on_queries(self, stream: Any) -> None:
-        await self._each(stream, self.settings.command_batch, self._registrations)
+        await self._each(stream, PARTS * self.settings.command_batch, self._registrations)
 
     async def _on_sources(self, stream: Any) -> None:
         await self._each(stream, 100, self._statements)
@@ -112,31 +124,71 @@ class Control:
     async def _each(
         self, stream: Any, count_max: int, handle: Callable[[list[Any]], Awaitable[None]]
     ) -> None:
-        """Handle batch after batch; what cuts one off, even a stop, ends the process at once.
+        """Handle batch after batch, while the next ones are read; what cuts one off, even a stop, ends the
+        process at once.
 
-        Faust would acknowledge the batch that an agent did not finish. A process that is gone acknowledges
-        nothing, so the next one is given the batch again.
+        A batch is what has come while the one before was handled, so that it is small when little comes and
+        large when much does. It is acknowledged when it is done: a process that is gone acknowledges nothing,
+        so the next one is given the batch again.
         """
-        wait_s = self.settings.command_batch_wait_ms / 1_000
-        async for events in stream.take_events(count_max, within=wait_s):
-            try:
+        waiting: asyncio.Queue[Any] = asyncio.Queue(WAITING_BATCHES * count_max)
+        handling = asyncio.create_task(self._handle(waiting, count_max, handle))
+        try:
+            async for event in stream.noack().events():
+                await waiting.put(event)
+        except asyncio.CancelledError:
+            os._exit(0)
+        finally:
+            handling.cancel()
+
+    async def _handle(
+        self, waiting: asyncio.Queue[Any], count_max: int, handle: Callable[[list[Any]], Awaitable[None]]
+    ) -> None:
+        try:
+            while True:
+                events = [await waiting.get()]
                 while not self._recovered:
                     await asyncio.sleep(0.02)
+                while len(events) < count_max and not waiting.empty():
+                    events.append(waiting.get_nowait())
                 await handle([event.message for event in events])
-            except asyncio.CancelledError:
-                os._exit(0)
-            except Exception as failed:
-                log.error("control_failed", error=repr(failed), exc_info=failed)
-                os._exit(1)
+                await self._settled()
+                for event in events:
+                    event.ack()
+        except asyncio.CancelledError:
+            os._exit(0)
+        except Exception as failed:
+            log.error("control_failed", error=repr(failed), exc_info=failed)
+            os._exit(1)
+
+    async def _settled(self) -> None:
+        """Everything that was told so far is written."""
+        await self.writer.written()
+        self.queries.settle()
+        self.sources.settle()
 
     async def _registrations(self, messages: list[Any]) -> None:
+        """Part after part: while the worker carries one out, the next is noted, and the outcomes of the one
+        before are told.
+        """
+        size = self.settings.command_batch
+        newest: dict[str, Entry | None] = {}
         async with self._lock:
-            commands = []
-            for message in messages:
-                command = await self._registration(message)
-                if command is not None:
-                    commands.append(command)
-            await self._carry_out(commands)
+            at_work: asyncio.Task[list[Outcome]] | None = None
+            handed: list[Noted] = []
+            for first in range(0, len(messages), size):
+                noted = [
+                    found
+                    for message in messages[first : first + size]
+                    if (found := self._registration(message)) is not None
+                ]
+                newest |= {command["name"]: entry for command, entry in noted}
+                outcomes = await at_work if at_work is not None else []
+                carrying_out = self.link.commands([command for command, _ in noted])
+                at_work = asyncio.create_task(carrying_out)
+                self._note(handed, outcomes, newest)
+                handed = noted
+            self._note(handed, await at_work if at_work is not None else [], newest)
 
     async def _statements(self, messages: list[Any]) -> None:
         async with self._lock:
@@ -146,85 +198,106 @@ class Control:
     async def _requests(self, messages: list[Any]) -> None:
         await asyncio.gather(*(self._request(message) for message in messages))
 
-    async def _registration(self, message: Any) -> Command | None:
-        """Note a registration in the table; the command for it, None where there is no id to answer under."""
+    def _registration(self, message: Any) -> Noted | None:
+        """Note a registration in the table; the command for it and the entry, None where there is no id to
+        answer under.
+        """
         try:
             name = records.query_id_of(message.key)
         except TureenError as refused:
-            await self._dead_letter(message, refused)
+            self._dead_letter(message, refused)
             return None
         command: Command
         try:
             command = records.registration(name, message.value, self.settings.sql_bytes_max)
         except TureenError as refused:
-            await self._dead_letter(message, refused)
+            self._dead_letter(message, refused)
             command = {"kind": "refuse", "name": name, "error": refused.as_dict()}
         command["origin"] = (message.partition, message.offset)
+        entry: Entry | None = None
         if command["kind"] == "unregister":
             if self.queries.get(name) is not None:
                 # The entry goes first: what is not in it is removed from the worker at the next start.
                 self.queries.remove(name)
-                await self._send(self.names.status, name.encode(), None, [])
+                self.writer.send(self.names.status, name.encode(), None)
         else:
             old = self.queries.get(name) or {}
-            entry: Entry = {
+            entry = {
                 "sql": command.get("sql"),
+                "parameters": command.get("parameters"),
                 "options": command.get("options") or {},
                 "state": old.get("state"),
                 "error": old.get("error"),
                 "refused": command.get("error"),
             }
             self.queries.put(name, entry, message.partition)
-        return command
+        return command, entry
 
     async def _source(self, message: Any) -> None:
         try:
             command = records.source(message.key, message.value, self.settings.sql_bytes_max)
         except TureenError as refused:
-            await self._dead_letter(message, refused)
+            self._dead_letter(message, refused)
             return
         name = command["name"]
         command["origin"] = (message.partition, message.offset)
         (outcome,) = await self.link.commands([command])
         if outcome["state"] == "ERROR":
-            await self._dead_letter(message, Refusal(outcome["error"] or {}))
+            self._dead_letter(message, Refusal(outcome["error"] or {}))
         elif command["kind"] == "drop":
             self.sources.remove(name)
         else:
-            self.sources.put(name, {"sql": command["sql"]}, message.partition)
-            await self._retry_pending()
+            entry = {"sql": command["sql"], "pending": outcome["state"] == "PENDING"}
+            self.sources.put(name, entry, message.partition)
+            if not entry["pending"]:
+                await self._retry_pending()
 
     async def _request(self, message: Any) -> None:
         refused = await self.replies.answer(message.key, message.value)
         if refused is not None:
-            await self._dead_letter(message, refused, with_value=False)
+            self._dead_letter(message, refused, with_value=False)
 
     # --- the worker -------------------------------------------------------------------------------
 
-    async def _carry_out(self, commands: list[Command]) -> None:
-        outcomes = await self.link.commands(commands)
-        written = [
-            sent
-            for command, outcome in zip(commands, outcomes, strict=True)
-            if (sent := await self._note(command, outcome)) is not None
-        ]
-        await asyncio.gather(*written)
+    def _note(
+        self, noted: Sequence[Noted], outcomes: Sequence[Outcome], newest: Mapping[str, Entry | None]
+    ) -> None:
+        """Write ``.status`` for the states that are others than before.
 
-    async def _note(self, command: Command, outcome: Outcome) -> Awaitable[Any] | None:
-        """Write ``.status`` when the state is another than before; what it returns is done once it is."""
-        name = command["name"]
-        entry = self.queries.get(name)
-        if entry is None or command["kind"] not in ("register", "refuse"):
-            return None
-        state, error = outcome["state"], outcome.get("error")
-        if entry["sql"] != command.get("sql") or (entry["state"], entry["error"]) == (state, error):
-            return None
-        entry["state"], entry["error"] = state, error
-        self.queries.put(name, entry)
-        value = orjson.dumps({"state": state, "error": error, "position": outcome.get("position")})
-        return await self._post(self.names.status, name.encode(), value, [])
+        newest: the last entry of each name. One that is not the last is left alone: the command of that
+        one tells.
+        """
+        for (command, entry), outcome in zip(noted, outcomes, strict=True):
+            name = command["name"]
+            state, error = outcome["state"], outcome.get("error")
+            if entry is None or (entry["state"], entry["error"]) == (state, error):
+                continue
+            if newest.get(name) is not entry:
+                continue
+            entry["state"], entry["error"] = state, error
+            self.queries.put(name, entry)
+            value = orjson.dumps({"state": state, "error": error, "position": outcome.get("position")})
+            self.writer.send(self.names.status, name.encode(), value)
+
+    async def _say_sources(self, names: list[str]) -> None:
+        """Streams and views; what waits for another of them once more, as long as fewer wait each time."""
+        while names:
+            waiting = []
+            for name in names:
+                entry = self.sources.get(name)
+                if entry is None:
+                    continue
+                (outcome,) = await self.link.commands([{"kind": "create", "name": name, "sql": entry["sql"]}])
+                pending = outcome["state"] != "RUNNING"
+                if pending:
+                    waiting.append(name)
+                if pending != bool(entry.get("pending")):
+                    self.sources.put(name, {"sql": entry["sql"], "pending": pending})
+            names = waiting if len(waiting) < len(names) else []
 
     async def _retry_pending(self) -> None:
+        names = [name for name in self.sources.names() if (self.sources.get(name) or {}).get("pending")]
+        await self._say_sources(names)
         waiting = [name for name in self.queries.names() if self._state(name) == "PENDING"]
         await self._say_again(waiting)
 
@@ -234,27 +307,32 @@ class Control:
 
     async def _say_again(self, names: list[str]) -> None:
         for start in range(0, len(names), self.settings.command_batch):
-            commands: list[Command] = []
+            noted: list[Noted] = []
             for name in names[start : start + self.settings.command_batch]:
                 entry = self.queries.get(name)
                 if entry is None:
                     continue
                 if entry["sql"] is None:
-                    commands.append({"kind": "refuse", "name": name, "error": entry["refused"]})
+                    noted.append(({"kind": "refuse", "name": name, "error": entry["refused"]}, entry))
                 else:
-                    commands.append(
-                        {"kind": "register", "name": name, "sql": entry["sql"], "options": entry["options"]}
-                    )
-            await self._carry_out(commands)
+                    command: Command = {
+                        "kind": "register",
+                        "name": name,
+                        "sql": entry["sql"],
+                        "options": entry["options"],
+                    }
+                    if entry.get("parameters") is not None:
+                        command["parameters"] = entry["parameters"]
+                    noted.append((command, entry))
+            outcomes = await self.link.commands([command for command, _ in noted])
+            self._note(noted, outcomes, {command["name"]: entry for command, entry in noted})
 
     async def reconcile(self) -> None:
         """Say everything again to a worker that does not know it, and have it drop the rest."""
         async with self._lock:
-            for name in self.sources.names():
-                entry = self.sources.get(name)
-                if entry is not None:
-                    await self.link.commands([{"kind": "create", "name": name, "sql": entry["sql"]}])
+            await self._say_sources(self.sources.names())
             await self._say_again(self.queries.names())
+            await self._settled()
             await self.link.call(
                 "POST",
                 "/internal/reconcile",
@@ -301,16 +379,10 @@ class Control:
     # --- Kafka ------------------------------------------------------------------------------------
 
     async def _send(self, topic: str, key: bytes | None, value: bytes | None, headers: Headers) -> None:
-        await (await self._post(topic, key, value, headers))
+        """Write a record of a reply; returns once it is written."""
+        await (await self.app.producer.send(topic, key, value, None, None, headers))
 
-    async def _post(
-        self, topic: str, key: bytes | None, value: bytes | None, headers: Headers
-    ) -> Awaitable[Any]:
-        """Hand a record to the producer; what it returns is done once it is written."""
-        sent: Awaitable[Any] = await self.app.producer.send(topic, key, value, None, None, headers)
-        return sent
-
-    async def _dead_letter(self, message: Any, refused: TureenError, with_value: bool = True) -> None:
+    def _dead_letter(self, message: Any, refused: TureenError, with_value: bool = True) -> None:
         log.warning(
             "control_record_refused",
             topic=message.topic,
@@ -325,7 +397,7 @@ class Control:
             (HEADER_OFFSET, str(message.offset).encode()),
         ]
         value = message.value if with_value else None
-        await self._send(self.names.dead_letters, message.key, value, headers)
+        self.writer.send(self.names.dead_letters, message.key, value, headers)
 
 
 class Refusal(TureenError):

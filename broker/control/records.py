@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from broker.internal import Command
+from broker.wording import FIELDS, wording_of
 from tureen.errors import LimitExceeded, QueryError
 from tureen.protocol import QUERY_ID_CHARACTERS
 
@@ -42,10 +43,17 @@ def registration(query_id: str, value: bytes | None, sql_bytes_max: int) -> Comm
         options = {}
     if not isinstance(options, dict):
         raise MalformedRecord("options is not an object", hint='leave it out, or write {"name": "text"}')
-    unknown = sorted(fields.keys() - {"sql", "options"})
+    unknown = sorted(fields.keys() - FIELDS - {"options"})
     if unknown:
-        raise MalformedRecord(f"unknown field {unknown[0]!r}", hint='the fields are "sql" and "options"')
-    return {"kind": "register", "name": query_id, "sql": _sql(fields, sql_bytes_max), "options": options}
+        raise MalformedRecord(
+            f"unknown field {unknown[0]!r}",
+            hint='the fields are "sql", or "template" and "parameters", and "options"',
+        )
+    wording = wording_of(fields, sql_bytes_max, MalformedRecord)
+    command: Command = {"kind": "register", "name": query_id, "sql": wording.sql, "options": options}
+    if wording.parameters is not None:
+        command["parameters"] = wording.parameters
+    return command
 
 
 def source(key: bytes | None, value: bytes | None, sql_bytes_max: int) -> Command:

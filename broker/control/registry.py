@@ -2,11 +2,13 @@
 
 A Faust table on rocksdict with a compacted changelog, partitioned as ``.queries``. An entry is
 
-    {"sql": text | None, "options": {...}, "state": state | None, "error": {...} | None}
+    {"sql": text | None, "parameters": [...] | {...} | None, "options": {...},
+     "state": state | None, "error": {...} | None}
 
-``sql`` None: a registration that is none; ``state`` None: its outcome is not known yet. An entry is written
-before its command is handed to the worker, so that a command cut off by a crash is said again at the next
-start, when everything is.
+or, of a stream or a view, ``{"sql": text, "pending": whether what it reads is missing}``. ``sql`` None: a
+registration that is none; ``state`` None: its outcome is not known yet. An entry is written before its
+command is handed to the worker, so that a command cut off by a crash is said again at the next start, when
+everything is.
 
 Faust lets a table be written only while it iterates a record of the source topic's partition. Outcomes come
 later, so :meth:`Registry.at` stands in for that record.
@@ -89,6 +91,10 @@ class Registry:
         with self.at(partition):
             self._table[name.encode()] = orjson.dumps(entry)
         self._places[name] = partition
+
+    def settle(self) -> None:
+        """What was written to the changelog is known to be in the store."""
+        self._table.settle()
 
     def remove(self, name: str) -> None:
         partition = self._places.pop(name, None)

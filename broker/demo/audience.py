@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import pyarrow as pa
 
 from broker.demo.flights import Replayed
-from broker.demo.queries import Standing
-from tureen.client import Client
+from tureen.client import Client, Template
 from tureen.errors import BrokerUnavailable
 from tureen.protocol import Handle, new_handle
 from tureen.snapshot import Snapshot
@@ -19,6 +19,34 @@ from tureen.snapshot import Snapshot
 BULK = 1_000
 SETTLE_TIMEOUT_S = 60.0
 CHECKERS = 4
+_EXACT: Mapping[str, float] = {}
+
+
+class Question(Protocol):
+    """A query and the plain computation that its answer is checked against: a Standing or a Tile."""
+
+    @property
+    def sql(self) -> str: ...
+
+    @property
+    def asked(self) -> str | Template:
+        """What is registered: its text, or a template and parameters that mean the same."""
+
+    @property
+    def stream(self) -> str: ...
+
+    @property
+    def count(self) -> bool:
+        """Whether it counts rows instead of giving them."""
+
+    @property
+    def options(self) -> Mapping[str, str]: ...
+
+    @property
+    def within(self) -> Mapping[str, float]:
+        """By which share a column may differ from what is expected; one that is not there must be equal."""
+
+    def expected(self, stream: Replayed, now_ms: int | None) -> pa.Table: ...
 
 
 @dataclass
@@ -45,11 +73,16 @@ class Verdict:
     rows: int = 0
     wrong: list[str] = field(default_factory=list)
 
+    def __add__(self, other: Verdict) -> Verdict:
+        return Verdict(
+            self.of + other.of, self.checked + other.checked, self.rows + other.rows, self.wrong + other.wrong
+        )
+
 
 class Audience:
     """Clients of ``standing``, each with a handle."""
 
-    def __init__(self, client: Client, standing: Sequence[Standing]) -> None:
+    def __init__(self, client: Client, standing: Sequence[Question]) -> None:
         self.client = client
         self.standing = list(standing)
         self.handles: list[Handle] = [new_handle() for _ in self.standing]
@@ -69,12 +102,16 @@ class Audience:
         """
         until = min(until, len(self.standing))
         while self.registered < until:
-            begin, end = self.registered, min(self.registered + BULK, until)
+            begin = self.registered
+            options = self.standing[begin].options
+            end = begin
+            while end < min(begin + BULK, until) and self.standing[end].options == options:
+                end += 1
             pairs = [
-                (one.sql, handle)
+                (one.asked, handle)
                 for one, handle in zip(self.standing[begin:end], self.handles[begin:end], strict=True)
             ]
-            for query in self.client.register_many(pairs):
+            for query in self.client.register_many(pairs, options=options):
                 if query.error is not None:
                     raise query.error
             self.registered = end
@@ -137,7 +174,7 @@ class Audience:
                 return None
             query, snapshot = self.standing[which], self.look(which)
             expected = query.expected(streams[query.stream], snapshot.now_ms)
-            if same(snapshot.table, expected):
+            if same(snapshot.table, expected, query.within):
                 return len(snapshot), None
             wrong = f"{query.sql}: {len(snapshot):,} rows, expected {expected.num_rows:,} at {snapshot.now}"
             return len(snapshot), wrong
@@ -154,11 +191,20 @@ class Audience:
         return verdict
 
 
-def same(answer: pa.Table, expected: pa.Table) -> bool:
-    """Equal in names, values and order."""
+def same(answer: pa.Table, expected: pa.Table, within: Mapping[str, float] = _EXACT) -> bool:
+    """Equal in names, values and order; columns of ``within`` but for this share of what is expected."""
     if answer.column_names != expected.column_names or answer.num_rows != expected.num_rows:
         return False
+    for name, share in within.items():
+        mine, other = answer[name].to_pylist(), expected[name].to_pylist()
+        if not all(
+            one == two or (None not in (one, two) and abs(one - two) <= share * abs(two))
+            for one, two in zip(mine, other, strict=True)
+        ):
+            return False
+    kept = [name for name in expected.column_names if name not in within]
+    exact = expected.select(kept)
     try:
-        return bool(answer.cast(expected.schema).combine_chunks().equals(expected.combine_chunks()))
+        return bool(answer.select(kept).cast(exact.schema).combine_chunks().equals(exact.combine_chunks()))
     except pa.ArrowInvalid:
         return False

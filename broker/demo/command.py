@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
@@ -21,21 +22,26 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from broker.demo import screen
 from broker.demo.audience import Audience, Progress, Verdict
+from broker.demo.board import BOARD, CREATES
 from broker.demo.flights import Replayed, load
 from broker.demo.queries import Standing, count_of_all, headlines, standing, watch_list
 from broker.demo.replay import Replay
-from broker.demo.screen import live, rows
 from broker.demo.services import Services, services
+from tureen.answers import Matches
 from tureen.client import Client, connect
+from tureen.commands import explain
 from tureen.console import KAFKA_BOOTSTRAP_DEFAULT, json_option
-from tureen.protocol import Handle, new_handle
+from tureen.protocol import Handle, new_handle, query_id
 
 DAYS_PER_S = 6.0
 FRAME_S = 0.25
 GLANCE_S = 0.08
 EARLY = 400
 """Queries that stand before the first flight; the others come while it runs."""
+TILES_A_FRAME = 2
+MATCHES_MAX = 100_000
 CHECK_MAX_S = 60.0
 """Comparing all answers takes some ten seconds; a machine that needs much longer compares fewer."""
 URL_DEFAULT = "http://127.0.0.1:8080"
@@ -130,10 +136,11 @@ class Show:
                 flights, weather = loading.result()
                 queries = standing(flights, wanted or count_of_all(flights))
             client = stack.enter_context(connect(running.url))
-            audience = Audience(client, queries)
-            with self._part("creating two streams and the first queries", "register"):
-                client.create(flights.sql)
-                client.create(weather.sql)
+            audience, board = Audience(client, queries), Audience(client, BOARD)
+            with self._part("creating streams, a view and the first queries", "register"):
+                for sql in (flights.sql, weather.sql, *CREATES):
+                    client.create(sql)
+                board.register(len(BOARD))
                 audience.register(EARLY)
                 absent, handle = self._traveller(running, flights)
             replay = Replay([flights, weather], running.bootstrap, self.days_per_s)
@@ -146,7 +153,7 @@ class Show:
             replay.start()
             # Most queries come while data flows: they see what was before as well as what comes after.
             registering = aside.submit(audience.register, len(queries))
-            self._follow(running, replay, audience, handle, absent)
+            self._follow(running, replay, audience, board, handle, absent)
             if replay.error is not None:
                 raise replay.error
             self.seconds["replay"] = time.monotonic() - began
@@ -157,9 +164,14 @@ class Show:
             returned = self._come_back(running, handle, absent)
             late = self._newcomer(client)
             with self._part("comparing every answer with the files", "check"):
-                verdict = audience.check({"flights": flights, "weather": weather}, CHECK_MAX_S)
+                streams = {"flights": flights, "weather": weather}
+                verdict = board.check(streams, CHECK_MAX_S)
+                verdict += audience.check(streams, CHECK_MAX_S)
+                matched = self._match(client, audience, flights, verdict)
             good = not verdict.wrong and not progress.late and not progress.refused
-            self._conclude(replay, progress, audience, verdict, {**returned, **late}, good)
+            self._conclude(replay, progress, verdict, {**returned, **late, "matched": matched.total}, good)
+            if not self.as_json:
+                self._look_next(client, board, flights, matched)
             if keep:
                 self._stay(running, handle)
             with self._part("stopping", "stop"):
@@ -198,7 +210,13 @@ class Show:
         return query, handle
 
     def _follow(
-        self, running: Services, replay: Replay, audience: Audience, handle: Handle, absent: Standing
+        self,
+        running: Services,
+        replay: Replay,
+        audience: Audience,
+        board: Audience,
+        handle: Handle,
+        absent: Standing,
     ) -> None:
         """Until the replay is over."""
         if self.headless:
@@ -214,29 +232,31 @@ class Show:
                 time.sleep(0.1)
             return
         titles = [one.title for one in headlines()]
-        counts = before = [0] * len(titles)
+        now = before = [0] * len(titles)
+        drawn = [place for place, one in enumerate(BOARD) if one.drawn]
+        tiles = {place: screen.tile(BOARD[place], board.look(place)) for place in drawn}
+        turn = cycle(drawn)
         self.console.print("\nJoin in from another terminal while this runs:", style="bold")
         self._invite(running, handle)
-        with Live(console=self.console, auto_refresh=False, transient=True) as screen:
+        with Live(console=self.console, auto_refresh=False, transient=True) as view:
             while not replay.done:
                 frame = time.monotonic()
                 running.check()
                 progress = audience.progress()
-                counts = [int(audience.look(i).table["flights"][0].as_py()) for i in range(len(titles))]
-                watched = audience.client.snapshot(handle)
+                now = [int(audience.look(i).table["flights"][0].as_py()) for i in range(len(titles))]
+                for place in islice(turn, TILES_A_FRAME):
+                    tiles[place] = screen.tile(BOARD[place], board.look(place))
+                panels = [
+                    screen.counts(titles, now, before),
+                    screen.watched(f"a watch-list: {absent.title}", audience.client.snapshot(handle)),
+                    *tiles.values(),
+                ]
                 audience.glance(GLANCE_S)
-                view = live(
-                    replay,
-                    progress,
-                    audience.matches,
-                    titles,
-                    counts,
-                    before,
-                    watched,
-                    f"a watch-list: {absent.title}",
+                view.update(
+                    screen.live(self.console, replay, progress, audience.matches, panels, replay.seconds),
+                    refresh=True,
                 )
-                screen.update(view, refresh=True)
-                before = counts
+                before = now
                 time.sleep(max(0.0, FRAME_S - (time.monotonic() - frame)))
 
     def _come_back(self, running: Services, handle: Handle, absent: Standing) -> dict[str, Any]:
@@ -255,7 +275,7 @@ class Show:
                     f" of {absent.title} in {elapsed_ms:.1f} ms, true at position {snapshot.position}.",
                 )
             )
-            self.console.print(rows(snapshot, 6))
+            self.console.print(screen.rows(snapshot, 6))
         return {"away_rows": len(snapshot), "away_ms": round(elapsed_ms, 2)}
 
     def _newcomer(self, client: Client) -> dict[str, Any]:
@@ -276,11 +296,36 @@ class Show:
             )
         return {"new_query_ms": round(elapsed_ms, 2)}
 
+    def _match(self, client: Client, audience: Audience, flights: Replayed, verdict: Verdict) -> Matches:
+        """Ask which queries want the last flight, and check that they are those that it satisfies."""
+        last = len(flights.ts_ms) - 1
+        (found,) = client.match("flights", flights.records(last, last + 1), limit=MATCHES_MAX)
+        (row,) = flights.table.slice(last).to_pylist()
+        pairs = zip(audience.standing, audience.handles, strict=True)
+        ids = {query_id(handle): one for one, handle in pairs if isinstance(one, Standing)}
+        wanted = {key for key, one in ids.items() if one.stream == "flights" and one.holds(row)}
+        if wanted != ids.keys() & set(found.query_ids):
+            verdict.wrong.append(f"the last flight satisfies {len(wanted):,} queries, others were told")
+        return found
+
+    def _look_next(self, client: Client, board: Audience, flights: Replayed, matched: Matches) -> None:
+        """What to try: a plan, and which queries a record satisfies; here as they are answered now."""
+        command = _command()
+        place = next(at for at, one in enumerate(BOARD) if " FROM late " in one.sql)
+        last = len(flights.ts_ms) - 1
+        self.console.print("\nHow an answer comes about:", style="bold")
+        self._say(f'{command} explain "{BOARD[place].sql}"')
+        explain.show(client.plan(board.handles[place]))
+        self.console.print("\nWhich of the queries want a record, here the last flight:", style="bold")
+        self._say(f"{command} match flights '{flights.records(last, last + 1)[0].decode()}'")
+        self.console.print(Text(f"  {matched.total:,} queries, {', '.join(matched.query_ids[:2])}, ..."))
+        if not self.headless:
+            self.console.print("\nmake demo ARGS=--keep leaves all of it up, to try that.", style="dim")
+
     def _conclude(
         self,
         replay: Replay,
         progress: Progress,
-        audience: Audience,
         verdict: Verdict,
         more: dict[str, Any],
         good: bool,
@@ -289,7 +334,7 @@ class Show:
             "ok": good,
             "flights": replay.sent["flights"],
             "weather": replay.sent["weather"],
-            "queries": len(audience.standing),
+            "queries": verdict.of,
             "records_per_s": round(replay.total / max(self.seconds["replay"], 1e-9)),
             "late": progress.late,
             "refused": progress.refused,
@@ -335,8 +380,11 @@ class Show:
         late = "SELECT flight, dest FROM flights [RANGE 1 DAY] WHERE dep_delay > 300"
         lines += [f"{command} queries", f"{command} snapshot {handle}", f'{command} sql "{late}"']
         for line in lines:
-            self.console.print(Text(f"  {line}", style="cyan"), soft_wrap=True)
+            self._say(line)
         self.console.print()
+
+    def _say(self, command: str) -> None:
+        self.console.print(Text(f"  {command}", style="cyan"), soft_wrap=True)
 
 
 def _command() -> str:

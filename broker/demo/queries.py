@@ -6,18 +6,21 @@ users of an application about flights would each register for themselves.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import eq, gt, lt
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from broker.demo.flights import Replayed
+from tureen.client import Template
 
 DAY_MS = 86_400_000
 
-Condition = tuple[str, str, object]
+Condition = tuple[str, str, Any]
 """(column, operator, value); the operators are = > < and IS NULL."""
 
 
@@ -35,12 +38,31 @@ class Standing:
     days: int | None
     conditions: tuple[Condition, ...]
     count: bool = False
+    options: ClassVar[Mapping[str, str]] = {}
+    within: ClassVar[Mapping[str, float]] = {}
 
     @property
     def sql(self) -> str:
+        return self._text([_literal(value) for _, _, value in self.conditions])
+
+    @property
+    def asked(self) -> str | Template:
+        """What is registered: of a watch-list, as thousands of users have one, template and parameters."""
+        if self.kind != "aircraft":
+            return self.sql
+        return Template(self._text(["?"] * len(self.conditions)), [value for _, _, value in self.conditions])
+
+    def holds(self, row: Mapping[str, Any]) -> bool:
+        """Whether a row of its stream satisfies all conditions."""
+        return all(_holds(row[column], operator, value) for column, operator, value in self.conditions)
+
+    def _text(self, values: Sequence[str]) -> str:
         window = "" if self.days is None else f" [RANGE {self.days} DAYS]"
         outputs = "COUNT(*) AS flights" if self.count else ", ".join(self.columns)
-        where = " AND ".join(_sql(condition) for condition in self.conditions)
+        where = " AND ".join(
+            f"{column} IS NULL" if operator == "IS NULL" else f"{column} {operator} {value}"
+            for (column, operator, _), value in zip(self.conditions, values, strict=True)
+        )
         return f"SELECT {outputs} FROM {self.stream}{window} WHERE {where}"
 
     def expected(self, stream: Replayed, now_ms: int | None) -> pa.Table:
@@ -63,12 +85,14 @@ class Standing:
         return rows.select(list(self.columns))
 
 
-def _sql(condition: Condition) -> str:
-    column, operator, value = condition
-    if operator == "IS NULL":
-        return f"{column} IS NULL"
-    literal = "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)
-    return f"{column} {operator} {literal}"
+def _literal(value: object) -> str:
+    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)
+
+
+def _holds(mine: Any, operator: str, value: Any) -> bool:
+    if mine is None or operator == "IS NULL":
+        return mine is None and operator == "IS NULL"
+    return bool({"=": eq, ">": gt, "<": lt}[operator](mine, value))
 
 
 def _mask(rows: pa.Table, condition: Condition) -> pa.ChunkedArray:

@@ -1,49 +1,136 @@
-"""The live view: rates, NOW and a few answers, drawn anew a few times a second."""
+"""The live view: rates, NOW, a few answers and the board, drawn anew a few times a second.
+
+What does not fit onto the terminal at once comes in turn, a page every few seconds.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pyarrow as pa
 from rich import box
-from rich.console import Group, RenderableType
+from rich.bar import Bar
+from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
 from broker.demo.audience import Progress
+from broker.demo.board import Tile
 from broker.demo.replay import DAY_MS, Replay
 from tureen.console import cell, instant_of_ms
 from tureen.snapshot import Snapshot
 
 WATCHED_ROWS = 4
+TILE_ROWS = 10
+PANEL_WIDTH = 58
+"""So wide a panel is readable; two of them stand beside each other from twice that on."""
+PAGE_S = 4.0
+COLUMNS_HEIGHT = 4
+EIGHTHS = " ▁▂▃▄▅▆▇█"
 
 
 def live(
+    console: Console,
     replay: Replay,
     progress: Progress,
     matches: int,
-    titles: Sequence[str],
-    counts: Sequence[int],
-    before: Sequence[int],
-    watched: Snapshot | None,
-    watched_title: str,
+    panels: Sequence[RenderableType],
+    elapsed_s: float,
 ) -> RenderableType:
-    """The whole screen. ``before``: the counts of the last drawing; what changed stands out."""
+    """The whole screen: figures, and below them the panels that have their turn."""
+    figures = _figures(replay, progress, matches)
+    room = console.size.height - _height(console, figures, console.size.width) - 1
+    pages = _pages(console, panels, room)
+    return Group(figures, pages[int(elapsed_s / PAGE_S) % len(pages)])
+
+
+def counts(titles: Sequence[str], now: Sequence[int], before: Sequence[int]) -> RenderableType:
+    """Answers that are one number. ``before``: those of the last drawing; what changed stands out."""
     answers = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     answers.add_column(overflow="ellipsis", no_wrap=True)
     answers.add_column(justify="right")
-    for title, count, old in zip(titles, counts, before, strict=True):
+    for title, count, old in zip(titles, now, before, strict=True):
         answers.add_row(title, Text(f"{count:,}", style="bold yellow" if count != old else "bold"))
-    parts: list[RenderableType] = [
-        _figures(replay, progress, matches),
-        Panel(answers, title="answers", title_align="left", box=box.ROUNDED, border_style="dim"),
+    return _panel("answers", answers)
+
+
+def watched(title: str, snapshot: Snapshot) -> RenderableType:
+    """The last rows of an answer."""
+    return _panel(title, rows(snapshot, WATCHED_ROWS))
+
+
+def tile(one: Tile, snapshot: Snapshot) -> RenderableType:
+    """An answer of the board."""
+    drawn = {"bars": _bars, "columns": _columns, "table": _first_rows}[one.drawn or "table"]
+    return _panel(one.title, drawn(snapshot))
+
+
+def _panel(title: str, content: RenderableType) -> RenderableType:
+    return Panel(content, title=Text(title), title_align="left", box=box.ROUNDED, border_style="dim")
+
+
+def _pages(console: Console, panels: Sequence[RenderableType], room: int) -> list[RenderableType]:
+    """Panels side by side where the terminal is wide, as many below each other as fit."""
+    across = 2 if console.size.width >= 2 * PANEL_WIDTH else 1
+    width = console.size.width // across
+    pages: list[list[tuple[RenderableType, ...]]] = [[]]
+    left = room
+    for place in range(0, len(panels), across):
+        line = tuple(panels[place : place + across])
+        height = max(_height(console, panel, width) for panel in line)
+        if height > left and pages[-1]:
+            pages.append([])
+            left = room
+        pages[-1].append(line)
+        left -= height
+    return [Group(*(_beside(line, across) for line in page)) for page in pages]
+
+
+def _beside(line: Sequence[RenderableType], across: int) -> RenderableType:
+    grid = Table.grid(expand=True)
+    for _ in range(across):
+        grid.add_column(ratio=1)
+    grid.add_row(*line)
+    return grid
+
+
+def _height(console: Console, content: RenderableType, width: int) -> int:
+    return len(console.render_lines(content, console.options.update(width=width), pad=False))
+
+
+def _bars(snapshot: Snapshot) -> RenderableType:
+    """A line a row: the first column's value, the second's as a bar."""
+    names, values = (column.to_pylist() for column in snapshot.table.columns[:2])
+    table = Table.grid(padding=(0, 1, 0, 0), expand=True)
+    table.add_column(no_wrap=True)
+    table.add_column(justify="right")
+    table.add_column(ratio=1)
+    for name, value in list(zip(names, values, strict=True))[:TILE_ROWS]:
+        table.add_row(cell(name), f"{value:,}", Bar(max(values) or 1, 0, value, color="cyan"))
+    return table
+
+
+def _columns(snapshot: Snapshot) -> RenderableType:
+    """The second column's values as columns beside each other, the first and the last one named."""
+    names, values = (column.to_pylist() for column in snapshot.table.columns[:2])
+    if not values:
+        return Text("nothing yet", style="dim")
+    width = 3 if len(values) <= 16 else 2
+    eighths = [round(value / (max(values) or 1) * COLUMNS_HEIGHT * 8) for value in values]
+    lines = [
+        "".join(EIGHTHS[min(8, max(0, one - level * 8))] * (width - 1) + " " for one in eighths)
+        for level in reversed(range(COLUMNS_HEIGHT))
     ]
-    if watched is not None:
-        parts.append(
-            Panel(rows(watched, WATCHED_ROWS), title=watched_title, title_align="left", border_style="dim")
-        )
-    return Group(*parts)
+    return Group(
+        Text("\n".join(lines), style="cyan", no_wrap=True),
+        Text(f"{cell(names[0])} to {cell(names[-1])}, {min(values):,} to {max(values):,}", style="dim"),
+    )
+
+
+def _first_rows(snapshot: Snapshot) -> RenderableType:
+    return _table(snapshot.table.slice(0, TILE_ROWS))
 
 
 def _figures(replay: Replay, progress: Progress, matches: int) -> RenderableType:
@@ -76,10 +163,18 @@ def _minute(ms: int) -> str:
 
 def rows(snapshot: Snapshot, last: int) -> RenderableType:
     """The last rows of an answer."""
-    part = snapshot.table.slice(max(0, snapshot.table.num_rows - last))
+    return _table(snapshot.table.slice(max(0, snapshot.table.num_rows - last)))
+
+
+def _table(part: pa.Table) -> RenderableType:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for name in part.column_names:
-        table.add_column(name, justify="right" if name.endswith("delay") else "left", no_wrap=True)
+    for field in part.schema:
+        numeric = pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
+        table.add_column(field.name, justify="right" if numeric else "left", no_wrap=True)
     for row in part.to_pylist():
-        table.add_row(*(Text(cell(value), style="dim" if value is None else "") for value in row.values()))
+        table.add_row(*(Text(_value(value), style="dim" if value is None else "") for value in row.values()))
     return table
+
+
+def _value(value: object) -> str:
+    return f"{value:.1f}" if isinstance(value, float) else cell(value)

@@ -19,6 +19,7 @@ STATUS = {
     "handle_in_use": 409,
     "source_conflict": 409,
     "query_not_running": 409,
+    "query_paused": 409,
     "instant_out_of_range": 400,
     "limit_exceeded": 413,
     "unauthorized": 401,

@@ -9,6 +9,7 @@
 | STRING    | text                                           | always in quotes            |
 | DATE      | "2013-01-31"                                   | 2013-01-31                  |
 | TIMESTAMP | "2013-01-31T09:15:00.000Z"                     | 2013-01-31T09:15:00.000Z    |
+| ARRAY     | an array of the values, as above               | the JSON array, in quotes   |
 | NULL      | null                                           | nothing, without quotes     |
 
 Arrow is the IPC stream format with the types of :mod:`engine.model.types`; it alone loses nothing.
@@ -65,6 +66,8 @@ def facts(answer: Answer) -> dict[str, Any]:
 
 def sql_type(type_: pa.DataType) -> str:
     """The name of an answer's column type, as CREATE STREAM writes it."""
+    if pa.types.is_list(type_):
+        return f"ARRAY<{sql_type(type_.value_type)}>"
     if pa.types.is_decimal(type_):
         return f"DECIMAL({type_.precision}, {type_.scale})"
     return _SQL_TYPES.get(str(type_), str(type_).upper())
@@ -85,6 +88,8 @@ _SQL_TYPES = {
 def _plain(column: pa.ChunkedArray) -> list[Any]:
     """A column as values that JSON has."""
     type_ = column.type
+    if pa.types.is_list(type_):
+        return [one for chunk in column.chunks for one in _lists(chunk)]
     if pa.types.is_floating(type_):
         values = column.to_pylist()
         if not column.null_count and pc.all(pc.is_finite(column)).as_py() is not False:
@@ -95,6 +100,13 @@ def _plain(column: pa.ChunkedArray) -> list[Any]:
     if pa.types.is_timestamp(type_):
         return cast("list[Any]", _iso(column).to_pylist())
     return cast("list[Any]", column.to_pylist())
+
+
+def _lists(array: pa.ListArray) -> list[Any]:
+    values = _plain(pa.chunked_array([array.values]))
+    ends = array.offsets.to_pylist()
+    there = array.is_valid().to_pylist()
+    return [values[ends[i] : ends[i + 1]] if there[i] else None for i in range(len(array))]
 
 
 def _double(value: float | None) -> float | str | None:
@@ -129,6 +141,9 @@ def _csv(answer: Answer) -> bytes:
 
 
 def _quoted(column: pa.ChunkedArray) -> list[str]:
+    if pa.types.is_list(column.type):
+        texts = (None if value is None else orjson.dumps(value).decode() for value in _plain(column))
+        return ["" if text is None else '"' + text.replace('"', '""') + '"' for text in texts]
     if pa.types.is_string(column.type):
         return ["" if value is None else '"' + value.replace('"', '""') + '"' for value in column.to_pylist()]
     if pa.types.is_boolean(column.type):

@@ -8,23 +8,27 @@ access logs are off and nothing logs a path.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Awaitable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import FastAPI, Query, Request
 from fastapi.responses import Response
 
 import tureen
+from broker.http.changes import Changes, change_request
+from broker.http.creations import Creations
+from broker.http.described import described, listed, standing
 from broker.http.errors import QueryNotRunning, install, json
 from broker.http.formats import CONTENT_TYPES, encode
 from broker.http.guard import NDJSON
+from broker.http.matching import QUERIES_DEFAULT, QUERIES_MAX, Matching, match_lines, match_request
+from broker.http.plans import plan_of
 from broker.http.requests import instant_ms, register_request
+from broker.http.statements import Statements
 from broker.http.writes import Answer, Writes
 from broker.settings import Settings
-from broker.worker.entries import QueryEntry
 from broker.worker.metrics import Metrics
 from broker.worker.node import Node
 from broker.worker.publisher import Publisher
@@ -38,16 +42,6 @@ LIST_MAX = 10_000
 REPLACED_WAIT_S = 2.0
 
 
-def standing(node: Node, name: str) -> QueryEntry:
-    """What is known of a query. Raises UnknownQuery; BrokerUnavailable while that cannot be told."""
-    entry = node.queries.get(name)
-    if entry is None:
-        if not node.reconciled:
-            raise BrokerUnavailable("the registry is still being read", hint="say it again in a second")
-        raise UnknownQuery()
-    return entry
-
-
 class Snapshots:
     """Answers in a format, for HTTP and for requests by topic."""
 
@@ -58,13 +52,17 @@ class Snapshots:
         self._pool = ThreadPoolExecutor(settings.http_threads, "snapshot")
 
     async def take(self, name: str, form: SnapshotFormat, at_ms: int | None) -> tuple[EngineAnswer, bytes]:
-        """Raises UnknownQuery, QueryNotRunning, InstantOutOfRange, LimitExceeded, BrokerUnavailable."""
+        """Raises UnknownQuery, QueryNotRunning, QueryPaused, InstantOutOfRange, LimitExceeded,
+        BrokerUnavailable.
+        """
         deadline_s = time.monotonic() + REPLACED_WAIT_S
         while True:
             entry = standing(self._node, name)
-            if entry.shard is None or entry.state != "RUNNING":
+            if entry.shard is None:
                 raise QueryNotRunning(entry.state, entry.error)
-            view = self._node.shards[entry.shard].view()
+            shard = self._node.shards[entry.shard]
+            shard.asked.count(name)
+            view = shard.view()
             try:
                 return await self._timed(view, name, form, at_ms)
             except UnknownQuery:
@@ -103,6 +101,10 @@ def public_api(
     )
     install(app)
     writes = Writes(settings, node, publisher)
+    changes = Changes(node, writes)
+    matching = Matching(node)
+    creations = Creations(settings, node, writes)
+    statements = Statements(settings, node, writes, creations, changes)
 
     async def told(write: Awaitable[Answer]) -> Response:
         code, body = await write
@@ -110,18 +112,23 @@ def public_api(
 
     @app.post("/sources", tags=["sources"])
     async def post_source(request: Request) -> Response:
-        """A CREATE STREAM or DROP STREAM statement: `{"sql": "..."}`."""
-        return await told(writes.statement(await request.body()))
+        """CREATE or DROP of a stream or a view: `{"sql": "..."}`."""
+        return await told(creations.statement(await request.body()))
 
     @app.get("/sources", tags=["sources"])
     async def get_sources() -> Response:
-        """Every stream, its state and its NOW."""
+        """Every stream and view, its state and its NOW."""
         return json({"sources": source_list(node)})
 
     @app.delete("/sources/{name}", tags=["sources"])
     async def delete_source(name: str) -> Response:
-        """Drop a stream that no query reads."""
-        return await told(writes.drop(name))
+        """Drop a stream or a view that nothing reads."""
+        return await told(creations.drop(name))
+
+    @app.post("/statements", tags=["statements"])
+    async def post_statement(request: Request) -> Response:
+        """Anything but a SELECT: SHOW, DESCRIBE, EXPLAIN, PAUSE, RESUME, TERMINATE, CREATE, DROP."""
+        return await told(statements.run(await request.body()))
 
     @app.post("/queries", tags=["queries"])
     async def post_query(request: Request) -> Response:
@@ -140,13 +147,7 @@ def public_api(
         """Standing queries by their public ids; handles are never listed."""
         names = sorted(name for name in node.queries if name > after)
         page = [
-            {
-                "query_id": name,
-                "sql": entry.sql,
-                "state": entry.state,
-                "source": entry.source,
-                "error": entry.error,
-            }
+            listed(node, name, entry)
             for name in names[:limit]
             if (entry := node.queries.get(name)) is not None
         ]
@@ -154,28 +155,13 @@ def public_api(
 
     @app.get("/queries/{handle}", tags=["queries"])
     async def get_query(handle: str) -> Response:
-        """One query: its text, state and position."""
-        name = query_id(handle)
-        entry = standing(node, name)
-        described: dict[str, Any] = {
-            "query_id": name,
-            "sql": entry.sql,
-            "state": entry.state,
-            "error": entry.error,
-            "source": entry.source,
-            "options": dict(entry.options),
-        }
-        if entry.shard is not None:
-            view = node.shards[entry.shard].view()
-            with contextlib.suppress(UnknownQuery):  # it is just being replaced
-                info = view.query(name)
-                described |= {
-                    "maintenance": info.maintenance,
-                    "born": str(info.born),
-                    "predicate_errors": info.predicate_errors,
-                    "position": str(view.position),
-                }
-        return json(described)
+        """One query: its text, state, options and position."""
+        return json(described(node, query_id(handle)))
+
+    @app.patch("/queries/{handle}", tags=["queries"])
+    async def patch_query(handle: str, request: Request) -> Response:
+        """Pause, resume, change: `{"paused"?, "maintenance"?, "weight"?}`; the query as it is then."""
+        return await told(changes.change(handle, change_request(await request.body())))
 
     @app.delete("/queries/{handle}", tags=["queries"])
     async def delete_query(handle: str) -> Response:
@@ -193,6 +179,24 @@ def public_api(
         """The answer now, or as of an earlier instant."""
         answer, data = await snapshots.take(query_id(handle), form, instant_ms(at))
         return Response(data, 200, answer_headers(answer), CONTENT_TYPES[form])
+
+    @app.get("/queries/{handle}/plan", tags=["queries"])
+    async def get_plan(
+        handle: str, analyze: Annotated[bool, Query(description="Evaluate it once, each part timed.")] = False
+    ) -> Response:
+        """How the answer comes about: operators, sharing, maintenance, costs."""
+        return json(await plan_of(node, query_id(handle), analyze))
+
+    @app.post("/match", tags=["queries"])
+    async def post_match(
+        request: Request,
+        source: Annotated[str | None, Query(description="The stream, where the body is NDJSON.")] = None,
+        limit: Annotated[int, Query(ge=0, le=QUERIES_MAX)] = QUERIES_DEFAULT,
+    ) -> Response:
+        """Which standing queries records satisfy: `{"source", "record" | "records", "limit"?}`, or NDJSON."""
+        body = await request.body()
+        lines = request.headers.get("content-type", "").split(";")[0].strip() == NDJSON
+        return json(await matching.match(match_lines(source, body, limit) if lines else match_request(body)))
 
     @app.get("/status", tags=["service"])
     async def get_status() -> Response:

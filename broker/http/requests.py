@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from broker.http.errors import BadRequest
+from broker.wording import FIELDS, Wording, wording_of
 from tureen.errors import LimitExceeded
 from tureen.protocol import Handle, new_handle
 
@@ -23,19 +24,19 @@ _HANDLE = re.compile(rf"[A-Za-z0-9_.~-]{{{HANDLE_CHARACTERS_MIN},{HANDLE_CHARACT
 class RegisterRequest:
     """A registration as HTTP brings it; the handle is given or fresh."""
 
-    sql: str
+    wording: Wording
     handle: Handle
     options: dict[str, Any] = field(default_factory=dict)
 
 
-def body_object(body: bytes) -> dict[str, Any]:
+def body_object(body: bytes, hint: str = 'send {"sql": "..."}') -> dict[str, Any]:
     """A body that is a JSON object. Raises BadRequest."""
     try:
         fields = orjson.loads(body)
     except orjson.JSONDecodeError as refused:
-        raise BadRequest(f"the body is not JSON: {refused.msg}", hint='send {"sql": "..."}') from None
+        raise BadRequest(f"the body is not JSON: {refused.msg}", hint=hint) from None
     if not isinstance(fields, dict):
-        raise BadRequest("the body is not a JSON object", hint='send {"sql": "..."}')
+        raise BadRequest("the body is not a JSON object", hint=hint)
     return fields
 
 
@@ -54,11 +55,15 @@ def sql_of(fields: dict[str, Any], sql_bytes_max: int) -> str:
 
 
 def register_request(body: bytes, sql_bytes_max: int) -> RegisterRequest:
-    """``{"sql", "handle"?, "options"?}``. Raises BadRequest, LimitExceeded."""
+    """``{"sql", "handle"?, "options"?}``, or ``template`` and ``parameters`` in the place of ``sql``.
+
+    Raises BadRequest, LimitExceeded.
+    """
     fields = body_object(body)
-    unknown = sorted(fields.keys() - {"sql", "handle", "options"})
+    unknown = sorted(fields.keys() - FIELDS - {"handle", "options"})
     if unknown:
-        raise BadRequest(f"unknown field {unknown[0]!r}", hint="the fields are sql, handle and options")
+        hint = "the fields are sql, or template and parameters, and handle and options"
+        raise BadRequest(f"unknown field {unknown[0]!r}", hint=hint)
     handle = fields.get("handle")
     if handle is None:
         handle = new_handle()
@@ -73,7 +78,7 @@ def register_request(body: bytes, sql_bytes_max: int) -> RegisterRequest:
         options = {}
     if not isinstance(options, dict):
         raise BadRequest("options is not an object")
-    return RegisterRequest(sql_of(fields, sql_bytes_max), Handle(handle), options)
+    return RegisterRequest(wording_of(fields, sql_bytes_max, BadRequest), Handle(handle), options)
 
 
 def instant_ms(text: str | int | None) -> int | None:

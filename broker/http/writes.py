@@ -8,36 +8,51 @@ record is there, its outcome will be.
 from __future__ import annotations
 
 import asyncio
-import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
 from broker.http.errors import status_of
-from broker.http.requests import RegisterRequest, body_object, register_request, sql_of
+from broker.http.requests import RegisterRequest, register_request
 from broker.internal import Outcome
 from broker.settings import Settings
+from broker.worker import options as query_options
 from broker.worker.node import Node
 from broker.worker.publisher import Publisher
-from engine.language.query import CreateStream, DropStream, Query
+from engine.language.query import Query
 from tureen.errors import (
     BrokerUnavailable,
     HandleInUse,
     NotSupported,
-    SourceConflict,
     TureenError,
     UnknownQuery,
     UnknownSource,
 )
 from tureen.protocol import query_id
 
-BULK_IN_FLIGHT = 2_000
+BULK_LINES = 5_000
+"""Of a bulk request, so many are on their way at once."""
 
 Answer = tuple[int, dict[str, Any]]
 
 
+@dataclass(frozen=True, slots=True)
+class _Writing:
+    """A registration to be written: under its query id, with this value. stood: it stands, with other
+    options. answer: there is nothing to write.
+    """
+
+    request: RegisterRequest
+    name: str
+    value: bytes
+    stood: bool
+    answer: dict[str, Any] | None = None
+
+
 class Writes:
-    """Registers, unregisters, creates and drops by way of the topics."""
+    """Registers and unregisters by way of the topics."""
 
     def __init__(self, settings: Settings, node: Node, publisher: Publisher) -> None:
         self._settings = settings
@@ -45,64 +60,130 @@ class Writes:
         self._publisher = publisher
 
     async def register(self, request: RegisterRequest) -> Answer:
-        """(status, body). Raises QueryError, LimitExceeded, HandleInUse, KafkaUnavailable."""
+        """(status, body). Raises QueryError, OptionRefused, LimitExceeded, HandleInUse, KafkaUnavailable."""
+        await asyncio.to_thread(self._check, request)
+        writing = self._begin(request)
+        if writing.answer is not None:
+            return 200, writing.answer
+        try:
+            outcome = await self.written_query(writing.name, writing.value)
+        finally:
+            self._node.reserved.pop(writing.name, None)
+        return self._answer(writing, outcome)
+
+    async def register_many(self, body: bytes) -> list[bytes]:
+        """One answer line for each line of the body, in order; a refused line spoils no other.
+
+        The lines of a part are checked, written and waited for together.
+        """
+        lines = [line for line in body.split(b"\n") if line.strip()]
+        answers: list[bytes] = []
+        for first in range(0, len(lines), BULK_LINES):
+            answers += await self._register_part(lines[first : first + BULK_LINES])
+        return answers
+
+    async def _register_part(self, lines: list[bytes]) -> list[bytes]:
+        checked = await asyncio.to_thread(lambda: [self._checked(line) for line in lines])
+        answers: list[dict[str, Any]] = [{}] * len(lines)
+        begun: list[tuple[int, _Writing]] = []
+        again: list[tuple[int, RegisterRequest]] = []
+        for place, (request, refused) in enumerate(checked):
+            if request is None or refused is not None:
+                answers[place] = self._refused(request, refused)
+            elif query_id(request.handle) in self._node.reserved:
+                again.append((place, request))
+            else:
+                try:
+                    writing = self._begin(request)
+                except TureenError as error:
+                    answers[place] = self._refused(request, error)
+                    continue
+                if writing.answer is not None:
+                    answers[place] = writing.answer
+                else:
+                    begun.append((place, writing))
+        try:
+            outcomes = await self._written_queries([writing for _, writing in begun])
+        finally:
+            for _, writing in begun:
+                self._node.reserved.pop(writing.name, None)
+        for (place, writing), outcome in zip(begun, outcomes, strict=True):
+            if isinstance(outcome, TureenError):
+                answers[place] = self._refused(writing.request, outcome)
+            else:
+                answers[place] = self._answer(writing, outcome)[1]
+        for (
+            place,
+            request,
+        ) in again:  # a handle that stands on an earlier line, or comes from elsewhere as well
+            try:
+                _, answers[place] = await self.register(request)
+            except TureenError as error:
+                answers[place] = self._refused(request, error)
+        return [orjson.dumps(answer) for answer in answers]
+
+    def _checked(self, line: bytes) -> tuple[RegisterRequest | None, TureenError | None]:
+        """A line's request, and why it is refused on sight. Any thread."""
+        request: RegisterRequest | None = None
+        try:
+            request = register_request(line, self._settings.sql_bytes_max)
+            self._check(request)
+        except TureenError as refused:
+            return request, refused
+        return request, None
+
+    def _check(self, request: RegisterRequest) -> None:
+        """Raise what can be refused on sight. Any thread."""
+        query_options.check(request.options)
+        try:
+            statement = self._node.parse(request.wording.sql, request.wording.parameters)
+        except UnknownSource:
+            return  # It waits for its stream.
+        if not isinstance(statement, Query):
+            raise NotSupported(
+                "only a SELECT can stand as a query", hint="send CREATE and DROP STREAM to POST /sources"
+            )
+
+    def _begin(self, request: RegisterRequest) -> _Writing:
+        """What is to be written for a request, under a handle that is reserved by this; or its answer, where
+        it stands already. Raises HandleInUse, BrokerUnavailable.
+        """
         node = self._node
         name = query_id(request.handle)
-        try:
-            statement = await node.understand(request.sql)
-            if not isinstance(statement, Query):
-                raise NotSupported(
-                    "only a SELECT can stand as a query", hint="send CREATE and DROP STREAM to POST /sources"
-                )
-        except UnknownSource:
-            pass  # It waits for its stream.
+        said = request.wording.said
         entry = node.queries.get(name)
-        standing = node.reserved.get(name, entry.sql if entry is not None else None)
+        standing = node.reserved.get(name, entry.said if entry is not None else None)
         if standing is not None:
-            if standing != request.sql:
+            if standing != said:
                 raise HandleInUse(name, hint="unregister it first, or leave the handle out and get a new one")
-            if entry is not None and entry.state == "RUNNING":
-                return 200, self._registered(request, entry.outcome())
+            same = entry is not None and request.options.items() <= entry.options.items()
+            if entry is not None and entry.shard is not None and same:
+                return _Writing(request, name, b"", True, self._registered(request, entry.outcome()))
         elif entry is None and not node.reconciled:
             raise BrokerUnavailable("the registry is still being read", hint="say it again in a second")
-        node.reserved[name] = request.sql
-        try:
-            value = orjson.dumps({"sql": request.sql, "options": request.options})
-            outcome = await self._written(self._settings.names.queries, name, value)
-        finally:
-            node.reserved.pop(name, None)
+        options = request.options
+        if entry is not None and entry.state != "ERROR":
+            options = {**entry.options, **options}
+        value = orjson.dumps(request.wording.fields() | {"options": options})
+        node.reserved[name] = said
+        return _Writing(request, name, value, entry is not None and entry.shard is not None)
+
+    def _answer(self, writing: _Writing, outcome: Outcome | None) -> Answer:
+        """What became of what was written."""
+        request = writing.request
         if outcome is None:
             return 202, self._registered(request, {"state": "PENDING", "error": None})
         if outcome["state"] == "ERROR":
             error = outcome.get("error") or {}
             return status_of(error), self._registered(request, outcome) | error
-        return (201 if outcome["state"] == "RUNNING" else 202), self._registered(request, outcome)
+        code = 202 if outcome["state"] == "PENDING" else 200 if writing.stood else 201
+        return code, self._registered(request, outcome)
 
-    async def register_many(self, body: bytes) -> list[bytes]:
-        """One answer line for each line of the body, in order; a refused line spoils no other."""
-        gate = asyncio.Semaphore(BULK_IN_FLIGHT)
-        lines = [line for line in body.split(b"\n") if line.strip()]
-        await asyncio.to_thread(self._look_ahead, lines)
-
-        async def one(line: bytes) -> bytes:
-            async with gate:
-                try:
-                    request = register_request(line, self._settings.sql_bytes_max)
-                except TureenError as refused:
-                    return orjson.dumps({"state": "ERROR", "error": refused.as_dict()})
-                try:
-                    _, answer = await self.register(request)
-                except TureenError as refused:
-                    answer = self._registered(request, {"state": "ERROR", "error": refused.as_dict()})
-                return orjson.dumps(answer)
-
-        return await asyncio.gather(*(one(line) for line in lines))
-
-    def _look_ahead(self, lines: list[bytes]) -> None:
-        """Parse what can be parsed, at one go instead of line by line between threads."""
-        for line in lines:
-            with contextlib.suppress(TureenError):
-                self._node.parse(register_request(line, self._settings.sql_bytes_max).sql)
+    def _refused(self, request: RegisterRequest | None, refused: TureenError | None) -> dict[str, Any]:
+        error = refused.as_dict() if refused is not None else None
+        if request is None:
+            return {"state": "ERROR", "error": error}
+        return self._registered(request, {"state": "ERROR", "error": error})
 
     @staticmethod
     def _registered(request: RegisterRequest, outcome: Outcome) -> dict[str, Any]:
@@ -121,69 +202,26 @@ class Writes:
             if not self._node.reconciled:
                 raise BrokerUnavailable("the registry is still being read", hint="say it again in a second")
             raise UnknownQuery()
-        outcome = await self._written(self._settings.names.queries, name, None)
+        outcome = await self.written_query(name, None)
         return (202 if outcome is None else 200), {
             "query_id": name,
             "state": "PENDING" if outcome is None else "GONE",
         }
 
-    async def statement(self, body: bytes) -> Answer:
-        """CREATE STREAM or DROP STREAM. Raises QueryError, SourceConflict, KafkaUnavailable."""
-        sql = sql_of(body_object(body), self._settings.sql_bytes_max)
-        statement = await self._node.understand(sql)
-        if isinstance(statement, DropStream):
-            if statement.name not in self._node.sources and statement.if_exists:
-                return 200, {"name": statement.name, "state": "GONE"}
-            return await self.drop(statement.name)
-        if not isinstance(statement, CreateStream):
-            raise NotSupported(
-                "this endpoint takes CREATE STREAM and DROP STREAM", hint="POST /queries takes SELECT"
-            )
-        name = statement.stream.name
-        standing = self._node.sources.get(name)
-        if standing is not None:
-            if standing.stream == statement.stream or statement.if_not_exists:
-                return 200, self._created(name, {"state": "RUNNING"})
-            raise SourceConflict(
-                f"a stream named {name!r} exists with another definition",
-                hint=f"DROP STREAM {name} first, or choose another name",
-            )
-        if not self._node.reconciled:
-            raise BrokerUnavailable("the registry is still being read", hint="say it again in a second")
-        outcome = await self._written(self._settings.names.sources, name, orjson.dumps({"sql": sql}))
-        if outcome is None:
-            return 202, self._created(name, {"state": "PENDING"})
-        if outcome["state"] == "ERROR":
-            error = outcome.get("error") or {}
-            return status_of(error), self._created(name, outcome) | error
-        return 201, self._created(name, outcome)
+    async def written_query(self, name: str, value: bytes | None) -> Outcome | None:
+        """Publish a registration, or its end, and wait for the outcome; None when it takes longer."""
+        return await self.written(self._settings.names.queries, name, value)
 
-    def _created(self, name: str, outcome: Outcome) -> dict[str, Any]:
-        entry = self._node.sources.get(name)
-        return {
-            "name": name,
-            "topic": entry.stream.topic if entry else None,
-            "state": outcome["state"],
-            "error": outcome.get("error"),
-        }
+    async def _written_queries(self, writings: Sequence[_Writing]) -> list[Outcome | TureenError | None]:
+        """Publish many registrations, and wait for their outcomes; an error for those that Kafka has not."""
+        topic = self._settings.names.queries
+        places = await self._publisher.publish_many(topic, [(one.name, one.value) for one in writings])
+        origins = [place for place in places if not isinstance(place, TureenError)]
+        wait_s = self._settings.outcome_wait_ms / 1_000
+        outcomes = iter(await self._node.waiters.outcomes(origins, wait_s))
+        return [place if isinstance(place, TureenError) else next(outcomes) for place in places]
 
-    async def drop(self, name: str) -> Answer:
-        """Raises UnknownSource, SourceConflict, KafkaUnavailable."""
-        if name not in self._node.sources:
-            raise UnknownSource(name)
-        readers = self._node.readers(name)
-        if readers:
-            raise SourceConflict(
-                f"{readers:,} queries read the stream {name!r}", hint="unregister them first"
-            )
-        outcome = await self._written(self._settings.names.sources, name, None)
-        if outcome is None:
-            return 202, {"name": name, "state": "PENDING"}
-        if outcome["state"] == "ERROR":
-            error = outcome.get("error") or {}
-            return status_of(error), {"name": name, "state": "ERROR"} | error
-        return 200, {"name": name, "state": "GONE"}
-
-    async def _written(self, topic: str, key: str, value: bytes | None) -> Outcome | None:
+    async def written(self, topic: str, key: str, value: bytes | None) -> Outcome | None:
+        """Publish a record of a control topic and wait for its outcome; None when it takes longer."""
         origin = await self._publisher.publish(topic, key, value)
         return await self._node.waiters.outcome(origin, self._settings.outcome_wait_ms / 1_000)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import gc
 import os
 import signal
@@ -22,8 +23,11 @@ from broker.http.private import private_api
 from broker.http.public import Snapshots, public_api
 from broker.settings import Settings
 from broker.supervisor import FATAL
+from broker.worker import calibration
+from broker.worker.engines import Engines
+from broker.worker.functions import load
 from broker.worker.metrics import Metrics
-from broker.worker.node import Node
+from broker.worker.node import Node, limits
 from broker.worker.publisher import Publisher
 from topics.admin import Admin
 from tureen.errors import KafkaUnavailable, TureenError
@@ -45,14 +49,14 @@ class Server(uvicorn.Server):
 class Worker:
     """Everything of the worker process."""
 
-    def __init__(self, loaded: Settings) -> None:
+    def __init__(self, loaded: Settings, engines: Engines) -> None:
         self.settings = loaded
         self.kafka = loaded.kafka()
         self.stop = asyncio.Event()
         self.code = 0
         self.admin = Admin(self.kafka)
         prober = Admin(self.kafka, timeout_s=PROBE_TIMEOUT_S)
-        self.node = Node(loaded, self.kafka, self.admin, prober, self._fenced)
+        self.node = Node(loaded, self.kafka, self.admin, prober, self._fenced, engines)
         self.metrics = Metrics()
         self._loop = asyncio.get_running_loop()
 
@@ -176,20 +180,29 @@ class Worker:
         )
 
 
-async def serve(loaded: Settings) -> int:
+def engines_for(loaded: Settings) -> Engines:
+    """What the worker's engines are made with; measures this machine. Raises SettingsError."""
+    functions = load(loaded.function_modules)
+    costs = calibration.measure()
+    log.info("costs_measured", **{name: round(ns, 3) for name, ns in dataclasses.asdict(costs).items()})
+    return Engines(limits(loaded), functions, costs)
+
+
+async def serve(loaded: Settings, engines: Engines) -> int:
     """A worker from start to stop."""
-    return await Worker(loaded).run()
+    return await Worker(loaded, engines).run()
 
 
 def main() -> int:
     """Read the settings, run, and say by the exit code whether to start again."""
     try:
         loaded = settings.load()
+        logs.configure("worker", loaded.log_level, loaded.log_format)
+        engines = engines_for(loaded)
     except TureenError as refused:
         print(refused, file=sys.stderr)
         return FATAL
-    logs.configure("worker", loaded.log_level, loaded.log_format)
-    code = asyncio.run(serve(loaded))
+    code = asyncio.run(serve(loaded, engines))
     # Threads of Kafka clients may wait for a node that is away; everything of ours is written.
     sys.stderr.flush()
     os._exit(code)

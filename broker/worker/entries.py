@@ -1,4 +1,4 @@
-"""What the worker knows of each query and each stream, standing or not.
+"""What the worker knows of each query, each stream and each view, standing or not.
 
 Written by the event loop alone, from outcomes; readers on the loop need no lock. The rows, NOW and answers
 of what stands are in the shards' views.
@@ -6,17 +6,22 @@ of what stands are in the shards' views.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from broker.internal import Outcome, State
-from engine.model.source import Stream
+from broker.wording import Values, Wording, said
+from engine.model.source import Derived, Stream
+from tureen.errors import UnknownSource
 
 
 @dataclass(slots=True)
 class QueryEntry:
-    """A registration and what became of it. ``shard``: where it stands, None while it does not."""
+    """A registration and what became of it. shard: where it stands, None while it does not. uses: the views
+    that its text names. parameters: of the placeholders in ``sql``, where it is a template.
+    """
 
     sql: str | None
     state: State
@@ -24,6 +29,18 @@ class QueryEntry:
     shard: int | None = None
     source: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    uses: tuple[str, ...] = ()
+    parameters: Values | None = None
+
+    @property
+    def said(self) -> str | None:
+        """Equal for equal texts and parameters; None where there is no text."""
+        return None if self.sql is None else said(self.sql, self.parameters)
+
+    def record(self, changes: Mapping[str, Any]) -> dict[str, Any]:
+        """The value that publishes it again with some options changed."""
+        assert self.sql is not None
+        return Wording(self.sql, self.parameters).fields() | {"options": {**self.options, **changes}}
 
     def outcome(self, position: str | None = None) -> Outcome:
         return {"state": self.state, "error": self.error, "position": position}
@@ -36,3 +53,36 @@ class SourceEntry:
     stream: Stream
     sql: str
     shard: int
+
+
+@dataclass(frozen=True, slots=True)
+class ViewEntry:
+    """A view, or a stream derived from a query, that stands.
+
+    source: the stream that it selects from in the end. uses: the views on the way there.
+    """
+
+    derived: Derived
+    shard: int
+    source: str
+    uses: tuple[str, ...]
+
+    @property
+    def sql(self) -> str:
+        """A statement that makes it."""
+        name = str(self.derived.name)
+        if not re.fullmatch(r"[a-z_][a-z0-9_]*", name):
+            name = '"' + name.replace('"', '""') + '"'
+        return f"CREATE {'STREAM' if self.derived.is_stream else 'VIEW'} {name} AS {self.derived.sql}"
+
+
+@dataclass(slots=True)
+class WaitingView:
+    """A view that cannot stand yet: a stream is missing, or was of another kind when it came."""
+
+    sql: str
+    error: dict[str, Any]
+
+    @property
+    def state(self) -> State:
+        return "PENDING" if self.error.get("code") == UnknownSource.code else "ERROR"

@@ -10,10 +10,12 @@ import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from prometheus_client import CollectorRegistry, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from engine.maintenance import Maintenance
 
 if TYPE_CHECKING:
     from broker.worker.node import Node
@@ -54,6 +56,7 @@ class Counts:
     bytes: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     steps: int = 0
     transactions: int = 0
+    revised: int = 0
 
 
 class Metrics:
@@ -132,6 +135,7 @@ class _FromShards:
         for name, attribute, text in (
             ("tureen_steps", "steps", "Steps applied."),
             ("tureen_transactions", "transactions", "Transactions committed."),
+            ("tureen_maintenance_changes", "revised", "Choices of maintenance that were revised."),
         ):
             family = CounterMetricFamily(name, text, labels=["shard"])
             for shard in shards:
@@ -139,9 +143,18 @@ class _FromShards:
             yield family
         states = Counter(entry.state for entry in list(node.queries.values()))
         queries = GaugeMetricFamily("tureen_queries", "Queries by state.", labels=["state"])
-        for state in ("RUNNING", "PENDING", "ERROR"):
+        for state in ("RUNNING", "PAUSED", "PENDING", "ERROR"):
             queries.add_metric([state], states.get(state, 0))
         yield queries
+        modes: Counter[str] = Counter()
+        for shard in shards:
+            modes.update(shard.view().modes())
+        maintained = GaugeMetricFamily(
+            "tureen_queries_maintained", "Queries by mode of maintenance.", labels=["mode"]
+        )
+        for mode in get_args(Maintenance):
+            maintained.add_metric([mode], modes.get(mode, 0))
+        yield maintained
         lag = GaugeMetricFamily(
             "tureen_now_lag_seconds", "How far NOW is behind the clock.", labels=["stream"]
         )

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import sys
 import time
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,21 +20,27 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from broker import logs
 from broker.internal import Command, Outcome, State
 from broker.settings import Settings
-from broker.worker.entries import QueryEntry, SourceEntry
+from broker.wording import Values
+from broker.worker import options as query_options
+from broker.worker.creation import Creation
+from broker.worker.engines import Engines
+from broker.worker.entries import QueryEntry, SourceEntry, ViewEntry, WaitingView
 from broker.worker.parsed import Parsed
+from broker.worker.questions import Found
 from broker.worker.shard import Shard
 from broker.worker.shard_command import ShardCommand
 from broker.worker.waiters import Waiters
-from engine.language.query import CreateStream, Query, Statement
-from engine.language.statements import parse
+from engine.engine import Engine
+from engine.language.query import Query, Statement
 from engine.limits import Limits
-from engine.model.source import Stream
+from engine.model.source import Derived, Stream
 from topics.admin import Admin
 from tureen.errors import (
+    BrokerUnavailable,
     LimitExceeded,
     NotSupported,
+    OptionRefused,
     QueryError,
-    SourceConflict,
     TureenError,
     UnknownSource,
 )
@@ -66,13 +73,15 @@ class Node:
         admin: Admin,
         prober: Admin,
         on_fenced: Callable[[int], None],
+        engines: Engines,
     ) -> None:
         self.settings = settings
         self.kafka = kafka
-        self._admin = admin
+        self.admin = admin
         self._prober = prober
         self._on_fenced = on_fenced
-        self.limits = limits(settings)
+        self.limits = engines.limits
+        self.engines = engines
         self.instance = secrets.token_hex(8)
         self.reconciled = False
         self.started = False
@@ -81,10 +90,14 @@ class Node:
         self.shards: dict[int, Shard] = {}
         self.queries: dict[str, QueryEntry] = {}
         self.sources: dict[str, SourceEntry] = {}
+        self.views: dict[str, ViewEntry] = {}
+        self.waiting: dict[str, WaitingView] = {}
         self.waiters = Waiters()
         self.reserved: dict[str, str] = {}
-        self._parsed = Parsed({}, self.limits)
+        self._parsed = Parsed({}, self.limits, engines.functions)
+        self._creation = Creation(self)
         self._order = asyncio.Lock()
+        self._back = asyncio.Event()
 
     # --- life -------------------------------------------------------------------------------------
 
@@ -95,7 +108,11 @@ class Node:
         for shard in self.shards.values():
             await asyncio.wrap_future(shard.recovered)
             self._adopt(shard)
+        self.catalogue_changed()
+        self._creation.adopt([(one, n) for n, shard in self.shards.items() for one in shard.derived()])
+        self.catalogue_changed()
         self.started = True
+        self._back.set()
 
     def control_seen(self) -> None:
         """The control process has called."""
@@ -112,7 +129,7 @@ class Node:
 
     def _start_shard(self, number: int) -> Shard:
         shard = self.shards[number] = Shard(
-            number, self.settings, self.kafka, self.limits, self._prober, self._on_fenced
+            number, self.settings, self.kafka, self.engines, self._prober, self._on_fenced
         )
         shard.start()
         return shard
@@ -121,10 +138,14 @@ class Node:
         """Learn what a shard brought back from its store and its journal."""
         for name, (stream, sql) in shard.streams().items():
             self.sources[name] = SourceEntry(stream, sql, shard.number)
-        self._catalogue_changed()
         for info in shard.view().queries():
             self.queries[info.query_id] = QueryEntry(
-                info.sql, "RUNNING", None, shard.number, info.sources[0] if info.sources else None
+                info.sql,
+                "PAUSED" if info.paused else "RUNNING",
+                None,
+                shard.number,
+                info.sources[0] if info.sources else None,
+                parameters=list(held) if isinstance(held := info.parameters, tuple) else held,
             )
 
     async def _shard(self, number: int) -> Shard:
@@ -134,30 +155,42 @@ class Node:
             await asyncio.wrap_future(shard.recovered)
         return shard
 
-    def _catalogue_changed(self) -> None:
+    def catalogue_changed(self) -> None:
+        """A stream or a view has come or gone: texts may mean something else."""
         streams = {name: entry.stream for name, entry in self.sources.items()}
-        self._parsed = Parsed(streams, self.limits)
+        views = {name: entry.derived for name, entry in self.views.items()}
+        self._parsed = Parsed({**streams, **views}, self.limits, self.engines.functions)
 
     # --- reading ----------------------------------------------------------------------------------
 
     @property
-    def catalogue(self) -> Mapping[str, Stream]:
-        """Every stream that stands; never changed in place."""
+    def catalogue(self) -> Mapping[str, Stream | Derived]:
+        """Every stream and view that stands; never changed in place."""
         return self._parsed.catalogue
 
-    async def understand(self, sql: str) -> Statement:
-        """As :meth:`parse`, in another thread where the text is new."""
-        known = self._parsed.known(sql)
-        return await asyncio.to_thread(self._parsed.statement, sql) if known is None else known
+    async def understand(self, sql: str, parameters: Values | None = None) -> Statement:
+        """As :meth:`parse`, in another thread, since a text of a new kind may take a millisecond."""
+        return await asyncio.to_thread(self._parsed.statement, sql, parameters)
 
-    def parse(self, sql: str) -> Statement:
+    def parse(self, sql: str, parameters: Values | None = None) -> Statement:
         """A statement against what stands now. Raises QueryError, LimitExceeded."""
-        return self._parsed.statement(sql)
+        return self._parsed.statement(sql, parameters)
+
+    async def ask(self, number: int, work: Callable[[Engine], Found]) -> Found:
+        """What ``work`` finds in a shard's engine between two steps. Raises its errors, BrokerUnavailable."""
+        future = asyncio.wrap_future(self.shards[number].ask(work))
+        try:
+            return await asyncio.wait_for(future, self.settings.outcome_wait_ms / 1_000)
+        except TimeoutError:
+            raise BrokerUnavailable(
+                f"shard {number} has not answered in time", hint="/readycheck tells what it waits for"
+            ) from None
 
     # --- commands ---------------------------------------------------------------------------------
 
     async def apply(self, commands: Sequence[Command]) -> list[Outcome]:
-        """Carry out a batch in order; one outcome each."""
+        """Carry out a batch in order; one outcome each. Waits until what stood before is back."""
+        await self._back.wait()
         async with self._order:
             outcomes: list[Outcome] = []
             start = 0
@@ -165,7 +198,7 @@ class Node:
                 kind = commands[start]["kind"]
                 stop = start + 1
                 if kind in ("create", "drop"):
-                    outcomes.append(await self._source(commands[start]))
+                    outcomes.append(await self._creation.apply(commands[start]))
                 else:
                     seen = {commands[start]["name"]}
                     while (
@@ -191,14 +224,17 @@ class Node:
         if strangers:
             log.info("queries_unknown_to_registry", removed=len(strangers))
             await self.apply([{"kind": "unregister", "name": name} for name in sorted(strangers)])
-        for name in sorted(self.sources.keys() - set(sources)):
-            log.info("stream_unknown_to_registry", stream=name)
-            await self.apply([{"kind": "drop", "name": name}])
+        known = set(sources)
+        # What was made later reads what was made before, so it goes first.
+        for name in [*reversed(self.views), *reversed(self.sources), *self.waiting]:
+            if name not in known:
+                log.info("stream_unknown_to_registry", stream=name)
+                await self.apply([{"kind": "drop", "name": name}])
         self.reconciled = True
 
     async def prove(self) -> None:
         """Have every shard journal a step that changes nothing, so that a fenced one finds out."""
-        await asyncio.gather(*(self._hand_over(number, [ShardCommand.prove()]) for number in self.shards))
+        await asyncio.gather(*(self.hand_over(number, [ShardCommand.prove()]) for number in self.shards))
 
     async def _queries(self, commands: Sequence[Command]) -> list[Outcome]:
         """Registrations and removals of distinct queries: they go to their shards side by side."""
@@ -216,34 +252,47 @@ class Node:
                 outcomes[place] = {"state": "GONE"}
                 if old is not None and old.shard is not None:
                     leaving.setdefault(old.shard, []).append(ShardCommand.unregister(name))
-            elif isinstance(target, str):
-                number = self.sources[target].shard
+            elif isinstance(target, Query):
+                number = self.sources[target.source].shard
                 if old is None or old.shard is None:
                     standing += 1
                 if standing > self.settings.queries_max:
                     standing -= 1
                     refused = LimitExceeded("queries_max", self.settings.queries_max, standing + 1)
-                    entry = QueryEntry(command.get("sql"), "ERROR", refused.as_dict())
+                    entry = QueryEntry(
+                        command.get("sql"), "ERROR", refused.as_dict(), parameters=command.get("parameters")
+                    )
                 else:
                     if old is not None and old.shard is not None and old.shard != number:
                         leaving.setdefault(old.shard, []).append(ShardCommand.unregister(name))
+                    options = command.get("options", {})
+                    stands: State = "PAUSED" if query_options.is_paused(options) else "RUNNING"
+                    sql, parameters = command["sql"], command.get("parameters")
+                    if parameters is not None:
+                        sql = sys.intern(sql)
                     entry = QueryEntry(
-                        command["sql"], "RUNNING", None, number, target, command.get("options", {})
+                        sql, stands, None, number, target.source, options, target.uses, parameters
                     )
-                    shard_command = ShardCommand.register(name, command["sql"], command.get("options", {}))
+                    shard_command = ShardCommand.register(name, sql, options, parameters)
                     coming.setdefault(number, []).append((place, shard_command))
             else:
                 state: State = "PENDING" if isinstance(target, UnknownSource) else "ERROR"
                 error = command.get("error") or (target.as_dict() if target else None)
-                entry = QueryEntry(command.get("sql"), state, error, None, None, command.get("options", {}))
+                entry = QueryEntry(
+                    command.get("sql"),
+                    state,
+                    error,
+                    options=command.get("options", {}),
+                    parameters=command.get("parameters"),
+                )
                 if old is not None and old.shard is not None:
                     leaving.setdefault(old.shard, []).append(ShardCommand.unregister(name))
             entries.append(entry)
         await asyncio.gather(
-            *(self._hand_over(number, shard_commands) for number, shard_commands in leaving.items())
+            *(self.hand_over(number, shard_commands) for number, shard_commands in leaving.items())
         )
         answers = await asyncio.gather(
-            *(self._hand_over(number, [command for _, command in pairs]) for number, pairs in coming.items())
+            *(self.hand_over(number, [command for _, command in pairs]) for number, pairs in coming.items())
         )
         for pairs, results in zip(coming.values(), answers, strict=True):
             for (place, _), result in zip(pairs, results, strict=True):
@@ -255,29 +304,33 @@ class Node:
             else:
                 if outcome is not None and outcome["state"] == "ERROR":
                     entry.state, entry.error, entry.shard = "ERROR", outcome.get("error"), None
+                elif outcome is not None:
+                    outcome = {**outcome, "state": entry.state}
                 self.queries[command["name"]] = entry
             told.append(outcome if outcome is not None else entry.outcome() if entry else {"state": "GONE"})
         return told
 
-    async def _hand_over(self, number: int, commands: list[ShardCommand]) -> list[Outcome]:
+    async def hand_over(self, number: int, commands: list[ShardCommand]) -> list[Outcome]:
+        """Have a shard carry out commands, in order; one outcome each."""
         shard = await self._shard(number)
         return await asyncio.wrap_future(shard.submit(commands))
 
-    def _place(self, commands: Sequence[Command]) -> list[str | TureenError | None]:
-        """For each registration the stream it reads, or why it cannot stand. CPU only, any thread."""
-        placed: list[str | TureenError | None] = []
+    def _place(self, commands: Sequence[Command]) -> list[Query | TureenError | None]:
+        """For each registration what it means, or why it cannot stand. CPU only, any thread."""
+        placed: list[Query | TureenError | None] = []
         parsed = self._parsed
         for command in commands:
             if command["kind"] != "register":
                 placed.append(None)
                 continue
             try:
-                statement = parsed.statement(command["sql"])
-            except (QueryError, LimitExceeded) as refused:
+                query_options.check(command.get("options", {}))
+                statement = parsed.statement(command["sql"], command.get("parameters"))
+            except (OptionRefused, QueryError, LimitExceeded) as refused:
                 placed.append(refused)
                 continue
             if isinstance(statement, Query):
-                placed.append(str(statement.source))
+                placed.append(statement)
             else:
                 placed.append(
                     NotSupported(
@@ -287,68 +340,13 @@ class Node:
                 )
         return placed
 
-    async def _source(self, command: Command) -> Outcome:
-        try:
-            if command["kind"] == "drop":
-                return await self._drop(command["name"])
-            return await self._create(command["name"], command["sql"])
-        except TureenError as refused:
-            return {"state": "ERROR", "error": refused.as_dict()}
-
-    async def _create(self, name: str, sql: str) -> Outcome:
-        others = {known: stream for known, stream in self.catalogue.items() if known != name}
-        statement = await asyncio.to_thread(parse, sql, others, self.limits)
-        if not isinstance(statement, CreateStream):
-            raise NotSupported("a stream is made by a CREATE STREAM statement")
-        stream = statement.stream
-        if stream.name != name:
-            raise SourceConflict(
-                f"the key is {name!r}, the statement makes {stream.name!r}", hint="use the same name in both"
-            )
-        own = (f"{self.settings.service_id}.", f"{self.settings.service_id}-control-", "__")
-        if stream.topic.startswith(own):
-            raise NotSupported(
-                f"topic {stream.topic} belongs to the broker or to Kafka; reading what is written of it "
-                "would never end",
-                hint="copy what you want of it to another topic and make the stream over that",
-            )
-        old = self.sources.get(name)
-        if old is not None:
-            if old.stream == stream:
-                return {"state": "RUNNING"}
-            raise SourceConflict(
-                f"a stream named {name!r} exists with another definition",
-                hint=f"DROP STREAM {name} first, or choose another name",
-            )
-        number = shard_of([name], self.settings.shards)
-        shard = await self._shard(number)
-        await asyncio.to_thread(
-            self._admin.ensure_source_topic,
-            stream.topic,
-            statement.partitions,
-            arrival_time=not stream.event_time,
-        )
-        (outcome,) = await asyncio.wrap_future(shard.submit([ShardCommand.create(stream, sql)]))
-        if outcome["state"] == "RUNNING":
-            self.sources[name] = SourceEntry(stream, sql, number)
-            self._catalogue_changed()
-        return outcome
-
-    async def _drop(self, name: str) -> Outcome:
-        entry = self.sources.get(name)
-        if entry is None:
-            return {"state": "GONE"}
-        readers = self.readers(name)
-        if readers:
-            raise SourceConflict(
-                f"{readers:,} queries read the stream {name!r}", hint="unregister them first"
-            )
-        (outcome,) = await self._hand_over(entry.shard, [ShardCommand.drop(name)])
-        if outcome["state"] == "GONE":
-            del self.sources[name]
-            self._catalogue_changed()
-        return outcome
+    def home_of(self, stream: str) -> int:
+        """The shard that a new stream is for."""
+        return shard_of([stream], self.settings.shards)
 
     def readers(self, name: str) -> int:
-        """How many queries stand on a stream; O(queries)."""
-        return sum(entry.source == name and entry.shard is not None for entry in self.queries.values())
+        """How many queries stand on a stream or a view; O(queries)."""
+        return sum(
+            entry.shard is not None and (entry.source == name or name in entry.uses)
+            for entry in self.queries.values()
+        )

@@ -1,43 +1,45 @@
-"""Statements parsed once, though a registration is looked at more than once on its way: when HTTP checks it,
-and when it is placed on a shard.
+"""Statements for those who look at a registration before its shard does: when HTTP checks it, and when it is
+placed. Texts that differ in constants are parsed once (:mod:`engine.language.templates`).
 
-Valid for one catalogue: a stream that comes or goes begins anew. Safe to use from several threads.
+Valid for one catalogue: a stream that comes or goes begins anew. Safe to use from several threads: one at a
+time, tens of microseconds where a template serves.
 """
 
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Mapping
+from typing import Any
 
+from engine.language.functions import BUILT_IN, FunctionCatalogue
+from engine.language.parameters import refused_at, written
 from engine.language.query import Statement
-from engine.language.statements import parse
+from engine.language.templates import Templates
 from engine.limits import Limits
-from engine.model.source import Stream
-
-KEPT_MAX = 4_096
+from engine.model.source import Derived, Stream
+from tureen.errors import TureenError
 
 
 class Parsed:
-    """Meanings of texts against a catalogue; at most :data:`KEPT_MAX`, the oldest go first."""
+    """Meanings of texts against a catalogue."""
 
-    def __init__(self, catalogue: Mapping[str, Stream], limits: Limits) -> None:
+    def __init__(
+        self,
+        catalogue: Mapping[str, Stream | Derived],
+        limits: Limits,
+        functions: FunctionCatalogue = BUILT_IN,
+    ) -> None:
         self.catalogue = catalogue
-        self._limits = limits
         self._lock = threading.Lock()
-        self._known: OrderedDict[str, Statement] = OrderedDict()
+        self._templates = Templates(catalogue, limits, functions)
 
-    def known(self, sql: str) -> Statement | None:
-        """What was parsed before; costs nothing."""
-        return self._known.get(sql)
-
-    def statement(self, sql: str) -> Statement:
-        """Raises what :func:`engine.language.statements.parse` raises; refusals are not kept."""
-        known = self._known.get(sql)
-        if known is None:
-            known = parse(sql, self.catalogue, self._limits)
+    def statement(self, sql: str, parameters: Any = None) -> Statement:
+        """Raises what :func:`engine.language.statements.parse` raises, ParametersRefused."""
+        if isinstance(parameters, list):
+            parameters = tuple(parameters)
+        try:
+            text = written(sql, parameters)
             with self._lock:
-                self._known[sql] = known
-                if len(self._known) > KEPT_MAX:
-                    self._known.popitem(last=False)
-        return known
+                return self._templates.statement(text)
+        except TureenError as refusal:
+            raise refused_at(refusal, sql, parameters) from None

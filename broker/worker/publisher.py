@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from confluent_kafka import KafkaException, Producer
@@ -69,9 +71,54 @@ class Publisher:
             future.set_exception(_unavailable(failed))
         return future
 
+    async def publish_many(
+        self, topic: str, records: Sequence[tuple[str, bytes | None]]
+    ) -> list[tuple[str, int, int] | KafkaUnavailable]:
+        """Write many records; where each landed, or why it is not known to be written."""
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[None] = loop.create_future()
+        places: list[tuple[str, int, int] | KafkaUnavailable] = [_NOT_YET] * len(records)
+        left = [len(records)]
+        counting = threading.Lock()
+
+        def finish() -> None:
+            if not done.done():
+                done.set_result(None)
+
+        def settle(place: int, found: tuple[str, int, int] | KafkaUnavailable) -> None:
+            places[place] = found
+            with counting:
+                left[0] -= 1
+            if not left[0]:
+                loop.call_soon_threadsafe(finish)
+
+        def delivered(place: int, error: Any, message: Any) -> None:
+            settle(place, _unavailable(error) if error else (topic, message.partition(), message.offset()))
+
+        def produce() -> None:
+            for place, (key, value) in enumerate(records):
+                told = partial(delivered, place)
+                while True:
+                    try:
+                        self._producer.produce(topic, value, key.encode(), on_delivery=told)
+                    except BufferError:
+                        time.sleep(0.01)  # another thread serves the callbacks
+                        continue
+                    except KafkaException as failed:
+                        settle(place, _unavailable(failed))
+                    break
+
+        if records:
+            await asyncio.to_thread(produce)
+            await done
+        return places
+
 
 def _unavailable(error: Any) -> KafkaUnavailable:
     return KafkaUnavailable(
         f"the record could not be written to Kafka: {error}",
         hint="nothing was changed for certain; say it again when /readycheck is well",
     )
+
+
+_NOT_YET = KafkaUnavailable("the record is on its way")

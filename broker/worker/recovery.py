@@ -16,10 +16,10 @@ from dataclasses import dataclass
 
 from broker import logs
 from broker.settings import Settings
+from broker.worker.engines import Engines
 from engine.engine import Engine
-from engine.limits import Limits
 from engine.model.batch import Batch
-from engine.model.source import SourceName
+from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import BEGINNING, Position
 from engine.persistence import QueryState, SourceState
 from storage.store import Store
@@ -51,6 +51,9 @@ class _EmptyAt:
     def sources(self) -> Iterable[SourceState]:
         return ()
 
+    def derived(self) -> Iterable[Derived]:
+        return ()
+
     def rows(self, source: SourceName) -> Iterable[tuple[int, Batch]]:
         return ()
 
@@ -62,7 +65,7 @@ class _EmptyAt:
 
 
 def recover(
-    number: int, store: Store, settings: Settings, kafka: dict[str, str], limits: Limits
+    number: int, store: Store, settings: Settings, kafka: dict[str, str], engines: Engines
 ) -> Recovered:
     """Restore and replay. The shard must be fenced.
 
@@ -70,15 +73,13 @@ def recover(
     """
     stored = store.position()
     try:
-        return _replayed(number, Engine.restore(store, limits), settings, kafka)
+        return _replayed(number, engines.restored(store), settings, kafka)
     except (JournalUnreadable, OffsetLost, TopicMissing) as gone:
         if stored is not None:
             raise
         last = last_position(kafka, settings.names.steps, number)
         log.warning("shard_begins_anew", shard=number, after=str(last), reason=gone.message)
-        return Recovered(
-            Engine.restore(_EmptyAt(last or BEGINNING), limits), (last or BEGINNING).epoch + 1, 0
-        )
+        return Recovered(engines.restored(_EmptyAt(last or BEGINNING)), (last or BEGINNING).epoch + 1, 0)
 
 
 def _replayed(number: int, engine: Engine, settings: Settings, kafka: dict[str, str]) -> Recovered:
@@ -89,7 +90,9 @@ def _replayed(number: int, engine: Engine, settings: Settings, kafka: dict[str, 
         for record in read_steps(kafka, settings.names.steps, number, stored):
             batch = None
             if isinstance(record.body, RecordsNamed):
-                batch = reader.read(engine.catalogue[record.body.source], record.body.ranges)
+                stream = engine.catalogue[record.body.source]
+                assert isinstance(stream, Stream)
+                batch = reader.read(stream, record.body.ranges)
             engine.enqueue(record.step(batch))
             engine.run()
             replayed += 1

@@ -25,15 +25,17 @@ from typing import Any, Literal
 from broker import logs
 from broker.internal import Outcome
 from broker.settings import Settings
+from broker.wording import said
+from broker.worker.engines import Engines
 from broker.worker.intake import Taken
 from broker.worker.metrics import SAVE_SECONDS, STEP_SECONDS, Counts
 from broker.worker.outbox import Interrupted, Letter, Outbox, Outgoing
+from broker.worker.questions import Asked, Found, Questions
 from broker.worker.recovery import recover
-from broker.worker.shard_command import ShardCommand, step_bodies
+from broker.worker.shard_command import ShardCommand, Standing, step_bodies
 from broker.worker.streams import ReadStream, Streams
 from engine.engine import Engine
-from engine.limits import Limits
-from engine.model.source import Stream
+from engine.model.source import Derived, Stream
 from engine.model.step import Body, Heartbeat, Position, Step, StepResult, Unregister
 from engine.results.view import View
 from storage.store import Store
@@ -72,7 +74,7 @@ class Shard(threading.Thread):
         number: int,
         settings: Settings,
         kafka: dict[str, str],
-        limits: Limits,
+        engines: Engines,
         admin: Admin,
         on_fenced: Callable[[int], None],
     ) -> None:
@@ -81,21 +83,24 @@ class Shard(threading.Thread):
         self.state: State = "recovering"
         self.epoch = 0
         self.counts = Counts()
+        self.asked = Asked(settings.revise_interval_ms / 1_000)
         self.recovered: Future[None] = Future()
         self.saved_position: Position | None = None
         self._settings = settings
         self._kafka = kafka
-        self._limits = limits
+        self._engines = engines
         self._on_fenced = on_fenced
         self._troubles: dict[str, dict[str, Any]] = {}
-        self._engine = Engine(limits)
+        self._engine: Engine = engines.fresh()
         self._view = self._engine.view()
         self._store: Store | None = None
         self._outbox = Outbox(number, settings, kafka, self._is_stopping, lambda t: self._tell("journal", t))
         self._streams = Streams(number, settings, kafka, admin, self._next_offsets)
-        self._queries: dict[str, str] = {}
+        self._queries: dict[str, Standing] = {}
+        self._sources: dict[str, Stream | Derived] = {}
         self._jobs: deque[_Job] = deque()
         self._at_work: list[_Job] = []
+        self._questions = Questions()
         self._wake = threading.Condition()
         self._stop_asked = threading.Event()
         self._clock_ms = 0
@@ -128,8 +133,14 @@ class Shard(threading.Thread):
 
     def streams(self) -> dict[str, tuple[Stream, str]]:
         """Streams and their statements; once recovered, before commands are submitted."""
-        catalogue = self._engine.catalogue
-        return {info.name: (catalogue[info.name], info.sql) for info in self._view.sources()}
+        statements = {info.name: info.sql for info in self._view.sources()}
+        return {
+            name: (one, statements[name]) for name, one in self._sources.items() if isinstance(one, Stream)
+        }
+
+    def derived(self) -> list[Derived]:
+        """Views; as :meth:`streams`."""
+        return [one for one in self._sources.values() if isinstance(one, Derived)]
 
     def submit(self, commands: Sequence[ShardCommand]) -> Future[list[Outcome]]:
         """Carry out in order; the future has one outcome each, once they are journalled."""
@@ -141,6 +152,15 @@ class Shard(threading.Thread):
                 self._jobs.append(job)
                 self._wake.notify()
         return job.future
+
+    def ask(self, work: Callable[[Engine], Found]) -> Future[Found]:
+        """What ``work`` finds in the engine between two steps, in the shard's own thread."""
+        with self._wake:
+            future = self._questions.put(work)
+            if self.state in ("failed", "fenced", "stopped"):
+                self._questions.refuse(BrokerUnavailable(f"shard {self.number} has stopped"))
+            self._wake.notify()
+        return future
 
     def stop(self) -> None:
         """Finish the step at hand, save, end."""
@@ -176,6 +196,7 @@ class Shard(threading.Thread):
             if error is not None:
                 self._troubles = {"end": error.as_dict()}
             jobs, self._jobs = self._at_work + list(self._jobs), deque()
+            self._questions.refuse(error or BrokerUnavailable(f"shard {self.number} has stopped"))
         self._streams.close()
         self._outbox.close()
         if self._store is not None:
@@ -202,7 +223,7 @@ class Shard(threading.Thread):
         self._outbox.fence()
         while True:
             try:
-                back = recover(self.number, self._store, self._settings, self._kafka, self._limits)
+                back = recover(self.number, self._store, self._settings, self._kafka, self._engines)
                 break
             except KafkaUnavailable as away:
                 self._wait("journal", away)
@@ -212,15 +233,21 @@ class Shard(threading.Thread):
         self._only_heartbeats = not back.replayed
         self._view = self._engine.view()
         self._clock_ms = self._now_ms()
-        self._queries = {info.query_id: info.sql for info in self._view.queries()}
+        self._queries = {
+            info.query_id: (said(info.sql, info.parameters), info.options) for info in self._view.queries()
+        }
+        self._sources = dict(self._engine.catalogue)
         for info in self._view.sources():
-            self._streams.add(self._engine.catalogue[info.name], info.next_offsets, self._now_ms())
+            stream = self._sources[info.name]
+            assert isinstance(stream, Stream)
+            self._streams.add(stream, info.next_offsets, self._now_ms())
         self.state = "live"
         self.recovered.set_result(None)
 
     def _live(self) -> None:
         while not self._stop_asked.is_set():
             jobs = self._at_work = self._next_jobs()
+            self._questions.answer(self._engine)
             outgoing = Outgoing()
             began_s = time.perf_counter()
             for job in jobs:
@@ -237,12 +264,13 @@ class Shard(threading.Thread):
                 assert job.outcomes is not None
                 job.future.set_result(job.outcomes)
             self._at_work = []
+            self._revise_if_due()
             self._save_if_due()
         self._save(final=True)
 
     def _next_jobs(self) -> list[_Job]:
         with self._wake:
-            if not self._jobs and not self._streams.reading():
+            if not self._jobs and not self._questions and not self._streams.reading():
                 self._wake.wait(self._settings.heartbeat_ms / 1_000)
             jobs, self._jobs = list(self._jobs), deque()
         return jobs
@@ -269,7 +297,7 @@ class Shard(threading.Thread):
         """Make the steps of some commands; those that change nothing make none."""
         self._only_heartbeats = False
         outcomes: list[Outcome] = [{"state": "RUNNING", "error": None, "position": None}] * len(job.commands)
-        for made in step_bodies(job.commands, self._queries, self._streams.by_name.keys()):
+        for made in step_bodies(job.commands, self._queries, self._sources):
             failed: dict[str, Any] = {}
             if made.body is not None:
                 result = self._step(made.body, outgoing)
@@ -302,12 +330,15 @@ class Shard(threading.Thread):
         """Keep the shard's own books after a command was applied."""
         match command.kind:
             case "register":
-                self._queries[command.name] = command.sql
+                self._queries[command.name] = command.standing
             case "create":
-                assert command.stream is not None
-                self._streams.add(command.stream, {}, self._now_ms())
+                assert command.source is not None
+                self._sources[command.name] = command.source
+                if isinstance(command.source, Stream):
+                    self._streams.add(command.source, {}, self._now_ms())
             case "drop":
-                self._streams.drop(command.name)
+                if isinstance(self._sources.pop(command.name), Stream):
+                    self._streams.drop(command.name)
 
     def _ingest(self, outgoing: Outgoing, wait: bool) -> None:
         """Take up what the streams have, up to a transaction's worth of rows."""
@@ -366,6 +397,16 @@ class Shard(threading.Thread):
                 self.counts.entered[name] += result.entered
                 if result.entered:
                     self._only_heartbeats = False
+
+    def _revise_if_due(self) -> None:
+        """Let the engine choose maintenance again, by how often answers were asked for; no answer changes."""
+        turned = self.asked.turn()
+        if turned is None:
+            return
+        revised = self._engine.revise(*turned)
+        if revised:
+            self.counts.revised += revised
+            self._view = self._engine.view()
 
     def _next_offsets(self, name: str) -> dict[int, int]:
         return next(info.next_offsets for info in self._engine.view().sources() if info.name == name)

@@ -2,27 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from engine.model.source import SourceName, Stream
-from engine.model.step import Body, CreateSource, DropSource, Register, Registration, Unregister
+from broker.wording import Values, said
+from broker.worker.options import as_text, weight_of
+from engine.model.plain import compact
+from engine.model.source import Derived, SourceName, Stream
+from engine.model.step import (
+    Body,
+    CreateDerived,
+    CreateSource,
+    DropSource,
+    Register,
+    Unregister,
+)
+
+Standing = tuple[str, Mapping[str, str]]
+"""Of a query that stands: what its registration said, and its options."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShardCommand:
-    """One change of what stands on a shard; ``name`` is a query id or a stream's name."""
+    """One change of what stands on a shard; ``name`` is a query id, or the name of a stream or a view."""
 
     kind: Literal["register", "unregister", "create", "drop", "prove"]
     name: str
     sql: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
-    stream: Stream | None = None
+    source: Stream | Derived | None = None
+    parameters: Values | None = None
+
+    @property
+    def said(self) -> str:
+        """Equal for equal texts and parameters alone."""
+        return said(self.sql, self.parameters)
+
+    @property
+    def standing(self) -> Standing:
+        """What stands once this registration is applied."""
+        return self.said, self.options
 
     @classmethod
-    def register(cls, name: str, sql: str, options: Mapping[str, Any]) -> ShardCommand:
-        return cls("register", name, sql, {key: str(value) for key, value in options.items()})
+    def register(
+        cls, name: str, sql: str, options: Mapping[str, Any], parameters: Values | None = None
+    ) -> ShardCommand:
+        return cls("register", name, sql, as_text(options), parameters=parameters)
 
     @classmethod
     def unregister(cls, name: str) -> ShardCommand:
@@ -30,7 +56,11 @@ class ShardCommand:
 
     @classmethod
     def create(cls, stream: Stream, sql: str) -> ShardCommand:
-        return cls("create", stream.name, sql, stream=stream)
+        return cls("create", stream.name, sql, source=stream)
+
+    @classmethod
+    def create_derived(cls, derived: Derived) -> ShardCommand:
+        return cls("create", derived.name, source=derived)
 
     @classmethod
     def prove(cls) -> ShardCommand:
@@ -51,13 +81,13 @@ class Made:
 
 
 def step_bodies(
-    commands: Sequence[ShardCommand], queries: Mapping[str, str], streams: Collection[str]
+    commands: Sequence[ShardCommand], queries: Mapping[str, Standing], sources: Mapping[str, Stream | Derived]
 ) -> Iterator[Made]:
     """The steps of these commands, in order; runs of one kind share a step.
 
-    ``queries``: id -> text of what stands, ``streams``: names of what stands; both are looked at when a step
-    is asked for, so the caller keeps them up to date in between. A text under the id of another one
-    replaces it: a removal, then a registration.
+    ``queries``: id -> what stands, ``sources``: streams and views that stand; both are looked at when a step
+    is asked for, so the caller keeps them up to date in between. A text under the id of another one replaces
+    it: a removal, then a registration. The same text with other options changes those, and nothing else.
     """
     place = 0
     while place < len(commands):
@@ -81,28 +111,40 @@ def step_bodies(
             yield Made(Unregister(()), (place,))
         else:
             stop = place + 1
-            yield Made(_source_body(commands[place], streams), (place,))
+            yield Made(_source_body(commands[place], sources), (place,))
         place = stop
 
 
-def _register(commands: Sequence[ShardCommand], places: range, queries: Mapping[str, str]) -> Iterator[Made]:
-    same = tuple(i for i in places if queries.get(commands[i].name) == commands[i].sql)
-    coming = tuple(i for i in places if queries.get(commands[i].name) != commands[i].sql)
-    replaced = tuple(commands[i].name for i in coming if commands[i].name in queries)
+def _register(
+    commands: Sequence[ShardCommand], places: range, queries: Mapping[str, Standing]
+) -> Iterator[Made]:
+    same = tuple(i for i in places if queries.get(commands[i].name) == commands[i].standing)
+    coming = tuple(i for i in places if queries.get(commands[i].name) != commands[i].standing)
+    there = ((commands[i], queries[commands[i].name]) for i in coming if commands[i].name in queries)
+    replaced = tuple(command.name for command, (text, _) in there if text != command.said)
     yield Made(None, same)
     if replaced:
         yield Made(Unregister(replaced), ())
     if coming:
         registrations = tuple(
-            Registration(commands[i].name, commands[i].sql, options=commands[i].options) for i in coming
+            compact(
+                commands[i].name,
+                commands[i].sql,
+                weight=weight_of(commands[i].options),
+                options=commands[i].options,
+                parameters=commands[i].parameters,
+            )
+            for i in coming
         )
         yield Made(Register(registrations), coming)
 
 
-def _source_body(command: ShardCommand, streams: Collection[str]) -> Body | None:
-    if command.kind == "create":
-        if command.name in streams:
-            return None
-        assert command.stream is not None
-        return CreateSource(command.stream, command.sql)
-    return DropSource(SourceName(command.name)) if command.name in streams else None
+def _source_body(command: ShardCommand, sources: Mapping[str, Stream | Derived]) -> Body | None:
+    if command.kind == "drop":
+        return DropSource(SourceName(command.name)) if command.name in sources else None
+    assert command.source is not None
+    if sources.get(command.name) == command.source:
+        return None
+    if isinstance(command.source, Derived):
+        return CreateDerived(command.source)
+    return CreateSource(command.source, command.sql)

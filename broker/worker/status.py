@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import Counter
 from typing import Any
 
 from broker.settings import Settings
+from broker.worker.creation import kind_of
+from broker.worker.entries import WaitingView
+from broker.worker.functions import facts
 from broker.worker.metrics import Metrics
 from broker.worker.node import Node
+from engine.language.query import Describe
 from engine.model.answer import SourceInfo
+from tureen.errors import TureenError
 
 CONTROL_SILENT_S = 15.0
 
@@ -36,50 +42,99 @@ def readiness(node: Node) -> dict[str, Any]:
 
 
 def source_list(node: Node) -> list[dict[str, Any]]:
-    """Every stream as lists show it."""
-    readers = Counter(e.source for e in node.queries.values() if e.shard is not None)
-    listed = []
+    """Every stream and view as lists show it, by name."""
+    readers: Counter[str] = Counter()
+    for entry in list(node.queries.values()):
+        if entry.shard is not None and entry.source is not None:
+            readers.update({entry.source, *entry.uses})
     infos: dict[str, SourceInfo] = {}
     for shard in list(node.shards.values()):
         infos |= {info.name: info for info in shard.view().sources()}
-    for name, entry in sorted(node.sources.items()):
-        shard = node.shards[entry.shard]
-        info = infos.get(name)
-        error = shard.stream_errors.get(name)
-        listed.append(
-            {
-                "name": name,
-                "topic": entry.stream.topic,
-                "sql": entry.sql,
-                "time": "event" if entry.stream.event_time else "arrival",
-                "state": "ERROR" if error else "RUNNING",
-                "error": error,
-                "shard": entry.shard,
-                "queries": readers.get(name, 0),
-                "now_ms": info.now_ms if info else None,
-                "retained_from_ms": info.retained_from_ms if info else None,
-                "rows": info.rows if info else 0,
-                "pending": info.pending if info else 0,
-                "late": info.late if info else 0,
-                "rejected": info.rejected if info else 0,
-                "dead_letters": shard.counts.dead_letters.get(name, 0),
-                "next_offsets": info.next_offsets if info else {},
-                "lagging": sorted(shard.lagging(name)),
-                "records": shard.counts.records.get(name, 0),
-                "entered": shard.counts.entered.get(name, 0),
-                "columns": [
-                    {"name": field.name, "type": str(field.type), "nullable": field.nullable}
-                    for field in entry.stream.schema
-                ],
-            }
-        )
-    return listed
+    listed = [_stream(node, name, infos.get(name)) for name in node.sources]
+    listed += [_view(node, name, infos) for name in node.views]
+    listed += [_waiting(name, view) for name, view in node.waiting.items()]
+    for one in listed:
+        one["queries"] = readers.get(one["name"], 0)
+    return sorted(listed, key=lambda one: str(one["name"]))
+
+
+_NOTHING: dict[str, Any] = {
+    "topic": None,
+    "shard": None,
+    "reads": None,
+    "now_ms": None,
+    "retained_from_ms": None,
+    "rows": None,
+    "pending": None,
+    "late": None,
+    "rejected": None,
+}
+
+
+def _waiting(name: str, view: WaitingView) -> dict[str, Any]:
+    facts = {"name": name, "kind": "view", "sql": view.sql, "state": view.state, "error": view.error}
+    return _NOTHING | facts | {"columns": []}
+
+
+def _stream(node: Node, name: str, info: SourceInfo | None) -> dict[str, Any]:
+    entry = node.sources[name]
+    shard = node.shards[entry.shard]
+    error = shard.stream_errors.get(name)
+    return {
+        "name": name,
+        "kind": "stream",
+        "topic": entry.stream.topic,
+        "sql": entry.sql,
+        "time": "event" if entry.stream.event_time else "arrival",
+        "state": "ERROR" if error else "RUNNING",
+        "error": error,
+        "shard": entry.shard,
+        "reads": None,
+        "now_ms": info.now_ms if info else None,
+        "retained_from_ms": info.retained_from_ms if info else None,
+        "rows": info.rows if info else 0,
+        "pending": info.pending if info else 0,
+        "late": info.late if info else 0,
+        "rejected": info.rejected if info else 0,
+        "dead_letters": shard.counts.dead_letters.get(name, 0),
+        "next_offsets": info.next_offsets if info else {},
+        "lagging": sorted(shard.lagging(name)),
+        "records": shard.counts.records.get(name, 0),
+        "entered": shard.counts.entered.get(name, 0),
+        "columns": [
+            {"name": field.name, "type": str(field.type), "nullable": field.nullable}
+            for field in entry.stream.schema
+        ],
+    }
+
+
+def _view(node: Node, name: str, infos: dict[str, SourceInfo]) -> dict[str, Any]:
+    """A view has no rows of its own; its NOW is that of the stream it selects from."""
+    entry = node.views[name]
+    quoted = name.replace('"', '""')
+    columns: list[dict[str, Any]] = []
+    with contextlib.suppress(TureenError):  # a view that this version refuses is listed all the same
+        described = node.parse(f'DESCRIBE "{quoted}"')
+        assert isinstance(described, Describe)
+        columns = [{"name": one, "type": str(of), "nullable": True} for one, of in described.columns]
+    info = infos.get(entry.source)
+    return _NOTHING | {
+        "name": name,
+        "kind": kind_of(entry.derived),
+        "sql": entry.sql,
+        "state": "RUNNING",
+        "error": None,
+        "shard": entry.shard,
+        "reads": entry.source,
+        "now_ms": info.now_ms if info else None,
+        "columns": columns,
+    }
 
 
 def status(node: Node, settings: Settings, metrics: Metrics) -> dict[str, Any]:
     """The facts behind ``tureen status``."""
     states = Counter(entry.state for entry in node.queries.values())
-    sources = source_list(node)
+    streams = [one for one in source_list(node) if one["topic"] is not None]
     return {
         "service_id": settings.service_id,
         "instance": node.instance,
@@ -87,9 +142,10 @@ def status(node: Node, settings: Settings, metrics: Metrics) -> dict[str, Any]:
         "uptime_s": round(time.monotonic() - node.began_s, 1),
         "kafka": node.kafka.get("bootstrap.servers"),
         "data_dir": str(settings.data_dir),
-        "queries": {state: states.get(state, 0) for state in ("RUNNING", "PENDING", "ERROR")},
+        "queries": {state: states.get(state, 0) for state in ("RUNNING", "PAUSED", "PENDING", "ERROR")},
         "rates": metrics.rates(node),
-        "sources": sources,
+        "functions": facts(node.engines.functions),
+        "sources": streams,
         "shards": [
             {
                 "shard": shard.number,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Sequence
 
 from broker.internal import Outcome
 
@@ -33,6 +34,27 @@ class Waiters:
         self._known[origin] = outcome
         if len(self._known) > KEPT_MAX:
             self._known.popitem(last=False)
+
+    async def outcomes(self, origins: Sequence[Origin], timeout_s: float) -> list[Outcome | None]:
+        """Wait for many, together; None for those that take longer than that."""
+        futures: dict[Origin, asyncio.Future[Outcome]] = {}
+        known: dict[Origin, Outcome | None] = {}
+        loop = asyncio.get_running_loop()
+        for origin in origins:
+            found = self._known.pop(origin, None)
+            if found is not None:
+                known[origin] = found
+            else:
+                futures[origin] = self._waiting.setdefault(origin, loop.create_future())
+        if futures:
+            await asyncio.wait(futures.values(), timeout=timeout_s)
+        for origin, future in futures.items():
+            if future.done():
+                known[origin] = future.result()
+            else:
+                known[origin] = None
+                self._waiting.pop(origin, None)
+        return [known[origin] for origin in origins]
 
     async def outcome(self, origin: Origin, timeout_s: float) -> Outcome | None:
         """Wait for it; None when it takes longer than that."""

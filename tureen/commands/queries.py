@@ -20,9 +20,12 @@ ROWS_DEFAULT = 50
     show_default=True,
     help="Rows of the table, at most.",
 )
-@click.option("--state", type=click.Choice(["RUNNING", "PENDING", "ERROR"]), help="Only those.")
+@click.option("--state", type=click.Choice(["RUNNING", "PAUSED", "PENDING", "ERROR"]), help="Only those.")
+@click.option("--extended", is_flag=True, help="Tell maintenance and weight too.")
 @console.broker_options
-def queries(limit: int, state: str | None, url: str, token: str | None, as_json: bool) -> None:
+def queries(
+    limit: int, state: str | None, extended: bool, url: str, token: str | None, as_json: bool
+) -> None:
     """List the standing queries by their public ids.
 
     Handles are never listed: who registered a query has its handle. --json lists all of them.
@@ -32,19 +35,27 @@ def queries(limit: int, state: str | None, url: str, token: str | None, as_json:
     if as_json:
         console.show_json([dict(one.facts) for one in found])
         return
-    show(found, limit)
+    show(found, limit, extended)
 
 
-def show(found: Sequence[QueryStatus], limit: int = ROWS_DEFAULT) -> None:
+def show(found: Sequence[QueryStatus], limit: int = ROWS_DEFAULT, extended: bool = False) -> None:
     """The table of the first ``limit`` queries."""
+    more = {"mode": "maintenance", "weight": "weight"} if extended else {}
+    names = ["query", "state", "stream", *more, "statement"]
     console.show_table(
-        ["query", "state", "stream", "statement"],
+        names,
         [
-            (one.query_id, one.state, one.source or "-", " ".join((one.sql or "").split()))
+            (
+                one.query_id,
+                one.state,
+                one.source or "-",
+                *(one.facts.get(fact) for fact in more.values()),
+                " ".join((one.sql or "").split()),
+            )
             for one in found[:limit]
         ],
-        [False] * 4,
-        [False, False, False, True],
+        [name == "weight" for name in names],
+        [name == "statement" for name in names],
     )
     rest = f", {limit:,} shown (--limit)" if len(found) > limit else ""
     console.err().print(f"{len(found):,} quer{'y' if len(found) == 1 else 'ies'}{rest}", style="dim")

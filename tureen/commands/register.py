@@ -8,7 +8,7 @@ import click
 
 from tureen import console
 from tureen.errors import TureenError
-from tureen.statements import keyword, split
+from tureen.statements import EXECUTED, keyword, split
 
 
 @click.command()
@@ -46,8 +46,8 @@ def register(
     if not statements:
         raise click.UsageError("there is no statement to register")
     for statement in statements:
-        if (verb := keyword(statement)) in ("CREATE", "DROP"):
-            raise click.UsageError(f"{verb} STREAM is for `tureen sql`; only a SELECT is registered")
+        if (verb := keyword(statement)) in EXECUTED:
+            raise click.UsageError(f"{verb} is for `tureen sql`; only a SELECT is registered")
     if handle is not None and len(statements) > 1:
         raise click.UsageError(f"one handle cannot serve {len(statements)} statements")
     with console.client(url, token, by_topic, kafka, service_id) as client:

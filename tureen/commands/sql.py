@@ -9,10 +9,10 @@ from pathlib import Path
 import click
 
 from tureen import console
+from tureen.answers import Listing
 from tureen.client import Client
 from tureen.errors import BrokerUnavailable, TureenError
-from tureen.facts import Source
-from tureen.statements import keyword, split
+from tureen.statements import is_query, split
 
 HELP = """\
 Statements end with ; and may take several lines. A SELECT stays registered; its handle is shown once.
@@ -34,7 +34,9 @@ CONTINUED = "   ...> "
 def sql(
     text: str | None, file: Path | None, once: bool, rows: int, url: str, token: str | None, as_json: bool
 ) -> None:
-    """Run statements: create and drop streams, register queries and show their answers.
+    """Run statements: create streams and views, register queries and show their answers, SHOW QUERIES.
+
+    Also DROP, SHOW STREAMS, DESCRIBE name, EXPLAIN [ANALYZE], PAUSE, RESUME and TERMINATE 'handle'.
 
     TEXT holds statements, divided by semicolons; `-` or nothing reads them from stdin, and a terminal gets a
     prompt. A SELECT stays registered, its handle is printed once; --once registers, prints and unregisters.
@@ -60,8 +62,8 @@ def sql(
 
 def run(client: Client, statement: str, once: bool, rows: int, as_json: bool) -> None:
     """One statement. Raises TureenError."""
-    if keyword(statement) in ("CREATE", "DROP"):
-        _show_stream(client.create(statement), keyword(statement), as_json)
+    if not is_query(statement):
+        _show_listing(client.execute(statement), rows, as_json)
         return
     query = client.register(statement)
     if query.state == "PENDING":
@@ -86,14 +88,34 @@ def run(client: Client, statement: str, once: bool, rows: int, as_json: bool) ->
         console.show_handle(query.handle, query.query_id, query.state, on_stdout=False)
 
 
-def _show_stream(source: Source, verb: str, as_json: bool) -> None:
+def _show_listing(listing: Listing, rows: int, as_json: bool) -> None:
+    """A table, a plan, or a line on what became of what was made, changed or dropped."""
+    from tureen.commands import explain
+
+    facts = listing.facts
     if as_json:
-        console.show_json(dict(source.facts))
-    elif verb == "DROP":
-        console.err().print(f"stream {source.name} is dropped", style="green")
+        console.show_json(dict(facts))
+    elif "plan" in facts:
+        explain.show(facts["plan"])
+    elif listing.columns:
+        _show_rows(listing, rows)
     else:
-        topic = source.facts.get("topic") or source.name
-        console.err().print(f"stream {source.name} stands, read from topic {topic}", style="green")
+        what = facts.get("kind", "stream") if "name" in facts else "query"
+        told = f"{what} {facts.get('name') or facts.get('query_id')}"
+        became = {"RUNNING": "stands", "GONE": "is gone", "PAUSED": "is paused", "PENDING": "is pending"}
+        state = str(facts.get("state"))
+        topic = f", read from topic {facts['topic']}" if facts.get("topic") and state == "RUNNING" else ""
+        console.err().print(f"{told} {became.get(state, state)}{topic}", style="green")
+
+
+def _show_rows(listing: Listing, rows: int) -> None:
+    shown = listing.rows[:rows]
+    numeric = [all(isinstance(row[at], int | float) for row in shown) for at in range(len(listing.columns))]
+    cut = [name == "statement" for name in listing.columns]
+    console.show_table(listing.columns, shown, numeric, cut if any(cut) else None)
+    noun = "row" if len(listing) == 1 else "rows"
+    rest = f", the first {rows:,} shown (--rows)" if len(shown) < len(listing) else ""
+    console.err().print(f"{len(listing):,} {noun}{rest}", style="dim")
 
 
 def _converse(client: Client, rows: int) -> None:

@@ -1,0 +1,66 @@
+"""PATCH of a query: pause, resume, maintenance, weight, while it runs.
+
+The topic is the truth: the registration is published again with the options merged, and the answer waits
+until the shard has applied it. Changes of one query are made one after another, so that none undoes another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from typing import Any
+
+import orjson
+
+from broker.http.described import described, standing
+from broker.http.errors import BadRequest, QueryNotRunning, status_of
+from broker.http.requests import body_object
+from broker.http.writes import Answer, Writes
+from broker.worker import options as query_options
+from broker.worker.node import Node
+from tureen.protocol import query_id
+
+_TYPES: dict[str, tuple[type, ...]] = {"paused": (bool,), "maintenance": (str,), "weight": (int, float)}
+_HINT = 'for example {"paused": true}, {"maintenance": "eager"} or {"weight": 2}'
+
+
+def change_request(body: bytes) -> dict[str, Any]:
+    """The options that a body sets. Raises BadRequest, OptionRefused."""
+    fields = body_object(body, hint=_HINT)
+    if not fields:
+        raise BadRequest("there is nothing to change", hint=_HINT)
+    for name, value in fields.items():
+        if name not in _TYPES:
+            raise BadRequest(f"{name!r} cannot be changed", hint=f"{', '.join(_TYPES)} can")
+        if not isinstance(value, _TYPES[name]) or (name == "weight" and isinstance(value, bool)):
+            raise BadRequest(f"{name} cannot be {value!r}", hint=_HINT)
+    query_options.check(fields)
+    return fields
+
+
+class Changes:
+    """Changes options of queries that stand, or wait for their stream."""
+
+    def __init__(self, node: Node, writes: Writes) -> None:
+        self._node = node
+        self._writes = writes
+        self._turns: weakref.WeakValueDictionary[str, asyncio.Lock] = weakref.WeakValueDictionary()
+
+    async def change(self, handle: str, changes: dict[str, Any]) -> Answer:
+        """(status, the query as GET gives it). Raises UnknownQuery, QueryNotRunning, KafkaUnavailable."""
+        name = query_id(handle)
+        turn = self._turns.setdefault(name, asyncio.Lock())
+        async with turn:
+            entry = standing(self._node, name)
+            if entry.state == "ERROR":
+                raise QueryNotRunning(entry.state, entry.error)
+            record = entry.record(changes)
+            if record["options"] == dict(entry.options):
+                return 200, described(self._node, name)
+            outcome = await self._writes.written_query(name, orjson.dumps(record))
+        if outcome is None:
+            return 202, {"query_id": name, "state": "PENDING"}
+        if outcome["state"] == "ERROR":
+            error = outcome.get("error") or {}
+            return status_of(error), {"query_id": name, "state": "ERROR", "error": error} | error
+        return 200, described(self._node, name)

@@ -1,0 +1,106 @@
+"""CREATE and DROP of streams and views over HTTP: to the topic first, then the outcome is awaited.
+
+What can be refused on sight is refused before anything is written.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from broker.http.errors import status_of
+from broker.http.requests import body_object, sql_of
+from broker.http.writes import Answer, Writes
+from broker.internal import Outcome
+from broker.settings import Settings
+from broker.worker.creation import conflict, kind_of, refuse_if_read
+from broker.worker.node import Node
+from engine.language.query import CreateDerived, CreateStream, DropStream
+from engine.model.source import Derived, Stream
+from tureen.errors import BrokerUnavailable, NotSupported, SourceConflict, UnknownSource
+
+
+class Creations:
+    """Creates and drops by way of the sources topic."""
+
+    def __init__(self, settings: Settings, node: Node, writes: Writes) -> None:
+        self._settings = settings
+        self._node = node
+        self._writes = writes
+
+    async def statement(self, body: bytes) -> Answer:
+        """CREATE or DROP of a stream or a view. Raises QueryError, SourceConflict, KafkaUnavailable."""
+        sql = sql_of(body_object(body), self._settings.sql_bytes_max)
+        statement = await self._node.understand(sql)
+        if not isinstance(statement, CreateStream | CreateDerived | DropStream):
+            raise NotSupported(
+                "this endpoint takes CREATE and DROP of streams and views",
+                hint="POST /queries takes SELECT, POST /statements the rest",
+            )
+        return await self.make(statement)
+
+    async def make(self, statement: CreateStream | CreateDerived | DropStream) -> Answer:
+        """(status, what became of it). Raises SourceConflict, UnknownSource, KafkaUnavailable."""
+        if isinstance(statement, DropStream):
+            return await self._drop(statement)
+        made = statement.stream if isinstance(statement, CreateStream) else statement.derived
+        there = self._node.catalogue.get(made.name)
+        if there is not None and not _gives_way(statement, there):
+            if there == made or statement.if_not_exists:
+                return 200, self._created(made.name, {"state": "RUNNING"})
+            raise conflict(made.name, there)
+        if there == made:
+            return 200, self._created(made.name, {"state": "RUNNING"})
+        if there is not None:
+            refuse_if_read(self._node, made.name)
+        if not self._node.reconciled:
+            raise BrokerUnavailable("the registry is still being read", hint="say it again in a second")
+        value = orjson.dumps({"sql": statement.sql})
+        outcome = await self._writes.written(self._settings.names.sources, made.name, value)
+        if outcome is None or outcome["state"] == "PENDING":
+            return 202, self._created(made.name, outcome or {"state": "PENDING"})
+        if outcome["state"] == "ERROR":
+            error = outcome.get("error") or {}
+            return status_of(error), self._created(made.name, outcome) | error
+        return 201, self._created(made.name, outcome)
+
+    def _created(self, name: str, outcome: Outcome) -> dict[str, Any]:
+        there = self._node.catalogue.get(name)
+        return {
+            "name": name,
+            "kind": kind_of(there),
+            "topic": there.topic if isinstance(there, Stream) else None,
+            "state": outcome["state"],
+            "error": outcome.get("error"),
+        }
+
+    async def _drop(self, statement: DropStream) -> Answer:
+        name = statement.name
+        there = self._node.catalogue.get(name)
+        if there is None and name not in self._node.waiting and statement.if_exists:
+            return 200, {"name": name, "kind": "view" if statement.view else "stream", "state": "GONE"}
+        if there is not None and statement.view != (kind_of(there) == "view"):
+            what = kind_of(there)
+            raise SourceConflict(f"{name!r} is a {what}", hint=f"write DROP {what.upper()} {name}")
+        return await self.drop(name)
+
+    async def drop(self, name: str) -> Answer:
+        """Raises UnknownSource, SourceConflict, KafkaUnavailable."""
+        there = self._node.catalogue.get(name)
+        if there is None and name not in self._node.waiting:
+            raise UnknownSource(name)
+        refuse_if_read(self._node, name)
+        told = {"name": name, "kind": kind_of(there)}
+        outcome = await self._writes.written(self._settings.names.sources, name, None)
+        if outcome is None:
+            return 202, told | {"state": "PENDING"}
+        if outcome["state"] == "ERROR":
+            error = outcome.get("error") or {}
+            return status_of(error), told | {"state": "ERROR"} | error
+        return 200, told | {"state": "GONE"}
+
+
+def _gives_way(statement: CreateStream | CreateDerived, there: Stream | Derived) -> bool:
+    """Whether OR REPLACE puts the new one in the place of what stands."""
+    return isinstance(statement, CreateDerived) and statement.replace and isinstance(there, Derived)

@@ -1,0 +1,63 @@
+"""Queries and streams as HTTP tells of them; handles are never part of it."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+from broker.worker import options as query_options
+from broker.worker.entries import QueryEntry
+from broker.worker.node import Node
+from tureen.errors import BrokerUnavailable, OptionRefused, UnknownQuery
+
+
+def standing(node: Node, name: str) -> QueryEntry:
+    """What is known of a query. Raises UnknownQuery; BrokerUnavailable while that cannot be told."""
+    entry = node.queries.get(name)
+    if entry is None:
+        if not node.reconciled:
+            raise BrokerUnavailable("the registry is still being read", hint="say it again in a second")
+        raise UnknownQuery()
+    return entry
+
+
+def listed(node: Node, name: str, entry: QueryEntry) -> dict[str, Any]:
+    """One line of a list. maintenance: the mode of now; of a query that does not stand, what it asks for."""
+    told: dict[str, Any] = {
+        "query_id": name,
+        "sql": entry.sql,
+        "state": entry.state,
+        "source": entry.source,
+        "error": entry.error,
+        "maintenance": entry.options.get("maintenance", "auto"),
+        "paused": entry.state == "PAUSED",
+        "weight": query_options.WEIGHT_DEFAULT,
+    }
+    if entry.parameters is not None:
+        told["parameters"] = entry.parameters
+    with contextlib.suppress(OptionRefused):  # a refused registration may have any
+        told["paused"] = query_options.is_paused(entry.options)
+        told["weight"] = query_options.weight_of(entry.options)
+    if entry.parameters is not None:
+        told["parameters"] = entry.parameters
+    if entry.shard is not None:
+        with contextlib.suppress(UnknownQuery):  # it is just being replaced
+            info = node.shards[entry.shard].view().query(name)
+            told |= {"maintenance": info.maintenance, "paused": info.paused, "weight": info.weight}
+    return told
+
+
+def described(node: Node, name: str) -> dict[str, Any]:
+    """One query with all that is known of it. Raises UnknownQuery, BrokerUnavailable."""
+    entry = standing(node, name)
+    told = listed(node, name, entry) | {"options": dict(entry.options), "uses": list(entry.uses)}
+    if entry.shard is not None:
+        view = node.shards[entry.shard].view()
+        with contextlib.suppress(UnknownQuery):
+            info = view.query(name)
+            told |= {
+                "born": str(info.born),
+                "predicate_errors": info.predicate_errors,
+                "position": str(view.position),
+            }
+    return told

@@ -1,0 +1,29 @@
+"""Plans: how the answer of a query comes about, asked of its shard's engine between two steps."""
+
+from __future__ import annotations
+
+from time import perf_counter_ns
+from typing import Any
+
+from broker.http.described import standing
+from broker.http.errors import QueryNotRunning
+from broker.worker.node import Node
+from engine.language.query import Query
+
+
+async def plan_of(node: Node, query_id: str, analyze: bool) -> dict[str, Any]:
+    """Of a query that stands. Raises UnknownQuery, QueryNotRunning, BrokerUnavailable."""
+    entry = standing(node, query_id)
+    if entry.shard is None:
+        raise QueryNotRunning(entry.state, entry.error)
+    timer = perf_counter_ns if analyze else None
+    found = await node.ask(entry.shard, lambda engine: engine.explain(query_id=query_id, timer=timer))
+    return found.as_dict()
+
+
+async def plan_for(node: Node, query: Query, analyze: bool) -> dict[str, Any]:
+    """Of a SELECT that is not registered. Raises BrokerUnavailable, and what its text is refused with."""
+    timer = perf_counter_ns if analyze else None
+    shard = node.sources[query.source].shard
+    found = await node.ask(shard, lambda engine: engine.explain(sql=query.sql, timer=timer))
+    return found.as_dict()

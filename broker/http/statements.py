@@ -1,0 +1,160 @@
+"""POST /statements: every statement but a SELECT, over one door.
+
+| statement                              | answered with                                        |
+|----------------------------------------|------------------------------------------------------|
+| SHOW QUERIES [EXTENDED], STREAMS, SOURCES, VIEWS, FUNCTIONS | a table                         |
+| DESCRIBE name                          | a table of columns, and ``source``                   |
+| EXPLAIN [ANALYZE] SELECT ... or 'handle' | a table of operators, and ``plan``                 |
+| PAUSE, RESUME, TERMINATE 'handle'      | the query, as PATCH and DELETE do                    |
+| CREATE, DROP of a stream or a view     | what became of it, as POST /sources does             |
+
+A table is ``{"columns": [name], "rows": [[value]]}``. Queries are shown by their public ids; what changes one
+asks for its handle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from broker.http.changes import Changes
+from broker.http.creations import Creations
+from broker.http.described import listed
+from broker.http.plans import plan_for, plan_of
+from broker.http.requests import body_object, sql_of
+from broker.http.writes import Answer, Writes
+from broker.settings import Settings
+from broker.worker.functions import facts
+from broker.worker.node import Node
+from broker.worker.status import source_list
+from engine.language.aggregates import AGGREGATES, AggregateFunction
+from engine.language.functions import FUNCTIONS, FunctionCatalogue, ScalarFunction
+from engine.language.query import (
+    Control,
+    CreateDerived,
+    CreateStream,
+    Describe,
+    DropStream,
+    Explain,
+    Query,
+    Show,
+)
+from tureen import plans
+from tureen.errors import NotSupported
+from tureen.protocol import query_id
+
+QUERIES_MAX = 10_000
+"""Rows of SHOW QUERIES; GET /queries has pages."""
+
+Table = dict[str, Any]
+
+
+class Statements:
+    """Carries out statements."""
+
+    def __init__(
+        self, settings: Settings, node: Node, writes: Writes, creations: Creations, changes: Changes
+    ) -> None:
+        self._settings = settings
+        self._node = node
+        self._writes = writes
+        self._creations = creations
+        self._changes = changes
+
+    async def run(self, body: bytes) -> Answer:
+        """(status, answer). Raises QueryError for a refused text, and whatever the thing it does raises."""
+        sql = sql_of(body_object(body), self._settings.sql_bytes_max)
+        statement = await self._node.understand(sql)
+        match statement:
+            case CreateStream() | CreateDerived() | DropStream():
+                return await self._creations.make(statement)
+            case Show(what, extended):
+                return 200, self._show(what, extended)
+            case Describe():
+                return 200, self._described(statement)
+            case Explain():
+                return 200, await self._explained(statement)
+            case Control("terminate", handle):
+                return await self._writes.unregister(handle)
+            case Control(action, handle):
+                return await self._changes.change(handle, {"paused": action == "pause"})
+            case Query():
+                raise NotSupported(
+                    "a SELECT stands as a query, it is not run once",
+                    hint="register it: POST /queries; EXPLAIN before it shows its plan",
+                    line=1,
+                    column=1,
+                )
+
+    def _show(self, what: str, extended: bool) -> Table:
+        if what == "queries":
+            return self._queries(extended)
+        if what == "functions":
+            return _functions(self._node.engines.functions)
+        kinds = {"streams": ("stream",), "views": ("view",), "sources": ("stream", "view")}[what]
+        sources = [one for one in source_list(self._node) if one["kind"] in kinds]
+        shown: dict[str, Callable[[dict[str, Any]], Any]] = {"name": lambda one: one["name"]}
+        if what == "sources":
+            shown["kind"] = lambda one: one["kind"]
+        shown["state"] = lambda one: one["state"]
+        if what != "views":
+            shown |= {
+                "topic": lambda one: one["topic"],
+                "now_ms": lambda one: one["now_ms"],
+                "rows": lambda one: one["rows"],
+            }
+        shown["queries"] = lambda one: one["queries"]
+        if what != "streams":
+            shown["statement"] = lambda one: one["sql"]
+        return _table(shown, sources)
+
+    def _queries(self, extended: bool) -> Table:
+        names = sorted(self._node.queries)
+        found = [listed(self._node, name, self._node.queries[name]) for name in names[:QUERIES_MAX]]
+        shown: dict[str, Callable[[dict[str, Any]], Any]] = {
+            "query": lambda one: one["query_id"],
+            "state": lambda one: one["state"],
+            "stream": lambda one: one["source"],
+        }
+        if extended:
+            shown |= {
+                "maintenance": lambda one: one["maintenance"],
+                "weight": lambda one: one["weight"],
+                "error": lambda one: one["error"] and one["error"].get("message"),
+            }
+        shown["statement"] = lambda one: " ".join((one["sql"] or "").split())
+        return _table(shown, found) | {"total": len(names)}
+
+    def _described(self, statement: Describe) -> Table:
+        (source,) = (one for one in source_list(self._node) if one["name"] == statement.name)
+        nullable = {one["name"]: one["nullable"] for one in source["columns"]}
+        rows = [[name, str(type_), nullable.get(name, True)] for name, type_ in statement.columns]
+        return {"columns": ["column", "type", "nullable"], "rows": rows, "source": source}
+
+    async def _explained(self, statement: Explain) -> Table:
+        if statement.query is not None:
+            plan = await plan_for(self._node, statement.query, statement.analyze)
+        else:
+            assert statement.handle is not None
+            given = statement.handle
+            name = given if given in self._node.queries else query_id(given)
+            plan = await plan_of(self._node, name, statement.analyze)
+        return {"columns": plans.columns(plan), "rows": plans.rows(plan), "plan": plan}
+
+
+def _table(shown: dict[str, Callable[[dict[str, Any]], Any]], found: Iterable[dict[str, Any]]) -> Table:
+    return {"columns": list(shown), "rows": [[value(one) for value in shown.values()] for one in found]}
+
+
+def _functions(catalogue: FunctionCatalogue) -> Table:
+    """Built-in ones, and the users' with their types."""
+    known: list[tuple[str, ScalarFunction | AggregateFunction]] = [
+        *(("aggregate", one) for one in AGGREGATES.values()),
+        *(("scalar", one) for one in FUNCTIONS.values()),
+    ]
+    rows = [[one.name, kind, one.usage, one.doc] for kind, one in known]
+    for one in facts(catalogue):
+        usage = f"{one['name']}({', '.join(one['arguments'])}) -> {one['returns']}"
+        marks = [mark for mark in ("vectorised", "deterministic") if one[mark]]
+        rows.append([one["name"], "user", usage, ", ".join(marks)])
+    return {"columns": ["function", "kind", "usage", "description"], "rows": sorted(rows)}

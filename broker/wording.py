@@ -1,0 +1,77 @@
+"""What a registration says: a text, or a template with parameters, as records and requests carry it.
+
+    {"sql": "SELECT a FROM s WHERE b > 5"}
+    {"template": "SELECT a FROM s WHERE b > ?", "parameters": [5]}
+    {"template": "SELECT a FROM s WHERE b > :low", "parameters": {"low": 5}}
+
+What parameters mean is told in :mod:`engine.language.parameters`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from tureen.errors import LimitExceeded, TureenError
+
+FIELDS = frozenset({"sql", "template", "parameters"})
+HINT = 'write {"sql": "SELECT ..."}, or {"template": "SELECT ... > ?", "parameters": [5]}'
+
+Values = list[Any] | dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """A text; with parameters, their values by place or by name."""
+
+    sql: str
+    parameters: Values | None = None
+
+    def fields(self) -> dict[str, Any]:
+        """As records and requests carry it."""
+        if self.parameters is None:
+            return {"sql": self.sql}
+        return {"template": self.sql, "parameters": self.parameters}
+
+    @property
+    def said(self) -> str:
+        """Equal for equal wordings alone; of a text the text itself."""
+        return said(self.sql, self.parameters)
+
+
+def said(sql: str, parameters: Any) -> str:
+    """One string for a text and its parameters: the text itself where it has none."""
+    return (
+        sql if parameters is None else orjson.dumps([sql, parameters], option=orjson.OPT_SORT_KEYS).decode()
+    )
+
+
+def wording_of(fields: Mapping[str, Any], sql_bytes_max: int, refusal: type[TureenError]) -> Wording:
+    """The wording of a record or a request; ``refusal``: the error for one that has none.
+
+    Raises it, and LimitExceeded.
+    """
+    if ("sql" in fields) == ("template" in fields):
+        both = "sql" in fields
+        raise refusal("there are both sql and template" if both else "there is no text under sql", hint=HINT)
+    name = "sql" if "sql" in fields else "template"
+    sql = fields[name]
+    if not isinstance(sql, str) or not sql.strip():
+        raise refusal(f"there is no text under {name}", hint=HINT)
+    try:
+        size = len(sql.encode("utf-8"))
+    except UnicodeEncodeError:
+        raise refusal(f"the text under {name} is not valid Unicode") from None
+    if size > sql_bytes_max:
+        raise LimitExceeded("sql_bytes_max", sql_bytes_max, size, hint="split the query")
+    if name == "sql":
+        if "parameters" in fields:
+            raise refusal("parameters stand beside a template", hint=HINT)
+        return Wording(sql)
+    parameters = fields.get("parameters")
+    if not isinstance(parameters, list | dict):
+        raise refusal("the parameters of a template are a list or an object", hint=HINT)
+    return Wording(sql, parameters)

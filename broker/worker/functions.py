@@ -1,0 +1,105 @@
+"""Users' functions, found and loaded when a broker starts.
+
+Two places are looked at: entry points of the group ``tureen.functions``, each a function or a module, and the
+modules that the setting ``functions`` names, found as Python finds modules: beside where the broker was
+started, and in its environment. What :func:`tureen.function` declared in them can be called by SQL. One that
+cannot be loaded stops the broker: queries that call it could not stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from importlib.metadata import entry_points
+from types import ModuleType
+from typing import Any
+
+from engine.language.expressions import UserFunction
+from engine.language.functions import FunctionCatalogue
+from engine.language.user_functions import user_function
+from tureen.errors import QueryError, SettingsError
+from tureen.udf import FunctionDeclaration, declaration_of
+
+GROUP = "tureen.functions"
+
+
+def load(modules: Sequence[str]) -> FunctionCatalogue:
+    """All functions there are, the built-in ones among them.
+
+    Raises SettingsError for a module or an entry point that cannot be loaded, one without functions, a
+    function whose types or name will not do, and a name that two functions have.
+    """
+    found: dict[int, tuple[str, FunctionDeclaration]] = {}
+    for point in entry_points(group=GROUP):
+        for one in _declared(_loaded(f"entry point {point.name}", point.load), f"entry point {point.name}"):
+            found[id(one)] = (f"{point.module}", one)
+    for name in modules:
+        module = _loaded(f"module {name}", lambda name=name: import_module(name))
+        for one in _declared(module, f"module {name}"):
+            found[id(one)] = (name, one)
+    functions: dict[str, tuple[str, UserFunction]] = {}
+    for where, declaration in found.values():
+        function = _understood(where, declaration)
+        other, _ = functions.setdefault(function.name, (where, function))
+        if functions[function.name][1] is not function:
+            raise SettingsError(
+                f"{where} and {other} both declare the function {function.name}",
+                hint="give one of them another name: @tureen.function(..., name='...')",
+            )
+    try:
+        return FunctionCatalogue(function for _, function in functions.values())
+    except ValueError as refused:
+        raise SettingsError(str(refused), hint="@tureen.function(..., name='...') gives it another") from None
+
+
+def _loaded(what: str, load: Any) -> Any:
+    try:
+        return load()
+    except Exception as failed:
+        raise SettingsError(
+            f"{what}, which is to have functions for SQL, cannot be loaded: {failed!r}",
+            hint="mend it, or take it out of TUREEN_FUNCTIONS; modules are looked for in the directory that "
+            "the broker is started in and in its Python environment",
+        ) from failed
+
+
+def _declared(loaded: Any, what: str) -> Iterator[FunctionDeclaration]:
+    values = list(vars(loaded).values()) if isinstance(loaded, ModuleType) else [loaded]
+    declarations = [one for one in map(declaration_of, values) if one is not None]
+    if not declarations:
+        raise SettingsError(
+            f"{what} declares no function for SQL",
+            hint='write @tureen.function(arguments=["DOUBLE"], returns="DOUBLE") above one',
+        )
+    yield from declarations
+
+
+def _understood(where: str, declaration: FunctionDeclaration) -> UserFunction:
+    try:
+        return user_function(
+            declaration.name,
+            declaration.arguments,
+            declaration.returns,
+            declaration.call,
+            vectorised=declaration.vectorised,
+            deterministic=declaration.deterministic,
+        )
+    except QueryError as refused:
+        raise SettingsError(
+            f"function {declaration.name} of {where}: {refused.message}",
+            hint=refused.hint or "types are named as in CREATE STREAM",
+        ) from None
+
+
+def facts(catalogue: FunctionCatalogue) -> list[dict[str, Any]]:
+    """The users' functions as lists show them."""
+    return [
+        {
+            "name": one.name,
+            "arguments": [str(argument) for argument in one.arguments],
+            "returns": str(one.result),
+            "vectorised": one.vectorised,
+            "deterministic": one.deterministic,
+        }
+        for one in catalogue.users
+    ]

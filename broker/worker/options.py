@@ -1,0 +1,58 @@
+"""Options of a registration: as JSON brings them, as steps carry them, and what the broker reads of them.
+
+| option        | values                    | read by                              |
+|---------------|---------------------------|--------------------------------------|
+| `maintenance` | auto, none, lazy, eager   | the engine                           |
+| `paused`      | true, false               | the engine                           |
+| `weight`      | a number in (0, 1000]     | the broker: a registration's weight  |
+
+Others are kept and passed over: they belong to whoever registered.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from engine.maintenance import Options
+from tureen.errors import OptionRefused
+
+WEIGHT_DEFAULT = 1.0
+WEIGHT_MAX = 1_000.0
+
+
+def as_text(options: Mapping[str, Any]) -> dict[str, str]:
+    """The options as a step carries them.
+
+    >>> as_text({"paused": True, "weight": 2, "team": "a"})
+    {'paused': 'true', 'weight': '2', 'team': 'a'}
+    """
+    return {
+        name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in options.items()
+    }
+
+
+def weight_of(options: Mapping[str, Any]) -> float:
+    """The weight asked for. Raises OptionRefused."""
+    given = options.get("weight", WEIGHT_DEFAULT)
+    try:
+        weight = math.nan if isinstance(given, bool) else float(given)
+    except (TypeError, ValueError):
+        weight = math.nan
+    if not 0 < weight <= WEIGHT_MAX:
+        raise OptionRefused(
+            f"weight cannot be {given!r}", hint=f"a number above 0 and up to {WEIGHT_MAX:,.0f}; 1 is usual"
+        )
+    return weight
+
+
+def check(options: Mapping[str, Any]) -> None:
+    """Raises OptionRefused where one of them has a value it cannot have."""
+    Options.of(as_text(options))
+    weight_of(options)
+
+
+def is_paused(options: Mapping[str, Any]) -> bool:
+    """Whether the query is to stand without being served; the options were checked."""
+    return Options.of(as_text(options)).paused

@@ -1,0 +1,61 @@
+"""What statements and questions are answered with, besides snapshots: tables, plans, matches.
+
+Every value keeps the message it was made from, so that what a newer broker adds is not lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tureen.errors import TureenError
+from tureen.facts import error_from
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What a statement answered: a table, or, without columns, what became of the thing that ``facts`` names.
+
+    Iterating gives rows as dictionaries.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    facts: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, message: Mapping[str, Any]) -> Listing:
+        return cls(
+            tuple(message.get("columns") or ()),
+            tuple(tuple(row) for row in message.get("rows") or ()),
+            dict(message),
+        )
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return (dict(zip(self.columns, row, strict=True)) for row in self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """The standing queries that a record satisfies.
+
+    query_ids: public ids, as many as were asked for at most; total: how many there are. error: why the record
+    is none.
+    """
+
+    query_ids: tuple[str, ...]
+    total: int
+    error: TureenError | None = None
+
+    @classmethod
+    def of(cls, message: Mapping[str, Any]) -> Matches:
+        error = message.get("error")
+        return cls(
+            tuple(message.get("queries") or ()),
+            int(message.get("total") or 0),
+            error_from(error) if error else None,
+        )

@@ -1,0 +1,45 @@
+"""``tureen explain``: how an answer comes about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from tureen import console, plans
+from tureen.statements import keyword
+
+
+@click.command()
+@click.argument("subject", metavar="HANDLE|SELECT")
+@click.option("--analyze", is_flag=True, help="Evaluate it once, and tell rows and times as they were.")
+@console.broker_options
+def explain(subject: str, analyze: bool, url: str, token: str | None, as_json: bool) -> None:
+    """Show the plan of a query that stands, or of a SELECT.
+
+    Operators with their windows and predicates, estimated rows and cost, the update pattern of what leaves
+    each, how predicates are shared, and how the answer is maintained and why.
+    """
+    with console.client(url, token) as client:
+        if keyword(subject) in ("SELECT", "WITH"):
+            statement = f"EXPLAIN {'ANALYZE ' if analyze else ''}{subject}"
+            plan = client.execute(console.about(statement)).facts["plan"]
+        else:
+            plan = client.plan(subject, analyze=analyze)
+    if as_json:
+        console.show_json(dict(plan))
+    else:
+        show(plan)
+
+
+def show(plan: Mapping[str, Any]) -> None:
+    """The plan in lines and a table."""
+    out = console.out()
+    for place, line in enumerate(plans.headline(plan)):
+        out.print(line, style="bold" if place == 0 else "dim", markup=False, soft_wrap=True)
+    names = plans.columns(plan)
+    numeric = [place > 2 for place in range(len(names))]
+    console.show_table(names, plans.rows(plan), numeric)
+    for line in plans.predicates(plan):
+        out.print(line, style="dim", markup=False, soft_wrap=True)

@@ -1,0 +1,81 @@
+"""Plans as people read them: from ``GET /queries/{handle}/plan`` or EXPLAIN to lines and a table.
+
+    query wbpy4mk74giav5jp6e2f7uuvyk over trades, maintenance lazy
+    share of a core: lazy 0.00012, none 0.004, eager 0.0009
+
+    operator      detail                  edge  est. rows  est. ms
+    project       symbol, price           WKS         120     0.03
+    └ scan        trades [RANGE 1 HOUR]   WKS         120     0.02
+
+The operator that gives the answer stands first, the scan last. edge: the update pattern of what leaves it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+COLUMNS = ("operator", "detail", "edge", "est. rows", "est. ms")
+ANALYZED_COLUMNS = ("rows", "ms")
+
+
+def is_analyzed(plan: Mapping[str, Any]) -> bool:
+    """Whether the plan tells rows and times as they were."""
+    return any(step.get("actual_rows") is not None for step in plan["steps"])
+
+
+def columns(plan: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names of :func:`rows`."""
+    return COLUMNS + ANALYZED_COLUMNS if is_analyzed(plan) else COLUMNS
+
+
+def rows(plan: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """One row for each operator, from the answer down to the scan; times in ms."""
+    analyzed = is_analyzed(plan)
+    found = []
+    for depth, step in enumerate(reversed(plan["steps"])):
+        row: tuple[Any, ...] = (
+            ("  " * (depth - 1) + "└ " if depth else "") + step["operator"],
+            "; ".join(line.strip() for line in step["details"]),
+            step["pattern"],
+            round(step["estimated_rows"]),
+            _ms(step["estimated_ns"]),
+        )
+        if analyzed:
+            row += (step["actual_rows"], _ms(step["actual_ns"]))
+        found.append(row)
+    return found
+
+
+def headline(plan: Mapping[str, Any]) -> list[str]:
+    """What the plan is of, and how its answer is maintained and why."""
+    subject = f"query {plan['query_id']}" if plan["query_id"] else "a query that is not registered,"
+    state = ", paused" if plan["paused"] else ""
+    lines = [f"{subject} over {plan['source']}, maintenance {plan['maintenance']}{state}"]
+    if plan["uses"]:
+        lines.append(f"by way of {', '.join(plan['uses'])}")
+    if plan["reason"]:
+        lines.append(plan["reason"])
+    return lines
+
+
+def predicates(plan: Mapping[str, Any]) -> list[str]:
+    """Each predicate that rows are matched with as they come, and whom it is shared with."""
+    lines = []
+    for one in plan["predicates"]:
+        told = {name.replace("_", " "): _plain(value) for name, value in one["facts"].items()}
+        facts = ", ".join(f"{name} {value}" for name, value in told.items() if value)
+        lines.append(f"{one['predicate']}: {facts or 'no matches are kept'}")
+    return lines
+
+
+def _ms(ns: float | None) -> float | None:
+    return None if ns is None else round(ns / 1e6, 4)
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "; ".join(f"{name} {_plain(one)}" for name, one in value.items())
+    if isinstance(value, list | tuple):
+        return " ".join(map(_plain, value))
+    return str(value)
