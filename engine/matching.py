@@ -7,7 +7,9 @@ what came and went since the last one is put in and taken out.
 A query is satisfied where the predicate of its scan is TRUE; windows, and what it does above the scan, do not
 count. Paused queries are passed over.
 
-Cost: O(queries that came and went), building their trees, tens of microseconds each; then one pass of the
+``match`` tells ids, a row at a time; ``pairs`` hands over all matches as two arrays.
+
+Cost: O(queries that came and went), building their trees, a tenth of a millisecond each; then one pass of the
 Query SteM, as for the same rows of the stream, and O(queries told). Memory: another index over the
 predicates, and about 200 bytes a query.
 """
@@ -20,11 +22,14 @@ from itertools import islice
 
 import numpy as np
 
-from engine.model.batch import Batch
+from engine.kernels import pairs
+from engine.model.batch import Batch, Int32Array
 from engine.model.source import SourceName
 from engine.model.step import Registration
 from engine.standing import StandingQuery
+from engine.stems.cohorts import SELECTIVE, Cohorts
 from engine.stems.query_stem import QueryStem
+from engine.stems.selective_index import NO_PAIRS
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,20 @@ class Satisfied:
 
     query_ids: tuple[str, ...]
     total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """Each match once: the place of its row in the batch, and of its query in ``Matcher.query_ids``.
+
+    rows, queries: int32, of one length, in no order to rely on.
+    """
+
+    rows: Int32Array
+    queries: Int32Array
+
+    def __len__(self) -> int:
+        return len(self.rows)
 
 
 class Matcher:
@@ -46,11 +65,14 @@ class Matcher:
         self._known: dict[str, tuple[Registration, int | None]] = {}
         self._holders: dict[int, dict[str, None]] = {}
         self._everything: dict[str, None] = {}
+        self._numbered: _Numbered | None = None
+        self._room = 0  # for pairs: as many as came last, and an eighth
 
     def follow(self, queries: Mapping[str, StandingQuery]) -> None:
         """Match these from now on; a mapping never changes after it was given."""
         if queries is self._seen:
             return
+        self._numbered = None
         wanted = {
             query_id: query
             for query_id, query in queries.items()
@@ -88,17 +110,58 @@ class Matcher:
             holders[query.query_id] = None
 
     def match(self, rows: Batch, ids_max: int) -> list[Satisfied]:
-        """For each row what it satisfies; at most ``ids_max`` ids each."""
-        out = np.zeros((self._stem.words, len(rows)), np.uint64)
-        if len(rows) and self._stem.words:
-            self._stem.match(rows, out, 0)
+        """For each row, of at most BATCH_ROWS_MAX, what it satisfies; at most ``ids_max`` ids each."""
+        if not len(rows):
+            return []
+        stem = self._stem
+        out = np.zeros((stem.words, len(rows)), np.uint64)
+        listed = stem.match(rows, out, 0)
         bits = np.unpackbits(out.T.copy().view(np.uint8), axis=1, bitorder="little")
+        slots = np.fromiter(self._holders, np.int64, len(self._holders))
+        places = stem.cohorts.place[slots]
+        dense, at = slots[places != SELECTIVE], places[places != SELECTIVE]
+        ends = np.searchsorted(listed.rows, np.arange(len(rows) + 1))
         found = []
         for row in range(len(rows)):
-            slots = np.flatnonzero(bits[row]).tolist()
-            total = len(self._everything) + sum(len(self._holders[slot]) for slot in slots)
-            found.append(Satisfied(tuple(islice(self._ids(slots), ids_max)), total))
+            satisfied = dense[bits[row, at] != 0].tolist() + listed.slots[ends[row] : ends[row + 1]].tolist()
+            total = len(self._everything) + sum(len(self._holders[slot]) for slot in satisfied)
+            found.append(Satisfied(tuple(islice(self._ids(satisfied), ids_max)), total))
+        stem.revise(stem.cohorts.epoch)  # records that are asked about say what is selective, as rows do
         return found
+
+    @property
+    def query_ids(self) -> tuple[str, ...]:
+        """The queries that are matched, as ``pairs`` numbers them until a ``follow`` changes them."""
+        return self._numbers().query_ids
+
+    def pairs(self, rows: Batch) -> Matches:
+        """Every match of at most BATCH_ROWS_MAX rows. O(rows * words + matches)."""
+        stem, numbered, n = self._stem, self._numbers(), len(rows)
+        words = np.empty((stem.words, n), np.uint64)
+        selective = stem.match(rows, words, 0) if n else NO_PAIRS
+        starts, holders = numbered.by_place(stem.cohorts, stem.words)
+        lengths = np.diff(numbered.starts)[selective.slots]
+        few, all_ = int(lengths.sum()), n * len(numbered.everything)
+        before = few + all_
+        room = self._room
+        while True:
+            found = Matches(np.empty(before + room, np.int32), np.empty(before + room, np.int32))
+            dense = pairs.spell_bits(words, starts, holders, found.rows[before:], found.queries[before:])
+            if dense <= room:
+                break
+            room = dense
+        self._room = dense + (dense >> 3)
+        found.rows[:few] = np.repeat(selective.rows, lengths)
+        found.queries[:few] = numbered.holders[_ranges(numbered.starts[selective.slots], lengths)]
+        found.rows[few:before] = np.repeat(np.arange(n, dtype=np.int32), len(numbered.everything))
+        found.queries[few:before] = np.tile(numbered.everything, n)
+        stem.revise(stem.cohorts.epoch)
+        return Matches(found.rows[: before + dense], found.queries[: before + dense])
+
+    def _numbers(self) -> _Numbered:
+        if self._numbered is None:
+            self._numbered = _Numbered(tuple(self._known), self._holders, self._everything)
+        return self._numbered
 
     def _ids(self, slots: list[int]) -> Iterator[str]:
         yield from self._everything
@@ -111,3 +174,42 @@ class Matcher:
         assert held.isdisjoint(self._everything)
         assert held | self._everything.keys() == self._known.keys()
         assert all(self._holders.values())
+
+
+class _Numbered:
+    """Queries by number: those of each slot, and those without a predicate."""
+
+    def __init__(
+        self, query_ids: tuple[str, ...], by_slot: Mapping[int, dict[str, None]], everything: dict[str, None]
+    ) -> None:
+        self.query_ids = query_ids
+        number = {query_id: place for place, query_id in enumerate(query_ids)}
+        lengths = np.zeros(max(by_slot, default=-1) + 2, np.int32)
+        for slot, ids in by_slot.items():
+            lengths[slot + 1] = len(ids)
+        self.starts: Int32Array = np.cumsum(lengths, dtype=np.int32)
+        ordered = [number[query_id] for slot in sorted(by_slot) for query_id in by_slot[slot]]
+        self.holders: Int32Array = np.array(ordered, np.int32)
+        self._placed: tuple[Cohorts, Int32Array, Int32Array] | None = None
+        self.everything: Int32Array = np.array([number[query_id] for query_id in everything], np.int32)
+
+    def by_place(self, cohorts: Cohorts, words: int) -> tuple[Int32Array, Int32Array]:
+        """(starts, holders) by place among the word columns. O(slots), once for the same cohorts."""
+        if self._placed is None or self._placed[0] is not cohorts:
+            self._placed = cohorts, *self._by_place(cohorts.place, words)
+        return self._placed[1:]
+
+    def _by_place(self, place: Int32Array, words: int) -> tuple[Int32Array, Int32Array]:
+        slots = np.flatnonzero(np.diff(self.starts))
+        slots = slots[place[slots] != SELECTIVE]
+        slots = slots[np.argsort(place[slots])]
+        lengths = np.diff(self.starts)[slots]
+        starts = np.zeros((words << 6) + 1, np.int32)
+        starts[place[slots] + 1] = lengths
+        return np.cumsum(starts, dtype=np.int32), self.holders[_ranges(self.starts[slots], lengths)]
+
+
+def _ranges(starts: Int32Array, lengths: Int32Array) -> Int32Array:
+    """starts[0], starts[0] + 1, ... lengths[0] of them, then those of starts[1]; int32."""
+    ends = np.cumsum(lengths, dtype=np.int32)
+    return np.repeat(starts - ends + lengths, lengths) + np.arange(int(lengths.sum()), dtype=np.int32)

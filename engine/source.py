@@ -17,6 +17,7 @@ from engine.model.attributes import Attribute
 from engine.model.batch import Batch
 from engine.model.source import Stream
 from engine.model.step import Position, Records, Refusal, Registration, StepResult
+from engine.operators.maintained.ranked_aggregates import RankedAggregates
 from engine.operators.scan import ScanAt
 from engine.persistence import QueryState, SourceState, StateSink
 from engine.planner import Meter, Planner
@@ -45,11 +46,12 @@ class Source:
         self.meter = Meter()
         self.clock = SourceClock(stream)
         self.pending = PendingRows(stream.schema)
-        self.rows = DataStem(stream.schema, base)
         self.queries = QueryStem(stream.schema)
+        self.rows = DataStem(stream.schema, self.queries, base)
         self.standing: dict[str, StandingQuery] = {}
         self._eager: dict[str, StandingQuery] = {}
         self._kept = KeptAnswers(limits.snapshot_rows_max)
+        self._trees = RankedAggregates(base)
         self.next_offsets: dict[int, int] = {}
         self.retained_from_ms: int | None = None
         self.late = 0
@@ -115,7 +117,9 @@ class Source:
     def _enter(self, arrived: Batch) -> int:
         entering = self.pending.pass_through(arrived, self.clock.now_ms)
         if len(entering):
-            self.rows.append(entering, self.queries.match)
+            self.rows.append(entering)
+            if len(self._trees):
+                self._trees.advance(self.rows.rows())
         if len(self.pending) > self.limits.pending_rows_max:
             hint = "a partition is not read or a timestamp runs ahead; see NOW of the stream's partitions"
             raise LimitExceeded(
@@ -148,13 +152,16 @@ class Source:
 
     def _put(self, standing: Sequence[StandingQuery]) -> list[StandingQuery]:
         self._view = None
+        eager = {one.query_id: replace(one, meaning=Fixed(one.query)) for one in standing if one.keeps_answer}
+        if eager:  # their trees are read at every step
+            self._trees.add({q.query_id: (q.query, q.scan_slot) for q in eager.values()}, self.rows.rows())
         put = []
-        for query in standing:
-            if query.maintenance == "eager" and not query.paused:
-                query = replace(query, meaning=Fixed(query.query))  # its tree is read at every step
+        for one in standing:
+            query = eager.get(one.query_id, one)
+            query = replace(query, partials=self._trees.reader(one.query_id))
+            self._eager.pop(query.query_id, None)
+            if query.keeps_answer and query.partials is None:
                 self._eager[query.query_id] = query
-            else:
-                self._eager.pop(query.query_id, None)
             self.standing[query.query_id] = query
             put.append(query)
         return put
@@ -169,7 +176,7 @@ class Source:
             query.predicates() if one.keeps_matches else () for one, query in zip(queries, bound, strict=True)
         ]
         added = self.queries.add([predicate for each in needed for predicate in each])
-        self.rows.widen(self.queries.words)
+        self.rows.widen()
         slots = iter(added.slots)
         placed = []
         for query, each in zip(queries, needed, strict=True):
@@ -189,6 +196,8 @@ class Source:
         return self._replace(query, replace(query, maintenance=maintenance, slots=()))
 
     def _replace(self, before: StandingQuery, after: StandingQuery) -> StandingQuery:
+        if not after.keeps_answer:
+            self._trees.remove([before.query_id])
         if after.keeps_matches and before.keeps_matches:
             after = replace(after, slots=before.slots)
         elif after.keeps_matches:
@@ -210,6 +219,7 @@ class Source:
             return False
         self._view = None
         self._eager.pop(query_id, None)
+        self._trees.remove([query_id])
         self.queries.remove([slot for slot, _ in query.slots])
         self._count_window(query.query, -1)
         return True
@@ -247,6 +257,7 @@ class Source:
             base = min(base, rows.end - self._row_counts[-1])
         if base > self.rows.base:
             self.rows.drop_below(base)
+            self._trees.drop_below(base)
             self._view = None
 
     # --- readers ----------------------------------------------------------------------------------
@@ -295,6 +306,8 @@ class Source:
             Attribute("late_rows", self.late, "rows that came at or before NOW"),
             Attribute("rejected_rows", self.rejected, "rows too far ahead of the clock"),
             Attribute("retained_from_ms", self.retained_from_ms, "rows before this instant are gone"),
+            Attribute("kept_answers", len(self._eager), "answers of eager queries that are kept whole"),
+            *self._trees.attributes(),
         )
 
     # --- the store's side -------------------------------------------------------------------------
@@ -363,7 +376,8 @@ class Source:
             self._count_window(query, 1)
         self._put(self._keep_matches(standing, bound, apply=False))
         for ordinal, batch in rows:
-            self.rows.restore(ordinal, batch, self.queries.match)
+            self.rows.restore(ordinal, batch)
+        self._trees.advance(self.rows.rows())
         if self.rows.end != end:
             raise StepOutOfOrder(f"the store holds rows of {self.stream.name} to {self.rows.end}, not {end}")
         for piece, batch in pending:
@@ -380,7 +394,8 @@ class Source:
         self.pending._check()
         self.rows._check()
         self.queries._check()
-        assert self.rows.words == self.queries.words
+        if len(self._trees):
+            self._trees._check()
         now_ms = self.clock.now_ms
         rows = self.rows.rows()
         if now_ms is not None and rows.end > rows.base:

@@ -11,6 +11,7 @@ from engine.language.templates import Meaning
 from engine.maintenance import Maintenance
 from engine.model.source import SourceName
 from engine.model.step import Position, Registration
+from engine.operators.maintained.kept_aggregate import KeptAggregate
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,7 @@ class StandingQuery:
     meaning: what the registered text means, mostly a template that it shares with texts that differ in
     constants; the tree of the query is built when it is asked for, and the last ones are kept.
     slots: (slot, generation) of each of ``query.predicates()`` in the Query SteM; empty where no matches are
-    kept.
+    kept. partials: of an eager aggregate, what its answers are read from.
     """
 
     registration: Registration
@@ -29,6 +30,7 @@ class StandingQuery:
     maintenance: Maintenance
     paused: bool = False
     slots: tuple[tuple[int, int], ...] = ()
+    partials: KeptAggregate | None = None
 
     @property
     def query_id(self) -> str:
@@ -47,6 +49,16 @@ class StandingQuery:
     @property
     def keeps_matches(self) -> bool:
         return self.maintenance != "none" and not self.paused
+
+    @property
+    def keeps_answer(self) -> bool:
+        return self.maintenance == "eager" and not self.paused
+
+    @property
+    def scan_slot(self) -> int | None:
+        """Where the matches of its scan's predicate are; None where it has none."""
+        predicate = self.query.scan.predicate
+        return None if predicate is None else self.slot_of(predicate)
 
     def slot_of(self, predicate: Expression) -> int | None:
         """Where the matches of one of its predicates are; None where they are not kept."""

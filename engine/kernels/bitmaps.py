@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.kernels.compiled import kernel
+from engine.kernels.streaming import stream
 
 Words = npt.NDArray[np.uint64]
 
-BLOCK_ROWS = 2_048
+BLOCK_ROWS = 1_024
 """Rows a pass stays on before it takes the next word: their pieces and a word's table fit the first cache."""
 
 
@@ -24,41 +25,65 @@ def intersect(
     pieces: npt.NDArray[np.int64],
     live: Words,
     out: Words,
+    first_word: int,
     start: int,
+    scratch: Words,
+    more: bool,
 ) -> None:
-    """The fused pass of all grouped filters: which queries accept each row.
+    """The fused pass of the grouped filters of a block of slots: which of its queries accept each row.
 
-    codes: [groups, n]: the piece of each row in each group. tables: uint64, flat; group g's table
+    codes: uint16[groups, n]: the piece of each row in each group. tables: uint64, flat; group g's table
     begins at offsets[g] as [words, pieces[g]]. live: uint64[words], slots in use.
-    out: uint64[words, >= start + n]; columns start .. start+n are written:
-    out[w, start + r] = live[w] & AND over g of table_g[w, codes[g, r]].
-    Cost: n * words * groups loads from tables that stay in cache.
+    out: uint64[>= first_word + words, >= start + n]; with a = live[w] & AND over g of
+    table_g[w, codes[g, r]], out[first_word + w, start + r] becomes a, or where ``more``, gets a's bits too.
+    scratch: uint64[BLOCK_ROWS].
+    Cost: n * words * groups loads from tables that stay in cache, 8 bytes written for each row and word.
     """
     groups, n = codes.shape
     for begin in range(0, n, BLOCK_ROWS):
         end = min(n, begin + BLOCK_ROWS)
         for w in range(live.shape[0]):
             mask = live[w]
-            target = out[w, start + begin : start + end]
+            if mask == 0 and more:
+                continue
+            target = out[first_word + w, start + begin : start + end]
             if groups == 0 or mask == 0:
                 for r in range(end - begin):
-                    target[r] = mask
-                continue
-            first = tables[offsets[0] + w * pieces[0] : offsets[0] + (w + 1) * pieces[0]]
-            c0 = codes[0, begin:end]
-            if groups == 1:
+                    scratch[r] = mask
+            elif groups == 1:
+                t0 = tables[offsets[0] + w * pieces[0] : offsets[0] + (w + 1) * pieces[0]]
+                c0 = codes[0, begin:end]
                 for r in range(end - begin):
-                    target[r] = mask & first[c0[r]]
-                continue
-            second = tables[offsets[1] + w * pieces[1] : offsets[1] + (w + 1) * pieces[1]]
-            c1 = codes[1, begin:end]
-            for r in range(end - begin):
-                target[r] = mask & first[c0[r]] & second[c1[r]]
-            for g in range(2, groups):
-                table = tables[offsets[g] + w * pieces[g] : offsets[g] + (w + 1) * pieces[g]]
-                code = codes[g, begin:end]
+                    scratch[r] = mask & t0[c0[r]]
+            else:
+                t0 = tables[offsets[0] + w * pieces[0] : offsets[0] + (w + 1) * pieces[0]]
+                t1 = tables[offsets[1] + w * pieces[1] : offsets[1] + (w + 1) * pieces[1]]
+                c0 = codes[0, begin:end]
+                c1 = codes[1, begin:end]
                 for r in range(end - begin):
-                    target[r] &= table[code[r]]
+                    scratch[r] = mask & t0[c0[r]] & t1[c1[r]]
+                paired = 2
+                while paired + 1 < groups:
+                    g, h = paired, paired + 1
+                    t2 = tables[offsets[g] + w * pieces[g] : offsets[g] + (w + 1) * pieces[g]]
+                    t3 = tables[offsets[h] + w * pieces[h] : offsets[h] + (w + 1) * pieces[h]]
+                    c2 = codes[g, begin:end]
+                    c3 = codes[h, begin:end]
+                    for r in range(end - begin):
+                        scratch[r] &= t2[c2[r]] & t3[c3[r]]
+                    paired += 2
+                if paired < groups:
+                    t4 = tables[
+                        offsets[paired] + w * pieces[paired] : offsets[paired] + (w + 1) * pieces[paired]
+                    ]
+                    c4 = codes[paired, begin:end]
+                    for r in range(end - begin):
+                        scratch[r] &= t4[c4[r]]
+            if more:
+                for r in range(end - begin):
+                    target[r] |= scratch[r]
+            else:
+                stream(scratch, target, end - begin)
 
 
 @kernel
@@ -121,7 +146,7 @@ def keep_where(
 
 
 @kernel
-def merge_bits(target: Words, source: Words, mask: int, n: int) -> None:
+def merge_bits(target: Words, source: Words, mask: np.uint64, n: int) -> None:
     """target[r] takes the masked bits of source[r], keeps its others, for r < n."""
     m = np.uint64(mask)
     for row in range(n):
@@ -136,12 +161,16 @@ for _bit in range(64):
 
 
 @kernel
-def count_per_bit(column: Words, n: int, counts: npt.NDArray[np.int64]) -> None:
-    """counts[b] = number of rows < n with bit b; int64[64], overwritten. O(n + set bits)."""
+def count_per_bit(column: Words, mask: np.uint64, n: int, counts: npt.NDArray[np.int64]) -> None:
+    """counts[b] = number of rows < n with bit b, of the bits of mask; int64[64], overwritten.
+
+    O(n + set bits).
+    """
     counts[:] = 0
     one = np.uint64(1)
+    kept = np.uint64(mask)
     for row in range(n):
-        word = column[row]
+        word = column[row] & kept
         while word != 0:
             lowest = word & (~word + one)
             counts[_PLACES[(lowest * np.uint64(_MULTIPLIER)) >> np.uint64(58)]] += 1
@@ -149,16 +178,19 @@ def count_per_bit(column: Words, n: int, counts: npt.NDArray[np.int64]) -> None:
 
 
 @kernel
-def to_row_lists(column: Words, n: int, starts: npt.NDArray[np.int64], rows: npt.NDArray[np.uint16]) -> None:
-    """The bits of a word column as ascending row lists, one a bit.
+def to_row_lists(
+    column: Words, mask: np.uint64, n: int, starts: npt.NDArray[np.int64], rows: npt.NDArray[np.uint16]
+) -> None:
+    """The bits of mask of a word column as ascending row lists, one a bit.
 
     starts: int64[65], where the list of each bit begins in rows (cumulated counts); rows: uint16[starts[64]].
     n <= 65,536. O(n + set bits).
     """
     cursor = starts[:64].copy()
     one = np.uint64(1)
+    kept = np.uint64(mask)
     for row in range(n):
-        word = column[row]
+        word = column[row] & kept
         while word != 0:
             lowest = word & (~word + one)
             bit = _PLACES[(lowest * np.uint64(_MULTIPLIER)) >> np.uint64(58)]
@@ -177,14 +209,43 @@ def from_row_lists(starts: npt.NDArray[np.int64], rows: npt.NDArray[np.uint16], 
             out[rows[i]] |= bit
 
 
+SAMPLE_RUN = 32
+"""Rows read together when bits are sampled: some lines one after another cost little more than one."""
+
+
 @kernel
-def popcount_sample(column: Words, n: int, stride: int) -> int:
-    """Set bits of every stride-th row, times stride: an estimate of the set bits of rows < n."""
+def sample_bits(columns: Words, words: int, n: int, runs: int, out: npt.NDArray[np.int64]) -> None:
+    """out[w] = an estimate of the set bits of columns[w, :n], w < words, from so many runs of rows.
+
+    Exact where the runs would cover all rows. O(words * runs).
+    """
+    for w in range(words):
+        column = columns[w]
+        if runs * SAMPLE_RUN >= n:
+            out[w] = _bits_between(column, 0, n)
+            continue
+        total = 0
+        for i in range(runs):
+            first = (n - SAMPLE_RUN) * i // max(1, runs - 1)
+            total += _bits_between(column, first, first + SAMPLE_RUN)
+        out[w] = total * n // (runs * SAMPLE_RUN)
+
+
+@kernel
+def _bits_between(column: Words, first: int, last: int) -> int:
     total = np.uint64(0)
-    for row in range(0, n, stride):
+    for row in range(first, last):
         x = column[row]
         x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
         x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
         x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
         total += (x * np.uint64(0x0101010101010101)) >> np.uint64(56)
-    return int(total) * stride
+    return int(total)
+
+
+@kernel
+def put_bit(flags: npt.NDArray[np.uint8], bit: int, target: Words) -> None:
+    """target[r] |= flags[r] << bit; flags: uint8[n], 0 or 1."""
+    shift = np.uint64(bit)
+    for row in range(flags.shape[0]):
+        target[row] |= np.uint64(flags[row]) << shift

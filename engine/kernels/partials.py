@@ -23,13 +23,9 @@ SLOTS = 64
 
 @kernel
 def restrict(column: Words, mask: np.uint64, ok: npt.NDArray[np.bool_], out: Words) -> None:
-    """out[r] = the masked bits of column[r], none where ok[r] is False; an empty ok: all are."""
-    if ok.shape[0] == 0:
-        for row in range(column.shape[0]):
-            out[row] = column[row] & mask
-    else:
-        for row in range(column.shape[0]):
-            out[row] = column[row] & mask if ok[row] else np.uint64(0)
+    """out[r] = the masked bits of column[r], none where ok[r] is False."""
+    for row in range(column.shape[0]):
+        out[row] = column[row] & mask if ok[row] else np.uint64(0)
 
 
 @kernel
@@ -216,3 +212,25 @@ def spread(
                 n[b] = held + 1.0 if there else held
                 means[b] = mean if there else means[b]
                 squares[b] = square if there else squares[b]
+
+
+@kernel
+def set_bits(
+    rows: npt.NDArray[np.uint16],
+    slots: npt.NDArray[np.int32],
+    first: int,
+    places: Int64Array,
+    masks: Words,
+    out: Words,
+) -> None:
+    """Set bit (slot & 63) of out[places[slot >> 6], row - first] for each pair of a row and a slot.
+
+    Pairs of words without a place (-1, or beyond the last) and of bits outside masks[place] are passed over.
+    """
+    one = np.uint64(1)
+    for i in range(rows.shape[0]):
+        word = slots[i] >> 6
+        if word < places.shape[0] and places[word] >= 0:
+            place = places[word]
+            bit = one << np.uint64(slots[i] & 63)
+            out[place, np.int64(rows[i]) - first] |= bit & masks[place]

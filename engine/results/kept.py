@@ -1,5 +1,8 @@
 """Answers that are kept current: those of eager queries, brought up to date at the end of steps.
 
+Aggregates without keys are none of these: trees of partial results are kept for them
+(:mod:`engine.operators.maintained`).
+
 A selection over a plain window gains the rows that came in at its end and loses those that fell out at its
 beginning. Any other answer is evaluated again, and only where a row that matters came or went, or, of a
 TUMBLE or HOP, where a window closed or lost rows.
@@ -27,10 +30,8 @@ from tureen.errors import LimitExceeded
 
 CHUNKS_MAX = 64
 """A kept table of more pieces than this is made one again."""
-
-
 Closed = tuple[int, int | None, int]
-"""The first ordinal looked at, the start of the first window asked for, the end of the last that is closed."""
+"""The first ordinal looked at, the start of the first window asked for, the end of the last that closed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,7 +72,7 @@ class View:
         if kept is not None:
             result = kept.answer(limit)
         else:
-            result = evaluate(query.query, at, limit)
+            result = evaluate(query.query, at, limit, kept=query.partials)
             if any(source.generations[slot] != generation for slot, generation in query.slots):
                 raise UnknownQuery()
         return Answer(

@@ -14,9 +14,11 @@ import numpy.typing as npt
 from engine.kernels import bitmaps
 from engine.model.batch import Int64Array
 
-SAMPLE_STRIDE = 64
+SAMPLED_RUNS = 16
 LIST_GAIN = 2
 """Row lists must be this many times smaller than the dense form to be worth the pass that makes them."""
+
+EVERY_BIT = 2**64 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,23 +81,76 @@ class RowLists:
     def nbytes(self) -> int:
         return self.starts.nbytes + self.places.nbytes
 
+    @classmethod
+    def empty(cls) -> RowLists:
+        """Nothing matches."""
+        return cls(np.zeros(65, np.int64), np.zeros(0, np.uint16))
+
+    def with_lists(self, other: RowLists, mask: int) -> RowLists:
+        """The lists of the mask's bits are the other's."""
+        sources = [other if mask >> bit & 1 else self for bit in range(64)]
+        lists = [
+            source.places[source.starts[bit] : source.starts[bit + 1]] for bit, source in enumerate(sources)
+        ]
+        starts = np.zeros(65, np.int64)
+        np.cumsum([len(places) for places in lists], out=starts[1:])
+        return RowLists(starts, np.concatenate(lists))
+
+    def _check(self, n: int) -> None:
+        assert len(self.starts) == 65
+        assert self.starts[64] == len(self.places)
+        for first, last in zip(self.starts[:-1], self.starts[1:], strict=True):
+            places = self.places[first:last].astype(np.int64)
+            assert (np.diff(places) > 0).all()
+            assert not len(places) or places[-1] < n
+
 
 WordColumn = DenseWord | RowLists
 
 
-def pack(column: bitmaps.Words, n: int) -> WordColumn:
-    """Keep a column of n <= 65,536 rows as row lists where they are much smaller, else dense, uncopied.
+def _is_sparse(matches: int, n: int) -> bool:
+    return LIST_GAIN * 2 * matches <= 8 * n
 
-    Whether row lists pay is estimated from every 64th row first.
+
+def pack(columns: bitmaps.Words, words: int, n: int) -> list[WordColumn]:
+    """Keep columns[w, :n], n <= 65,536, as row lists where those are much smaller, else dense, uncopied.
+
+    Whether row lists pay is estimated from some rows first.
     """
-    if LIST_GAIN * 2 * bitmaps.popcount_sample(column, n, SAMPLE_STRIDE) > 8 * n:
-        return DenseWord(column[:n])
+    estimates = np.empty(words, np.int64)
+    bitmaps.sample_bits(columns, words, n, SAMPLED_RUNS, estimates)
+    packed: list[WordColumn] = []
+    for word, estimate in enumerate(estimates.tolist()):
+        column = columns[word, :n]
+        lists = _lists(column, EVERY_BIT, n) if _is_sparse(estimate, n) else None
+        packed.append(DenseWord(column) if lists is None else lists)
+    return packed
+
+
+def _lists(column: bitmaps.Words, mask: int, n: int) -> RowLists | None:
+    """The masked bits as row lists; None where those are not small enough."""
     counts = np.empty(64, np.int64)
-    bitmaps.count_per_bit(column, n, counts)
+    bitmaps.count_per_bit(column, np.uint64(mask), n, counts)
     matches = int(counts.sum())
-    if LIST_GAIN * 2 * matches > 8 * n:
-        return DenseWord(column[:n])
+    if not _is_sparse(matches, n):
+        return None
     starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     places = np.empty(matches, np.uint16)
-    bitmaps.to_row_lists(column, n, starts, places)
+    bitmaps.to_row_lists(column, np.uint64(mask), n, starts, places)
     return RowLists(starts, places)
+
+
+def merge(word: WordColumn, bits: bitmaps.Words, mask: int, n: int) -> WordColumn:
+    """A word column that takes the masked bits of ``bits``, uint64[n], and keeps its others.
+
+    A dense one is written in place.
+    """
+    if isinstance(word, RowLists):
+        lists = _lists(bits, mask, n)
+        if lists is not None:
+            united = word.with_lists(lists, mask)
+            if _is_sparse(len(united.places), n):
+                return united
+        word = DenseWord(word.dense(n))
+    bitmaps.merge_bits(word.column, bits, np.uint64(mask), n)
+    return word

@@ -7,8 +7,9 @@ range of ordinals, found by bisection. Matches stand beside the rows (:mod:`engi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -16,16 +17,29 @@ from engine.kernels import bitmaps
 from engine.model.attributes import Attribute
 from engine.model.batch import BATCH_ROWS_MAX, Batch
 from engine.model.source import Schema
-from engine.results.word_column import DenseWord, pack
-from engine.stems.query_stem import NewQueries
+from engine.stems.cohorts import Cohorts
+from engine.stems.new_queries import NewQueries
 from engine.stems.segment import BitPool, Part, Tail
+from engine.stems.selective_index import Pairs
 
-Match = Callable[[Batch, bitmaps.Words, int], None]
+
+class Matcher(Protocol):
+    """The Query SteM, as rows meet it."""
+
+    @property
+    def words(self) -> int: ...
+
+    @property
+    def cohorts(self) -> Cohorts: ...
+
+    def match(self, rows: Batch, out: bitmaps.Words, start: int) -> Pairs: ...
+
+    def revise(self, oldest_epoch: int) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The visible rows as a reader sees them: immutable, with the matches of ``words`` word columns."""
+    """The visible rows as a reader sees them: immutable, with their matches."""
 
     schema: Schema
     parts: tuple[Part, ...]
@@ -55,22 +69,8 @@ class Rows:
         raise IndexError(ordinal)
 
     def ranges(self, start: int, stop: int) -> Iterator[tuple[Part, int, int]]:
-        """(part, first, last): the places of these ordinals in each part that has any, ascending.
-
-        O(log parts) and the parts that have some.
-        """
-        parts = self.parts
-        low, high = 0, len(parts)
-        while low < high:
-            middle = (low + high) >> 1
-            if parts[middle].end <= start:
-                low = middle + 1
-            else:
-                high = middle
-        for place in range(low, len(parts)):
-            part = parts[place]
-            if part.first >= stop:
-                break
+        """(part, first, last): the places of these ordinals in each part that has any, ascending."""
+        for part in self.parts:
             first, last = max(0, start - part.first), min(part.n, stop - part.first)
             if first < last:
                 yield part, first, last
@@ -82,16 +82,21 @@ class Rows:
 
 
 class DataStem:
-    """The writing side. ``words`` is how many word columns its matches have."""
+    """The writing side."""
 
-    def __init__(self, schema: Schema, base: int = 0) -> None:
+    def __init__(self, schema: Schema, queries: Matcher, base: int = 0) -> None:
         self.schema = schema
         self.base = base
-        self.words = 0
+        self._queries = queries
         self._sealed: list[Part] = []
         self._pool = BitPool()
-        self._tail = Tail(schema, base, 0, self._pool)
+        self._tail = self._new_tail(base)
         self._rows: Rows | None = None
+
+    def _new_tail(self, first: int) -> Tail:
+        queries = self._queries
+        queries.revise(min((p.matches.cohorts.epoch for p in self._sealed), default=queries.cohorts.epoch))
+        return Tail(self.schema, first, queries.cohorts, queries.words, self._pool)
 
     @property
     def end(self) -> int:
@@ -100,63 +105,42 @@ class DataStem:
     def __len__(self) -> int:
         return self.end - self.base
 
-    def append(self, rows: Batch, match: Match) -> None:
-        """Rows enter; ``match`` writes their match bits. O(rows * words)."""
+    def append(self, rows: Batch) -> None:
+        """Rows enter and meet all queries. O(rows * words + candidates)."""
         start = 0
         while start < len(rows):
             stop = min(len(rows), start + BATCH_ROWS_MAX, start + self._tail.room)
             piece = rows if stop - start == len(rows) else rows.slice(start, stop)
-            match(piece, self._tail.bits, self._tail.count)
-            self._tail.append(piece)
+            pairs = self._queries.match(piece, self._tail.bits, self._tail.count)
+            self._tail.append(piece, pairs)
             if not self._tail.room:
-                self._sealed.append(self._tail.seal(self.words))
-                self._tail = Tail(self.schema, self.end, self.words, self._pool)
+                self._sealed.append(self._tail.seal(self._queries.words))
+                self._tail = self._new_tail(self.end)
             start = stop
         self._rows = None
 
-    def widen(self, words: int) -> None:
-        """New queries need more word columns; parts that are there get them by :meth:`backfill`."""
-        self.words = max(self.words, words)
-        self._tail.widen(self.words)
+    def widen(self) -> None:
+        """Queries came; parts that are there get their matches by :meth:`backfill`."""
+        self._tail.widen(self._queries.words)
         self._rows = None
 
     def backfill(self, queries: NewQueries) -> None:
         """Apply queries that just came to all retained rows. O(rows * new words)."""
-        self._sealed = [self._backfill_sealed(part, queries) for part in self._sealed]
-        tail = self._tail
-        part = tail.part(self.words)
-        bits = self._bits_of(part, queries)
-        for i, word in enumerate(queries.words):
-            bitmaps.merge_bits(tail.bits[word], bits[i], queries.masks[i], part.n)
+        for number, part in enumerate(self._sealed):
+            found = queries.match(part.batch(self.schema), self._gone(part), part.zones)
+            for place, word in enumerate(queries.words):
+                part.matches.put_bits(word, found.bits[place], int(queries.masks[place]), part.n)
+            matches = part.matches.with_lists(found.lists, queries.standing)
+            if matches is not part.matches:
+                self._sealed[number] = replace(part, matches=matches)
+        if self._tail.count:
+            part = self._tail.part(self._queries.words)
+            self._tail.backfill(queries.match(part.batch(self.schema), self._gone(part)), queries)
         self._rows = None
 
-    def _bits_of(self, part: Part, queries: NewQueries) -> bitmaps.Words:
-        """uint64[words, n]; rows below base match nothing, nor do those whose zones rule them out."""
-        gone = min(part.n, max(0, self.base - part.first))
-        if part.zones and not queries.may_match(part.zones):
-            gone = part.n
-        rows = part.batch(self.schema)
-        if not gone:
-            return queries.match(rows)
-        bits = np.zeros((len(queries.words), part.n), np.uint64)
-        if gone < part.n:
-            bits[:, gone:] = queries.match(rows.slice(gone, part.n))
-        return bits
-
-    def _backfill_sealed(self, part: Part, queries: NewQueries) -> Part:
-        bits = self._bits_of(part, queries)
-        words = list(part.words)
-        for i, word in enumerate(queries.words):
-            if word < len(words):
-                column = words[word].dense(part.n)
-                bitmaps.merge_bits(column, bits[i], queries.masks[i], part.n)
-            else:
-                column = bits[i]
-            packed = pack(column, part.n)
-            if isinstance(packed, DenseWord) and packed.column.base is not None:
-                packed = DenseWord(packed.column.copy())  # a view would hold the whole block
-            words[word : word + 1] = [packed]
-        return part.with_words(tuple(words))
+    def _gone(self, part: Part) -> int:
+        """How many rows of a part are below base: they match nothing."""
+        return min(part.n, max(0, self.base - part.first))
 
     def drop_below(self, base: int) -> None:
         """Rows below this ordinal are gone. Never moves back."""
@@ -171,7 +155,7 @@ class DataStem:
         if self._rows is None:
             parts = tuple(self._sealed)
             if self._tail.count:
-                parts += (self._tail.part(self.words),)
+                parts += (self._tail.part(self._queries.words),)
             self._rows = Rows(self.schema, parts, self.base, self.end)
         return self._rows
 
@@ -184,11 +168,11 @@ class DataStem:
         """The first ordinal of the open segment."""
         return self._tail.first
 
-    def restore(self, first: int, rows: Batch, match: Match) -> None:
+    def restore(self, first: int, rows: Batch) -> None:
         """Stored rows come back; the first call decides where the ordinals begin."""
         if not self._sealed and not self._tail.count:
-            self._tail = Tail(self.schema, first, self.words, self._pool)
-        self.append(rows, match)
+            self._tail = self._new_tail(first)
+        self.append(rows)
 
     def nbytes(self) -> tuple[int, int]:
         """Bytes of (columns, matches) of the sealed segments."""
@@ -197,7 +181,7 @@ class DataStem:
             columns += part.timestamp.nbytes + part.offset.nbytes + part.partition.nbytes
             for column in part.columns:
                 columns += column.values.nbytes + (0 if column.valid is None else column.valid.nbytes)
-            matches += sum(word.nbytes for word in part.words)
+            matches += part.matches.nbytes
         return columns, matches
 
     def attributes(self) -> tuple[Attribute, ...]:
@@ -215,7 +199,7 @@ class DataStem:
         before: int | None = None
         for part in self.rows().parts:
             assert ordinal is None or part.first == ordinal
-            assert len(part.words) == self.words
+            part.matches._check(part.n)
             stamps = part.timestamp[: part.n]
             assert before is None or before <= stamps[0]
             assert bool((np.diff(stamps) >= 0).all())

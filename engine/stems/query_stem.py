@@ -1,10 +1,18 @@
 """The Query SteM of a stream: the predicates of all standing queries over it, as one index that a row meets
 once.
 
-A predicate lives in a *slot*: bit (slot & 63) of word (slot >> 6) of every match column. Slots are reused,
-lowest first; the generation tells owners of one slot apart. A predicate is split at its top-level
-ANDs: what speaks of one attribute goes to that attribute's grouped filter, the rest to shared residuals.
-Equal predicates share a slot, counted, and with it their matches and their count of errors.
+A predicate lives in a *slot*, reused when it goes, lowest first; the generation tells owners of one slot
+apart. It is taken apart into terms and residuals (:mod:`engine.stems.factors`); the terms' regions are kept
+in one store, and from it one of two cohorts serves the slot:
+
+    dense      a bit for every row, computed for all slots in one pass   (engine.stems.dense_filters)
+    selective  reached from the row's keys, matches as pairs             (engine.stems.selective_index)
+
+Which of them is decided by the share of rows that the best attribute lets through
+(:mod:`engine.stems.selectivity`), and looked at again, some slots each time a segment is sealed.
+
+Equal predicates that cannot err share a slot, counted; one that can has a slot for each query, since its
+errors are counted from that query's registration on.
 
 Build then probe: a predicate is put in (build) and then applied to the rows that are there (probe), while new
 rows are matched with the predicates that are there, so that each pair meets once (PSoup section 3).
@@ -14,22 +22,44 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from engine.eddy.eddy import Eddy, MostSelective
 from engine.eddy.flight import Flight
 from engine.kernels import bitmaps
 from engine.language import expressions as ex
 from engine.model.attributes import Attribute
-from engine.model.batch import Batch
+from engine.model.batch import Batch, Int64Array
 from engine.model.source import Schema
-from engine.stems.grouped_filter import AttributeFilter, CompiledFilters
-from engine.stems.regions import Region, intersect, region_of
+from engine.stems.batch_keys import BatchKeys
+from engine.stems.cohorts import SELECTIVE, Cohorts
+from engine.stems.dense_filters import DenseFilters
+from engine.stems.domain import Domain, StringDomain, domain_of, moved_bounds
+from engine.stems.factors import Factors, factors
+from engine.stems.new_queries import NewQueries
+from engine.stems.region_store import NULL_TOO, Intervals, RegionStore
 from engine.stems.residual import ResidualPredicate
-from engine.stems.zone import Zone
+from engine.stems.selective_index import Pairs, SelectiveIndex
+from engine.stems.selectivity import SHARE_MAX, Sample
+from engine.stems.shared_predicates import SharedPredicates
+
+REVISED_SLOTS = 2_048
+"""Slots whose cohort is looked at again at a time."""
+
+REVISED_EVERY = 32
+"""Segments between two looks, once all slots were seen with a good sample."""
+
+EPOCHS_MAX = 16
+TEXTS_MAX = 64
+REVISION_GAIN = 4.0
+SAMPLE_MIN = 512
+
+Row = tuple[int, int, int, int, int]
+"""(attribute, term, flags, low, last) of the store of regions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,168 +70,254 @@ class Added:
     fresh: tuple[int, ...]
 
 
-@dataclass(slots=True)
-class _Owned:
-    """What a slot holds, and how many hold it."""
-
-    predicate: ex.Expression
-    attributes: tuple[int, ...]
-    residuals: tuple[ex.Expression, ...]
-    holders: int = 1
-
-
-@dataclass(slots=True)
-class _Split:
-    """A predicate as the filters take it."""
-
-    regions: dict[int, tuple[ex.Column, Region]] = field(default_factory=dict)
-    residuals: list[ex.Expression] = field(default_factory=list)
-
-
-def split(predicate: ex.Expression | None) -> _Split:
-    """Top-level conjuncts: regions by attribute, and the others."""
-    parts = _Split()
-    pending = [] if predicate is None else [predicate]
-    while pending:
-        conjunct = pending.pop()
-        if isinstance(conjunct, ex.And):
-            pending.extend(reversed(conjunct.operands))
-            continue
-        if isinstance(conjunct, ex.Literal) and conjunct.value is True:
-            continue
-        found = region_of(conjunct)
-        if found is None:
-            parts.residuals.append(conjunct)
-            continue
-        column, region = found
-        held = parts.regions.get(column.index)
-        parts.regions[column.index] = (column, region if held is None else intersect(held[1], region))
-    return parts
-
-
 class QueryStem:
-    """See the module. Not thread-safe: one engine, one owner."""
+    """See the module. Not thread-safe: one engine, one owner. ``errors``, ``generations``: int64, by slot."""
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self.errors = np.zeros(64, np.int64)
         self.generations = np.zeros(64, np.int64)
+        self.holders = np.zeros(64, np.int32)
         self.eddy = Eddy(MostSelective())
-        self._owned: dict[int, _Owned] = {}
-        self._shared: dict[ex.Expression, int] = {}
-        self._live = np.zeros(1, np.uint64)
+        self.domains: dict[int, Domain] = {}
+        self.store = RegionStore()
+        self.dense = DenseFilters(self.store)
+        self.selective = SelectiveIndex(len(schema), self.store)
+        self.sample = Sample(self.domains)
+        self.residuals: dict[ex.Expression, ResidualPredicate] = {}
+        self._prints = np.zeros(64, np.int64)
+        self._shared = SharedPredicates()
+        self._residuals_of: dict[int, tuple[ResidualPredicate, ...]] = {}
         self._slots_used = 0
         self._free: list[int] = []
-        self._filters: dict[int, AttributeFilter] = {}
-        self._residuals: dict[ex.Expression, ResidualPredicate] = {}
         self._residual_names = 0
-        self._compiled: CompiledFilters | None = None
-        self.compilations = 0
+        self._epochs = [Cohorts(0, np.full(64, SELECTIVE, np.int32))]
+        self._withheld: list[int] = []
+        self._revised = 0
+        self._unseen = 0
+        self._seals = 0
 
     @property
     def words(self) -> int:
-        """How many word columns the slots so far take."""
-        return (self._slots_used + 63) >> 6
+        """How many word columns the dense cohort takes."""
+        return self.dense.words
+
+    @property
+    def cohorts(self) -> Cohorts:
+        """Where matches of each slot are kept from now on."""
+        return self._epochs[-1]
 
     # --- build ------------------------------------------------------------------------------------
 
     def add(self, predicates: Sequence[ex.Expression]) -> Added:
-        """Put predicates in. O(predicates)."""
-        slots, fresh = [], []
-        for predicate in predicates:
-            slot = self._shared.get(predicate)
+        """Put predicates in. O(predicates), and what their constants cost the indexes."""
+        taken = [factors(predicate) for predicate in predicates]
+        self._name_constants(taken)
+        slots: list[int] = []
+        fresh: list[int] = []
+        rows: list[Row] = []
+        counts: list[int] = []
+        terms: list[int] = []
+        coming: dict[tuple[Row, ...], int] = {}
+        for each in taken:
+            mine = self._rows_of(each)
+            fingerprint = hash((len(each.terms), mine))
+            slot = None if each.residuals else coming.get(mine)
+            if slot is None and not each.residuals:
+                slot = self._shared_slot(fingerprint, len(each.terms), mine)
             if slot is not None:
-                self._owned[slot].holders += 1
+                self.holders[slot] += 1
             else:
-                slot = self._put(predicate)
+                slot = self._take_slot()
                 fresh.append(slot)
+                rows.extend(mine)
+                counts.append(len(mine))
+                terms.append(len(each.terms))
+                if each.residuals:
+                    self._share_residuals(slot, each.residuals)
+                else:
+                    coming[mine] = slot
+                    self._prints[slot] = fingerprint
+                    self._shared.add(fingerprint, slot)
             slots.append(slot)
-        self.errors = self.errors.copy()
-        self.errors[fresh] = 0
         if fresh:
-            self._compiled = None
+            self._settle(np.array(fresh, np.int64), counts, terms, Intervals.of(rows))
         return Added(tuple(slots), tuple(fresh))
 
-    def _put(self, predicate: ex.Expression) -> int:
-        slot = self._used_slot() if self._free else self._new_slot()
-        parts = split(predicate)
-        self._owned[slot] = _Owned(predicate, tuple(parts.regions), tuple(parts.residuals))
-        self._shared[predicate] = slot
-        self._live[slot >> 6] |= np.uint64(1 << (slot & 63))
-        for index, (column, region) in parts.regions.items():
-            if index not in self._filters:
-                self._filters[index] = AttributeFilter(index, column.type)
-            self._filters[index].put(slot, region)
-        for residual in parts.residuals:
-            self._share(residual, slot)
+    def _name_constants(self, taken: Sequence[Factors]) -> None:
+        """Let domains know all constants before any is used, since a new one may move others."""
+        moved = False
+        for each in taken:
+            for term in each.terms:
+                for index, region in term.items():
+                    domain = self.domains.get(index)
+                    if domain is None:
+                        domain = self.domains[index] = domain_of(self.schema.fields[index].type)
+                    domain.name(region)
+        for index, domain in self.domains.items():
+            if isinstance(domain, StringDomain):
+                moved |= self._follow(index, domain)
+        if moved:
+            self.dense.mark_all()
+            self.selective.rebuild()
+
+    def _follow(self, index: int, domain: StringDomain) -> bool:
+        """Whether the domain's keys moved; the store then holds the new ones."""
+        moved = domain.moved()
+        self.sample.keys_moved()
+        if moved is None:
+            return False
+        rows = self.store.rows
+        mine = np.flatnonzero(rows.attribute[: self.store.used] == index)
+        if len(mine):
+            rows.low[mine] = moved_bounds(rows.low[mine], *moved)
+            last = rows.last[mine]
+            inner = last != 2**63 - 1
+            rows.last[mine[inner]] = moved_bounds(last[inner] + 1, *moved) - 1
+        return True
+
+    def _rows_of(self, each: Factors) -> tuple[Row, ...]:
+        rows: list[Row] = []
+        for number, term in enumerate(each.terms):
+            for index in sorted(term):
+                region = term[index]
+                flags = NULL_TOO if region.null else 0
+                intervals = self.domains[index].intervals(region)
+                if not intervals:
+                    rows.append((index, number, flags, 1, 0))
+                for low, last in intervals:
+                    rows.append((index, number, flags, low, last))
+                    flags = 0
+        return tuple(rows)
+
+    def _shared_slot(self, fingerprint: int, terms: int, rows: tuple[Row, ...]) -> int | None:
+        wanted: Intervals | None = None
+        for slot in self._shared.find(fingerprint):
+            if wanted is None:
+                wanted = Intervals.of(rows)
+            if self.store.terms[slot] == terms and self.store.of_slot(slot).same(wanted):
+                return slot
+        return None
+
+    def _take_slot(self) -> int:
+        if self._free:
+            slot = heapq.heappop(self._free)
+            self.generations[slot] += 1  # before its matches change: readers of the former owner look again
+        else:
+            slot = self._slots_used
+            self._slots_used += 1
+            if slot == len(self.errors):
+                self.errors = np.concatenate([self.errors, np.zeros_like(self.errors)])
+                self.generations = np.concatenate([self.generations, np.zeros_like(self.generations)])
+                self.holders = np.concatenate([self.holders, np.zeros_like(self.holders)])
+                self._prints = np.concatenate([self._prints, np.zeros_like(self._prints)])
+        self.holders[slot] = 1
         return slot
 
-    def _used_slot(self) -> int:
-        slot = heapq.heappop(self._free)
-        self.generations[slot] += 1  # before its bits change: readers of the former owner look again
-        return slot
+    def _settle(self, fresh: Int64Array, counts: list[int], terms: list[int], rows: Intervals) -> None:
+        """New slots get their rows, their cohort and their place."""
+        sizes, alternatives = np.array(counts, np.int64), np.array(terms, np.int64)
+        self.errors = self.errors.copy()
+        self.errors[fresh] = 0
+        self.store.put(fresh, sizes, alternatives, rows)
+        choice = self.sample.choose(sizes, alternatives, rows)
+        if len(self.sample) < SAMPLE_MIN:
+            self._unseen = self._slots_used
+        selective = choice.share <= SHARE_MAX
+        places = np.full(len(fresh), SELECTIVE, np.int32)
+        for i in np.flatnonzero(~selective).tolist():
+            places[i] = self.dense.add(int(fresh[i]))
+        for cohorts in self._epochs:
+            cohorts.make_room(self._slots_used)
+            cohorts.place[fresh] = places
+        if selective.any():
+            self.store.mark(fresh[selective], choice.ways_in[np.repeat(selective, sizes)])
+            self.selective.add(fresh[selective])
+        if self._residuals_of:
+            self._place_residuals(fresh.tolist())
 
-    def _new_slot(self) -> int:
-        slot = self._slots_used
-        self._slots_used += 1
-        if slot == len(self.errors):
-            self.errors = np.concatenate([self.errors, np.zeros_like(self.errors)])
-            self.generations = np.concatenate([self.generations, np.zeros_like(self.generations)])
-        if slot >> 6 >= len(self._live):
-            self._live = np.concatenate([self._live, np.zeros_like(self._live)])
-        return slot
+    def _share_residuals(self, slot: int, predicates: tuple[ex.Expression, ...]) -> None:
+        modules = []
+        for predicate in predicates:
+            module = self.residuals.get(predicate)
+            if module is None:
+                self._residual_names += 1
+                module = ResidualPredicate(f"residual-{self._residual_names}", predicate)
+                self.residuals[predicate] = module
+            modules.append(module)
+        self._residuals_of[slot] = tuple(modules)
 
-    def _share(self, predicate: ex.Expression, slot: int) -> None:
-        module = self._residuals.get(predicate)
-        if module is None:
-            self._residual_names += 1
-            module = ResidualPredicate(f"residual-{self._residual_names}", predicate)
-            self._residuals[predicate] = module
-        module.slots.add(slot)
+    def _place_residuals(self, slots: Sequence[int]) -> None:
+        place = self.cohorts.place
+        for slot in slots:
+            for module in self._residuals_of.get(slot, ()):
+                module.drop(slot)
+                (module.selective if place[slot] == SELECTIVE else module.dense).add(slot)
 
     def remove(self, slots: Sequence[int]) -> None:
         """One holder of each of these lets go; a slot without holders may be used again."""
         for slot in slots:
-            owned = self._owned[slot]
-            owned.holders -= 1
-            if not owned.holders:
-                del self._owned[slot]
-                self._shared.pop(owned.predicate, None)
-                self._take_out(slot, owned)
+            self.holders[slot] -= 1
+            if not self.holders[slot]:
+                self._take_out(slot)
 
-    def _take_out(self, slot: int, owned: _Owned) -> None:
-        self._live[slot >> 6] &= np.uint64(~(1 << (slot & 63)) & (2**64 - 1))
-        heapq.heappush(self._free, slot)
-        for index in owned.attributes:
-            self._filters[index].drop(slot)
-            if not len(self._filters[index]):
-                del self._filters[index]
-                self._compiled = None
-        for predicate in dict.fromkeys(owned.residuals):
-            module = self._residuals[predicate]
-            module.slots.discard(slot)
-            if not module.slots:
-                del self._residuals[predicate]
+    def _take_out(self, slot: int) -> None:
+        place = self.cohorts.of(slot)
+        if place == SELECTIVE:
+            self.selective.drop(slot)
+        else:
+            self.dense.drop(place, int(self.store.count[slot]))
+        self.store.drop(slot)
+        for module in self._residuals_of.get(slot, ()):
+            module.drop(slot)
+            if not module.dense and not module.selective and module.predicate in self.residuals:
+                del self.residuals[module.predicate]
                 self.eddy.policy.forget(module.name)
+        if slot in self._residuals_of:
+            del self._residuals_of[slot]
+        else:
+            self._shared.drop(int(self._prints[slot]), slot)
+        heapq.heappush(self._free, slot)
+        self._sweep_constants()
+
+    def _sweep_constants(self) -> None:
+        for index, domain in self.domains.items():
+            if domain.wants_sweep and isinstance(domain, StringDomain):
+                _, rows = self.store.of(np.flatnonzero(self.holders).astype(np.int64))
+                mine = rows.attribute == index
+                last = rows.last[mine]
+                ends = np.where(last == 2**63 - 1, last, last + 1)
+                domain.forget_but(np.unique(np.concatenate([rows.low[mine], ends])).tolist())
+                self.sample.keys_moved()
 
     # --- probe ------------------------------------------------------------------------------------
 
-    def match(self, rows: Batch, out: bitmaps.Words, start: int) -> None:
-        """Match new rows with all queries: write columns start .. start+n of out.
+    def match(self, rows: Batch, out: bitmaps.Words, start: int) -> Pairs:
+        """Match new rows (at most BATCH_ROWS_MAX) with all queries.
 
-        out: uint64[>= words, >= start + n]. Rows whose predicate ends as an error are counted.
+        Writes the dense cohort's bits into columns start .. start+n of out, uint64[>= words, >= start + n],
+        and returns the selective one's pairs. Rows whose predicate ends as an error are counted.
         """
-        if self._compiled is None:
-            self._compiled = self._compile(range(self.words))
-        self._compiled.apply(rows, out, start)
-        self._finish(rows, out[: self.words, start : start + len(rows)], list(self._residuals.values()))
-
-    def _finish(self, rows: Batch, wanted: bitmaps.Words, modules: Sequence[ResidualPredicate]) -> None:
-        if not modules:
-            return
-        flight = Flight(rows, wanted)
-        self.eddy.route(flight, modules)
+        self.sample.observe(rows)
+        batch = BatchKeys(rows, self.domains)
+        self.dense.apply(batch, out, start)
+        pairs = self.selective.match(batch)
+        if not self.residuals:
+            return pairs
+        wanted = out[: self.words, start : start + len(rows)]
+        flight = Flight(rows, wanted, pairs, self.cohorts.place)
+        self.eddy.route(flight, self._modules(pairs))
         self.count_errors(flight.settle_errors())
+        return flight.surviving()
+
+    def _modules(self, pairs: Pairs) -> list[ResidualPredicate]:
+        """Residuals that some row may have to visit: of dense slots, and of slots in pairs."""
+        modules = {module.name: module for module in self.residuals.values() if module.dense}
+        if len(pairs):
+            for slot in np.unique(pairs.slots).tolist():
+                for module in self._residuals_of.get(slot, ()):
+                    modules[module.name] = module
+        return list(modules.values())
 
     def count_errors(self, counts: dict[int, int]) -> None:
         """Add to the errors by slot; arrays that views hold stay as they are."""
@@ -212,87 +328,154 @@ class QueryStem:
 
     def probe(self, slots: Sequence[int]) -> NewQueries:
         """These slots alone, to be applied to the rows that are there."""
-        return NewQueries(self, slots)
+        modules = {m.name: m for slot in slots for m in self._residuals_of.get(slot, ())}
+        return NewQueries(
+            self.store,
+            self.domains,
+            self.cohorts.place,
+            slots,
+            list(modules.values()),
+            self.eddy,
+            self.count_errors,
+            self.holders > 0,
+        )
+
+    # --- revision ---------------------------------------------------------------------------------
+
+    def revise(self, oldest_epoch: int) -> None:
+        """Between two segments: some slots may change their cohort, as the rows that came suggest.
+
+        Slots that came before there was a sample to judge them by are looked at first, then all in turn,
+        seldom. oldest_epoch: of the segments that are kept. O(REVISED_SLOTS * log sample).
+        """
+        self._seals += 1
+        self._epochs = [held for held in self._epochs if held.epoch >= oldest_epoch or held is self.cohorts]
+        if len(self._epochs) == 1:
+            for place in self._withheld:
+                self.dense.release(place)
+            self._withheld.clear()
+        due = self._unseen > 0 or self._seals % REVISED_EVERY == 0
+        if due and len(self.sample) >= SAMPLE_MIN and len(self._epochs) < EPOCHS_MAX:
+            first = self._revised if self._revised < self._slots_used else 0
+            self._revised = first + REVISED_SLOTS
+            self._unseen = max(0, self._unseen - REVISED_SLOTS)
+            held = self.holders[first : min(self._revised, self._slots_used)]
+            self._move(first + np.flatnonzero(held).astype(np.int64))
+        self.dense.trim()
+
+    def _move(self, slots: Int64Array) -> None:
+        if not len(slots):
+            return
+        sizes = self.store.count[slots].astype(np.int64)
+        _, rows = self.store.of(slots)
+        choice = self.sample.choose(sizes, self.store.terms[slots].astype(np.int64), rows)
+        sparse = self.cohorts.place[slots] == SELECTIVE
+        leave = sparse & (choice.share > REVISION_GAIN * SHARE_MAX)
+        enter = ~sparse & (choice.share * REVISION_GAIN < SHARE_MAX)
+        if not leave.any() and not enter.any():
+            return
+        before = self.cohorts
+        now = Cohorts(before.epoch + 1, before.place.copy())
+        for slot in slots[leave].tolist():
+            self.selective.drop(slot)
+            now.place[slot] = self.dense.add(slot)
+        for slot in slots[enter].tolist():
+            place = int(before.place[slot])
+            self.dense.drop(place, int(self.store.count[slot]), free=False)
+            self._withheld.append(place)
+            now.place[slot] = SELECTIVE
+        self.store.mark(slots[enter], choice.ways_in[np.repeat(enter, sizes)])
+        self.selective.add(slots[enter])
+        self._epochs.append(now)
+        moved = slots[enter | leave].tolist()
+        self._place_residuals(moved)
+
+    # --- what can be read -------------------------------------------------------------------------
 
     def explain(self, slot: int) -> dict[str, Any]:
-        """How a slot's predicate is served."""
-        owned = self._owned[slot]
-        return {
-            "holders": owned.holders,
-            "grouped_filters": [self.schema.fields[index].name for index in owned.attributes],
-            "residual_modules": [self._residuals[predicate].name for predicate in owned.residuals],
+        """How a slot's predicate is served, and what that costs."""
+        regions = self.store.of_slot(slot)
+        sizes = np.array([len(regions)], np.int64)
+        choice = self.sample.choose(sizes, self.store.terms[[slot]].astype(np.int64), regions)
+        place = self.cohorts.of(slot)
+        facts: dict[str, Any] = {
+            "cohort": "selective" if place == SELECTIVE else "dense",
+            "holders": int(self.holders[slot]),
+            "terms": int(self.store.terms[slot]),
+            "regions": [self._region_text(regions, row) for row in range(len(regions))][:TEXTS_MAX],
+            "estimated_share": float(choice.share[0]),
+            "residual_modules": [module.name for module in self._residuals_of.get(slot, ())],
         }
+        if place == SELECTIVE:
+            facts["reached_through"] = {
+                f"{self.schema.fields[index].name}, {'points' if points else 'ranges'}": {
+                    "ways": path.ways,
+                    "predicates": path.members,
+                    "candidates_a_row": path.candidates_a_row(slot),
+                }
+                for index, points in sorted(self.selective.ways_in(slot))
+                for path in (self.selective.paths[index, points],)
+            }
+        else:
+            facts["word"], facts["bit"] = place >> 6, place & 63
+            facts["grouped_filters"] = self.dense.facts(place, self.schema)
+        return facts
 
-    def _compile(self, words: Sequence[int], live: bitmaps.Words | None = None) -> CompiledFilters:
-        self.compilations += 1
-        word_of = {word: place for place, word in enumerate(words)}
-        compiled = [f.compile(word_of, len(words)) for f in self._filters.values()]
-        held = self._live[: self.words] if live is None else live
-        return CompiledFilters([c for c in compiled if c is not None], held)
+    def _region_text(self, regions: Intervals, row: int) -> str:
+        index = int(regions.attribute[row])
+        name = self.schema.fields[index].name
+        if regions.low[row] > regions.last[row]:
+            return f"{name} IS NULL" if regions.flags[row] & NULL_TOO else f"{name}: nothing"
+        text = self.domains[index].text((int(regions.low[row]), int(regions.last[row])))
+        return f"{name} {text}{' or NULL' if regions.flags[row] & NULL_TOO else ''}"
+
+    def nbytes(self) -> int:
+        """Of all that is kept of predicates, but for residuals and strings."""
+        arrays: list[npt.NDArray[Any]] = [self.errors, self.generations, self.holders, self._prints]
+        arrays += [held.place for held in self._epochs]
+        parts = self.store.nbytes() + self.dense.nbytes() + self.selective.nbytes() + self._shared.nbytes()
+        return sum(array.nbytes for array in arrays) + parts
 
     def attributes(self) -> tuple[Attribute, ...]:
         """What can be read of this module, and set."""
         return (
-            Attribute("predicates", len(self._owned), "distinct standing predicates"),
+            Attribute("predicates", self._slots_used - len(self._free), "distinct standing predicates"),
             Attribute("slots", self._slots_used, "query slots ever used at once"),
-            Attribute("grouped_filters", len(self._filters), "columns with an index over constants"),
-            Attribute("residual_predicates", len(self._residuals), "distinct predicates outside the index"),
-            Attribute("compilations", self.compilations, "how often the index was made anew"),
+            Attribute("dense", self.dense.count, "predicates with a bit for every row"),
+            Attribute("selective", self.selective.count, "predicates reached from the rows' keys"),
+            Attribute("words", self.words, "words of bits a row takes"),
+            Attribute("access_paths", len(self.selective.paths), "indexes of the selective predicates"),
+            Attribute("index_bytes", self.nbytes(), "bytes of all indexes"),
+            Attribute("residual_predicates", len(self.residuals), "distinct predicates outside the index"),
+            Attribute("compilations", self.dense.compilations, "blocks of grouped filters compiled"),
             *self.eddy.attributes(),
         )
 
     def _check(self) -> None:
-        slots = list(self._owned)
-        assert sorted(slots + self._free) == list(range(self._slots_used))
-        assert all(owned.holders > 0 for owned in self._owned.values())
-        assert all(self._owned[slot].predicate == predicate for predicate, slot in self._shared.items())
-        for slot in range(self._slots_used):
-            live = bool(int(self._live[slot >> 6]) >> (slot & 63) & 1)
-            assert live == (slot in set(slots))
-        for held in self._filters.values():
-            assert held.regions.keys() <= set(slots)
-            assert len(held)
-            for region in held.regions.values():
-                region._check()
-        for module in self._residuals.values():
-            assert module.slots
-            assert module.slots <= set(slots)
-
-
-class NewQueries:
-    """Queries that just came, compiled apart, so that only their words are computed over old rows."""
-
-    def __init__(self, stem: QueryStem, slots: Sequence[int]) -> None:
-        self._stem = stem
-        masks: dict[int, int] = {}
-        for slot in slots:
-            masks[slot >> 6] = masks.get(slot >> 6, 0) | (1 << (slot & 63))
-        self.words = sorted(masks)
-        """The words that hold a new query, ascending."""
-        self.masks = np.array([masks[w] for w in self.words], np.uint64)
-        self._compiled = stem._compile(self.words, self.masks)
-        new_slots = set(slots)
-        place = {word: i for i, word in enumerate(self.words)}
-        self._modules = []
-        self._slot_of: dict[int, int] = {}
-        for module in stem._residuals.values():
-            shared = module.slots & new_slots
-            if shared:
-                here = {(place[slot >> 6] << 6) | (slot & 63): slot for slot in shared}
-                self._slot_of.update(here)
-                self._modules.append(ResidualPredicate(module.name, module.predicate, set(here)))
-
-    def may_match(self, zones: Sequence[Zone | None]) -> bool:
-        """Whether a segment with these zones can hold a row for any of them."""
-        return self._compiled.may_match(zones)
-
-    def match(self, rows: Batch) -> bitmaps.Words:
-        """uint64[len(words), n]: bits of new queries alone; predicate errors are counted."""
-        out = np.empty((len(self.words), len(rows)), np.uint64)
-        self._compiled.apply(rows, out, 0)
-        if self._modules:
-            flight = Flight(rows, out)
-            self._stem.eddy.route(flight, self._modules)
-            counts = flight.settle_errors()
-            self._stem.count_errors({self._slot_of[slot]: count for slot, count in counts.items()})
-        return out
+        standing = set(np.flatnonzero(self.holders[: self._slots_used]).tolist())
+        assert sorted([*standing, *self._free]) == list(range(self._slots_used))
+        assert (self.holders >= 0).all()
+        self.store._check()
+        assert set(np.flatnonzero(self.store.terms).tolist()) <= standing
+        assert set(np.flatnonzero(self.store.count).tolist()) <= standing
+        place = self.cohorts.place
+        dense = {slot for slot in standing if place[slot] != SELECTIVE}
+        self.dense._check()
+        assert all(self.dense.slot_at[place[slot]] == slot for slot in dense)
+        assert self.dense.count == len(dense)
+        self.selective._check(standing - dense, self.domains)
+        shared = self._shared.slots()
+        assert shared == sorted(standing - self._residuals_of.keys())
+        assert len(self._shared) == len(shared)
+        assert self._residuals_of.keys() <= standing
+        for slot, modules in self._residuals_of.items():
+            for module in modules:
+                assert (slot in module.dense) == (slot in dense)
+                assert (slot in module.selective) == (slot not in dense)
+        for predicate, module in self.residuals.items():
+            assert module.predicate == predicate
+            assert module.dense | module.selective
+            assert all(module in self._residuals_of[slot] for slot in module.dense | module.selective)
+        for domain in self.domains.values():
+            if isinstance(domain, StringDomain):
+                domain._check()

@@ -48,6 +48,8 @@ class _Below:
 ABOVE = _Above()
 BELOW = _Below()
 
+_WHOLE = frozenset({Kind.INTEGER, Kind.BIGINT, Kind.DATE, Kind.TIMESTAMP})
+
 Interval = tuple[Key, Key]
 """``[start, stop)``; start may be BELOW, stop may be ABOVE."""
 
@@ -146,13 +148,15 @@ NEVER = Truth(EMPTY, Region(((BELOW, ABOVE),), null=True))
 UNKNOWN = Truth(EMPTY, EMPTY)
 
 
-def region_of(predicate: ex.Expression) -> tuple[ex.Column, Region] | None:
-    """The column a predicate speaks of and where it is TRUE; None if it is of another form."""
+def truth_of(predicate: ex.Expression) -> tuple[ex.Column, Truth] | None:
+    """The one column a predicate speaks of and where it is TRUE and FALSE; None if it is of another form."""
     columns: set[ex.Column] = set()
     truth = _truth(predicate, columns)
-    if truth is None or len(columns) != 1 or len(truth.true.intervals) > INTERVALS_MAX:
+    if truth is None or len(columns) != 1:
         return None
-    return next(iter(columns)), truth.true
+    if len(truth.true.intervals) > INTERVALS_MAX or len(truth.false.intervals) > INTERVALS_MAX:
+        return None
+    return next(iter(columns)), truth
 
 
 def _truth(e: ex.Expression, columns: set[ex.Column]) -> Truth | None:
@@ -257,24 +261,42 @@ def _comparison(
         return None
     if literal.value is None:
         return UNKNOWN
+    true = _where(column, op, literal)
+    return None if true is None else Truth(true, complement(true))
+
+
+def simple_region(predicate: ex.Expression) -> tuple[int, Region] | None:
+    """The place of the column and where ``column op constant`` is TRUE; None if it is of another form.
+
+    The same as :func:`truth_of` without what it works out besides, since most conjuncts are of this form.
+    """
+    if not isinstance(predicate, ex.Compare):
+        return None
+    column, literal = predicate.left, predicate.right
+    if not isinstance(column, ex.Column) or not isinstance(literal, ex.Literal) or literal.value is None:
+        return None
+    region = _where(column, predicate.op, literal)
+    return None if region is None else (column.index, region)
+
+
+def _where(column: ex.Column, op: ex.CompareOp, literal: ex.Literal) -> Region | None:
     bounds = _bounds(column.type, literal)
     if bounds is None:
         return None
     at_or_above, above = bounds
     match op:
         case "=":
-            true = _interval(at_or_above, above)
+            return _interval(at_or_above, above)
         case "<>":
-            true = complement(_interval(at_or_above, above))
+            return complement(_interval(at_or_above, above))
         case "<":
-            true = _interval(BELOW, at_or_above)
+            return _interval(BELOW, at_or_above)
         case "<=":
-            true = _interval(BELOW, above)
+            return _interval(BELOW, above)
         case ">":
-            true = _interval(above, ABOVE)
+            return _interval(above, ABOVE)
         case ">=":
-            true = _interval(at_or_above, ABOVE)
-    return Truth(true, complement(true))
+            return _interval(at_or_above, ABOVE)
 
 
 def _interval(start: Key, stop: Key) -> Region:
@@ -313,6 +335,8 @@ def _bounds(type_: Type, literal: ex.Literal) -> tuple[Key, Key] | None:
     None: the two cannot be compared key by key exactly.
     """
     value, kind = literal.value, literal.type.kind
+    if type(value) is int and type_.kind is kind and kind in _WHOLE and abs(value) < 2**63 - 1:
+        return value, value + 1
     match type_.kind:
         case Kind.STRING if isinstance(value, str):
             return value, value + "\0"

@@ -17,11 +17,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from engine.kernels import bitmaps
+from engine.kernels import bitmaps, streaming
 from engine.model.batch import Batch, BoolArray, Column, Int32Array, Int64Array
 from engine.model.source import Field, Schema
 from engine.model.types import Kind
+from engine.results.part_matches import PairLog, PartMatches, sealed_lists, with_late
+from engine.results.slot_lists import SlotLists
 from engine.results.word_column import DenseWord, WordColumn, pack
+from engine.stems.cohorts import Cohorts
+from engine.stems.new_queries import Found, NewQueries
+from engine.stems.selective_index import Pairs
 from engine.stems.zone import Zone, zone_of
 
 SEGMENT_ROWS = 65_536
@@ -63,7 +68,7 @@ class Interner:
 class Part:
     """What a reader sees of a segment: n rows from ordinal ``first`` on.
 
-    Columns are arrays of at least n rows; ``words`` one WordColumn for each 64 slots that were in use.
+    Columns are arrays of at least n rows.
     """
 
     first: int
@@ -72,7 +77,7 @@ class Part:
     partition: Int32Array
     offset: Int64Array
     timestamp: Int64Array
-    words: Sequence[WordColumn]
+    matches: PartMatches
     zones: tuple[Zone | None, ...] = ()
     """Of a sealed segment: one a column; empty while the segment is open."""
 
@@ -92,14 +97,18 @@ class Part:
 
     def rows_of(self, slot: int, first: int, last: int) -> Int64Array:
         """Places first <= r < last that the slot's predicate accepts, ascending."""
-        return self.words[slot >> 6].rows(slot & 63, first, last)
+        return self.matches.rows_of(slot, first, last)
 
     def count_of(self, slot: int, first: int, last: int) -> int:
         """How many of them."""
-        return self.words[slot >> 6].count(slot & 63, first, last)
+        return self.matches.count_of(slot, first, last)
 
-    def with_words(self, words: Sequence[WordColumn]) -> Part:
-        return replace(self, words=words)
+    def bits_of(self, word: int, mask: int, first: int, last: int) -> bitmaps.Words:
+        """uint64[last - first]: bit b tells whether slot 64 * word + b of the mask accepts the row.
+
+        Bits outside the mask mean nothing. Not to be written.
+        """
+        return self.matches.bits_of(word, mask, first, last)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +157,7 @@ class BitPool:
 
     The system hands out fresh memory far slower than a pass fills it, and in the steady state
     each sealed segment is followed by one that falls out of retention. An array comes back when its last
-    reference goes, so a reader is never written under.
+    reference goes, so a reader is never written under. Arrays begin at a line of the cache.
     """
 
     def __init__(self) -> None:
@@ -156,15 +165,18 @@ class BitPool:
 
     def take(self, words: int) -> bitmaps.Words:
         """uint64[words, SEGMENT_ROWS] with anything in it."""
+        wanted = words * SEGMENT_ROWS
         while self._free:
             owner = self._free.pop()
-            if owner.shape[0] >= words:
+            if wanted <= len(owner) - streaming.LINE_WORDS <= 4 * max(wanted, SEGMENT_ROWS):
                 break
         else:
-            owner = np.empty((words, SEGMENT_ROWS), np.uint64)
+            owner = streaming.aligned_words(wanted)
         lent: bitmaps.Words = np.asarray(owner.data)  # slices of it keep it, not the owner, alive
         weakref.finalize(lent, self._back, owner).atexit = False
-        return lent
+        first = streaming.first_aligned(lent)
+        rows = (len(owner) - streaming.LINE_WORDS) // SEGMENT_ROWS
+        return lent[first : first + rows * SEGMENT_ROWS].reshape(rows, SEGMENT_ROWS)
 
     def _back(self, owner: bitmaps.Words) -> None:
         if len(self._free) < POOLED_MAX:
@@ -174,10 +186,11 @@ class BitPool:
 class Tail:
     """The open segment."""
 
-    def __init__(self, schema: Schema, first: int, words: int, pool: BitPool) -> None:
+    def __init__(self, schema: Schema, first: int, cohorts: Cohorts, words: int, pool: BitPool) -> None:
         self._pool = pool
         self.schema = schema
         self.first = first
+        self.cohorts = cohorts
         self.count = 0
         self.timestamp = np.empty(SEGMENT_ROWS, np.int64)
         self.offset = np.empty(SEGMENT_ROWS, np.int64)
@@ -186,6 +199,8 @@ class Tail:
         self._valid: list[BoolArray | None] = [None] * len(schema)
         self._interners = [Interner() if f.type.kind is Kind.STRING else None for f in schema]
         self.bits = pool.take(max(1, words))
+        self._log = PairLog()
+        self._late: tuple[SlotLists, ...] = ()
         self._part: Part | None = None
 
     @property
@@ -194,17 +209,19 @@ class Tail:
 
     def widen(self, words: int) -> None:
         """Make room for more query slots; bits so far are kept, those of new words are unset."""
+        self._part = None
         if words <= self.bits.shape[0]:
             return
-        wider = self._pool.take(max(words, 2 * self.bits.shape[0]))
+        wider = self._pool.take(max(words, self.bits.shape[0] + (self.bits.shape[0] >> 2) + 1))
         wider[: self.bits.shape[0], : self.count] = self.bits[:, : self.count]
         wider[self.bits.shape[0] :, : self.count] = 0
         self.bits = wider
-        self._part = None
 
-    def append(self, rows: Batch) -> None:
-        """Take rows (at most ``room``) whose bits stand in ``bits`` already."""
+    def append(self, rows: Batch, pairs: Pairs) -> None:
+        """Take rows (at most ``room``) whose bits stand in ``bits`` already, and their pairs."""
         start, stop = self.count, self.count + len(rows)
+        if len(pairs):
+            self._log.append(pairs.rows, pairs.slots, start)
         self.timestamp[start:stop] = rows.timestamp
         self.offset[start:stop] = rows.offset
         self.partition[start:stop] = rows.partition
@@ -221,24 +238,34 @@ class Tail:
 
     def part(self, words: int) -> Part:
         """What readers may see now: the rows so far, and this many words."""
-        if self._part is None or len(self._part.words) != words:
-            self._part = self._as_part(OpenWords(self.bits, words))
+        if self._part is None or len(self._part.matches.words) != words:
+            bits = OpenWords(self.bits, words)
+            self._part = self._as_part(PartMatches(self.cohorts, bits, self._late, self._log.so_far()))
         return self._part
 
+    def backfill(self, found: Found, queries: NewQueries) -> None:
+        """The matches of queries that just came among the rows so far."""
+        for place, word in enumerate(queries.words):
+            bitmaps.merge_bits(self.bits[word], found.bits[place], queries.masks[place], self.count)
+        self._late = with_late(self._late, found.lists, queries.standing, self._log.so_far())
+        self._part = None
+
     def seal(self, words: int) -> Part:
-        """The full segment, its matches in their smaller form, its strings as Arrow."""
-        part = self._as_part(tuple(pack(self.bits[w], self.count) for w in range(words)))
-        packed = sum(not isinstance(word, DenseWord) for word in part.words)
-        if 4 * packed > len(part.words):  # let go of the columns that became row lists
-            kept = (DenseWord(w.column.copy()) if isinstance(w, DenseWord) else w for w in part.words)
-            part = part.with_words(tuple(kept))
+        """The segment as full as it is, its matches in their smaller form, its strings as Arrow."""
+        packed = pack(self.bits, words, self.count)
+        if 4 * sum(not isinstance(word, DenseWord) for word in packed) > words:
+            packed = [  # let go of the columns that became row lists
+                DenseWord(word.column.copy()) if isinstance(word, DenseWord) else word for word in packed
+            ]
+        lists = sealed_lists(self._late, self._log, self.count)
+        part = self._as_part(PartMatches(self.cohorts, packed, lists))
         columns = tuple(replace(column, strings=column.dictionary()) for column in part.columns)
         zones = tuple(zone_of(column.whole(part.n)) for column in columns)
         return replace(part, columns=columns, zones=zones)
 
-    def _as_part(self, words: Sequence[WordColumn]) -> Part:
+    def _as_part(self, matches: PartMatches) -> Part:
         columns = tuple(
             PartColumn(f, self._values[place], self._valid[place], self._interners[place])
             for place, f in enumerate(self.schema)
         )
-        return Part(self.first, self.count, columns, self.partition, self.offset, self.timestamp, words)
+        return Part(self.first, self.count, columns, self.partition, self.offset, self.timestamp, matches)

@@ -70,6 +70,11 @@ class World:
         expected = [{name for name, meant in self.conditions.items() if meant(row)} for row in rows]
         assert [set(one.query_ids) for one in found] == expected
         assert [one.total for one in found] == [len(one.query_ids) for one in found]
+        matches = self.matcher.pairs(self.batch(rows))
+        names = self.matcher.query_ids
+        pairs = [(row, names[query]) for row, query in zip(matches.rows, matches.queries, strict=True)]
+        assert len(set(pairs)) == len(pairs)
+        assert set(pairs) == {(row, name) for row, names in enumerate(expected) for name in names}
 
     def batch(self, rows: list[Row]) -> Batch:
         count = len(rows)

@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
+import engine.stems.query_stem as engine_query_stem
 from engine.engine import Engine
 from engine.language.evaluate import truth
-from engine.model.batch import Column
-from engine.stems.grouped_filter import AttributeFilter
-from engine.stems.regions import region_of
+from engine.model.batch import Batch, Column
+from engine.stems.cohorts import SELECTIVE
+from engine.stems.factors import factors
+from engine.stems.query_stem import QueryStem
 
 NAN, INF = math.nan, math.inf
 COLUMNS = {
@@ -100,12 +103,36 @@ def test_region_and_evaluator_agree(type_, predicate):
     expected, error = truth(bound, [column], len(column))
     assert error is None or not error.any()
 
-    found = region_of(bound)
-    assert found is not None, "an index serves this predicate"
-    region = found[1]
-    region._check()
-    held = AttributeFilter(0, field.type)
-    held.put(0, region)
-    compiled = held.compile({0: 0}, 1)
-    accepted = [bool(int(compiled.table[0, code]) & 1) for code in compiled.codes(column)]
-    assert accepted == expected.tolist()
+    taken = factors(bound)
+    assert not taken.residuals, "an index serves this predicate"
+    for term in taken.terms:
+        for region in term.values():
+            region._check()
+    schema = engine.catalogue["s"].schema
+    rows = Batch(
+        schema, (column,), *(np.zeros(len(column), dtype) for dtype in (np.int32, np.int64, np.int64))
+    )
+    for share in (-1.0, 0.99):  # all dense, then all selective that can be
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(engine_query_stem, "SHARE_MAX", share)
+            stem = QueryStem(schema)
+            (slot,) = stem.add([bound]).slots
+        stem._check()
+        assert accepted(stem, slot, rows) == expected.tolist()
+        found = stem.probe([slot]).match(rows, 0)
+        scanned = np.zeros(len(column), np.bool_)
+        scanned[found.lists.rows] = True
+        if len(found.bits):
+            scanned |= found.bits[0] > 0
+        assert scanned.tolist() == expected.tolist()
+
+
+def accepted(stem: QueryStem, slot: int, rows: Batch) -> list[bool]:
+    """Which rows the slot accepts, whichever cohort it is in."""
+    out = np.full((max(1, stem.words), len(rows)), 2**64 - 1, np.uint64)
+    pairs = stem.match(rows, out, 0)
+    place = stem.cohorts.of(slot)
+    if place != SELECTIVE:
+        return [bool(int(bits) >> (place & 63) & 1) for bits in out[place >> 6]]
+    assert (pairs.slots == slot).all()
+    return [row in pairs.rows for row in range(len(rows))]

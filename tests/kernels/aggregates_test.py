@@ -168,14 +168,29 @@ def test_spreads(seed, n, density):
         assert [[exact(float(each[slot])) for each in state] for slot in range(64)] == expected
 
 
-@given(seeds, st.integers(0, 40), st.booleans())
-@settings(max_examples=30)
-def test_restrict(seed, n, everywhere):
+@given(seeds, st.integers(0, 60), st.integers(1, 30))
+@settings(max_examples=40)
+def test_set_bits(seed, pairs, n):
     rng = np.random.default_rng(seed)
-    column, ok = words(rng, n, 0.5), np.zeros(0, np.bool_) if everywhere else rng.random(n) < 0.5
+    rows = np.sort(rng.integers(100, 100 + n, pairs)).astype(np.uint16)
+    slots = rng.integers(0, 5 * 64, pairs).astype(np.int32)
+    places, masks = np.array([1, -1, 0, 2]), words(rng, 3, 0.5)  # word 4 lies beyond
+    out = words(rng, 3 * n, 0.1).reshape(3, n)
+    expected = out.tolist()
+    for row, slot in zip(rows.tolist(), slots.tolist(), strict=True):
+        if slot < 4 * 64 and places[slot >> 6] >= 0:
+            place = int(places[slot >> 6])
+            expected[place][row - 100] |= 1 << (slot & 63) & int(masks[place])
+    partials.set_bits(rows, slots, 100, places, masks, out)
+    assert out.tolist() == expected
+
+
+@given(seeds, st.integers(0, 40))
+@settings(max_examples=30)
+def test_restrict(seed, n):
+    rng = np.random.default_rng(seed)
+    column, ok = words(rng, n, 0.5), rng.random(n) < 0.5
     mask = int(words(rng, 1, 0.5)[0]) | 1 << 63
     out = np.empty(n, np.uint64)
     partials.restrict(column, np.uint64(mask), ok, out)
-    assert out.tolist() == [
-        word & mask if everywhere or ok[row] else 0 for row, word in enumerate(column.tolist())
-    ]
+    assert out.tolist() == [word & mask if ok[row] else 0 for row, word in enumerate(column.tolist())]

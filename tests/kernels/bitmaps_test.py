@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.kernels import bitmaps
+from engine.kernels import bitmaps, streaming
 
 ALL = 2**64 - 1
 seeds = st.integers(0, 2**32 - 1)
@@ -18,32 +18,33 @@ def words(rng: np.random.Generator, *shape: int, density: float = 0.5) -> np.nda
     return np.packbits(bits, axis=-1, bitorder="little").view(np.uint64).reshape(shape)
 
 
-@given(
-    seeds, st.integers(0, 4), st.integers(1, 3), st.integers(0, 40), st.sampled_from([np.uint16, np.int32])
-)
+@given(seeds, st.integers(0, 6), st.integers(1, 3), st.integers(0, 40), st.booleans())
 @settings(max_examples=60)
-def test_intersect_is_the_and_of_all_tables(seed, groups, width, n, dtype):
+def test_intersect_is_the_and_of_all_tables(seed, groups, width, n, more):
     rng = np.random.default_rng(seed)
     pieces = rng.integers(1, 6, groups)
-    tables = [words(rng, width, int(p)) for p in pieces]
-    codes = np.array([rng.integers(0, p, n) for p in pieces], dtype).reshape(groups, n)
+    tables = [words(rng, width, int(p), density=0.8) for p in pieces]
+    codes = np.array([rng.integers(0, p, n) for p in pieces], np.uint16).reshape(groups, n)
     live = words(rng, width)
-    start = int(rng.integers(0, 3))
-    out = np.zeros((width + 1, start + n + 2), np.uint64)
-    offsets = (
-        np.cumsum([0, *[t.size for t in tables]])[:-1].astype(np.int64) if groups else np.zeros(0, np.int64)
-    )
+    live[int(rng.integers(width))] = 0
+    start, first = int(rng.integers(0, 3)), int(rng.integers(0, 2))
+    out = words(rng, first + width + 1, start + n + 2)
+    expected = out.copy()
+    sizes = np.array([t.size for t in tables], np.int64)
     flat = np.concatenate([t.ravel() for t in tables]) if groups else np.zeros(0, np.uint64)
+    scratch = np.empty(bitmaps.BLOCK_ROWS, np.uint64)
 
-    bitmaps.intersect(codes, flat, offsets, pieces.astype(np.int64), live, out, start)
+    bitmaps.intersect(
+        codes, flat, np.cumsum(sizes) - sizes, pieces.astype(np.int64), live, out, first, start, scratch, more
+    )
 
-    expected = np.zeros_like(out)
     for w in range(width):
         for r in range(n):
             value = int(live[w])
             for g in range(groups):
                 value &= int(tables[g][w, codes[g, r]])
-            expected[w, start + r] = value
+            before = int(expected[first + w, start + r]) if more else 0
+            expected[first + w, start + r] = value | before
     assert (out == expected).all()
 
 
@@ -54,8 +55,30 @@ def test_intersect_crosses_blocks():
     codes = rng.integers(0, 3, (1, n)).astype(np.uint16)
     live = np.array([ALL, ALL], np.uint64)
     out = np.zeros((2, n), np.uint64)
-    bitmaps.intersect(codes, table.ravel(), np.zeros(1, np.int64), np.array([3]), live, out, 0)
+    scratch = np.empty(bitmaps.BLOCK_ROWS, np.uint64)
+    bitmaps.intersect(
+        codes, table.ravel(), np.zeros(1, np.int64), np.array([3]), live, out, 0, 0, scratch, False
+    )
     assert (out == table[:, codes[0]]).all()
+
+
+@given(seeds, st.integers(0, 70), st.integers(0, 9), st.integers(0, 9))
+@settings(max_examples=60)
+def test_streaming_copies_and_leaves_the_rest(seed, n, source_first, target_first):
+    rng = np.random.default_rng(seed)
+    source, target = words(rng, 90), words(rng, 90)
+    expected = target.copy()
+    expected[target_first : target_first + n] = source[source_first : source_first + n]
+    streaming.stream(source[source_first:], target[target_first:], n)
+    assert (target == expected).all()
+
+
+def test_memory_begins_at_a_line():
+    for size in (1, 100, 5_000):
+        array = streaming.aligned_words(size)
+        first = streaming.first_aligned(array)
+        assert array[first:].ctypes.data % 64 == 0
+        assert len(array) - first >= size
 
 
 @given(seeds, st.integers(0, 200), st.integers(0, 63), st.floats(0, 1))
@@ -71,22 +94,22 @@ def test_reading_one_bit(seed, n, bit, density):
     assert bitmaps.count_bit(column, bit, first, last) == len(expected)
 
 
-@given(seeds, st.integers(0, 150), st.floats(0, 0.2))
+@given(seeds, st.integers(0, 150), st.floats(0, 0.2), st.sampled_from([ALL, 0, 1, 1 << 63, 0xF0F0]))
 @settings(max_examples=60)
-def test_row_lists_there_and_back(seed, n, density):
+def test_row_lists_there_and_back(seed, n, density, mask):
     column = words(np.random.default_rng(seed), n, density=density)
     counts = np.full(64, 9, np.int64)
-    bitmaps.count_per_bit(column, n, counts)
-    assert counts.tolist() == [sum(int(w) >> b & 1 for w in column) for b in range(64)]
+    bitmaps.count_per_bit(column, np.uint64(mask), n, counts)
+    assert counts.tolist() == [sum((int(w) & mask) >> b & 1 for w in column) for b in range(64)]
     starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     rows = np.empty(int(counts.sum()), np.uint16)
-    bitmaps.to_row_lists(column, n, starts, rows)
+    bitmaps.to_row_lists(column, np.uint64(mask), n, starts, rows)
     for b in range(64):
         listed = rows[starts[b] : starts[b + 1]].tolist()
-        assert listed == [r for r in range(n) if int(column[r]) >> b & 1]
+        assert listed == [r for r in range(n) if (int(column[r]) & mask) >> b & 1]
     back = np.full(n, ALL, np.uint64)
     bitmaps.from_row_lists(starts, rows, back)
-    assert (back == column).all()
+    assert (back == column & np.uint64(mask)).all()
 
 
 @given(seeds, st.integers(0, 60), st.integers(0, ALL))
@@ -125,8 +148,25 @@ def test_any_bit_and_keep_where(seed, n):
             assert int(columns[w, r]) == value
 
 
-@pytest.mark.parametrize("stride", [1, 3])
-def test_popcount_sample(stride):
-    column = words(np.random.default_rng(2), 100)
-    expected = sum(int(w).bit_count() for w in column[::stride]) * stride
-    assert bitmaps.popcount_sample(column, 100, stride) == expected
+@pytest.mark.parametrize(("n", "runs"), [(100, 4), (100, 2), (100, 1), (5, 2), (0, 3)])
+def test_sampled_bits(n, runs):
+    columns = words(np.random.default_rng(2), 3, 100)
+    out = np.empty(2, np.int64)
+    bitmaps.sample_bits(columns, 2, n, runs, out)
+    for w in range(2):
+        if runs * bitmaps.SAMPLE_RUN >= n:
+            assert out[w] == sum(int(bits).bit_count() for bits in columns[w, :n])
+            continue
+        firsts = [(n - bitmaps.SAMPLE_RUN) * i // max(1, runs - 1) for i in range(runs)]
+        read = [int(b).bit_count() for f in firsts for b in columns[w, f : f + bitmaps.SAMPLE_RUN]]
+        assert out[w] == sum(read) * n // len(read)
+
+
+@given(seeds, st.integers(0, 40), st.integers(0, 63))
+@settings(max_examples=30)
+def test_put_bit(seed, n, bit):
+    rng = np.random.default_rng(seed)
+    target, flags = words(rng, n), rng.integers(0, 2, n).astype(np.uint8)
+    expected = [int(t) | int(f) << bit for t, f in zip(target, flags, strict=True)]
+    bitmaps.put_bit(flags, bit, target)
+    assert target.tolist() == expected

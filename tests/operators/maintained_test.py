@@ -18,8 +18,10 @@ from engine.operators.maintained.measure import measures_of
 from engine.operators.maintained.ranked_aggregates import RankedAggregates
 from engine.operators.pipeline import evaluate
 from engine.operators.scan import ScanAt
+from engine.stems.cohorts import SELECTIVE
 from engine.stems.data_stem import DataStem, Rows
 from engine.stems.query_stem import QueryStem
+from engine.stems.segment import SEGMENT_ROWS
 from engine.windows.clauses import Instant, TimeWindow
 from tests.operators.relations import exactly, python
 
@@ -59,8 +61,8 @@ class Kept:
 
     def __init__(self, seed: int, base: int = 0) -> None:
         self.rng = np.random.default_rng(seed)
-        self.data = DataStem(SCHEMA, base)
         self.stem = QueryStem(SCHEMA)
+        self.data = DataStem(SCHEMA, self.stem, base)
         self.tree = RankedAggregates(base)
         self.queries: list[tuple[str, Query, int | None]] = []
         self.names = 0
@@ -78,7 +80,7 @@ class Kept:
     def append(self, n: int) -> None:
         while n:
             now = min(n, int(self.rng.integers(1, BATCH_ROWS_MAX + 1)))
-            self.data.append(rows(self.rng, self.data.end, now), self.stem.match)
+            self.data.append(rows(self.rng, self.data.end, now))
             self.tree.advance(self.rows)
             n -= now
 
@@ -87,7 +89,7 @@ class Kept:
         slot = None
         if predicate is not None:
             added = self.stem.add([predicate])
-            self.data.widen(self.stem.words)
+            self.data.widen()
             if added.fresh:
                 self.data.backfill(self.stem.probe(added.fresh))
             slot = added.slots[0]
@@ -248,6 +250,46 @@ def test_readers_of_before_see_what_was():
     assert not kept.compare(0, 0, 250_000, before)
 
 
+def test_slots_of_both_cohorts_in_turn():
+    """Words of slots whose matches are bits here and pairs there, and not in the order of the slots."""
+    kept = Kept(32)
+    kept.append(1_000)  # a sample, by which predicates are told apart
+    calls = (call("SUM", COLUMNS[2], DOUBLE), call("COUNT", None, BIGINT))
+    for number in range(150):
+        value = int(kept.rng.integers(0, 1_000))
+        equal = ex.Compare("=", COLUMNS[0], ex.Literal(value, INTEGER))
+        kept.register(equal if number % 3 else below(0, value), calls)
+        if number % 25 == 24:
+            kept.append(3_000)
+    places = {kept.stem.cohorts.of(slot) == SELECTIVE for _, _, slot in kept.queries}
+    assert places == {True, False}
+    kept.append(2 * SEGMENT_ROWS)
+    for _ in range(40):
+        kept.unregister(int(kept.rng.integers(len(kept.queries))))
+    kept.append(BLOCK)
+    kept.register(below(0, 77), calls)
+    kept.append(20_000)
+    kept.tree._check()
+    for place in range(len(kept.queries)):
+        start, stop = sorted(kept.rng.integers(0, kept.data.end, 2).tolist())
+        kept.compare(place, start, stop)
+        assert kept.compare(place, 17, kept.data.end)
+
+
+def test_rows_that_do_not_follow_begin_anew():
+    """As when a store gives back what is retained."""
+    kept = Kept(31)
+    kept.register(below(0, 500), all_calls())
+    kept.append(30_000)
+    kept.data = DataStem(SCHEMA, kept.stem, 1_234_567)
+    kept.data.widen()
+    kept.append(30_000)
+    kept.tree._check()
+    for start, stop in windows(kept.rng, 1_234_567, kept.data.end, 3):
+        kept.compare(0, start, stop)
+    assert kept.compare(0, 1_234_567, kept.data.end)
+
+
 def test_what_cannot_be_put_together_is_not_kept():
     def kept(*calls: AggregateCall, keys: Any = ()) -> bool:
         scan = Scan(NAME, TimeWindow(None, Instant(True, 0)))
@@ -270,7 +312,7 @@ def test_extremes_of_nothing_but_the_odd_values():
             columns = list(batch.columns)
             columns[2] = Column(DOUBLE, np.full(BLOCK, value))
             batch = Batch(SCHEMA, tuple(columns), batch.partition, batch.offset, batch.timestamp)
-            kept.data.append(batch, kept.stem.match)
+            kept.data.append(batch)
         kept.tree.advance(kept.rows)
     for start in range(0, 8 * BLOCK, BLOCK):
         for stop in range(start + BLOCK, 8 * BLOCK + 1, BLOCK):

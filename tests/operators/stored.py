@@ -58,10 +58,9 @@ def parts(
     made = []
     bounds = sorted({0, *(cut for cut in cuts if cut < len(rows)), len(rows)})
     for low, high in pairwise(bounds):
-        tail = Tail(SCHEMA, base + low, stem.words, BitPool())
+        tail = Tail(SCHEMA, base + low, stem.cohorts, stem.words, BitPool())
         piece = batch(rows[low:high], stamps[low:high], low)
-        stem.match(piece, tail.bits, 0)
-        tail.append(piece)
+        tail.append(piece, stem.match(piece, tail.bits, 0))
         made.append(tail.part(stem.words) if high == len(rows) else tail.seal(stem.words))
     stored = Rows(SCHEMA, tuple(made), base, base + len(rows))
     return stored, dict(zip(predicates, slots, strict=True))

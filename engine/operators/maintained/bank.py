@@ -30,7 +30,6 @@ Words = npt.NDArray[np.uint64]
 
 BLOCK = 1 << BLOCK_SHIFT
 FAN = 1 << FAN_SHIFT
-ALL = np.zeros(0, np.bool_)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +48,24 @@ class Partials:
     above: State
 
 
+class Entered:
+    """Match bits of rows of one block. columns: uint64[n] of each word."""
+
+    __slots__ = ("_counts", "columns")
+
+    def __init__(self, columns: Mapping[int, Words]) -> None:
+        self.columns = columns
+        self._counts: dict[int, Int64Array] = {}
+
+    def counts(self, word: int) -> Int64Array:
+        """int64[64]: how many rows each slot of a word matches; all banks share them."""
+        found = self._counts.get(word)
+        if found is None:
+            found = self._counts[word] = np.zeros(kernels.SLOTS, np.int64)
+            kernels.count(self.columns[word], found)
+        return found
+
+
 class Bank:
     """See the module. Rows come in order, without a gap."""
 
@@ -56,15 +73,20 @@ class Bank:
         """The first row that enters is of block ``first``."""
         self.measure = measure
         self.kind = accumulator(measure)
-        self._first = first
-        self._stop = first
         self._places: dict[int, int] = {}
         self._masks = np.zeros(1, np.uint64)
         self._since = np.zeros((1, kernels.SLOTS), np.int64)
-        self._open = self.kind.new(1)
-        self._blocks = self.kind.new(1, 1)
-        self._above = self.kind.new(1, 1)
         self._bits = np.empty(BLOCK, np.uint64)
+        self.restart(first, 0)
+
+    def restart(self, first: int, since: int) -> None:
+        """Forget all rows. The next to enter is of block ``first``, and its ordinal at least ``since``."""
+        self._first = self._stop = first
+        self._since[:] = since
+        words = len(self._masks)
+        self._open = self.kind.new(words)
+        self._blocks = self.kind.new(words, 1)
+        self._above = self.kind.new(words, 1)
         self._publish()
 
     def __len__(self) -> int:
@@ -83,21 +105,26 @@ class Bank:
 
     # --- rows -------------------------------------------------------------------------------------
 
-    def enter(self, columns: Mapping[int, Words], operands: Operands) -> None:
-        """Rows of the open block, at most so many as it has room for.
+    def enter(self, entered: Entered, operands: Operands) -> None:
+        """Rows of the open block, at most so many as it has room for, with the matches of :attr:`words`.
 
-        columns: for each of :attr:`words` uint64[n], the rows' match bits.
+        What is kept for slots outside the masks means nothing.
         """
-        values = self.kind.prepare(operands)
-        ok = operands.ok
-        if self.measure.statistic is Statistic.ERRORS:
+        ok, statistic = operands.ok, self.measure.statistic
+        if statistic is Statistic.ERRORS:
             if operands.error is None:
                 return
             ok = operands.error
+        elif ok is None and statistic is Statistic.COUNT:
+            for word, _ in self.words:
+                self._open[0][self._places[word]] += entered.counts(word)
+            return
+        values = self.kind.prepare(operands)
         for word, mask in self.words:
-            column = columns[word]
-            bits = self._bits[: len(column)]
-            kernels.restrict(column, np.uint64(mask), ALL if ok is None else ok, bits)
+            bits = entered.columns[word]
+            if ok is not None:
+                column, bits = bits, self._bits[: len(bits)]
+                kernels.restrict(column, np.uint64(mask), ok, bits)
             place = self._places[word]
             self.kind.update(bits, values, tuple(each[place] for each in self._open))
 

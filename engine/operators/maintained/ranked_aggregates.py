@@ -13,25 +13,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-import numpy as np
-
 from engine.kernels import bitmaps
 from engine.language.expressions import Expression
 from engine.language.query import Aggregate, Query
 from engine.model.attributes import Attribute
 from engine.model.batch import Batch
-from engine.operators.maintained.bank import BLOCK, Bank
+from engine.operators.maintained.bank import BLOCK, Bank, Entered
 from engine.operators.maintained.kept_aggregate import KeptAggregate
+from engine.operators.maintained.match_columns import EVERY_ROW, MatchColumns
 from engine.operators.maintained.measure import Measure, Operands, measures_of, operands
-from engine.results.word_column import DenseWord, RowLists
 from engine.stems.data_stem import Rows
-from engine.stems.segment import Part
-
-EVERY_ROW = -64
-"""The slot of queries without a predicate; its word is -1."""
-
-LISTS_MAX = 8
-"""Row lists of more slots than this are read all at once."""
 
 Kept = tuple[int, Measure]
 """A slot, and what is kept for it."""
@@ -46,6 +37,7 @@ class RankedAggregates:
         self._base = end
         self._banks: dict[Measure, Bank] = {}
         self._holders: dict[Kept, int] = {}
+        self._matches: MatchColumns | None = None
         self._queries: dict[str, tuple[tuple[Kept, ...], KeptAggregate]] = {}
 
     def __len__(self) -> int:
@@ -88,7 +80,9 @@ class RankedAggregates:
             bank = made[measure] = Bank(measure, rows.base // BLOCK)
             bank.put(slots, rows.base)
         if made:
-            _follow(list(made.values()), rows, rows.base, rows.end)
+            banks = list(made.values())
+            _follow(banks, MatchColumns(_words_of(banks)), rows, rows.base, rows.end)
+            self._matches = None
         for measure, bank in made.items():
             known = self._banks.get(measure)
             if known is None:
@@ -107,6 +101,7 @@ class RankedAggregates:
 
     def _let_go(self, kept: Kept) -> None:
         del self._holders[kept]
+        self._matches = None
         slot, measure = kept
         bank = self._banks[measure]
         bank.remove(slot)
@@ -116,9 +111,16 @@ class RankedAggregates:
     # --- rows -------------------------------------------------------------------------------------
 
     def advance(self, rows: Rows) -> None:
-        """Follow the rows that entered since."""
+        """Follow the rows that entered since. Where they do not follow, as after a restart, begin anew."""
+        if rows.base > self._end:
+            for bank in self._banks.values():
+                bank.restart(rows.base // BLOCK, rows.base)
+            self._end = rows.base
         if self._banks and rows.end > self._end:
-            _follow(list(self._banks.values()), rows, self._end, rows.end)
+            banks = list(self._banks.values())
+            if self._matches is None:
+                self._matches = MatchColumns(_words_of(banks))
+            _follow(banks, self._matches, rows, self._end, rows.end)
         self._end = rows.end
 
     def drop_below(self, base: int) -> None:
@@ -155,11 +157,10 @@ class RankedAggregates:
             bank._check()
 
 
-def _follow(banks: Sequence[Bank], rows: Rows, start: int, stop: int) -> None:
+def _follow(banks: Sequence[Bank], matches: MatchColumns, rows: Rows, start: int, stop: int) -> None:
     """Take rows start <= ordinal < stop into these banks, block by block."""
-    wanted = _words_of(banks)
     for part, first, last in rows.ranges(start, stop):
-        columns = {word: _column(part, word, mask, first, last) for word, mask in wanted.items()}
+        columns = matches.of(part, first, last)
         batch = part.batch(rows.schema).slice(first, last)
         low, end = 0, last - first
         while low < end:
@@ -183,26 +184,11 @@ def _words_of(banks: Iterable[Bank]) -> dict[int, int]:
 
 
 def _enter(banks: Sequence[Bank], columns: Mapping[int, bitmaps.Words], rows: Batch) -> None:
+    entered = Entered(columns)
     known: dict[tuple[Expression | None, Expression | None], Operands] = {}
     for bank in banks:
         measure = bank.measure
         of = measure.argument, measure.filter
         if of not in known:
             known[of] = operands(*of, rows)
-        bank.enter(columns, known[of])
-
-
-def _column(part: Part, word: int, mask: int, first: int, last: int) -> bitmaps.Words:
-    """uint64[last - first]: the match bits of these slots of a word; those of others may be there too."""
-    if word == EVERY_ROW >> 6:
-        return np.ones(last - first, np.uint64)
-    held = part.words[word] if word < len(part.words) else None
-    if isinstance(held, DenseWord):
-        return held.column[first:last]
-    if isinstance(held, RowLists) and mask.bit_count() > LISTS_MAX:
-        return held.dense(part.n)[first:last]
-    column = np.zeros(last - first, np.uint64)
-    for bit in range(64):
-        if mask >> bit & 1:
-            column[part.rows_of(word << 6 | bit, first, last) - first] |= np.uint64(1 << bit)
-    return column
+        bank.enter(entered, known[of])

@@ -1,0 +1,194 @@
+"""The kept matches of one segment: word columns for the dense cohort, row lists for the selective one.
+
+Readers need no lock. What they may ask for does not change under them: the owner writes only bits and lists
+of slots that just came, and who reads a slot checks its generation afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.kernels import bitmaps
+from engine.model.batch import BoolArray, Int32Array, Int64Array
+from engine.results.slot_lists import RowNumbers, SlotLists, lists_of, merged
+from engine.results.word_column import DenseWord, RowLists, WordColumn, merge
+from engine.stems.cohorts import SELECTIVE, Cohorts
+
+RUNS_MAX = 4
+"""More lots of late lists than this are made one."""
+
+NO_ROWS = np.zeros(0, np.int64)
+
+
+class PairLog:
+    """Pairs (row, slot) of the open segment, rows ascending; append-only. Arrays grow by being replaced."""
+
+    __slots__ = ("count", "rows", "slots")
+
+    def __init__(self) -> None:
+        self.rows: RowNumbers = np.empty(1_024, np.uint16)
+        self.slots: Int32Array = np.empty(1_024, np.int32)
+        self.count = 0
+
+    def append(self, rows: RowNumbers, slots: Int32Array, first: int) -> None:
+        """rows: counted from ``first``."""
+        end = self.count + len(rows)
+        if end > len(self.rows):
+            room = max(end, 2 * len(self.rows))
+            self.rows = np.concatenate([self.rows[: self.count], np.empty(room - self.count, np.uint16)])
+            self.slots = np.concatenate([self.slots[: self.count], np.empty(room - self.count, np.int32)])
+        np.add(rows, np.uint16(first), out=self.rows[self.count : end])
+        self.slots[self.count : end] = slots
+        self.count = end
+
+    def so_far(self) -> tuple[RowNumbers, Int32Array]:
+        """What readers may see now."""
+        return self.rows[: self.count], self.slots[: self.count]
+
+
+class PartMatches:
+    """words: one for each 64 places that were in use. lists: lots of row lists, the newest last.
+
+    log: of an open segment, pairs (rows, slots) that follow the lists.
+    """
+
+    __slots__ = ("cohorts", "lists", "log", "words")
+
+    def __init__(
+        self,
+        cohorts: Cohorts,
+        words: Sequence[WordColumn],
+        lists: tuple[SlotLists, ...],
+        log: tuple[RowNumbers, Int32Array] | None = None,
+    ) -> None:
+        self.cohorts = cohorts
+        self.words = words
+        self.lists = lists
+        self.log = log
+
+    def rows_of(self, slot: int, first: int, last: int) -> Int64Array:
+        """Places first <= r < last that the slot's predicate accepts, ascending.
+
+        Dense: O(last - first); lists: O(log slots + matches); the log of an open segment: O(its pairs).
+        """
+        place = self.cohorts.of(slot)
+        if place != SELECTIVE:
+            word = place >> 6
+            return self.words[word].rows(place & 63, first, last) if word < len(self.words) else NO_ROWS
+        listed, upto = self._listed(slot)
+        rows = listed[_place(listed, first) : _place(listed, last)].astype(np.int64)
+        if self.log is None:
+            return rows
+        return np.concatenate([rows, self._logged(slot, max(first, upto), last)])
+
+    def count_of(self, slot: int, first: int, last: int) -> int:
+        """How many of them."""
+        place = self.cohorts.of(slot)
+        if place != SELECTIVE:
+            word = place >> 6
+            return self.words[word].count(place & 63, first, last) if word < len(self.words) else 0
+        return len(self.rows_of(slot, first, last))
+
+    def _listed(self, slot: int) -> tuple[RowNumbers, int]:
+        """The slot's list, and up to which row it tells all."""
+        for lists in reversed(self.lists):
+            found = lists.find(slot)
+            if found is not None:
+                return found, lists.upto
+        return np.zeros(0, np.uint16), 0
+
+    def _logged(self, slot: int, first: int, last: int) -> Int64Array:
+        assert self.log is not None
+        rows, slots = self.log
+        low = _place(rows, first)
+        high = _place(rows, last)
+        return rows[low + np.flatnonzero(slots[low:high] == slot)].astype(np.int64)
+
+    def bits_of(self, word: int, mask: int, first: int, last: int) -> bitmaps.Words:
+        """uint64[last - first]: bit b tells whether slot 64 * word + b of the mask accepts the row.
+
+        Bits outside the mask mean nothing. A part of the column itself where the slots lie
+        in one as they are numbered; else made slot by slot.
+        """
+        slots = [64 * word + b for b in range(64) if mask >> b & 1]
+        places = [self.cohorts.of(slot) for slot in slots]
+        if all(slot & 63 == place & 63 and place >= 0 for slot, place in zip(slots, places, strict=True)):
+            held = {place >> 6 for place in places}
+            if len(held) == 1 and (where := held.pop()) < len(self.words):
+                column = self.words[where]
+                if isinstance(column, DenseWord):
+                    return column.column[first:last]
+        out = np.zeros(last - first, np.uint64)
+        for slot in slots:
+            out[self.rows_of(slot, first, last) - first] |= np.uint64(1 << (slot & 63))
+        return out
+
+    # --- the owner's side -------------------------------------------------------------------------
+
+    def put_bits(self, word: int, bits: bitmaps.Words, mask: int, n: int) -> None:
+        """The masked bits of a word, of slots that just came; of a sealed segment."""
+        words = self.words
+        assert isinstance(words, list)
+        while len(words) <= word:
+            words.append(RowLists.empty())
+        words[word] = merge(words[word], bits, mask, n)
+
+    def with_lists(self, lists: SlotLists, standing: BoolArray) -> PartMatches:
+        """With the lists of slots that just came. standing: by slot.
+
+        Another object where lists of slots that no longer stand are let go, since views may tell them still.
+        """
+        runs = with_late(self.lists, lists, standing, None)
+        if len(runs) > len(self.lists):
+            self.lists = runs
+        elif runs is not self.lists:
+            return PartMatches(self.cohorts, list(self.words), runs)
+        return self
+
+    @property
+    def nbytes(self) -> int:
+        return sum(word.nbytes for word in self.words) + sum(lists.nbytes for lists in self.lists)
+
+    def _check(self, n: int) -> None:
+        for lists in self.lists:
+            lists._check()
+            assert lists.upto <= n
+        for word in self.words:
+            if isinstance(word, DenseWord):
+                assert len(word.column) >= n
+            else:
+                word._check(n)
+
+
+def with_late(
+    lots: tuple[SlotLists, ...],
+    lists: SlotLists,
+    standing: BoolArray,
+    log: tuple[RowNumbers, Int32Array] | None,
+) -> tuple[SlotLists, ...]:
+    """One lot more; when they are many they are made one, without slots that no longer stand."""
+    if not len(lists.slots):
+        return lots
+    runs = (*lots, lists)
+    return runs if len(runs) <= RUNS_MAX else (merged(runs, standing, log),)
+
+
+def _place(rows: RowNumbers, row: int) -> int:
+    """The first place in ascending rows that is at or above a row."""
+    return int(rows.searchsorted(np.uint16(row))) if row < 65_536 else len(rows)
+
+
+def sealed_lists(lists: tuple[SlotLists, ...], log: PairLog, n: int) -> tuple[SlotLists, ...]:
+    """Late lists and log of a segment of n rows as one lot."""
+    rows, slots = log.so_far()
+    if not len(rows) and not lists:
+        return ()
+    if lists:
+        whole = merged(lists, None, (rows, slots))
+        before, owners = whole.pairs()
+        keep = ~np.isin(slots, whole.slots)
+        rows = np.concatenate([before, rows[keep]])
+        slots = np.concatenate([owners, slots[keep]])
+    return (lists_of(rows, slots, None, n),)

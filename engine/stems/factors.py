@@ -1,0 +1,123 @@
+"""A predicate as the Query SteM takes it: terms that the indexes hold, and what is left over.
+
+    WHERE a > 5 AND (b = 1 OR c < 2) AND f(d) = 3
+
+    terms      a > 5, b = 1        residuals      f(d) = 3
+               a > 5, c < 2
+
+A *term* is a conjunction of regions, one an attribute; the predicate is TRUE where some term holds and every
+residual is TRUE. Conjuncts over one attribute become regions; NOT is driven to the leaves (regions
+know where they are FALSE); a disjunction over several attributes multiplies the terms. That may blow up, so
+past ``TERMS_MAX`` terms or ``INTERVALS_MAX`` intervals a conjunct stays a residual. None of what becomes
+terms can be an error, so terms may be tested in any order, before residuals.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.language import expressions as ex
+from engine.stems.regions import EMPTY, Region, intersect, simple_region, truth_of
+
+TERMS_MAX = 16
+INTERVALS_MAX = 4_096
+"""Intervals of one predicate, over all its terms."""
+
+Term = dict[int, Region]
+"""By place of the column. No region: every row."""
+
+
+@dataclass(slots=True)
+class Factors:
+    """See the module. No terms: never TRUE, and never an error."""
+
+    terms: list[Term]
+    residuals: tuple[ex.Expression, ...]
+
+
+def factors(predicate: ex.Expression) -> Factors:
+    """Take a predicate apart. O(size of the predicate * TERMS_MAX)."""
+    common: Term = {}
+    products: list[tuple[ex.Expression, list[Term]]] = []
+    residuals: dict[ex.Expression, None] = {}
+    pending = [predicate]
+    while pending:
+        conjunct = pending.pop()
+        if isinstance(conjunct, ex.And):
+            pending.extend(reversed(conjunct.operands))
+            continue
+        simple = simple_region(conjunct)
+        if simple is not None:
+            index, region = simple
+            held = common.get(index)
+            common[index] = region if held is None else intersect(held, region)
+            continue
+        terms = _terms(conjunct, true=True)
+        if terms is None:
+            residuals[conjunct] = None
+        elif len(terms) == 1:
+            common = _both(common, terms[0])
+        elif terms:
+            products.append((conjunct, terms))
+        else:
+            return Factors([], ())
+    all_terms = [common]
+    for conjunct, terms in products:
+        wider = _product(all_terms, terms)
+        if wider is None or sum(map(_size, wider)) > INTERVALS_MAX:
+            residuals[conjunct] = None
+        else:
+            all_terms = wider
+    possible = [term for term in all_terms if EMPTY not in term.values()]
+    return Factors(possible, tuple(residuals) if possible else ())
+
+
+def _terms(e: ex.Expression, *, true: bool) -> list[Term] | None:
+    """Where it is TRUE (or FALSE) as alternatives; None if that takes too many or another form."""
+    if isinstance(e, ex.Literal):
+        return [{}] if e.value is true else []
+    found = truth_of(e)
+    if found is not None:
+        column, truth = found
+        region = truth.true if true else truth.false
+        return [] if region == EMPTY else [{column.index: region}]
+    match e:
+        case ex.Not(operand):
+            return _terms(operand, true=not true)
+        case ex.And(operands) | ex.Or(operands):
+            each: list[list[Term]] = []
+            for operand in operands:
+                terms = _terms(operand, true=true)
+                if terms is None:
+                    return None
+                each.append(terms)
+            if isinstance(e, ex.Or) is true:
+                united = [term for terms in each for term in terms]
+                return united if len(united) <= TERMS_MAX else None
+            product: list[Term] = [{}]
+            for terms in each:
+                wider = _product(product, terms)
+                if wider is None:
+                    return None
+                product = wider
+            return product
+        case _:
+            return None
+
+
+def _product(left: list[Term], right: list[Term]) -> list[Term] | None:
+    if len(left) * len(right) > TERMS_MAX:
+        return None
+    return [_both(a, b) for a in left for b in right]
+
+
+def _both(a: Term, b: Term) -> Term:
+    both = dict(a)
+    for index, region in b.items():
+        held = both.get(index)
+        both[index] = region if held is None else intersect(held, region)
+    return both
+
+
+def _size(term: Term) -> int:
+    return sum(len(region.intervals) for region in term.values())

@@ -1,0 +1,255 @@
+"""Queries that just came, applied to rows that are there: the probe of PSoup's build-then-probe.
+
+Few are scanned for, each interval of each in a pass over its column; many are put into indexes of their own
+that all of them share. Segments whose zones rule a query out are passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.eddy.eddy import Eddy
+from engine.eddy.flight import Flight
+from engine.kernels import bitmaps, intervals
+from engine.model.batch import BATCH_ROWS_MAX, Batch, BoolArray, Column, Int32Array, Int64Array
+from engine.model.types import Kind
+from engine.results.slot_lists import SlotLists, lists_of
+from engine.stems.batch_keys import BatchKeys
+from engine.stems.cohorts import SELECTIVE
+from engine.stems.cuts import CutsPool
+from engine.stems.domain import Domain
+from engine.stems.grouped_filter import BLOCK_SLOTS, BLOCK_WORDS, Block, compile_block
+from engine.stems.region_store import NULL_TOO, Intervals, RegionStore
+from engine.stems.residual import ResidualPredicate
+from engine.stems.selective_index import NO_PAIRS, Pairs, SelectiveIndex
+from engine.stems.zone import Zone
+
+SCANNED_MAX = 16
+"""More queries than this share indexes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """bits: uint64[words, n], of the new queries alone, overwritten by the next. lists: of selective ones."""
+
+    bits: bitmaps.Words
+    lists: SlotLists
+
+
+class NewQueries:
+    """words: those that hold a new query, ascending; masks: which bits of each. selective: slots of them."""
+
+    def __init__(
+        self,
+        store: RegionStore,
+        domains: Mapping[int, Domain],
+        places: Int32Array,
+        slots: Sequence[int],
+        modules: Sequence[ResidualPredicate],
+        eddy: Eddy,
+        count_errors: Callable[[dict[int, int]], None],
+        standing: BoolArray,
+    ) -> None:
+        self.standing = standing
+        self._store = store
+        self._domains = domains
+        self._eddy = eddy
+        self._count_errors = count_errors
+        mine = np.array(sorted(slots), np.int64)
+        self._slots = mine
+        place = places[mine]
+        self._dense = mine[place != SELECTIVE]
+        self.selective = mine[place == SELECTIVE].astype(np.int32)
+        bits = place[place != SELECTIVE].astype(np.int64)
+        words, which = np.unique(bits >> 6, return_inverse=True)
+        self.words: list[int] = words.tolist()
+        self._local = which << 6 | bits & 63
+        self.masks = np.zeros(len(words), np.uint64)
+        np.bitwise_or.at(self.masks, which, np.uint64(1) << (bits & 63).astype(np.uint64))
+        self._bits = np.empty((len(words), 0), np.uint64)
+        self._blocks: list[Block] = []
+        self._index: SelectiveIndex | None = None
+        self._scratch = np.empty(bitmaps.BLOCK_ROWS, np.uint64)
+        if len(mine) > SCANNED_MAX:
+            self._make_indexes(len(places), len(words))
+        self._modules, self._places = self._own_modules(modules, len(places))
+
+    def _make_indexes(self, slots: int, words: int) -> None:
+        pool = CutsPool()
+        slot_at = np.full(64 * words, -1, np.int64)
+        slot_at[self._local] = self._dense
+        for first in range(0, words, BLOCK_WORDS):
+            block = slot_at[64 * first : 64 * first + BLOCK_SLOTS]
+            self._blocks.append(compile_block(self._store, block, first, len(block) >> 6, pool))
+        columns = max(self._domains, default=-1) + 1
+        self._index = SelectiveIndex(columns, self._store)
+        if len(self.selective):
+            self._index.add(self.selective.astype(np.int64))
+
+    def _own_modules(
+        self, modules: Sequence[ResidualPredicate], slots: int
+    ) -> tuple[list[ResidualPredicate], Int32Array]:
+        """The residuals with the new sharers alone, at the places they have here."""
+        if not modules:
+            return [], np.zeros(0, np.int32)
+        places = np.full(slots, SELECTIVE, np.int32)
+        places[self._dense] = self._local
+        dense, selective = set(self._dense.tolist()), set(self.selective.tolist())
+        mine = [
+            ResidualPredicate(m.name, m.predicate, m.dense & dense, m.selective & selective) for m in modules
+        ]
+        return mine, places
+
+    # --- zones ------------------------------------------------------------------------------------
+
+    def may_match(self, zones: Sequence[Zone | None]) -> bool:
+        """Whether a segment with these zones can hold a row for any of them."""
+        return bool(self._possible(zones).any())
+
+    def _possible(self, zones: Sequence[Zone | None]) -> BoolArray:
+        """Which of the slots may accept a row of such a segment. O(intervals)."""
+        counts = self._store.count[self._slots].astype(np.int64)
+        _, rows = self._store.of(self._slots)
+        possible = self._store.terms[self._slots] > 0
+        if not len(rows):
+            return possible
+        passes = np.ones(len(rows), np.bool_)
+        for index in np.unique(rows.attribute).tolist():
+            zone = zones[index]
+            if zone is None:
+                continue
+            ends = np.empty(2, np.int64)
+            self._domains[index].keys(zone.ends, ends)
+            mine = rows.attribute == index
+            passes[mine] = (rows.low[mine] <= ends[1]) & (rows.last[mine] >= ends[0])
+            if zone.null:
+                passes[mine] |= (rows.flags[mine] & NULL_TOO) > 0
+        owner = np.repeat(np.arange(len(counts)), counts)
+        new_term = np.r_[True, (owner[1:] != owner[:-1]) | (rows.term[1:] != rows.term[:-1])]
+        new_group = new_term.copy()
+        new_group[1:] |= rows.attribute[1:] != rows.attribute[:-1]
+        groups, starts = np.flatnonzero(new_group), np.flatnonzero(new_term)
+        of_group = np.logical_or.reduceat(passes, groups)
+        of_term = np.logical_and.reduceat(of_group, np.searchsorted(groups, starts))
+        terms = np.bincount(owner[starts], minlength=len(counts))
+        held = np.bincount(owner[starts][of_term], minlength=len(counts)) > 0
+        return possible & (held | (terms < self._store.terms[self._slots]))
+
+    # --- rows -------------------------------------------------------------------------------------
+
+    def match(self, rows: Batch, first: int, zones: Sequence[Zone | None] = ()) -> Found:
+        """The matches among rows first .. n of at most 65,536; those before match nothing.
+
+        Predicate errors are counted.
+        """
+        n = len(rows)
+        if self._bits.shape[1] < n:
+            self._bits = np.empty((len(self.words), n), np.uint64)
+        bits = self._bits[:, :n]
+        if self._index is None:
+            pairs = self._scan(rows, first, bits, zones)
+        elif first == n or (zones and not self.may_match(zones)):
+            bits[:] = 0
+            pairs = NO_PAIRS
+        else:
+            pairs = self._look_up(rows, first, bits)
+        if self._modules:
+            flight = Flight(rows, bits, pairs, self._places)
+            self._eddy.route(flight, self._modules)
+            self._count_errors(flight.settle_errors())
+            pairs = flight.surviving()
+        return Found(bits, lists_of(pairs.rows, pairs.slots, self.selective, n))
+
+    def _look_up(self, rows: Batch, first: int, bits: bitmaps.Words) -> Pairs:
+        assert self._index is not None
+        bits[:, :first] = 0
+        found: list[Pairs] = []
+        for begin in range(first, len(rows), BATCH_ROWS_MAX):
+            batch = BatchKeys(rows.slice(begin, min(len(rows), begin + BATCH_ROWS_MAX)), self._domains)
+            for block in self._blocks:
+                block.apply(batch, bits, begin, self._scratch)
+            pairs = self._index.match(batch)
+            found.append(Pairs(pairs.rows + np.uint16(begin), pairs.slots))
+        return Pairs(np.concatenate([p.rows for p in found]), np.concatenate([p.slots for p in found]))
+
+    def _scan(self, rows: Batch, first: int, bits: bitmaps.Words, zones: Sequence[Zone | None]) -> Pairs:
+        bits[:] = 0
+        n = len(rows)
+        if first == n:
+            return NO_PAIRS
+        possible = self._possible(zones) if zones else np.ones(len(self._slots), np.bool_)
+        batch = BatchKeys(rows, self._domains)
+        flags = np.empty(n, np.uint8)
+        found: list[Pairs] = []
+        local = dict(zip(self._dense.tolist(), self._local.tolist(), strict=True))
+        for slot, may in zip(self._slots.tolist(), possible.tolist(), strict=True):
+            if not may:
+                continue
+            self._scan_for(slot, batch, flags)
+            flags[:first] = 0
+            place = local.get(slot)
+            if place is not None:
+                bitmaps.put_bit(flags, place & 63, bits[place >> 6])
+            else:
+                where = np.flatnonzero(flags).astype(np.uint16)
+                found.append(Pairs(where, np.full(len(where), slot, np.int32)))
+        if not found:
+            return NO_PAIRS
+        return Pairs(np.concatenate([p.rows for p in found]), np.concatenate([p.slots for p in found]))
+
+    def _scan_for(self, slot: int, batch: BatchKeys, out: npt.NDArray[np.uint8]) -> None:
+        """out[row] = 1 where some term of the slot holds."""
+        regions = self._store.of_slot(slot)
+        terms = int(self._store.terms[slot])
+        if terms == 1:
+            self._scan_term(regions, batch, out)
+            return
+        out[:] = 0
+        term = np.empty_like(out)
+        for number in range(terms):
+            self._scan_term(regions.take(np.flatnonzero(regions.term == number)), batch, term)
+            out |= term
+
+    def _scan_term(self, regions: Intervals, batch: BatchKeys, out: npt.NDArray[np.uint8]) -> None:
+        begun = False
+        for index in dict.fromkeys(regions.attribute.tolist()):
+            mine = np.flatnonzero(regions.attribute == index)
+            column = batch.rows.columns[index]
+            values = _scannable(column)
+            if values is None:
+                values = batch.keys(index)
+            if len(mine) == 1 and (column.valid is None or not regions.flags[mine[0]]):
+                low, last = int(regions.low[mine[0]]), int(regions.last[mine[0]])
+                intervals.within(values, low, last, not begun, out)
+                if column.valid is not None:
+                    out &= column.valid.view(np.uint8)
+            else:
+                inside = _inside(batch.keys(index), regions.low[mine], regions.last[mine])
+                if column.valid is not None:
+                    inside = np.where(column.valid, inside, regions.flags[mine[0]] & NULL_TOO > 0)
+                out[:] = inside if not begun else out & inside
+            begun = True
+        if not begun:
+            out[:] = 1
+
+
+def _scannable(column: Column) -> npt.NDArray[np.integer] | None:
+    """The values themselves where they are their own keys."""
+    kind = column.type.kind
+    if kind in (Kind.STRING, Kind.DOUBLE, Kind.BOOLEAN):
+        return None
+    return column.values
+
+
+def _inside(keys: Int64Array, low: Int64Array, last: Int64Array) -> npt.NDArray[np.bool_]:
+    """Which keys are in one of the intervals, ascending and disjoint."""
+    holds = low <= last
+    low, last = low[holds], last[holds]
+    if not len(low):
+        return np.zeros(len(keys), np.bool_)
+    place = np.searchsorted(low, keys, "right") - 1
+    return (place >= 0) & (keys <= last[np.maximum(place, 0)])

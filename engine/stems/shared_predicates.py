@@ -1,0 +1,79 @@
+"""Which slot holds a given predicate: 64-bit fingerprints in a table of open addressing, 12 bytes an entry.
+
+Two predicates may have one fingerprint, so what is found is compared by the caller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+_NOBODY = -1
+_GONE = -2
+
+
+class SharedPredicates:
+    """Fingerprint -> slots. O(1) each."""
+
+    def __init__(self) -> None:
+        self._clear(64)
+        self._used = 0
+
+    def _clear(self, room: int) -> None:
+        self._prints = np.zeros(room, np.int64)
+        self._slots = np.full(room, _NOBODY, np.int32)
+        self._taken = 0
+
+    def __len__(self) -> int:
+        return self._used
+
+    def find(self, fingerprint: int) -> Iterator[int]:
+        """Slots with this fingerprint."""
+        for place in self._places(fingerprint):
+            if self._slots[place] >= 0 and self._prints[place] == fingerprint:
+                yield int(self._slots[place])
+
+    def _places(self, fingerprint: int) -> Iterator[int]:
+        """Taken places from its home on."""
+        mask = len(self._slots) - 1
+        place = (fingerprint ^ fingerprint >> 29) & mask
+        while self._slots[place] != _NOBODY:
+            yield place
+            place = place + 1 & mask
+
+    def add(self, fingerprint: int, slot: int) -> None:
+        """fingerprint: within 64 bits, signed."""
+        if 3 * (self._taken + 1) > 2 * len(self._slots):
+            held = np.flatnonzero(self._slots >= 0)
+            prints, slots = self._prints[held].tolist(), self._slots[held].tolist()
+            self._clear(max(64, 1 << (3 * len(held)).bit_length()))
+            for one, its in zip(prints, slots, strict=True):
+                self._put(one, its)
+        self._put(fingerprint, slot)
+        self._used += 1
+
+    def _put(self, fingerprint: int, slot: int) -> None:
+        mask = len(self._slots) - 1
+        place = (fingerprint ^ fingerprint >> 29) & mask
+        while self._slots[place] != _NOBODY:
+            place = place + 1 & mask
+        self._prints[place] = fingerprint
+        self._slots[place] = slot
+        self._taken += 1
+
+    def drop(self, fingerprint: int, slot: int) -> None:
+        """It was added."""
+        for place in self._places(fingerprint):
+            if self._slots[place] == slot:
+                self._slots[place] = _GONE
+                self._used -= 1
+                return
+        raise KeyError(slot)
+
+    def nbytes(self) -> int:
+        return self._prints.nbytes + self._slots.nbytes
+
+    def slots(self) -> list[int]:
+        """All of them, ascending."""
+        return sorted(int(slot) for slot in self._slots if slot >= 0)

@@ -1,0 +1,292 @@
+"""Mixed populations of predicates come and go while rows do: every slot's matches are what its predicate
+says, whichever cohort serves it, and old views keep telling what they told.
+"""
+
+from __future__ import annotations
+
+import random
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import engine.stems.dense_filters
+import engine.stems.domain
+import engine.stems.new_queries
+import engine.stems.query_stem
+import engine.stems.segment
+from engine.engine import Engine
+from engine.language.evaluate import truth
+from engine.language.expressions import Expression
+from engine.model.batch import Batch
+from engine.stems.cohorts import SELECTIVE
+from engine.stems.data_stem import DataStem, Rows
+from engine.stems.factors import factors
+from engine.stems.query_stem import QueryStem
+
+CREATE = "CREATE STREAM s (k INTEGER, v BIGINT, d DOUBLE, t STRING, b BOOLEAN, m DECIMAL(6, 2), ts TIMESTAMP)"
+STRINGS = ["", "a", "ab", "ab\0", "abc", "b", "ba", "c", "é"]
+
+
+def constant(rng: random.Random, column: str) -> str:
+    match column:
+        case "k" | "v":
+            return str(rng.randint(-2, 40))
+        case "d":
+            return rng.choice(
+                ["0", "1.5", "2", "CAST('NaN' AS DOUBLE)", "CAST('Infinity' AS DOUBLE)", "-1e300"]
+            )
+        case "t":
+            return "'" + rng.choice([s for s in STRINGS if "\0" not in s]) + "'"
+        case "m":
+            return rng.choice(["0", "1.25", "1.255", "-3"])
+        case _:
+            return f"TIMESTAMP '1970-01-01 00:00:0{rng.randint(0, 9)}'"
+
+
+def simple(rng: random.Random) -> str:
+    """One conjunct over one column."""
+    column = rng.choice(["k", "k", "v", "v", "d", "t", "t", "b", "m", "ts"])
+    if column == "b":
+        return rng.choice(["b", "NOT b", "b IS NULL", "b = FALSE"])
+    form = rng.randrange(8)
+    if form == 0:
+        return f"{column} IS {rng.choice(['', 'NOT '])}NULL"
+    if form == 1:
+        choices = ", ".join(constant(rng, column) for _ in range(rng.randint(1, 4)))
+        return f"{column} {rng.choice(['', 'NOT '])}IN ({choices}{rng.choice(['', '', ', NULL'])})"
+    if form == 2 and column == "t":
+        return f"t {rng.choice(['', 'NOT '])}LIKE '{rng.choice(['a', 'ab', 'b', 'z'])}%'"
+    if form == 3:
+        return f"{column} BETWEEN {constant(rng, column)} AND {constant(rng, column)}"
+    return f"{column} {rng.choice(['=', '=', '<', '<=', '>', '>=', '<>'])} {constant(rng, column)}"
+
+
+def predicate(rng: random.Random, depth: int = 2) -> str:
+    """Anything: conjunctions, disjunctions over several columns, residuals that err."""
+    form = rng.randrange(9 if depth else 3)
+    if form < 3:
+        return simple(rng)
+    if form == 8:
+        return rng.choice(
+            ["k < v + 3", "10 / k > 2", "k % 3 = 1", "v * v > 100", "t LIKE '%b_'", "1 / v = 0"]
+        )
+    operands = [predicate(rng, depth - 1) for _ in range(rng.randint(2, 3))]
+    if form == 7:
+        return f"NOT ({operands[0]} AND {operands[1]})"
+    return "(" + f" {'OR' if form == 6 else 'AND'} ".join(operands) + ")"
+
+
+def table(rng: random.Random, n: int) -> pa.Table:
+    def some(values):
+        return [None if rng.random() < 0.1 else rng.choice(values) for _ in range(n)]
+
+    return pa.table(
+        {
+            "k": pa.array(some(range(-2, 40)), pa.int32()),
+            "v": pa.array(some([*range(-2, 40), -(2**63), 2**63 - 1]), pa.int64()),
+            "d": pa.array(some([0.0, -0.0, 1.5, 2.0, float("nan"), float("inf"), -1e300]), pa.float64()),
+            "t": pa.array(some(STRINGS), pa.string()),
+            "b": pa.array(some([True, False]), pa.bool_()),
+            "m": pa.array(some([Decimal(0), Decimal("1.25"), Decimal("1.26")]), pa.decimal128(6, 2)),
+            "ts": pa.array(some(range(0, 9_000, 500)), pa.timestamp("ms")),
+        }
+    )
+
+
+class World:
+    """A Data SteM and a Query SteM, and what they should hold."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = random.Random(seed)
+        binder = Engine()
+        binder.create(CREATE)
+        self.binder = binder
+        self.schema = binder.catalogue["s"].schema
+        self.stem = QueryStem(self.schema)
+        self.data = DataStem(self.schema, self.stem)
+        self.held: list[tuple[Expression, int]] = []
+        self.offset = 0
+
+    def bind(self, text: str) -> Expression:
+        bound = self.binder.prepare(f"SELECT k FROM s WHERE {text}").scan.predicate
+        assert bound is not None
+        return bound
+
+    def add(self, count: int) -> None:
+        texts = [predicate(self.rng) for _ in range(count)]
+        bound = [self.binder.prepare(f"SELECT k FROM s WHERE {text}").scan.predicate for text in texts]
+        predicates = [each for each in bound if each is not None]
+        if self.held and self.rng.random() < 0.5:
+            predicates.append(self.rng.choice(self.held)[0])
+        added = self.stem.add(predicates)
+        self.data.widen()
+        if added.fresh:
+            self.data.backfill(self.stem.probe(added.fresh))
+        self.held.extend(zip(predicates, added.slots, strict=True))
+
+    def remove(self, count: int) -> None:
+        for _ in range(min(count, len(self.held))):
+            _, slot = self.held.pop(self.rng.randrange(len(self.held)))
+            self.stem.remove([slot])
+
+    def append(self, n: int) -> None:
+        stamps = np.arange(self.offset, self.offset + n)
+        rows = Batch.from_arrow(self.schema, table(self.rng, n), np.zeros(n), stamps, stamps)
+        self.offset += n
+        self.data.append(rows)
+
+    def drop(self, n: int) -> None:
+        self.data.drop_below(min(self.data.end, self.data.base + n))
+
+    def check(self) -> None:
+        self.stem._check()
+        self.data._check()
+        matches(self.data.rows(), self.held)
+
+
+def matches(rows: Rows, held: list[tuple[Expression, int]]) -> None:
+    """Every slot against the evaluation of its predicate."""
+    for part, first, last in rows.ranges(rows.base, rows.end):
+        batch = part.batch(rows.schema)
+        masks: dict[int, int] = {}
+        expected: dict[int, list[int]] = {}
+        for bound, slot in held:
+            true, _ = truth(bound, batch.columns, part.n)
+            wanted = [row for row in np.flatnonzero(true).tolist() if first <= row < last]
+            found = part.rows_of(slot, first, last)
+            assert found.tolist() == wanted, (bound, slot, part.matches.cohorts.of(slot))
+            assert part.count_of(slot, first, last) == len(wanted)
+            masks[slot >> 6] = masks.get(slot >> 6, 0) | 1 << (slot & 63)
+            expected[slot] = wanted
+        for word, mask in masks.items():
+            bits = part.bits_of(word, mask, first, last)
+            for bit in range(64):
+                if mask >> bit & 1:
+                    seen = (first + np.flatnonzero((bits >> np.uint64(bit)) & np.uint64(1))).tolist()
+                    assert seen == expected[64 * word + bit]
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Segments, blocks and samples of a few, so that all of them fill; a coarse idea of what is selective."""
+    monkeypatch.setattr(engine.stems.segment, "SEGMENT_ROWS", 24)
+    monkeypatch.setattr(engine.stems.query_stem, "SHARE_MAX", 0.15)
+    monkeypatch.setattr(engine.stems.query_stem, "REVISION_GAIN", 1.2)
+    monkeypatch.setattr(engine.stems.query_stem, "SAMPLE_MIN", 10)
+    monkeypatch.setattr(engine.stems.query_stem, "REVISED_EVERY", 1)
+    monkeypatch.setattr(engine.stems.query_stem, "REVISED_SLOTS", 7)
+    monkeypatch.setattr(engine.stems.new_queries, "SCANNED_MAX", 3)
+    monkeypatch.setattr(engine.stems.dense_filters, "BLOCK_INTERVALS_MAX", 60)
+    monkeypatch.setattr(engine.stems.domain, "STEP", 64)
+    monkeypatch.setattr(engine.stems.domain, "NEAR", 4)
+
+
+@given(
+    st.integers(0, 2**32), st.lists(st.tuples(st.sampled_from("aaarppppd"), st.integers(1, 12)), max_size=14)
+)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_population(seed, steps):
+    world = World(seed)
+    for step, count in steps:
+        match step:
+            case "a":
+                world.add(count)
+            case "r":
+                world.remove(count)
+            case "p":
+                world.append(2 * count)
+            case "d":
+                world.drop(count)
+        world.check()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_many_in_both_cohorts_and_old_views(seed):
+    world = World(seed)
+    views: list[tuple[Rows, list[tuple[Expression, int, int]]]] = []
+    for _ in range(12):
+        world.add(40)
+        world.append(30)
+        world.remove(25)
+        world.drop(10)
+        generations = world.stem.generations
+        views.append(
+            (world.data.rows(), [(bound, slot, int(generations[slot])) for bound, slot in world.held])
+        )
+        for rows, held in views[-4:]:
+            same = [(bound, slot) for bound, slot, born in held if world.stem.generations[slot] == born]
+            matches(rows, same)
+    world.check()
+    places = [world.stem.cohorts.of(slot) for _, slot in world.held]
+    assert any(place == SELECTIVE for place in places)
+    assert any(place != SELECTIVE for place in places)
+    assert any(factors(bound).residuals for bound, _ in world.held)
+    assert any(len(factors(bound).terms) > 1 for bound, _ in world.held)
+    facts = [world.stem.explain(slot) for _, slot in world.held]
+    assert {fact["cohort"] for fact in facts} == {"dense", "selective"}
+    assert all(fact["regions"] or fact["terms"] == 0 or fact["residual_modules"] for fact in facts)
+
+
+def test_a_population_that_goes_leaves_nothing():
+    world = World(5)
+    world.append(60)
+    sizes = []
+    for _ in range(6):
+        world.add(60)
+        world.append(30)
+        world.remove(1_000)
+        world.drop(30)
+        sizes.append(world.stem.nbytes())
+    assert sizes[-1] <= 2 * sizes[1]
+    world.append(60)
+    assert world.stem.words == 0
+    assert not world.stem.residuals
+    assert not world.stem.selective.paths
+    world.check()
+
+
+def test_errors_are_counted_alike_in_both_cohorts():
+    world = World(9)
+    world.append(50)
+    dense, selective = (world.bind(f"{text} AND 10 / (k % 3) > 2") for text in ("b IS NULL", "v = 7"))
+    added = world.stem.add([dense, selective])
+    assert [world.stem.explain(slot)["cohort"] for slot in added.slots] == ["dense", "selective"]
+    world.data.widen()
+    world.data.backfill(world.stem.probe(added.fresh))
+    world.held.extend(zip([dense, selective], added.slots, strict=True))
+    for _ in range(8):
+        world.append(100)
+    errors = [0, 0]
+    for part in world.data.rows().parts:
+        batch = part.batch(world.schema)
+        for i, (bound, _) in enumerate(world.held):
+            _, error = truth(bound, batch.columns, part.n)
+            errors[i] += 0 if error is None else int(error.sum())
+    assert [int(world.stem.errors[slot]) for slot in added.slots] == errors
+    assert all(errors)
+    world.check()
+
+
+def test_strings_in_any_order_keep_their_labels_apart():
+    """Constants that come ascending, descending and between make labels be dealt anew; nothing is lost."""
+    world = World(3)
+    world.append(40)
+    orders = [range(120), reversed(range(120)), range(60, 180)]
+    for number, order in enumerate(orders):
+        texts = [f"t > 'a{number}{i:04}' AND t <= 'b'" for i in order]
+        bound = [world.bind(text) for text in texts]
+        for one in bound:
+            added = world.stem.add([one])
+            world.held.append((one, added.slots[0]))
+            world.data.widen()
+            world.data.backfill(world.stem.probe(added.fresh))
+        world.append(20)
+        world.check()
+        world.remove(100)
+    world.remove(10_000)
+    world.add(5)
+    world.check()
