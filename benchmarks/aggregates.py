@@ -1,10 +1,16 @@
-"""Rows a second through 1,000 standing sliding COUNT, SUM and AVG, kept current.
+"""Rows a second through 1,000 standing sliding COUNT, SUM and AVG, kept current; and any sub-window of one.
 
 PSoup's stream and predicates; each query asks `COUNT(*)`, `SUM` or `AVG` of a column over the last 10,000
 rows (a second of event time), eager. Rows come in batches of 8,192, and a view is taken after each, as a
 broker does, in which all answers are current. At the end every answer is compared with numpy.
 
-Figures: `rows_per_s.q<queries>`, the median over timed stretches, and `spread.q<queries>`.
+Sub-windows: COUNT, SUM, AVG and MAX of the rows that one predicate wants, of 1,000,000 rows retained, one a
+millisecond; eager queries of several lengths share what is kept, and each is asked at any instant. So any
+part of the rows is asked for that has one of the lengths. Every value is compared with numpy. PSoup (section
+6) answers such with a ranked tree of partial aggregates, in time logarithmic in the rows.
+
+Figures: `rows_per_s.q<queries>`, the median over timed stretches, and `spread.q<queries>`; `subwindow_ms`,
+the median of one answer, and `subwindow_ms.p99`.
 """
 
 import argparse
@@ -13,6 +19,7 @@ import sys
 import time
 
 import numpy as np
+import numpy.typing as npt
 
 from benchmarks import psoup
 from benchmarks.numbers import Numbers
@@ -24,6 +31,8 @@ from engine.model.batch import BATCH_ROWS_MAX
 
 STRETCHES = 5
 FUNCTIONS = ("COUNT", "SUM", "AVG")
+PARTS = ("COUNT(*)", "SUM(b)", "AVG(c)", "MAX(d)")
+LENGTHS = 16
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,6 +42,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--rows", type=int, default=1_000_000, help="timed rows (default: %(default)s)")
     parser.add_argument("--window", type=int, default=10_000, help="its rows (default: %(default)s)")
+    parser.add_argument(
+        "--retain", type=int, default=1_000_000, help="rows that sub-windows lie in (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--times", type=int, default=500, help="sub-windows of each aggregate (default: %(default)s)"
+    )
 
 
 def run(options: argparse.Namespace) -> Report:
@@ -50,9 +65,9 @@ def run(options: argparse.Namespace) -> Report:
         figures[f"rows_per_s.q{queries}"] = rates[-1]
         figures[f"spread.q{queries}"] = timing.spread
         print(f"{queries:,} queries: {rates[-1]:,.0f} rows/s", file=sys.stderr)
-    return Report(
-        figures, Plot("standing aggregates", "rows/s", [Series("eager", options.queries, rates)], log=True)
-    )
+    figures |= subwindows(rng, options.retain, options.times)
+    curve = Series("eager", options.queries, rates)
+    return Report(figures, Plot("standing aggregates", "rows/s", [curve], log=True))
 
 
 def outputs(place: int) -> str:
@@ -108,3 +123,52 @@ def check(engine: Engine, rows: Rows, bounds: Bounds, window_ms: int) -> None:
                 expected = float(wanted.mean()) if len(wanted) else None
         if found != expected and not (found and expected and abs(found - expected) < 1e-9 * abs(expected)):
             raise RuntimeError(f"q{place}: {outputs(place)} is {found}, numpy {expected}")
+
+
+def subwindows(rng: np.random.Generator, retained: int, times: int) -> dict[str, Figure]:
+    """Ask for parts of the rows, of each aggregate in turn; what one answer takes."""
+    rows = psoup.make_rows(rng, retained, per_ms=1)
+    lengths = rng.integers(64, retained // 2, LENGTHS).tolist()
+    engine = psoup.create(retained)
+    texts = (
+        f"SELECT {part} AS v FROM psoup [RANGE {length - 1} MILLISECONDS] WHERE a < 128"
+        for length in lengths
+        for part in PARTS
+    )
+    psoup.register(engine, texts, {"maintenance": "eager"})
+    psoup.fill(engine, rows)
+    view = engine.view()
+    wanted = rows.values[0] < 128
+    seconds = []
+    for number in range(times + LENGTHS):
+        length = lengths[number % LENGTHS]
+        at_ms = int(rng.integers(length - 1, retained))
+        inside = rows.values[:, at_ms - length + 1 : at_ms + 1][:, wanted[at_ms - length + 1 : at_ms + 1]]
+        for place, part in enumerate(PARTS):
+            name = f"q{number % LENGTHS * len(PARTS) + place}"
+            began = time.perf_counter()
+            answer = view.snapshot(name, at_ms=at_ms)
+            ended = time.perf_counter()
+            if number >= LENGTHS:  # the first of each length warm up
+                seconds.append(ended - began)
+            found = answer.table.column(0)[0].as_py()
+            expected = _of_part(place, inside)
+            if found is None or not np.isclose(found, expected, rtol=1e-12):
+                raise RuntimeError(f"{part} over {length} rows up to {at_ms} is {found}, numpy {expected}")
+    return {
+        "subwindow_ms": float(np.median(seconds)) * 1e3,
+        "subwindow_ms.p99": float(np.percentile(seconds, 99)) * 1e3,
+    }
+
+
+def _of_part(place: int, values: npt.NDArray[np.int32]) -> float:
+    """What the part of this place is over these rows, int32[4, n]."""
+    match place:
+        case 0:
+            return values.shape[1]
+        case 1:
+            return int(values[1].sum())
+        case 2:
+            return float(values[2].mean())
+        case _:
+            return int(values[3].max())

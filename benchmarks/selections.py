@@ -14,7 +14,9 @@ Beside it, on the same rows and with the counts of every query compared: Esper 9
 listener, and DuckDB, which runs every query again over each batch. `--no-peers` leaves them out.
 
 Figures: `rows_per_s.q<queries>`, the median over timed stretches; `register_s.q<queries>`, texts included;
-`matches_per_row.q<queries>`, `matches_kept_per_s.q<queries>`; `spread.q<queries>`, the distance of the
+`matches_per_row.q<queries>`, `matches_kept_per_s.q<queries>`;
+`matches_handed_over_per_s.q<queries>`, as arrays of row and query, matching included, and
+`handed_over_rows_per_s.q<queries>`; `spread.q<queries>`, the distance of the
 quartiles as a share of the median; `esper_rows_per_s.q<queries>`, `ratio_to_esper.q<queries>`,
 `esper_handed_over_per_s.q<queries>` (matches), `esper_deploy_s.q<queries>`,
 `esper_bytes_per_query.q<queries>` (heap); `duckdb_rows_per_s.q<queries>`, `ratio_to_duckdb.q<queries>`.
@@ -29,6 +31,7 @@ from contextlib import nullcontext
 import numpy as np
 
 from benchmarks import psoup
+from benchmarks.handed_over import hand_over
 from benchmarks.numbers import Numbers
 from benchmarks.peers.beside import Peers
 from benchmarks.psoup import ROWS_PER_MS, Bounds, Rows, make_bounds, make_rows
@@ -77,13 +80,17 @@ def run(options: argparse.Namespace) -> Report:
     with peers.running() if options.peers else nullcontext():
         for queries in options.queries:
             bounds = make_bounds(rng, queries)
-            timing, register_s, matches = measure(rows, bounds, warm_up, stretch, options.retain)
+            engine = psoup.create(options.retain // ROWS_PER_MS)
+            timing, register_s = measure(engine, rows, bounds, warm_up, stretch)
+            matches = check(engine, rows, bounds)
             rates.append(timing.per_s(stretch))
             figures[f"rows_per_s.q{queries}"] = rates[-1]
             figures[f"register_s.q{queries}"] = register_s
             figures[f"matches_per_row.q{queries}"] = matches
             figures[f"matches_kept_per_s.q{queries}"] = matches * rates[-1]
             figures[f"spread.q{queries}"] = timing.spread
+            figures |= hand_over(engine, rows, bounds, matches)
+            del engine
             print(f"{queries:,} queries: {rates[-1]:,.0f} rows/s", file=sys.stderr)
             if options.peers:
                 figures |= peers.measure(rows, bounds, rates[-1])
@@ -91,11 +98,8 @@ def run(options: argparse.Namespace) -> Report:
     return Report(figures, Plot("standing queries", "rows/s", curves, log=True))
 
 
-def measure(
-    rows: Rows, bounds: Bounds, warm_up: int, stretch: int, retain: int
-) -> tuple[Timing, float, float]:
-    """(time of each stretch, seconds to register, matches of a row) of a fresh engine."""
-    engine = psoup.create(retain // ROWS_PER_MS)
+def measure(engine: Engine, rows: Rows, bounds: Bounds, warm_up: int, stretch: int) -> tuple[Timing, float]:
+    """(time of each stretch, seconds to register) of a fresh engine."""
     began = time.perf_counter()
     psoup.register(engine, map(psoup.text, bounds))
     register_s = time.perf_counter() - began
@@ -113,7 +117,7 @@ def measure(
         for batch in batches[first : first + per_stretch]:
             engine.ingest("psoup", batch, clock_ms)
         seconds.append(time.perf_counter() - began)
-    return Timing(tuple(seconds)), register_s, check(engine, rows, bounds)
+    return Timing(tuple(seconds)), register_s
 
 
 def check(engine: Engine, rows: Rows, bounds: Bounds) -> float:

@@ -11,6 +11,7 @@ asked for a second. Its terms are times measured on this machine (:class:`Costs`
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -39,7 +40,7 @@ class Options:
         paused = options.get("paused", "false").lower()
         if paused not in ("true", "false"):
             raise OptionRefused(f"paused cannot be {paused!r}", hint="true or false")
-        return cls(wanted, paused == "true")  # type: ignore[arg-type]
+        return cls(sys.intern(wanted), paused == "true")  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)

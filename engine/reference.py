@@ -231,6 +231,8 @@ class Reference:
             self.errors[name, predicate] = errors_of(predicate, source.rows[source.base :])
 
     def _predicate_errors(self, standing: Standing) -> int:
+        if not standing.keeps_matches:
+            return 0
         name = standing.query.source
         return sum(self.errors.get((name, predicate), 0) for predicate in standing.query.predicates())
 

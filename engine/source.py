@@ -50,7 +50,7 @@ class Source:
         self.rows = DataStem(stream.schema, self.queries, base)
         self.standing: dict[str, StandingQuery] = {}
         self._eager: dict[str, StandingQuery] = {}
-        self._kept = KeptAnswers(limits.snapshot_rows_max)
+        self._kept = KeptAnswers(limits)
         self._trees = RankedAggregates(base)
         self.next_offsets: dict[int, int] = {}
         self.retained_from_ms: int | None = None

@@ -29,7 +29,10 @@ RUNS = {
         "--rows 20000 --queries 2 --times 2",
         ["engine_ms", "ratio_to_duckdb", "count_ratio_to_duckdb", "aggregates_ratio_to_duckdb"],
     ),
-    "aggregates": ("--queries 3,12 --rows 30000 --window 1000", ["rows_per_s.q3", "rows_per_s.q12"]),
+    "aggregates": (
+        "--queries 3,12 --rows 30000 --window 1000 --retain 20000 --times 2",
+        ["rows_per_s.q3", "rows_per_s.q12", "subwindow_ms"],
+    ),
     "psoup-table2": ("--window 500 --queries 4 --times 2", [f"response_ms.psoup_c.i{n}" for n in (1, 2, 4)]),
     "psoup-fig7": (
         "--windows 16,300 --queries 4 --times 2",

@@ -71,7 +71,7 @@ def _total(arguments: Sequence[Expression]) -> Types:
     type_ = number(arguments, 0)
     if type_.kind is Kind.DECIMAL:
         return [type_], decimal(DECIMAL_DIGITS_MAX, type_.scale)
-    return [type_], DOUBLE if type_ is DOUBLE else BIGINT
+    return [type_], DOUBLE if type_ == DOUBLE else BIGINT
 
 
 def _mean(arguments: Sequence[Expression]) -> Types:

@@ -4,9 +4,10 @@
                                                       literals  10, 'x'
 
 A piece is taken letter by letter, so everything that is not surely one whole literal token belongs to the
-shape: numbers glued to something else (``5.``, ``1a``, ``t.5``), digits in names and quoted names. A text
-where quotes are not surely paired (comments, prefixes as in ``N'x'``, quotes that do not close) is not cut.
-Hence texts of one shape have the same tokens, but for the text of tokens that are literals.
+shape: numbers glued to something else (``5.``, ``1a``, ``t.5``), digits in names and quoted names. A shape is
+*sure* unless its quotes may pair otherwise (comments, prefixes as in ``N'x'``, quotes that do not close) or
+it has an ``@``, behind which the tokenizer cuts numbers in another way. Texts of one sure shape have the same
+tokens, but for the text of tokens that are literals.
 
 Cost: one regular expression, some microseconds.
 """
@@ -37,7 +38,7 @@ _NUMBER = (
 )
 _CUT = re.compile(f"(['0-9])(?:{_STRING}|{_NUMBER})", re.DOTALL)
 _CUT_NAMES = re.compile(rf"""([\"'0-9])(?:{_STRING}|{_NUMBER}|(?<=")([^"]*+"))""", re.DOTALL)
-_UNSURE = re.compile(r"'|--|/\*")
+_UNSURE = re.compile(r"['@]|--|/\*")
 
 Shape = tuple[str, ...]
 
@@ -58,14 +59,14 @@ class Cut:
         for number, text in enumerate(self.texts):
             offset += len(self.shape[number])
             found[offset] = number
-            offset += len(text) + (2 if self.literals[number].type is STRING else 0)
+            offset += len(text) + (2 if self.literals[number].type == STRING else 0)
         return found
 
     def with_texts(self, texts: list[str]) -> str:
         """The text with other literals, written as these."""
         parts = []
         for number, text in enumerate(texts):
-            quote = "'" if self.literals[number].type is STRING else ""
+            quote = "'" if self.literals[number].type == STRING else ""
             parts.append(f"{self.shape[number]}{quote}{text}{quote}")
         parts.append(self.shape[len(texts)])
         return "".join(parts)

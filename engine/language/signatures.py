@@ -40,15 +40,15 @@ def fits(arguments: Sequence[Expression], place: int, target: Type) -> Type:
     type_ = arguments[place].type
     if type_.kind in (Kind.NULL, target.kind):
         return target
-    if target is DOUBLE and type_.is_numeric:
+    if target == DOUBLE and type_.is_numeric:
         return target
-    if target is BIGINT and type_ is INTEGER:
+    if target == BIGINT and type_ == INTEGER:
         return target
-    if target is TIMESTAMP and type_ is DATE:
+    if target == TIMESTAMP and type_ == DATE:
         return target
-    if target is TIMESTAMP and type_ is STRING and isinstance(arguments[place], Literal):
+    if target == TIMESTAMP and type_ == STRING and isinstance(arguments[place], Literal):
         return target
-    hint = "cast it: CAST(x AS STRING)" if target is STRING else None
+    hint = "cast it: CAST(x AS STRING)" if target == STRING else None
     raise Unfit(place, f"needs {_article(target)}, this is {type_}", hint)
 
 
@@ -65,7 +65,7 @@ def same_number(arguments: Sequence[Expression]) -> Types:
 def sign(arguments: Sequence[Expression]) -> Types:
     """INTEGER; for a DOUBLE a DOUBLE."""
     type_ = number(arguments, 0)
-    return [type_], DOUBLE if type_ is DOUBLE else INTEGER
+    return [type_], DOUBLE if type_ == DOUBLE else INTEGER
 
 
 def whole(arguments: Sequence[Expression]) -> Types:
@@ -133,7 +133,7 @@ def common_type(arguments: Sequence[Expression]) -> Types:
     type_ = arguments[0].type
     for place, argument in enumerate(arguments):
         joined = common([type_, argument.type])
-        if joined is None and argument.type is STRING and isinstance(argument, Literal):
+        if joined is None and argument.type == STRING and isinstance(argument, Literal):
             joined = type_ if type_.kind in (Kind.DATE, Kind.TIMESTAMP) else None
         if joined is None:
             raise Unfit(

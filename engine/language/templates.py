@@ -221,6 +221,8 @@ class Templates:
         trace = Trace(found.places(), found.literals)
         try:
             traced = parse(found.sql, self.catalogue, self._limits, trace, self._functions)
+        except TureenError:
+            return self._whole(found.sql)
         finally:
             trace.close()
         template = _template(traced, found, trace)
@@ -239,7 +241,7 @@ class Templates:
         """Whether it gives the right query for other literals in all the places that are not fixed."""
         for step in (9, 1, 2, 5, 7, 3, 4, 6, 8):
             texts = [
-                text if number in fixed else _other(text, step, found.literals[number].type is STRING)
+                text if number in fixed else _other(text, step, found.literals[number].type == STRING)
                 for number, text in enumerate(found.texts)
             ]
             other = cut(found.with_texts(texts))

@@ -84,6 +84,9 @@ class Trace:
         result = convert(origin.raw, *facts)
         if not self._open:
             return result
+        for fact in facts:
+            if isinstance(fact, Traced):
+                self.pin(fact.number)
         self.conversions.append(Conversion(origin.number, convert, facts, result.type))
         self._roots.append(self._roots[origin.number])
         if result.value is None:
@@ -161,4 +164,5 @@ class Traced(Literal):
         return hash(self.type)
 
     def __repr__(self) -> str:
+        self._trace.pin(self.number)
         return repr(self.raw)

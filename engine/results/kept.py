@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from engine.language.query import Project
+from engine.limits import Limits
 from engine.model.batch import Int64Array
 from engine.operators.assignment import Bracket, first_needed_ms
 from engine.operators.gather import project
@@ -57,8 +58,8 @@ class Kept:
 class KeptAnswers:
     """The answers of one source's eager queries."""
 
-    def __init__(self, rows_max: int) -> None:
-        self._rows_max = rows_max
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
         self._kept: dict[str, tuple[StandingQuery, Kept]] = {}
 
     def refresh(self, queries: Iterable[StandingQuery], at: ScanAt) -> Mapping[str, Kept]:
@@ -84,14 +85,18 @@ class KeptAnswers:
                 return Kept(evaluated, window, before.ordinals)
             if _is_selection(query):
                 return self._slide(query, at, before, window)
-            return Kept(evaluate(query.query, at, self._rows_max), window)
+            return Kept(self._evaluate(query, at), window)
         except LimitExceeded as refused:
             return Kept(refused)
+
+    def _evaluate(self, query: StandingQuery, at: ScanAt) -> Evaluated:
+        limits = self._limits
+        return evaluate(query.query, at, limits.snapshot_rows_max, limits.intermediate_rows_max)
 
     def _by_windows(self, query: StandingQuery, at: ScanAt, before: Kept | None) -> Kept:
         closed = _closed(query, at)
         if before is None or closed is None or before.closed != closed:
-            return Kept(evaluate(query.query, at, self._rows_max), closed=closed)
+            return Kept(self._evaluate(query, at), closed=closed)
         if isinstance(before.evaluated, LimitExceeded):
             return before
         complete = at.is_complete(query.query.scan)
@@ -126,8 +131,8 @@ class KeptAnswers:
         places = at.matching(query.query.scan.predicate, start, window.stop)
         found = [ordinals, *(part.first + where for part, where in places)]
         total = sum(len(each) for each in found)
-        if total > self._rows_max:
-            raise LimitExceeded("snapshot_rows_max", self._rows_max, total)
+        if total > self._limits.snapshot_rows_max:
+            raise LimitExceeded("snapshot_rows_max", self._limits.snapshot_rows_max, total)
         came, errors = project(stage.outputs, at.rows.schema, places)
         if table is not None:
             came = pa.concat_tables([table, came])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from engine.limits import Limits
 from engine.model.answer import Answer, QueryInfo, SourceInfo
@@ -17,7 +17,7 @@ from engine.model.batch import Int64Array
 from engine.model.source import Stream
 from engine.model.step import Position
 from engine.operators.earlier import can_answer, first_answer_ms
-from engine.operators.pipeline import evaluate
+from engine.operators.pipeline import Evaluated, evaluate
 from engine.operators.scan import ScanAt
 from engine.results.kept import Kept
 from engine.standing import StandingQuery
@@ -28,7 +28,7 @@ from tureen.errors import InstantOutOfRange, QueryPaused, UnknownQuery
 @dataclass(frozen=True, slots=True)
 class SourceView:
     """A source at the end of a step. generations, errors: of predicates, by slot; the former goes on
-    changing.
+    changing. read: answers of eager aggregates that were asked for, each read from its tree once.
     """
 
     stream: Stream
@@ -43,6 +43,7 @@ class SourceView:
     generations: Int64Array
     errors: Int64Array
     kept: Mapping[str, Kept]
+    read: dict[str, tuple[StandingQuery, Evaluated]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +73,7 @@ class View:
         if kept is not None:
             result = kept.answer(limit)
         else:
-            result = evaluate(query.query, at, limit, kept=query.partials)
-            if any(source.generations[slot] != generation for slot, generation in query.slots):
-                raise UnknownQuery()
+            result = self._evaluated(query, source, at, at_ms, limit)
         return Answer(
             query_id,
             result.table,
@@ -84,6 +83,22 @@ class View:
             complete_from_ms=result.complete_from_ms,
             errors=result.errors,
         )
+
+    def _evaluated(
+        self, query: StandingQuery, source: SourceView, at: ScanAt, at_ms: int | None, limit: int
+    ) -> Evaluated:
+        """What the answer's rows are. That of an eager aggregate is read from its tree once in a view."""
+        remembers = query.partials is not None and at_ms is None
+        if remembers:
+            known = source.read.get(query.query_id)
+            if known is not None and known[0] is query:
+                return known[1]
+        result = evaluate(query.query, at, limit, self.limits.intermediate_rows_max, query.partials)
+        if any(source.generations[slot] != generation for slot, generation in query.slots):
+            raise UnknownQuery()
+        if remembers:
+            source.read[query.query_id] = query, result
+        return result
 
     def _standing(self, query_id: str) -> StandingQuery:
         query = self._queries.get(query_id)

@@ -128,7 +128,7 @@ def _unknown(name: str, scope: Scope, place: Place) -> QueryError:
 def _argument(argument: Expression, target: Type, node: exp.Expr, scope: Scope) -> Expression:
     if (
         isinstance(argument, Literal)
-        and argument.type is STRING
+        and argument.type == STRING
         and target.kind in (Kind.DATE, Kind.TIMESTAMP)
     ):
         return coerce(instant_literal(argument, target, scope.place(node)), target)

@@ -186,7 +186,7 @@ def _fit(expression: Expression, other: Expression, node: exp.Expr, scope: Scope
     """
     if not isinstance(expression, Literal) or (isinstance(other, Literal) and other.type.kind is Kind.NULL):
         return expression
-    if expression.type is STRING and other.type.kind in (Kind.DATE, Kind.TIMESTAMP):
+    if expression.type == STRING and other.type.kind in (Kind.DATE, Kind.TIMESTAMP):
         return instant_literal(expression, other.type, scope.place(node))
     if expression.type.kind is Kind.NULL or other.type.is_numeric:
         return typed(expression, other.type)
@@ -348,7 +348,7 @@ def _concatenate(node: exp.Expr, scope: Scope) -> Expression:
     operands: list[Expression] = []
     for part in (node.this, node.expression):
         operand = bind_scalar(part, scope)
-        operands.append(coerce(operand, STRING) if operand.type is not STRING else operand)
+        operands.append(coerce(operand, STRING) if operand.type != STRING else operand)
     return bound.Function("||", tuple(operands), STRING)
 
 
@@ -400,7 +400,7 @@ def _cast(node: exp.Expr, scope: Scope) -> Expression:
     instant = target.kind in (Kind.DATE, Kind.TIMESTAMP)
     if instant and isinstance(node.this, exp.Literal) and isinstance(operand, Literal) and not lenient:
         literal = operand
-        if operand.type is STRING:
+        if operand.type == STRING:
             literal = instant_literal(operand, target, scope.place(node.this))
         if literal.type == target:
             return literal

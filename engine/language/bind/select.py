@@ -10,7 +10,7 @@ SELECT             the columns, computed at the very end where nothing needs the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from sqlglot import exp
@@ -94,16 +94,17 @@ class _Select:
         )
         if self._is_correlated:
             self._check_correlated(grouping)
-        self._check_size(grouping, [*where, *outputs, *having], order)
+        self._check_size(grouping, [*where, *outputs, *having], [key for key, _ in order])
         names = unique([column.name for column in self.written])
         self.relation = apply(self.relation, where, env.text.sql)
         groups: list[str] = []
         if grouping is not None:
             groups = self._group(grouping, names, outputs, having)
             outputs = [_named(output, groups) for output in outputs]
-            order = [replace(key, expression=_named(key.expression, groups)) for key in order]
-        outputs, order = self._number(outputs, order, groups)
-        self._finish(names, outputs, order)
+            order = [(replace(key, expression=_named(key.expression, groups)), item) for key, item in order]
+        settle = self._number(groups)
+        order = [(replace(key, expression=transform(key.expression, settle)), item) for key, item in order]
+        self._finish(names, [transform(output, settle) for output in outputs], order)
         self._check_stages()
         return self.relation
 
@@ -179,22 +180,35 @@ class _Select:
             )
         return self.numbered[place - 1].node
 
-    def _order(self, outputs: Sequence[Expression], scope: Scope) -> list[SortKey]:
+    def _order(self, outputs: Sequence[Expression], scope: Scope) -> list[tuple[SortKey, exp.Expr]]:
+        """Sort keys, each with the item it comes from; a window is two."""
         keys = []
         for item in self.tree.args.get("order") or ():
-            expression = self._order_key(item.this, outputs, scope)
-            if expression.type.kind is Kind.ARRAY:
-                raise scope.place(item).refuse(
-                    NotSupported, "an ARRAY has no order", hint="order by another column"
-                )
-            keys.append(sort_key(expression, item))
+            for expression in self._order_keys(item.this, outputs, scope):
+                if expression.type.kind is Kind.ARRAY:
+                    raise scope.place(item).refuse(
+                        NotSupported, "an ARRAY has no order", hint="order by another column"
+                    )
+                keys.append((sort_key(expression, item), item))
         return keys
 
-    def _order_key(self, node: exp.Expr, outputs: Sequence[Expression], scope: Scope) -> Expression:
-        """An output by its number or name, else an expression over the columns before."""
+    def _order_keys(
+        self, node: exp.Expr, outputs: Sequence[Expression], scope: Scope
+    ) -> Iterator[Expression]:
+        """Outputs by their number or name, else an expression over the columns before."""
         meant = self._meant(node, "ORDER BY")
-        if meant is not node:
-            return bind_value(meant, replace(scope, aliases={}))
+        named = self._output_named(node, outputs, scope)
+        if named is not None:
+            yield named
+        elif meant is not node:
+            for part in expanded([meant], scope):
+                yield bind_value(part, replace(scope, aliases={}))
+        else:
+            for part in expanded([self._key(node)], scope):
+                yield bind_scalar(part, scope)
+
+    def _output_named(self, node: exp.Expr, outputs: Sequence[Expression], scope: Scope) -> Expression | None:
+        """The output that a name alone stands for."""
         if isinstance(node, exp.Column) and node.args.get("table") is None:
             name = str(node.this.this)
             found = dict.fromkeys(
@@ -206,19 +220,13 @@ class _Select:
                     f"several columns are called {shown(name)!r}",
                     hint="give them different names with AS, or write the column's number",
                 )
-            if found:
-                return next(iter(found))
-        return bind_scalar(node, scope)
+            return next(iter(found), None)
+        return None
 
-    def _number(
-        self, outputs: list[Expression], order: list[SortKey], groups: Sequence[str]
-    ) -> tuple[list[Expression], list[SortKey]]:
-        """RowNumber stages, and the expressions with their columns where they stand."""
-        stages = self.numbering.stages()
-        if not stages:
-            return outputs, order
+    def _number(self, groups: Sequence[str]) -> Callable[[Expression], Expression]:
+        """RowNumber stages; gives what puts their columns into expressions."""
         width = self.relation.width
-        for stage in stages:
+        for stage in self.numbering.stages():
             keys = tuple(rewrite(_named(key, groups)) for key in stage.keys)
             self.relation = self.relation.then(RowNumber(keys, _rewritten(stage.order, groups)))
 
@@ -227,21 +235,20 @@ class _Select:
                 return Column(width + FIRST - node.index, node.name, node.type)
             return node
 
-        return (
-            [transform(output, settle) for output in outputs],
-            [replace(key, expression=transform(key.expression, settle)) for key in order],
-        )
+        return settle
 
-    def _finish(self, names: Sequence[str], outputs: Sequence[Expression], order: list[SortKey]) -> None:
+    def _finish(
+        self,
+        names: Sequence[str],
+        outputs: Sequence[Expression],
+        order: Sequence[tuple[SortKey, exp.Expr]],
+    ) -> None:
         """DISTINCT, ORDER BY, LIMIT, and the columns that wait to be computed."""
         tree = self.tree
         columns = tuple(Output(name, output) for name, output in zip(names, outputs, strict=True))
         self.relation = replace(self.relation, columns=columns)
         if tree.args.get("distinct") and not self._is_correlated:
-            order = [
-                self._distinct_key(key, item, outputs)
-                for key, item in zip(order, tree.args["order"], strict=True)
-            ]
+            order = [(self._distinct_key(key, item, outputs), item) for key, item in order]
             for column, written in zip(columns, self.written, strict=True):
                 if column.type.kind is Kind.ARRAY:
                     raise self.rows.place(written.node).refuse(
@@ -249,7 +256,7 @@ class _Select:
                     )
             self.relation = self.relation.distinct()
         if order:
-            self.relation = self.relation.then(Sort(_rewritten(order, ())))
+            self.relation = self.relation.then(Sort(_rewritten([key for key, _ in order], ())))
         limit, offset = tree.args.get("limit"), tree.args.get("offset")
         if limit is not None or offset:
             self.relation = self.relation.then(Limit(limit, offset or 0))

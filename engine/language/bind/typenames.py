@@ -80,9 +80,9 @@ def bind_type(node: exp.Expr, text: Text) -> Type:
         return decimal(precision, scale)
     known = TYPE_NAMES.get(name)
     if known is not None:
-        if numbers and not (known is STRING or (known is TIMESTAMP and numbers == [3])):
+        if numbers and not (known == STRING or (known == TIMESTAMP and numbers == [3])):
             raise place.refuse(NotSupported, f"{name} takes no numbers", hint=f"write {known}")
-        if numbers and known is STRING:
+        if numbers and known == STRING:
             raise place.refuse(NotSupported, "a length of strings is not checked", hint="write STRING")
         return known
     if name in _INSTEAD:

@@ -37,7 +37,7 @@ Three = tuple[Doubles, Doubles, Doubles]
 class KeptAggregate:
     """The first stage of a query, an aggregate without keys. Immutable; for any number of readers."""
 
-    __slots__ = ("_banks", "_calls", "_slot", "_word")
+    __slots__ = ("_banks", "_calls", "_counts_rows", "_slot", "_word")
 
     def __init__(self, stage: Aggregate, slot: int, banks: Mapping[Measure, Bank]) -> None:
         """banks: those of all its measures, in which the slot takes part."""
@@ -49,6 +49,7 @@ class KeptAggregate:
             self._banks.update((measure, banks[measure]) for measure in measures)
             of = call.arguments[0] if call.arguments else None, call.filter
             self._calls.append((call, of, {measure.statistic: banks[measure] for measure in measures}))
+        self._counts_rows = all(of == (None, None) for _, of, _ in self._calls)
 
     def relation(self, scan: Scan, scan_at: ScanAt) -> tuple[Relation, int, int | None] | None:
         """One row, errors, and from when the window is complete; None where the rows are the better way: the
@@ -68,19 +69,24 @@ class KeptAggregate:
             high = min(high, known.stop)
         if low >= high:
             return None
+        up, down = -(-low // FAN), high // FAN
+        inner = np.array([low, up, max(up, down), high], np.int64)
+        if self._counts_rows:
+            (known,) = read.values()
+            n = folds.window_total(
+                known.blocks[0], known.above[0], known.places[self._word], self._slot, known.first, inner
+            )
+            n += scan_at.count(scan.predicate, window.start, low * BLOCK)
+            n += scan_at.count(scan.predicate, high * BLOCK, window.stop)
+            counted = Column(BIGINT, np.array([n]))
+            return Relation([counted for _ in self._calls], 1), 0, window.complete_from_ms
         places: list[Any] = []
         if window.start < low * BLOCK:
             places += scan_at.matching(scan.predicate, window.start, low * BLOCK)
         if high * BLOCK < window.stop:
             places += scan_at.matching(scan.predicate, high * BLOCK, window.stop)
-        up, down = -(-low // FAN), high // FAN
-        reading = _Reading(
-            self._word,
-            self._slot,
-            np.array([low, up, max(up, down), high], np.int64),
-            read,
-            rows_at(scan_at.rows.schema, places),
-        )
+        ends = rows_at(scan_at.rows.schema, places)
+        reading = _Reading(self._word, self._slot, inner, read, ends)
         columns, errors = [], 0
         for call, of, banks in self._calls:
             column, wrong = reading.column(call, of, banks)

@@ -1,0 +1,170 @@
+"""Rows a second through standing selections of which few can want a row, matches kept as pairs.
+
+100,000 queries `key = k AND value > c`: k is one of 10,000 keys, c lies in the upper tenth of the values, so
+that a row has about ten candidates and two rows satisfy about one query. A bit for every query would take
+12.5 KB a row; the rows' keys lead to the candidates instead, and only what matches is kept. Rows come in
+batches of 8,192 in event time, ten a millisecond. Counts of sampled queries are checked with numpy
+afterwards.
+
+For comparison, published: percolators about 1,000 documents/s at 225,000 queries on 144 cores, event-ruler
+120,000 events/s on five numeric rules, Le Subscribe 600 events/s at 6 million conjunctions.
+
+Figures: `rows_per_s.q<queries>`, the median over timed stretches; `matches_per_row.q<queries>`;
+`register_per_s.q<queries>`, texts included; `bytes_per_query.q<queries>`, what the index keeps of a query;
+`spread.q<queries>`, the distance of the quartiles as a share of the median.
+"""
+
+import argparse
+import gc
+import sys
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks import psoup
+from benchmarks.numbers import Numbers
+from benchmarks.psoup import ROWS_PER_MS
+from benchmarks.report import Figure, Plot, Report, Series
+from benchmarks.selections import CHECKED_QUERIES, STRETCHES
+from benchmarks.timing import Timing
+from engine.engine import Engine
+from engine.model.batch import BATCH_ROWS_MAX, Batch, Column
+from engine.model.source import Field, Schema
+from engine.model.types import INTEGER, TIMESTAMP
+
+KEYS = 10_000
+VALUES = 1_000
+SCHEMA = Schema((Field("key", INTEGER), Field("value", INTEGER), Field("ts", TIMESTAMP, nullable=False)))
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options besides those that every benchmark has."""
+    parser.add_argument(
+        "--queries",
+        action=Numbers,
+        nargs="+",
+        default=[100_000],
+        help="how many stand (default: %(default)s)",
+    )
+    parser.add_argument("--rows", type=int, default=4_000_000, help="timed rows (default: %(default)s)")
+    parser.add_argument(
+        "--retain",
+        type=int,
+        default=200_000,
+        help="rows that stay, with their matches (default: %(default)s)",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """key, value: int32[rows]; timestamp: int64[rows], ms."""
+
+    key: npt.NDArray[np.int32]
+    value: npt.NDArray[np.int32]
+    timestamp: npt.NDArray[np.int64]
+
+    def batch(self, first: int, end: int) -> Batch:
+        """Some of them, as a worker would read them."""
+        timestamp = self.timestamp[first:end].copy()
+        return Batch(
+            SCHEMA,
+            (
+                Column(INTEGER, self.key[first:end].copy()),
+                Column(INTEGER, self.value[first:end].copy()),
+                Column(TIMESTAMP, timestamp),
+            ),
+            np.zeros(end - first, np.int32),
+            np.arange(first, end, dtype=np.int64),
+            timestamp,
+        )
+
+
+def run(options: argparse.Namespace) -> Report:
+    """Measure each number of queries in an engine of its own."""
+    rng = np.random.default_rng(options.seed)
+    stretch = -(-options.rows // (STRETCHES * BATCH_ROWS_MAX)) * BATCH_ROWS_MAX
+    warm_up = -(-2 * options.retain // BATCH_ROWS_MAX) * BATCH_ROWS_MAX
+    n = warm_up + STRETCHES * stretch
+    rows = Rows(
+        rng.integers(0, KEYS, n, np.int32),
+        rng.integers(0, VALUES, n, np.int32),
+        np.arange(n, dtype=np.int64) // ROWS_PER_MS,
+    )
+    figures: dict[str, Figure] = {}
+    rates = []
+    for queries in options.queries:
+        keys = rng.integers(0, KEYS, queries)
+        above = rng.integers(VALUES - VALUES // 10, VALUES, queries)
+        engine = create(options.retain // ROWS_PER_MS)
+        began = time.perf_counter()
+        texts = (
+            f"SELECT key, value FROM events WHERE key = {key} AND value > {low}"
+            for key, low in zip(keys.tolist(), above.tolist(), strict=True)
+        )
+        psoup.register(engine, texts)
+        register_s = time.perf_counter() - began
+        timing = feed(engine, rows, warm_up, stretch)
+        rates.append(timing.per_s(stretch))
+        figures[f"rows_per_s.q{queries}"] = rates[-1]
+        figures[f"matches_per_row.q{queries}"] = check(engine, rows, keys, above)
+        figures[f"register_per_s.q{queries}"] = queries / register_s
+        stem = engine.stats()["query-stem/events"]
+        if stem["words"]:
+            raise RuntimeError(f"{stem['words']} words of bits a row, for queries that are selective")
+        figures[f"bytes_per_query.q{queries}"] = int(str(stem["index_bytes"])) / queries
+        figures[f"spread.q{queries}"] = timing.spread
+        print(f"{queries:,} queries: {rates[-1]:,.0f} rows/s", file=sys.stderr)
+    return Report(
+        figures, Plot("standing queries", "rows/s", [Series("Tureen", options.queries, rates)], log=True)
+    )
+
+
+def create(retain_ms: int) -> Engine:
+    """An engine with the stream and nothing in it."""
+    engine = Engine()
+    engine.create(
+        "CREATE STREAM events (key INTEGER, value INTEGER, ts TIMESTAMP NOT NULL) "
+        f"WITH (topic='events', timestamp='ts') RETAIN {retain_ms} MILLISECONDS"
+    )
+    return engine
+
+
+def feed(engine: Engine, rows: Rows, warm_up: int, stretch: int) -> Timing:
+    """Time of each stretch after the warm-up."""
+    n = len(rows.timestamp)
+    clock_ms = int(rows.timestamp[-1])
+    seconds = []
+    for first in range(0, warm_up, BATCH_ROWS_MAX):
+        engine.ingest("events", rows.batch(first, first + BATCH_ROWS_MAX), clock_ms)
+    gc.collect()
+    for begin in range(warm_up, n, stretch):
+        batches = [
+            rows.batch(first, first + BATCH_ROWS_MAX)
+            for first in range(begin, begin + stretch, BATCH_ROWS_MAX)
+        ]
+        began = time.perf_counter()
+        for batch in batches:
+            engine.ingest("events", batch, clock_ms)
+        seconds.append(time.perf_counter() - began)
+    return Timing(tuple(seconds))
+
+
+def check(engine: Engine, rows: Rows, keys: npt.NDArray[np.int64], above: npt.NDArray[np.int64]) -> float:
+    """Compare answers of some queries with numpy; returns matches of a row over all queries, estimated."""
+    view = engine.view()
+    source = view.sources()[0]
+    assert source.now_ms is not None
+    assert source.retained_from_ms is not None
+    inside = (rows.timestamp >= source.retained_from_ms) & (rows.timestamp <= source.now_ms)
+    key, value = rows.key[inside], rows.value[inside]
+    found = 0
+    places = range(0, len(keys), max(1, len(keys) // CHECKED_QUERIES))
+    for place in places:
+        wanted = (key == keys[place]) & (value > above[place])
+        answer = view.snapshot(f"q{place}").table
+        if not np.array_equal(answer[1].to_numpy(), value[wanted]):
+            raise RuntimeError(f"query {place} has {answer.num_rows} rows, numpy {int(wanted.sum())}")
+        found += answer.num_rows
+    return found / len(places) * len(keys) / len(key)
