@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from engine.explain import Plan, Timer
 from engine.language.functions import BUILT_IN, FunctionCatalogue
 from engine.language.parameters import refused_at, text_of
+from engine.language.query import CreateDerived as DerivedStatement
 from engine.language.query import CreateStream, Query, Statement
 from engine.language.statements import parse
 from engine.language.templates import Meaning, Templates
@@ -471,11 +472,14 @@ class Engine:
     def create(self, sql: str, clock_ms: int = 0) -> StepResult:
         """Make and apply the step of a CREATE STREAM or CREATE VIEW text. Raises its refusal."""
         statement = self.prepare(sql)
-        if not isinstance(statement, CreateStream):
-            raise NotSupported(
-                "this is no CREATE STREAM", hint="CREATE STREAM name (column TYPE, ...)", line=1, column=1
-            )
-        return self._now(CreateSource(statement.stream, sql), clock_ms)
+        match statement:
+            case CreateStream(stream):
+                return self._now(CreateSource(stream, sql), clock_ms)
+            case DerivedStatement(derived):
+                return self._now(CreateDerived(derived), clock_ms)
+            case _:
+                hint = "CREATE STREAM name (column TYPE, ...), or CREATE VIEW name AS SELECT ..."
+                raise NotSupported("this creates nothing", hint=hint, line=1, column=1)
 
     def register(self, query_id: str, sql: str, clock_ms: int = 0) -> StepResult:
         """Make and apply the step that registers one query. Raises its refusal."""

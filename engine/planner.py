@@ -3,7 +3,7 @@
 Until the stream's rate is known matches are kept. At registration nothing is known of a query but its window
 and its stream, and an answer is not kept for somebody who may never come: the planner takes a share of
 :data:`SELECTIVITY_AT_FIRST` to match and an answer every :data:`ANSWER_EVERY_AT_FIRST_S`. Later it knows the
-matches and how often the answer was asked for. A mode is changed only where another costs less than half, so
+matches and how often the answer was asked for, and takes nobody's absence for good. A mode is changed only where another costs less than half, so
 that a load near a border does not swing.
 """
 
@@ -68,7 +68,8 @@ class Planner:
                 at.with_slots(query.slot_of).count(query.query.scan.predicate, window.start, window.stop)
                 / held
             )
-        load = self._load(query.query, meter, at, selectivity, answers_per_s)
+        expected = max(answers_per_s, 1 / ANSWER_EVERY_AT_FIRST_S)
+        load = self._load(query.query, meter, at, selectivity, expected)
         choice = self._choose(load, meter, MODES if answers_per_s else ("none", "lazy"))
         present = choice.shares.get(query.maintenance)
         if present is not None and choice.shares[choice.maintenance] * CHANGE_GAIN > present:

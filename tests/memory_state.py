@@ -7,9 +7,11 @@ hands over is checked: rows without gaps, seals over exactly the pieces they rep
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from itertools import pairwise
 
 from engine.model.batch import Batch
+from engine.model.plain import stream_as_dict, stream_from_dict
 from engine.model.source import Derived, SourceName
 from engine.model.step import Position
 from engine.persistence import QueryState, SourceState
@@ -120,7 +122,11 @@ class MemoryState:
         return self._position
 
     def sources(self) -> Iterable[SourceState]:
-        return list(self._sources.values())
+        """Streams by way of their plain form, as from any store: equal to what came, and other objects."""
+        return [
+            replace(state, stream=stream_from_dict(stream_as_dict(state.stream)))
+            for state in self._sources.values()
+        ]
 
     def derived(self) -> Iterable[Derived]:
         return list(self._derived.values())

@@ -66,13 +66,14 @@ class Selects:
     # --- windows ------------------------------------------------------------------------------------
 
     def brackets(self) -> str:
-        """A window in brackets."""
-        span = self.draw(st.sampled_from([0, 1, 5, 20, 60, 500]))
-        count = self.draw(st.sampled_from([1, 2, 3, 5, 40]))
+        """A window in brackets, or none."""
+        if self.chance(3):
+            return ""
+        span = self.draw(st.sampled_from([500, 60, 20, 5, 1, 0]))
+        count = self.draw(st.sampled_from([5, 40, 3, 2, 1]))
         slide = self.draw(st.sampled_from([1, 3, 10, 50]))
         writer = self.writer()
         return self.pick(
-            "",
             "[UNBOUNDED]",
             "[NOW]",
             f"[RANGE {span} MILLISECONDS]",
@@ -232,13 +233,12 @@ class Selects:
         if form == "grouped":
             outputs, tail = self.grouped(writer)
         elif form == "totals":
-            outputs = [self.aggregate(writer) for _ in range(self.draw(st.integers(1, 3)))]
+            outputs = [self.of_group(writer) for _ in range(self.draw(st.integers(1, 3)))]
             tail = self.having(writer)
         elif item.whole and self.chance(4):
             outputs = ["*"]
         else:
-            types = [writer.some_type() for _ in range(self.draw(st.integers(1, 3)))]
-            outputs = [writer.expression(type_, depth) for type_ in types]
+            outputs = [self.output(writer, depth) for _ in range(self.draw(st.integers(1, 3)))]
         head = ", ".join("*" if text == "*" else f"{text} AS o{n}" for n, text in enumerate(outputs))
         head = f"DISTINCT {head}" if form == "distinct" else head
         order = self.order(outputs) if self.chance(3) else ""
@@ -246,11 +246,16 @@ class Selects:
         parts = ["SELECT", head, "FROM", item.text, "AS outside", where, tail, item.at_end, order, limit]
         return " ".join(part for part in parts if part)
 
+    def output(self, writer: Writer, depth: int) -> str:
+        """Mostly a column."""
+        column = f'"{writer.pick(*writer.schema).name}"'
+        return self.pick(column, column, writer.expression(writer.some_type(), depth))
+
     def where(self, writer: Writer, depth: int) -> str:
         conjuncts = []
-        if self.chance(2):
+        if self.chance(3):
             conjuncts.append(f"({writer.predicate(1)})")
-        if depth > 0 and self.chance(5):
+        if depth > 0 and self.chance(3):
             conjuncts.append(self.membership(writer))
         return f"WHERE {' AND '.join(conjuncts)}" if conjuncts else ""
 
@@ -279,7 +284,7 @@ class Selects:
             plain = f'"{writer.pick(*writer.schema).name}"'
             keys.append(writer.expression(writer.some_type(), 1) if self.chance(3) else plain)
         keys = list(dict.fromkeys(keys))
-        calls = [self.aggregate(writer) for _ in range(self.draw(st.integers(0, 3)))]
+        calls = [self.of_group(writer) for _ in range(self.draw(st.integers(0, 3)))]
         places = ", ".join(str(n + 1) for n in range(len(keys)))
         by = self.pick(", ".join(keys), places) if all(key.startswith('"') for key in keys) else places
         return [*keys, *calls], f"GROUP BY {by} {self.having(writer)}".strip()
@@ -287,7 +292,24 @@ class Selects:
     def having(self, writer: Writer) -> str:
         if not self.chance(3):
             return ""
-        return f"HAVING COUNT(*) {self.pick(*COMPARISONS)} {self.draw(st.integers(0, 4))}"
+        count = f"COUNT(*) {self.pick(*COMPARISONS)} {self.draw(st.integers(0, 4))}"
+        return self.pick(
+            f"HAVING {count}",
+            f"HAVING {self.value(writer)} IS NOT NULL",
+            f"HAVING {count} OR {self.value(writer)} IS NULL",
+        )
+
+    def value(self, writer: Writer) -> str:
+        """An aggregate with which more can be done, no array."""
+        call = self.aggregate(writer)
+        return "COUNT(*)" if call.startswith("ARRAY_AGG") else call
+
+    def of_group(self, writer: Writer) -> str:
+        """An aggregate, or what is computed of one."""
+        call = self.aggregate(writer)
+        if call.startswith("ARRAY_AGG"):
+            return call
+        return self.pick(call, call, call, f"({call}) IS NULL", f"CASE WHEN COUNT(*) > 1 THEN {call} END")
 
     def aggregate(self, writer: Writer) -> str:
         """A call of a random aggregate, over a column or an expression."""
@@ -313,6 +335,8 @@ class Selects:
     def order(self, outputs: list[str]) -> str:
         """By the places of some outputs, but for arrays."""
         choices = [n + 1 for n, text in enumerate(outputs) if not text.startswith("ARRAY_AGG")]
+        if self.chance(4) and "COUNT(*)" in " ".join(outputs):
+            return f"ORDER BY COUNT(*){self.pick('', ' DESC')}, {choices[0] if choices else 'COUNT(*)'}"
         if not choices:
             return ""
         places = self.draw(st.lists(st.sampled_from(choices), min_size=1, max_size=2, unique=True))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from engine.model.source import Schema, Stream
 from engine.model.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, STRING, TIMESTAMP, Kind, Type, decimal
-from tests.strategies import DECIMALS, values
+from tests.strategies import DECIMALS, favourite, values
 
 COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 NUMERIC = (INTEGER, BIGINT, DOUBLE, decimal(5, 2))
@@ -68,7 +68,7 @@ class Writer:
     def constant(self, type_: Type) -> str:
         if type_.kind is Kind.TIMESTAMP and self.instant is not None:
             return literal(type_, self.instant + self.draw(st.integers(-60, 60)))
-        value = self.draw(values(type_))
+        value = self.draw(favourite(type_) | values(type_))
         if type_.kind is Kind.BIGINT and value == -(2**63):
             value += 1  # the literal is a minus sign before a number that does not fit
         if type_.kind is Kind.INTEGER and value == -(2**31):

@@ -32,7 +32,7 @@ def error_from(message: Mapping[str, Any]) -> TureenError:
     >>> error_from({"code": "unknown_column", "message": "no 'x'", "line": 1, "column": 8}).column
     8
     """
-    by_code = {kind.code: kind for kind in _classes(TureenError)}
+    by_code = {kind.code: kind for kind in _classes(TureenError) if "code" in vars(kind)}
     kind = by_code.get(str(message.get("code")), TureenError)
     error = kind.__new__(kind)
     carried = message.get(FACTS_KEY) or {}

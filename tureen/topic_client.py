@@ -128,8 +128,7 @@ class TopicTransport:
             self._publish(records)
             deadline = time.monotonic() + wait_s
             heard: dict[str, QueryStatus] = {}
-            first = min(deadline, time.monotonic() + UNCHANGED_AFTER_S)
-            self._listen(consumer, set(ids), heard, first, progress)
+            self._listen(consumer, set(ids), heard, deadline, progress, quiet_s=UNCHANGED_AFTER_S)
             if len(heard) < len(set(ids)):
                 standing = self._statuses(set(ids) - heard.keys())
                 heard = {**standing, **heard}
@@ -290,14 +289,21 @@ class TopicTransport:
         heard: dict[str, QueryStatus],
         deadline: float,
         progress: Progress | None,
+        *,
+        quiet_s: float | None = None,
     ) -> None:
-        """Until the state of each is heard; on as long as more are heard all the time."""
-        while len(heard) < len(wanted) and time.monotonic() < deadline:
+        """Until the state of each is heard, or nothing for so long."""
+        last = time.monotonic()
+        while len(heard) < len(wanted) and (now := time.monotonic()) < deadline:
             count = len(heard)
             for message in self._polled(consumer, deadline):
                 _take(message, wanted, heard)
-            if progress is not None and len(heard) > count:
-                progress(len(heard))
+            if len(heard) > count:
+                last = now
+                if progress is not None:
+                    progress(len(heard))
+            elif quiet_s is not None and now > last + quiet_s:
+                return
 
     def _poll(self, consumer: Consumer, deadline: float) -> Message | None:
         """A record, None where there is none just now."""

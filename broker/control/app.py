@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
@@ -25,6 +26,7 @@ from broker.control.replies import Headers, Replies
 from broker.control.writer import Writer, WrittenTable
 from broker.internal import Command, Outcome
 from broker.settings import Settings
+from topics.admin import Admin
 from tureen.errors import TureenError
 from tureen.protocol import HEADER_OFFSET, HEADER_PARTITION, HEADER_REASON, HEADER_TOPIC
 
@@ -43,6 +45,7 @@ ROCKS = {
 SOURCES_PARTITIONS = 1
 """Streams are few, and their statements stand in one order."""
 
+SETTLE_S = 5.0
 PARTS = 8
 """Of registrations so many batches are taken at once: one is noted while another is carried out."""
 WAITING_BATCHES = 2
@@ -60,6 +63,9 @@ class Control:
         self.settings = settings
         self.names = settings.names
         self.writer = Writer(kafka)
+        self._admin = Admin(kafka)
+        self._unsettled = False
+        self._settled_s = 0.0
         self.link = Link(str(settings.socket_path))
         self.instance: str | None = None
         self._lock = asyncio.Lock()
@@ -164,8 +170,21 @@ class Control:
     async def _settled(self) -> None:
         """Everything that was told so far is written."""
         await self.writer.written()
-        self.queries.settle()
-        self.sources.settle()
+        self._unsettled = True
+
+    async def _settle(self) -> None:
+        """Now and then, note in the stores of the tables how far their changelogs are in them."""
+        now_s = time.monotonic()
+        if self._unsettled and now_s - self._settled_s > SETTLE_S:
+            self._unsettled, self._settled_s = False, now_s
+            for registry in (self.queries, self.sources):
+                try:
+                    ends = await asyncio.to_thread(self._admin.end_offsets, registry.changelog)
+                except TureenError as away:
+                    log.info("changelog_unknown", topic=registry.changelog, reason=away.message)
+                    self._unsettled = True
+                else:
+                    registry.settle(ends)
 
     async def _registrations(self, messages: list[Any]) -> None:
         """Part after part: while the worker carries one out, the next is noted, and the outcomes of the one
@@ -374,6 +393,7 @@ class Control:
             if hello["instance"] != self.instance or not hello["reconciled"]:
                 await self.reconcile()
                 self.instance = hello["instance"]
+            await self._settle()
             await asyncio.sleep(HELLO_S)
 
     # --- Kafka ------------------------------------------------------------------------------------

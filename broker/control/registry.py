@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import contextlib
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,9 +92,14 @@ class Registry:
             self._table[name.encode()] = orjson.dumps(entry)
         self._places[name] = partition
 
-    def settle(self) -> None:
-        """What was written to the changelog is known to be in the store."""
-        self._table.settle()
+    @property
+    def changelog(self) -> str:
+        """The topic of the table's changes."""
+        return str(self._table.changelog)
+
+    def settle(self, ends: Mapping[int, int]) -> None:
+        """What stood in the changelog before these offsets is in the store."""
+        self._table.settle(ends)
 
     def remove(self, name: str) -> None:
         partition = self._places.pop(name, None)

@@ -235,7 +235,9 @@ def _latest(stream: Replayed, now_ms: int) -> pa.Table:
     rows = between(stream, 0, now_ms)
     carriers = rows["carrier"].to_pylist()
     places = {carrier: place for place, carrier in enumerate(carriers)}
-    return rows.take(sorted(places.values())).select(["carrier", "departs", "flight", "dest"])
+    return rows.take(pa.array(sorted(places.values()), pa.int64())).select(
+        ["carrier", "departs", "flight", "dest"]
+    )
 
 
 def _busiest(stream: Replayed, now_ms: int) -> pa.Table:

@@ -232,7 +232,7 @@ class Show:
                 time.sleep(0.1)
             return
         titles = [one.title for one in headlines()]
-        now = before = [0] * len(titles)
+        found = before = [0] * len(titles)
         drawn = [place for place, one in enumerate(BOARD) if one.drawn]
         tiles = {place: screen.tile(BOARD[place], board.look(place)) for place in drawn}
         turn = cycle(drawn)
@@ -243,11 +243,11 @@ class Show:
                 frame = time.monotonic()
                 running.check()
                 progress = audience.progress()
-                now = [int(audience.look(i).table["flights"][0].as_py()) for i in range(len(titles))]
+                found = [int(audience.look(i).table["flights"][0].as_py()) for i in range(len(titles))]
                 for place in islice(turn, TILES_A_FRAME):
                     tiles[place] = screen.tile(BOARD[place], board.look(place))
                 panels = [
-                    screen.counts(titles, now, before),
+                    screen.counts(titles, found, before),
                     screen.watched(f"a watch-list: {absent.title}", audience.client.snapshot(handle)),
                     *tiles.values(),
                 ]
@@ -256,7 +256,7 @@ class Show:
                     screen.live(self.console, replay, progress, audience.matches, panels, replay.seconds),
                     refresh=True,
                 )
-                before = now
+                before = found
                 time.sleep(max(0.0, FRAME_S - (time.monotonic() - frame)))
 
     def _come_back(self, running: Services, handle: Handle, absent: Standing) -> dict[str, Any]:

@@ -193,8 +193,8 @@ def _few(table: pa.Table) -> Iterator[Standing]:
     routes = table.group_by(["origin", "dest"]).aggregate([([], "count_all")])
     routes = routes.sort_by([("count_all", "descending"), ("origin", "ascending"), ("dest", "ascending")])
     for origin, dest in zip(routes["origin"].to_pylist(), routes["dest"].to_pylist(), strict=True):
-        conditions = (("origin", "=", origin), ("dest", "=", dest), ("dep_delay", ">", 30))
-        yield Standing(f"{origin}-{dest} > 30 min", "route", "flights", LATE, 7, conditions)
+        route = (("origin", "=", origin), ("dest", "=", dest), ("dep_delay", ">", 30))
+        yield Standing(f"{origin}-{dest} > 30 min", "route", "flights", LATE, 7, route)
 
 
 def _by_frequency(column: pa.ChunkedArray) -> list[str]:

@@ -4,7 +4,7 @@ A record is decoded by the stream's own codec, as if it came on its topic now, a
 own (:mod:`engine.matching`), so that data never waits for a question: the predicates decide, windows and
 stages above them do not. Ids are public; those that are told for each record are limited, the total is not.
 
-The first question about a stream builds the matcher: some tens of microseconds a query.
+The first question about a stream builds the matcher: a tenth of a millisecond or so a query.
 """
 
 from __future__ import annotations

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from broker import logs
+from broker.worker.parsed import Parsed
 from engine.engine import Engine
 from engine.language.functions import BUILT_IN, FunctionCatalogue
 from engine.limits import Limits
 from engine.maintenance import Costs
-from engine.persistence import StateSource
+from engine.model.batch import Batch
+from engine.model.source import Derived, SourceName, Stream
+from engine.model.step import Position
+from engine.persistence import QueryState, SourceState, StateSource
+from tureen.errors import LimitExceeded, QueryError
+
+log = logs.get()
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,5 +33,48 @@ class Engines:
         return Engine(self.limits, functions=self.functions, costs=self.costs)
 
     def restored(self, stored: StateSource) -> Engine:
-        """One as stored. Raises as :meth:`engine.engine.Engine.restore`."""
-        return Engine.restore(stored, self.limits, functions=self.functions, costs=self.costs)
+        """One as stored, but for queries that are refused now: a function they call may be gone.
+
+        Those stay in the store. The registry says them again, and their refusal is then their state.
+        """
+        try:
+            return Engine.restore(stored, self.limits, functions=self.functions, costs=self.costs)
+        except (QueryError, LimitExceeded):
+            accepted = _Accepted(stored, self)
+            return Engine.restore(accepted, self.limits, functions=self.functions, costs=self.costs)
+
+
+class _Accepted:
+    """What is stored, without the queries that are refused."""
+
+    def __init__(self, stored: StateSource, engines: Engines) -> None:
+        self._stored = stored
+        self._engines = engines
+
+    def position(self) -> Position | None:
+        return self._stored.position()
+
+    def sources(self) -> Iterable[SourceState]:
+        return self._stored.sources()
+
+    def derived(self) -> Iterable[Derived]:
+        return self._stored.derived()
+
+    def rows(self, source: SourceName) -> Iterable[tuple[int, Batch]]:
+        return self._stored.rows(source)
+
+    def pending(self, source: SourceName) -> Iterable[tuple[int, Batch]]:
+        return self._stored.pending(source)
+
+    def queries(self) -> Iterable[QueryState]:
+        catalogue: dict[str, Stream | Derived] = {state.stream.name: state.stream for state in self.sources()}
+        catalogue.update((one.name, one) for one in self.derived())
+        parsed = Parsed(catalogue, self._engines.limits, self._engines.functions)
+        for state in self._stored.queries():
+            registration = state.registration
+            try:
+                parsed.statement(registration.sql, registration.parameters)
+            except (QueryError, LimitExceeded) as refused:
+                log.warning("query_refused_at_start", query=registration.query_id, code=refused.code)
+                continue
+            yield state

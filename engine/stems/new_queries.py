@@ -21,7 +21,7 @@ from engine.results.slot_lists import SlotLists, lists_of
 from engine.stems.batch_keys import BatchKeys
 from engine.stems.cohorts import SELECTIVE
 from engine.stems.cuts import CutsPool
-from engine.stems.domain import Domain
+from engine.stems.domain import KEY_MAX, KEY_MIN, Domain
 from engine.stems.grouped_filter import BLOCK_SLOTS, BLOCK_WORDS, Block, compile_block
 from engine.stems.region_store import NULL_TOO, Intervals, RegionStore
 from engine.stems.residual import ResidualPredicate
@@ -30,6 +30,48 @@ from engine.stems.zone import Zone
 
 SCANNED_MAX = 16
 """More queries than this share indexes."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Regions:
+    """The new queries' rows of the store, and where terms and attributes begin.
+
+    attributes: those they speak of; which: of each row, its place among them. groups: where a (slot, term,
+    attribute) begins among the rows; terms: where a (slot, term) begins among the groups; owner: of each
+    term, the place of its slot. possible: slots with a term that speaks of nothing.
+    """
+
+    rows: Intervals
+    attributes: list[int]
+    which: Int64Array
+    null_too: BoolArray
+    groups: Int64Array
+    terms: Int64Array
+    owner: Int64Array
+    possible: BoolArray
+
+    @classmethod
+    def of(cls, store: RegionStore, slots: Int64Array) -> _Regions:
+        counts = store.count[slots].astype(np.int64)
+        _, rows = store.of(slots)
+        attributes, which = np.unique(rows.attribute, return_inverse=True)
+        owner = np.repeat(np.arange(len(slots)), counts)
+        first = np.ones(len(rows), np.bool_)
+        first[1:] = (owner[1:] != owner[:-1]) | (rows.term[1:] != rows.term[:-1])
+        begins = first.copy()
+        begins[1:] |= which[1:] != which[:-1]
+        groups, terms = np.flatnonzero(begins), np.flatnonzero(first)
+        with_rows = np.bincount(owner[terms], minlength=len(slots))
+        return cls(
+            rows,
+            attributes.tolist(),
+            which,
+            (rows.flags & NULL_TOO) > 0,
+            groups,
+            np.searchsorted(groups, terms),
+            owner[terms],
+            with_rows < store.terms[slots],
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +112,7 @@ class NewQueries:
         self._local = which << 6 | bits & 63
         self.masks = np.zeros(len(words), np.uint64)
         np.bitwise_or.at(self.masks, which, np.uint64(1) << (bits & 63).astype(np.uint64))
+        self._regions = _Regions.of(store, mine)
         self._bits = np.empty((len(words), 0), np.uint64)
         self._blocks: list[Block] = []
         self._index: SelectiveIndex | None = None
@@ -112,32 +155,21 @@ class NewQueries:
 
     def _possible(self, zones: Sequence[Zone | None]) -> BoolArray:
         """Which of the slots may accept a row of such a segment. O(intervals)."""
-        counts = self._store.count[self._slots].astype(np.int64)
-        _, rows = self._store.of(self._slots)
-        possible = self._store.terms[self._slots] > 0
-        if not len(rows):
-            return possible
-        passes = np.ones(len(rows), np.bool_)
-        for index in np.unique(rows.attribute).tolist():
-            zone = zones[index]
-            if zone is None:
-                continue
-            ends = np.empty(2, np.int64)
-            self._domains[index].keys(zone.ends, ends)
-            mine = rows.attribute == index
-            passes[mine] = (rows.low[mine] <= ends[1]) & (rows.last[mine] >= ends[0])
-            if zone.null:
-                passes[mine] |= (rows.flags[mine] & NULL_TOO) > 0
-        owner = np.repeat(np.arange(len(counts)), counts)
-        new_term = np.r_[True, (owner[1:] != owner[:-1]) | (rows.term[1:] != rows.term[:-1])]
-        new_group = new_term.copy()
-        new_group[1:] |= rows.attribute[1:] != rows.attribute[:-1]
-        groups, starts = np.flatnonzero(new_group), np.flatnonzero(new_term)
-        of_group = np.logical_or.reduceat(passes, groups)
-        of_term = np.logical_and.reduceat(of_group, np.searchsorted(groups, starts))
-        terms = np.bincount(owner[starts], minlength=len(counts))
-        held = np.bincount(owner[starts][of_term], minlength=len(counts)) > 0
-        return possible & (held | (terms < self._store.terms[self._slots]))
+        regions = self._regions
+        if not len(regions.rows):
+            return regions.possible
+        held = [zones[index] for index in regions.attributes]
+        low = np.array([KEY_MIN if zone is None else zone.low for zone in held], np.int64)
+        high = np.array([KEY_MAX if zone is None else zone.high for zone in held], np.int64)
+        null = np.array([zone is None or zone.null for zone in held], np.bool_)
+        which, rows = regions.which, regions.rows
+        passes = (rows.low <= high[which]) & (rows.last >= low[which]) & (rows.low <= rows.last)
+        passes |= regions.null_too & null[which]
+        of_group = np.logical_or.reduceat(passes, regions.groups)
+        of_term = np.logical_and.reduceat(of_group, regions.terms)
+        possible = regions.possible.copy()
+        possible[regions.owner[of_term]] = True
+        return possible
 
     # --- rows -------------------------------------------------------------------------------------
 

@@ -21,6 +21,7 @@ rows are matched with the predicates that are there, so that each pair meets onc
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -33,18 +34,19 @@ from engine.eddy.flight import Flight
 from engine.kernels import bitmaps
 from engine.language import expressions as ex
 from engine.model.attributes import Attribute
-from engine.model.batch import Batch, Int64Array
+from engine.model.batch import Batch, BoolArray, Int64Array
 from engine.model.source import Schema
 from engine.stems.batch_keys import BatchKeys
 from engine.stems.cohorts import SELECTIVE, Cohorts
 from engine.stems.dense_filters import DenseFilters
 from engine.stems.domain import Domain, StringDomain, domain_of, moved_bounds
 from engine.stems.factors import Factors, factors
+from engine.stems.facts import facts_of
 from engine.stems.new_queries import NewQueries
 from engine.stems.region_store import NULL_TOO, Intervals, RegionStore
 from engine.stems.residual import ResidualPredicate
 from engine.stems.selective_index import Pairs, SelectiveIndex
-from engine.stems.selectivity import SHARE_MAX, Sample
+from engine.stems.selectivity import SHARE_MAX, Choice, Sample
 from engine.stems.shared_predicates import SharedPredicates
 
 REVISED_SLOTS = 2_048
@@ -53,8 +55,10 @@ REVISED_SLOTS = 2_048
 REVISED_EVERY = 32
 """Segments between two looks, once all slots were seen with a good sample."""
 
+PATH_MIN = 512
+"""Fewer predicates than this are not worth a look-up for every row: as bits they cost it less."""
+
 EPOCHS_MAX = 16
-TEXTS_MAX = 64
 REVISION_GAIN = 4.0
 SAMPLE_MIN = 512
 
@@ -95,6 +99,7 @@ class QueryStem:
         self._withheld: list[int] = []
         self._revised = 0
         self._unseen = 0
+        self._waiting: Counter[tuple[int, bool]] = Counter()
         self._seals = 0
 
     @property
@@ -118,11 +123,12 @@ class QueryStem:
         rows: list[Row] = []
         counts: list[int] = []
         terms: list[int] = []
-        coming: dict[tuple[Row, ...], int] = {}
+        coming: dict[tuple[int, tuple[Row, ...]], int] = {}
         for each in taken:
             mine = self._rows_of(each)
-            fingerprint = hash((len(each.terms), mine))
-            slot = None if each.residuals else coming.get(mine)
+            meaning = len(each.terms), mine
+            fingerprint = hash(meaning)
+            slot = None if each.residuals else coming.get(meaning)
             if slot is None and not each.residuals:
                 slot = self._shared_slot(fingerprint, len(each.terms), mine)
             if slot is not None:
@@ -136,7 +142,7 @@ class QueryStem:
                 if each.residuals:
                     self._share_residuals(slot, each.residuals)
                 else:
-                    coming[mine] = slot
+                    coming[meaning] = slot
                     self._prints[slot] = fingerprint
                     self._shared.add(fingerprint, slot)
             slots.append(slot)
@@ -223,7 +229,7 @@ class QueryStem:
         choice = self.sample.choose(sizes, alternatives, rows)
         if len(self.sample) < SAMPLE_MIN:
             self._unseen = self._slots_used
-        selective = choice.share <= SHARE_MAX
+        selective = self._worthwhile(choice.share <= SHARE_MAX, choice, sizes, rows)
         places = np.full(len(fresh), SELECTIVE, np.int32)
         for i in np.flatnonzero(~selective).tolist():
             places[i] = self.dense.add(int(fresh[i]))
@@ -235,6 +241,26 @@ class QueryStem:
             self.selective.add(fresh[selective])
         if self._residuals_of:
             self._place_residuals(fresh.tolist())
+
+    def _worthwhile(
+        self, selective: BoolArray, choice: Choice, sizes: Int64Array, rows: Intervals
+    ) -> BoolArray:
+        """Those of selective slots whose path has, or gets, enough of them.
+
+        The others wait in the dense cohort and are called when they are many.
+        """
+        attribute, point = choice.paths(sizes, rows)
+        kept = selective.copy()
+        for name in set(zip(attribute[selective].tolist(), point[selective].tolist(), strict=True)):
+            mine = selective & (attribute == name[0]) & (point == name[1])
+            if name in self.selective.paths or name[0] < 0:
+                continue
+            self._waiting[name] += int(mine.sum())
+            if self._waiting[name] < PATH_MIN:
+                kept &= ~mine
+            else:
+                self._unseen = self._slots_used
+        return kept
 
     def _share_residuals(self, slot: int, predicates: tuple[ex.Expression, ...]) -> None:
         modules = []
@@ -359,6 +385,8 @@ class QueryStem:
             first = self._revised if self._revised < self._slots_used else 0
             self._revised = first + REVISED_SLOTS
             self._unseen = max(0, self._unseen - REVISED_SLOTS)
+            if not self._unseen:
+                self._waiting.clear()
             held = self.holders[first : min(self._revised, self._slots_used)]
             self._move(first + np.flatnonzero(held).astype(np.int64))
         self.dense.trim()
@@ -372,6 +400,11 @@ class QueryStem:
         sparse = self.cohorts.place[slots] == SELECTIVE
         leave = sparse & (choice.share > REVISION_GAIN * SHARE_MAX)
         enter = ~sparse & (choice.share * REVISION_GAIN < SHARE_MAX)
+        attribute, point = choice.paths(sizes, rows)
+        for name in set(zip(attribute[enter].tolist(), point[enter].tolist(), strict=True)):
+            mine = enter & (attribute == name[0]) & (point == name[1])
+            if name not in self.selective.paths and max(self._waiting[name], mine.sum()) < PATH_MIN:
+                enter &= ~mine
         if not leave.any() and not enter.any():
             return
         before = self.cohorts
@@ -394,40 +427,7 @@ class QueryStem:
 
     def explain(self, slot: int) -> dict[str, Any]:
         """How a slot's predicate is served, and what that costs."""
-        regions = self.store.of_slot(slot)
-        sizes = np.array([len(regions)], np.int64)
-        choice = self.sample.choose(sizes, self.store.terms[[slot]].astype(np.int64), regions)
-        place = self.cohorts.of(slot)
-        facts: dict[str, Any] = {
-            "cohort": "selective" if place == SELECTIVE else "dense",
-            "holders": int(self.holders[slot]),
-            "terms": int(self.store.terms[slot]),
-            "regions": [self._region_text(regions, row) for row in range(len(regions))][:TEXTS_MAX],
-            "estimated_share": float(choice.share[0]),
-            "residual_modules": [module.name for module in self._residuals_of.get(slot, ())],
-        }
-        if place == SELECTIVE:
-            facts["reached_through"] = {
-                f"{self.schema.fields[index].name}, {'points' if points else 'ranges'}": {
-                    "ways": path.ways,
-                    "predicates": path.members,
-                    "candidates_a_row": path.candidates_a_row(slot),
-                }
-                for index, points in sorted(self.selective.ways_in(slot))
-                for path in (self.selective.paths[index, points],)
-            }
-        else:
-            facts["word"], facts["bit"] = place >> 6, place & 63
-            facts["grouped_filters"] = self.dense.facts(place, self.schema)
-        return facts
-
-    def _region_text(self, regions: Intervals, row: int) -> str:
-        index = int(regions.attribute[row])
-        name = self.schema.fields[index].name
-        if regions.low[row] > regions.last[row]:
-            return f"{name} IS NULL" if regions.flags[row] & NULL_TOO else f"{name}: nothing"
-        text = self.domains[index].text((int(regions.low[row]), int(regions.last[row])))
-        return f"{name} {text}{' or NULL' if regions.flags[row] & NULL_TOO else ''}"
+        return facts_of(self, slot, self._residuals_of.get(slot, ()))
 
     def nbytes(self) -> int:
         """Of all that is kept of predicates, but for residuals and strings."""

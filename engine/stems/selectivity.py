@@ -43,6 +43,19 @@ class Choice:
     share: FloatArray
     ways_in: npt.NDArray[np.bool_]
 
+    def paths(self, counts: Int64Array, rows: Intervals) -> tuple[Int64Array, npt.NDArray[np.bool_]]:
+        """Of each slot the attribute by which its first term is reached, -1 for none, and whether by a point.
+
+        counts, rows: as they were given to choose.
+        """
+        attribute, point = np.full(len(counts), -1, np.int64), np.zeros(len(counts), np.bool_)
+        marked = np.flatnonzero(self.ways_in)
+        owner, first = np.unique(np.repeat(np.arange(len(counts)), counts)[marked], return_index=True)
+        first = marked[first]
+        attribute[owner] = rows.attribute[first]
+        point[owner] = rows.low[first] == rows.last[first]
+        return attribute, point
+
 
 class Sample:
     """Some rows of the last batches, spread evenly, and estimates from them."""

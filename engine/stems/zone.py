@@ -8,26 +8,26 @@ import numpy as np
 
 from engine.model.batch import Column
 from engine.model.types import Kind
+from engine.stems.domain import Domain
 
 
 @dataclass(frozen=True, slots=True)
 class Zone:
-    """ends: a column of two rows, a value at or below all of the segment's and one at or above (NaN on top).
+    """Domain keys at or below and at or above all of the segment's (they may lie further apart).
 
-    null: whether some value is NULL. The ends may be wider than the values.
+    null: whether some value is NULL.
     """
 
-    ends: Column
+    low: int
+    high: int
     null: bool
 
 
 def zone_of(column: Column) -> Zone | None:
-    """The zone of a column with rows; None for strings, whose codes have no order. O(rows)."""
+    """The zone of a column with rows; None for strings, whose keys depend on the queries. O(rows)."""
     if column.type.kind is Kind.STRING:
         return None
-    values = column.values
-    low, high = values.min(), values.max()
-    if column.type.kind is Kind.DOUBLE and np.isnan(high):
-        low = np.nan if np.isnan(values).all() else np.nanmin(values)
+    keys = np.empty(len(column), np.int64)
+    Domain(column.type).keys(column, keys)
     null = column.valid is not None and not bool(column.valid.all())
-    return Zone(Column(column.type, np.array([low, high], values.dtype)), null)
+    return Zone(int(keys.min()), int(keys.max()), null)

@@ -132,6 +132,19 @@ def test_options_at_registration(shared: Broker, name: str) -> None:
     assert (refused.status_code, refused.json()["code"]) == (409, "query_not_running")
 
 
+def test_a_template_keeps_its_parameters(shared: Broker, name: str) -> None:
+    shared.create(stream_sql(name))
+    shared.send(name, rows(10))
+    template = {"template": f"SELECT id FROM {name} WHERE id > :low", "parameters": {"low": 5}}
+    handle = shared.http.post("/queries", json=template).json()["handle"]
+    paused = shared.http.patch(f"/queries/{handle}", json={"paused": True}).json()
+    assert (paused["state"], paused["parameters"]) == ("PAUSED", {"low": 5})
+    shared.http.patch(f"/queries/{handle}", json={"paused": False})
+    assert shared.await_rows(handle, 3) == [[6], [7], [8]]
+    plan = shared.http.get(f"/queries/{handle}/plan").json()
+    assert "5" in plan["predicates"][0]["predicate"]
+
+
 def test_an_unknown_handle(shared: Broker) -> None:
     reply = shared.http.patch(f"/queries/{new_handle()}", json={"paused": True})
     assert (reply.status_code, reply.json()["code"]) == (404, "unknown_query")

@@ -124,6 +124,21 @@ def test_queries_call_them_and_a_broken_module_stops_the_start(
     wait_until(lambda: own.rows(handle) == expected, what="the query stands again")
     assert own.stop() == 0
 
+    # Without the function its queries are refused, and nobody else's.
+    del own.settings["FUNCTIONS"]
+    own.start(cwd=tmp_path)
+    assert own.state(handle) == "ERROR"
+    assert "distance" in own.http.get(f"/queries/{handle}").json()["error"]["message"].lower()
+    other = own.register(f"SELECT id FROM {name} WHERE id < 2")
+    assert own.rows(other) == [[0], [1]]
+    assert own.stop() == 0
+    own.settings["FUNCTIONS"] = "own_shapes"
+    own.start(cwd=tmp_path)
+    assert own.state(handle) == "RUNNING"
+    assert own.rows(handle) == expected
+    assert own.rows(other) == [[0], [1]]
+    assert own.stop() == 0
+
     (tmp_path / "own_shapes.py").write_text("raise RuntimeError('no licence')")
     assert own.launch(cwd=tmp_path).wait(30) == 1
     assert "no licence" in own.tail()

@@ -166,6 +166,22 @@ def test_many_registrations_are_cut_into_bodies_by_number_and_size() -> None:
 
     many = [Publication(tureen.new_handle(), "s") for _ in range(2 * BULK_QUERIES + 1)]
     assert [len(part) for part in _bodies(many)] == [BULK_QUERIES, BULK_QUERIES, 1]
-    large = [Publication(tureen.new_handle(), "x" * (BULK_CHARACTERS // 2)) for _ in range(5)]
+    large = [Publication(tureen.new_handle(), "x" * (BULK_CHARACTERS // 2 - 100)) for _ in range(5)]
     assert [len(part) for part in _bodies(large)] == [2, 2, 1]
     assert list(_bodies([])) == []
+
+
+@pytest.mark.parametrize(
+    ("sql", "name"),
+    [
+        ("CREATE STREAM Trades (v DOUBLE)", "trades"),
+        ('create view if not exists "A ""b""" AS SELECT v FROM s', 'A "b"'),
+        ("CREATE OR REPLACE VIEW late AS SELECT v FROM s", "late"),
+    ],
+)
+def test_by_topic_the_name_of_what_is_created_is_its_key(sql: str, name: str) -> None:
+    from tureen.topic_client import stream_name
+
+    assert stream_name(sql) == name
+    with pytest.raises(errors.SyntaxRefused):
+        stream_name(f"DROP {sql}")

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from rich.console import Console
 
-from broker.demo.audience import same
+from broker.demo import screen
+from broker.demo.audience import Progress, same
+from broker.demo.board import BOARD
 from broker.demo.flights import Replayed, load
 from broker.demo.queries import count_of_all, headlines, standing
 from broker.demo.replay import Replay
+from engine.language.parameters import written
 from engine.language.statements import parse
 from engine.limits import Limits
 from tests.kafka import wait_until
+from tureen.client import Template
+from tureen.snapshot import Snapshot
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +97,53 @@ def test_the_plain_computation_is_what_the_query_says(streams: tuple[Replayed, R
     assert not same(expected.take(list(range(expected.num_rows))[::-1]), expected)
 
 
+def test_a_watch_list_is_a_template_that_means_its_text(streams: tuple[Replayed, Replayed]) -> None:
+    flights, _ = streams
+    few = [one for one in standing(flights, 300) if one.kind != "aircraft"]
+    assert all(one.asked == one.sql for one in few)
+    lists = standing(flights, 6_000)[-3_000:]
+    assert {one.kind for one in lists} == {"aircraft"}
+    for one in lists:
+        assert isinstance(one.asked, Template)
+        assert not isinstance(one.asked.parameters, Mapping)
+        assert written(one.asked.sql, tuple(one.asked.parameters)).split() == one.sql.split()
+
+
+def test_a_row_satisfies_what_selects_it(streams: tuple[Replayed, Replayed]) -> None:
+    flights, weather = load(300)
+    for stream in (flights, weather):
+        end = int(stream.ts_ms[-1])
+        for query in standing(streams[0], 150):
+            if query.stream != stream.name or query.days == 1 or query.count:
+                continue  # all the rows are in the windows of the others
+            rows = [row for row in stream.table.to_pylist() if query.holds(row)]
+            assert query.expected(stream, end).to_pylist() == [
+                {name: row[name] for name in query.columns} for row in rows
+            ]
+
+
+@pytest.mark.parametrize("size", [(80, 24), (100, 40), (200, 60)])
+def test_every_panel_has_its_turn_and_fits_the_terminal(
+    streams: tuple[Replayed, Replayed], size: tuple[int, int]
+) -> None:
+    width, height = size
+    console = Console(file=io.StringIO(), width=width, height=height, force_terminal=False)
+    now_ms = int(streams[0].ts_ms[200_000])
+    tiles = [one for one in BOARD if one.drawn]
+    panels = [
+        screen.tile(one, Snapshot(one.expected(streams[0], now_ms), "1-1", now_ms)) for one in tiles
+    ] + [screen.tile(one, Snapshot(one.expected(streams[0], 0), "1-1", 0)) for one in tiles]
+    replay = Replay(streams, "127.0.0.1:1", 6.0)
+    drawn = []
+    for page in range(len(panels)):
+        view = screen.live(console, replay, Progress(), 0, panels, page * screen.PAGE_S)
+        lines = console.render_lines(view)
+        assert len(lines) < height
+        drawn.append("\n".join("".join(part.text for part in line) for line in lines))
+    for one in tiles:
+        assert any(one.title[: width // 3] in page for page in drawn)
+
+
 def test_a_paced_replay_keeps_rows_of_an_instant_together(streams: tuple[Replayed, Replayed]) -> None:
     replay = Replay(streams, "127.0.0.1:1", None)
     places = [0, 0]
@@ -118,9 +173,10 @@ def test_headless_on_a_few_rows_all_answers_equal(tmp_path: Path) -> None:
     assert run.returncode == 0, err
     facts = json.loads(out)
     assert facts["ok"]
-    assert (facts["flights"], facts["queries"], facts["wrong"]) == (5_000, 400, 0)
+    assert (facts["flights"], facts["queries"], facts["wrong"]) == (5_000, 400 + len(BOARD), 0)
     assert (facts["late"], facts["refused"]) == (0, 0)
-    assert facts["checked"] == 400
+    assert facts["checked"] == facts["queries"]
+    assert facts["matched"] > 0
     assert facts["checked_rows"] > 1_000
     assert facts["away_rows"] > 0
 
@@ -142,5 +198,5 @@ def test_interrupted_it_stops_everything_and_the_next_one_starts_clean(tmp_path:
     again = demo(tmp_path, "--rows", "2000", "--queries", "50", "--speed", "max")
     out, err = again.communicate(timeout=110)
     assert again.returncode == 0, err
-    assert "all 50 answers" in out
+    assert f"all {50 + len(BOARD)} answers" in out
     assert "all equal" in out

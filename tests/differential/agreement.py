@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from engine.engine import Engine
-from engine.model.step import Position, Records, Register, Registration, Step, StepResult
+from engine.model.step import Body, Position, Records, Register, Registration, Step, StepResult
 from engine.reference import Reference, ReferenceAnswer
 from tests.memory_state import MemoryState
 from tureen.errors import InstantOutOfRange, QueryPaused, StoreFull
@@ -57,10 +57,13 @@ class EngineSubject:
 
     def register(self, query_id: str, sql: str, options: dict[str, str]) -> None:
         """A query of a test's own, at the end of what was applied."""
-        last = self.engine.position
         body = Register((Registration(query_id, sql, options=options),))
-        failed = self.apply(Step(Position(last.epoch, last.sequence + 1), 0, body)).failed
+        failed = self.apply(self.next_step(0, body)).failed
         assert not failed, (sql, failed)
+
+    def next_step(self, clock_ms: int, body: Body) -> Step:
+        last = self.engine.position
+        return Step(Position(last.epoch, last.sequence + 1), clock_ms, body)
 
     def standing(self) -> list[str]:
         return [query.query_id for query in self.engine.view().queries()]

@@ -8,17 +8,36 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.model.source import Stream
-from engine.model.step import Register, Registration, Step, Unregister
+from engine.model.step import (
+    Body,
+    CreateSource,
+    Heartbeat,
+    Records,
+    Register,
+    Registration,
+    Step,
+    Unregister,
+)
 from tests.differential.agreement import EngineSubject, assert_same_answers, exact_rows, numbered
 from tests.memory_state import MemoryState
 from tests.sql_selects import with_sketches
 from tests.sql_strategies import COMPARISONS
-from tests.strategies import OPTIONS, journeys
+from tests.strategies import (
+    CLOCK_START,
+    OPTIONS,
+    PARTITIONS,
+    batch_of,
+    create_text,
+    journeys,
+    nullable,
+    streams,
+)
 
 MODES = ("none", "lazy", "eager")
 CROWD = 300
@@ -160,3 +179,41 @@ def test_restarts(steps: list[Step], data: st.DataObject) -> None:
         if data.draw(st.booleans()):
             interrupted = interrupted.restarted(store)
     assert_same_answers(straight, interrupted, [0, 20])
+
+
+@given(data=st.data())
+def test_the_order_of_arrival(data: st.DataObject) -> None:
+    """Partitions are read in turn, or now this one and now that one, in batches of any size."""
+    stream = replace(data.draw(streams(event_time=True)), lateness_ms=10_000, retain_ms=100_000)
+    texts = [with_sketches(data.draw, stream) for _ in range(4)]
+    register = Register(tuple(Registration(f"q{n}", text) for n, text in enumerate(texts)))
+    own = [f for f in stream.schema if f.name != "ts"]
+    pools = [data.draw(st.lists(nullable(f.type), min_size=2, max_size=5)) for f in own]
+    rng = random.Random(data.draw(st.integers(0, 1_000)))
+    rows = [
+        (partition, offset, CLOCK_START + rng.randint(-60, 0), tuple(rng.choice(pool) for pool in pools))
+        for partition in PARTITIONS
+        for offset in range(12)
+    ]
+    found = []
+    for order in (rows, interleaved(rows, rng)):
+        subject = EngineSubject()
+        sizes = iter(lambda: rng.choice([1, 3, 8]), 0)
+        bodies: list[Body] = [CreateSource(stream, create_text(stream)), register]
+        while order:
+            size = next(sizes)
+            bodies.append(Records(stream.name, batch_of(stream.schema, order[:size]), {}))
+            order = order[size:]
+        for body in bodies:
+            subject.apply(subject.next_step(CLOCK_START, body))
+        subject.apply(subject.next_step(CLOCK_START + 10_000, Heartbeat(stream.name)))
+        found.append(answers(subject, subject.standing()))
+    assert found[0] == found[1]
+
+
+def interleaved(rows: list[Any], rng: random.Random) -> list[Any]:
+    """Rows of several partitions in another order, each partition's in its own."""
+    order = [row[0] for row in rows]
+    rng.shuffle(order)
+    each = {partition: iter([row for row in rows if row[0] == partition]) for partition in PARTITIONS}
+    return [next(each[partition]) for partition in order]

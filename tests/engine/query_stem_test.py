@@ -176,6 +176,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine.stems.segment, "SEGMENT_ROWS", 24)
     monkeypatch.setattr(engine.stems.query_stem, "SHARE_MAX", 0.15)
     monkeypatch.setattr(engine.stems.query_stem, "REVISION_GAIN", 1.2)
+    monkeypatch.setattr(engine.stems.query_stem, "PATH_MIN", 2)
     monkeypatch.setattr(engine.stems.query_stem, "SAMPLE_MIN", 10)
     monkeypatch.setattr(engine.stems.query_stem, "REVISED_EVERY", 1)
     monkeypatch.setattr(engine.stems.query_stem, "REVISED_SLOTS", 7)
@@ -253,6 +254,8 @@ def test_errors_are_counted_alike_in_both_cohorts():
     world = World(9)
     world.append(50)
     dense, selective = (world.bind(f"{text} AND 10 / (k % 3) > 2") for text in ("b IS NULL", "v = 7"))
+    for number in range(3):  # so that there is a path
+        world.stem.add([world.bind(f"v = {number} AND k > 1")])
     added = world.stem.add([dense, selective])
     assert [world.stem.explain(slot)["cohort"] for slot in added.slots] == ["dense", "selective"]
     world.data.widen()
@@ -268,6 +271,37 @@ def test_errors_are_counted_alike_in_both_cohorts():
             errors[i] += 0 if error is None else int(error.sum())
     assert [int(world.stem.errors[slot]) for slot in added.slots] == errors
     assert all(errors)
+    world.check()
+
+
+def test_always_and_never_come_together():
+    world = World(6)
+    world.append(30)
+    predicates = [world.bind(text) for text in ("k = k OR TRUE", "v = 1 AND v = 2", "TRUE", "FALSE", "NULL")]
+    added = world.stem.add(predicates)
+    world.held.extend(zip(predicates, added.slots, strict=True))
+    world.data.widen()
+    world.data.backfill(world.stem.probe(added.fresh))
+    world.append(30)
+    world.check()
+
+
+def test_a_path_is_made_when_enough_predicates_wait_for_it():
+    world = World(4)
+    for key in range(3):
+        bound = world.bind(f"k = {key} AND v > 3")
+        added = world.stem.add([bound])
+        world.held.append((bound, added.slots[0]))
+        world.data.widen()
+        world.data.backfill(world.stem.probe(added.fresh))
+        world.append(100)
+        world.check()
+        cohorts = [world.stem.explain(slot)["cohort"] for _, slot in world.held]
+        assert cohorts == (["dense"] if not key else ["selective"] * (key + 1))
+    assert world.stem.words == 1  # rows from before the move still have its bit
+    world.drop(300)
+    world.append(60)
+    assert world.stem.words == 0
     world.check()
 
 

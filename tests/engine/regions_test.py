@@ -115,6 +115,7 @@ def test_region_and_evaluator_agree(type_, predicate):
     for share in (-1.0, 0.99):  # all dense, then all selective that can be
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(engine_query_stem, "SHARE_MAX", share)
+            patch.setattr(engine_query_stem, "PATH_MIN", 1)
             stem = QueryStem(schema)
             (slot,) = stem.add([bound]).slots
         stem._check()

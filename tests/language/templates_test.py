@@ -14,9 +14,13 @@ from engine.language.query import Query
 from engine.language.statements import parse
 from engine.language.templates import Fixed, Template, Templates
 from engine.limits import Limits
-from tests.language.fixtures import CATALOGUE
+from engine.model.source import Derived, SourceName
+from tests.language import fixtures
 from tests.language.fuzz_test import WORDS
 from tureen.errors import TureenError
+
+LATE = Derived(SourceName("late"), "SELECT * FROM flights WHERE delay > 5 AND flight = 7", False)
+CATALOGUE = {**fixtures.CATALOGUE, "late": LATE}
 
 FORMS = [
     "SELECT carrier FROM flights WHERE delay > {} AND flight = {}",
@@ -38,6 +42,36 @@ FORMS = [
     'SELECT "a b" + {} AS "n 5" FROM "Odd Names" WHERE "x; DROP" = {} AND "say ""hi""" <> {}',
     "SELECT carrier FROM flights WHERE price = {} AND {} = price AND price <> {} AND distance > {}",
     "SELECT flight::DOUBLE + {}, TRY_CAST({} AS INTEGER) FROM flights WHERE (flight > {}) = cancelled",
+    (
+        "SELECT carrier, COUNT(*) AS n, SUM(flight + {}) AS s FROM flights WHERE delay > {} GROUP BY car"
+        "rier HAVING COUNT(*) > {} ORDER BY n LIMIT {}"
+    ),
+    "SELECT flight + {} AS a, COUNT(*) FROM flights GROUP BY flight + {}",
+    "SELECT DISTINCT carrier FROM flights WHERE delay > {} ORDER BY carrier LIMIT {} OFFSET {}",
+    "SELECT APPROX_QUANTILE(delay, {}) FROM flights WHERE flight = {}",
+    (
+        "SELECT COUNT(*) FILTER (WHERE delay > {}) FROM flights [RANGE {} SECONDS SLIDE {} SECONDS] WHER"
+        "E flight < {}"
+    ),
+    "SELECT carrier FROM (SELECT carrier, delay FROM flights WHERE flight > {}) f WHERE delay > {}",
+    (
+        "SELECT carrier FROM flights WHERE flight IN (SELECT flight FROM flights WHERE delay > {}) AND d"
+        "istance > {}"
+    ),
+    "WITH late AS (SELECT * FROM flights WHERE delay > {}) SELECT carrier FROM late WHERE flight = {}",
+    (
+        "SELECT window_start, COUNT(*) FROM TUMBLE(flights, INTERVAL '{}' MINUTE) WHERE delay > {} GROUP"
+        " BY window_start"
+    ),
+    "SELECT carrier FROM flights [PARTITION BY carrier ROWS {}] WHERE delay > {}",
+    "SELECT carrier FROM flights [RANGE 1 HOUR WHERE delay > {}] WHERE flight = {}",
+    "SELECT carrier FROM flights [ROWS 5 WHERE delay > {}] WHERE flight = {}",
+    "SELECT carrier FROM late WHERE delay > {} AND flight = {}",
+    "SELECT flight = {} AS a, flight = {} AS b FROM flights ORDER BY flight = {}",
+    (
+        "SELECT CASE WHEN flight = {} THEN delay END AS x, MAX(delay) FROM flights GROUP BY CASE WHEN fl"
+        "ight = {} THEN delay END"
+    ),
     "SELECT nothing FROM flights WHERE delay > {} AND flight = {}",
     "SELECT carrier FROM missing WHERE delay > {}",
 ]
@@ -147,6 +181,10 @@ def test_mutated_texts(forms: list[str], data: st.DataObject) -> None:
         ("SELECT flight FROM flights WHERE flight IN ({}, {})", [("1", "2"), ("3", "4"), ("5", "6")]),
         ("SELECT flight FROM flights WHERE flight > -{}", [("1",), ("2",), ("3",)]),
         ("SELECT flight FROM flights WHERE flight > {}", [("1.5",), ("2.5",), ("3.5",)]),
+        (
+            "SELECT carrier, SUM(flight) FROM late WHERE delay > {} GROUP BY carrier HAVING COUNT(*) > {}",
+            [("11", "2"), ("13", "4"), ("15", "6")],
+        ),
         ("SELECT price * {} FROM flights [ROWS 10]", [("1.5",), ("2.5",), ("3.5",)]),
     ],
 )

@@ -1,0 +1,58 @@
+"""What EXPLAIN tells of a predicate in the Query SteM: its cohort, its way in, what it shares and costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from engine.stems.cohorts import SELECTIVE
+from engine.stems.region_store import NULL_TOO, Intervals
+from engine.stems.residual import ResidualPredicate
+
+if TYPE_CHECKING:
+    from engine.stems.query_stem import QueryStem
+
+TEXTS_MAX = 64
+"""Regions told of one predicate."""
+
+
+def facts_of(stem: QueryStem, slot: int, residuals: Iterable[ResidualPredicate]) -> dict[str, Any]:
+    """By name, as JSON values; the share of candidate rows as the sample suggests now."""
+    regions = stem.store.of_slot(slot)
+    sizes = np.array([len(regions)], np.int64)
+    choice = stem.sample.choose(sizes, stem.store.terms[[slot]].astype(np.int64), regions)
+    place = stem.cohorts.of(slot)
+    facts: dict[str, Any] = {
+        "cohort": "selective" if place == SELECTIVE else "dense",
+        "holders": int(stem.holders[slot]),
+        "terms": int(stem.store.terms[slot]),
+        "regions": [_text(stem, regions, row) for row in range(min(TEXTS_MAX, len(regions)))],
+        "estimated_share": float(choice.share[0]),
+        "residual_modules": [module.name for module in residuals],
+    }
+    if place != SELECTIVE:
+        facts["word"], facts["bit"] = place >> 6, place & 63
+        facts["grouped_filters"] = stem.dense.facts(place, stem.schema)
+        return facts
+    facts["reached_through"] = {}
+    for index, points in sorted(stem.selective.ways_in(slot)):
+        path = stem.selective.paths[index, points]
+        name = f"{stem.schema.fields[index].name}, {'points' if points else 'ranges'}"
+        facts["reached_through"][name] = {
+            "ways": path.ways,
+            "predicates": path.members,
+            "candidates_a_row": path.candidates_a_row(slot),
+        }
+    return facts
+
+
+def _text(stem: QueryStem, regions: Intervals, row: int) -> str:
+    index = int(regions.attribute[row])
+    name = stem.schema.fields[index].name
+    null_too = bool(regions.flags[row] & NULL_TOO)
+    if regions.low[row] > regions.last[row]:
+        return f"{name} IS NULL" if null_too else f"{name}: nothing"
+    text = stem.domains[index].text((int(regions.low[row]), int(regions.last[row])))
+    return f"{name} {text}{' or NULL' if null_too else ''}"

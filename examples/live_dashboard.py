@@ -1,0 +1,101 @@
+"""A dashboard that asks twice a second: its answers are kept current (`eager`), asking costs next to nothing.
+
+tureen up && tureen serve &
+python examples/live_dashboard.py            # for 15 seconds
+python examples/live_dashboard.py 60
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import sys
+import threading
+import time
+
+from confluent_kafka import Producer
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+
+import tureen
+
+URL = os.environ.get("TUREEN_URL", "http://127.0.0.1:8080")
+KAFKA = os.environ.get("TUREEN_KAFKA__BOOTSTRAP_SERVERS", "127.0.0.1:19092")
+SECONDS = float(sys.argv[1]) if len(sys.argv) > 1 else 15.0
+
+STREAM = """
+CREATE STREAM IF NOT EXISTS requests (path STRING NOT NULL, status INTEGER, ms DOUBLE)
+WITH (topic = 'example-requests') RETAIN 1 HOUR
+"""
+PATHS = {"/": 8.0, "/search": 60.0, "/cart": 25.0, "/checkout": 120.0}
+QUESTIONS = {
+    "the last ten seconds": """
+        SELECT path, COUNT(*) AS requests, AVG(ms) AS mean, APPROX_QUANTILE(ms, 0.99) AS slow,
+               COUNT(*) FILTER (WHERE status >= 500) AS failed
+        FROM requests [RANGE 10 SECONDS] GROUP BY path ORDER BY path""",
+    "each second, once it is over": """
+        SELECT window_start AS second, COUNT(*) AS requests
+        FROM TUMBLE(requests, INTERVAL '1' SECOND) [RANGE 5 SECONDS] GROUP BY window_start""",
+    "the slowest of each path in a minute": """
+        SELECT path, ms, status FROM (
+            SELECT *, ROW_NUMBER() OVER (PARTITION BY path ORDER BY ms DESC) AS place
+            FROM requests [RANGE 1 MINUTE]) WHERE place = 1 ORDER BY path""",
+}
+
+
+def main() -> None:
+    """Register, send requests from a thread, draw the answers."""
+    over = threading.Event()
+    sender = threading.Thread(target=send, args=(over,))
+    with tureen.connect(URL) as client:
+        client.create(STREAM)
+        queries = {
+            title: client.register(sql, options={"maintenance": "eager"}) for title, sql in QUESTIONS.items()
+        }
+        sender.start()
+        asked, waited = 0, 0.0
+        try:
+            with Live(console=Console(), auto_refresh=False) as screen:
+                deadline = time.monotonic() + SECONDS
+                while time.monotonic() < deadline:
+                    began = time.perf_counter()
+                    answers = {title: query.snapshot() for title, query in queries.items()}
+                    asked, waited = asked + len(answers), waited + time.perf_counter() - began
+                    screen.update(Group(*(drawn(title, one) for title, one in answers.items())), refresh=True)
+                    time.sleep(0.5)
+        finally:
+            over.set()
+            sender.join()
+            modes = {query.status().facts["maintenance"] for query in queries.values()}
+            for query in queries.values():
+                query.unregister()
+    print(f"{asked} answers, {waited / max(asked, 1) * 1e3:.1f} ms each over HTTP, kept {'/'.join(modes)}")
+
+
+def drawn(title: str, answer: tureen.Snapshot) -> Table:
+    """An answer as a table."""
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
+    for name in answer.table.column_names:
+        table.add_column(name)
+    for row in answer.rows():
+        table.add_row(*(f"{one:.1f}" if isinstance(one, float) else str(one) for one in row.values()))
+    return table
+
+
+def send(over: threading.Event) -> None:
+    """Some two hundred requests a second."""
+    chance = random.Random(1)
+    producer = Producer({"bootstrap.servers": KAFKA})
+    while not over.wait(0.05):
+        for _ in range(10):
+            path, usual = chance.choice(list(PATHS.items()))
+            status = 500 if chance.random() < 0.02 else 200
+            request = {"path": path, "status": status, "ms": chance.expovariate(1 / usual)}
+            producer.produce("example-requests", json.dumps(request))
+        producer.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+"""Twenty thousand orders for the topic `orders`: something to query while getting to know Tureen.
+
+python examples/orders.py
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+
+from confluent_kafka import Producer
+
+KAFKA = os.environ.get("TUREEN_KAFKA__BOOTSTRAP_SERVERS", "127.0.0.1:19092")
+TOPIC = os.environ.get("ORDERS_TOPIC", "orders")
+
+ORDERS = 20_000
+BEGIN_MS = 1_748_772_000_000  # 2025-06-01 10:00 UTC
+STEP_MS = 500
+CITIES = ["Basel", "Bern", "Geneva", "Lausanne", "Zug", "Zurich"]
+SHARES = [15, 12, 20, 10, 3, 40]
+
+
+def main() -> None:
+    """Send them; the same ones each time."""
+    chance = random.Random(1)
+    producer = Producer({"bootstrap.servers": KAFKA})
+    for number in range(ORDERS):
+        (city,) = chance.choices(CITIES, SHARES)
+        price = round(chance.expovariate(1 / 40), 2)
+        at = BEGIN_MS + number * STEP_MS
+        order = {"id": number, "customer": chance.randrange(1_000), "city": city, "price": price, "at": at}
+        producer.produce(TOPIC, json.dumps(order))
+        producer.poll(0)
+    producer.flush()
+    print(f"{ORDERS:,} orders are on the topic {TOPIC}")
+
+
+if __name__ == "__main__":
+    main()

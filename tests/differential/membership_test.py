@@ -1,0 +1,61 @@
+"""IN, NOT IN, EXISTS and NOT EXISTS over rows with NULLs: every combination, against DuckDB.
+
+Small enough to try all: which values the outer rows have, which the inner ones, none at all among them.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from engine.engine import Engine
+from engine.model.batch import Batch
+from tests.differential.agreement import EngineSubject, plain_rows
+
+VALUES: tuple[tuple[int | None, ...], ...] = ((), (1,), (None,), (1, None), (1, 2), (2, 3, None))
+TEXTS = (
+    "SELECT x FROM s WHERE k = 'o' AND x IN (SELECT x FROM s WHERE k = 'i')",
+    "SELECT x FROM s WHERE k = 'o' AND x NOT IN (SELECT x FROM s WHERE k = 'i')",
+    "SELECT x FROM s AS o WHERE k = 'o' AND EXISTS (SELECT 1 FROM s AS i WHERE i.k = 'i' AND i.x = o.x)",
+    "SELECT x FROM s AS o WHERE k = 'o' AND NOT EXISTS (SELECT 1 FROM s AS i WHERE i.k = 'i' AND i.x = o.x)",
+    "SELECT x FROM s WHERE k = 'o' AND NOT EXISTS (SELECT 1 FROM s WHERE k = 'i')",
+    "SELECT x FROM s WHERE k = 'o' AND x NOT IN (SELECT MAX(x) FROM s WHERE k = 'i')",
+    "SELECT COUNT(*) AS n, SUM(x) AS t FROM s WHERE k = 'o' AND x NOT IN (SELECT x FROM s WHERE k = 'i')",
+)
+MODES = ("none", "lazy", "eager")
+
+
+def table(outer: tuple[int | None, ...], inner: tuple[int | None, ...]) -> pa.Table:
+    rows = [("o", x) for x in outer] + [("i", x) for x in inner] + [("end", None)]
+    return pa.table(
+        {
+            "k": pa.array([k for k, _ in rows], pa.string()),
+            "x": pa.array([x for _, x in rows], pa.int32()),
+        }
+    )
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_as_duckdb(text: str) -> None:
+    with duckdb.connect() as database:
+        for outer, inner in product(VALUES, VALUES):
+            rows = table(outer, inner)
+            subject = EngineSubject(Engine())
+            subject.engine.create("CREATE STREAM s (k STRING, x INTEGER) WITH (topic = 's')")
+            schema = subject.engine.catalogue["s"].schema
+            places = list(range(len(rows)))
+            batch = Batch.from_arrow(schema, rows, [0] * len(rows), places, [1_000] * len(rows))
+            subject.engine.ingest("s", batch, 2_000)
+            database.register("s", rows)
+            expected = plain_rows(database.sql(text).to_arrow_table())
+            for mode in MODES:
+                subject.register(mode, text, {"maintenance": mode})
+                assert by_value(subject.answer(mode).rows) == by_value(expected), (mode, outer, inner)
+
+
+def by_value(rows: list[tuple[Any, ...]]) -> list[str]:
+    return sorted(str(tuple(None if value is None else int(value) for value in row)) for row in rows)

@@ -1,0 +1,1 @@
+SELECT carrier, SESSION(5 SECONDS) AS w, COUNT(*) AS n FROM flights GROUP BY 1, 2 ORDER BY 2 DESC, n, w
