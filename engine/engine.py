@@ -15,13 +15,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 
+from engine.catalogue import Catalogue
 from engine.explain import Plan, Timer
 from engine.language.functions import BUILT_IN, FunctionCatalogue
 from engine.language.parameters import refused_at, text_of
 from engine.language.query import CreateDerived as DerivedStatement
 from engine.language.query import CreateStream, Query, Statement
-from engine.language.statements import parse
-from engine.language.templates import Meaning, Templates
+from engine.language.templates import Meaning
 from engine.limits import Limits
 from engine.maintenance import Costs, Options
 from engine.model.attributes import Attribute, AttributeValue
@@ -52,11 +52,9 @@ from tureen.errors import (
     LimitExceeded,
     NotSupported,
     SettingsError,
-    SourceConflict,
     StepOutOfOrder,
     TureenError,
     UnknownQuery,
-    UnknownSource,
 )
 
 REVISED_MAX = 256
@@ -81,18 +79,14 @@ class Engine:
         self._clock_ms = 0
         self._queue: deque[Step] = deque()
         self._enqueued = BEGINNING
-        self._sources: dict[str, Source] = {}
-        self._derived: dict[str, Derived] = {}
+        self._catalogue = Catalogue(self.limits, functions)
+        self._sources = self._catalogue.sources
         self._queries: dict[str, StandingQuery] = {}
         self._to_revise: list[str] = []
-        self.functions = functions
-        self._templates = Templates({}, self.limits, functions)
         self._view: View | None = None
         self._shown: dict[str, StandingQuery] | None = None
         self._unsaved_queries: set[str] = set()
         self._dropped_queries: set[str] = set()
-        self._dropped_sources: set[str] = set()
-        self._unsaved_derived: set[str] = set()
         self._saved_errors: dict[str, tuple[int, ...]] = {}
 
     # --- statements -------------------------------------------------------------------------------
@@ -100,14 +94,11 @@ class Engine:
     @property
     def catalogue(self) -> Mapping[str, Stream | Derived]:
         """Streams and views by name."""
-        return {name: source.stream for name, source in self._sources.items()} | self._derived
+        return self._catalogue.definitions
 
     def prepare(self, sql: str) -> Statement:
         """What a text means against the streams there are. Raises QueryError or LimitExceeded."""
-        return self._templates.statement(sql)
-
-    def _catalogue_changed(self) -> None:
-        self._templates = Templates(self.catalogue, self.limits, self.functions)
+        return self._catalogue.templates.statement(sql)
 
     # --- steps ------------------------------------------------------------------------------------
 
@@ -144,12 +135,8 @@ class Engine:
                 for query_id in query_ids:
                     self._unregister(query_id)
                 result = StepResult(step.position)
-            case CreateSource(stream, sql):
-                result = self._create(stream, sql, step.position)
-            case CreateDerived(derived):
-                result = self._create_derived(derived, step.position)
-            case DropSource(name):
-                result = self._drop(name, step.position)
+            case CreateSource() | CreateDerived() | DropSource() as body:
+                result = StepResult(step.position, failed=self._define(body))
         self.position = step.position
         for source in self._sources.values():
             source.retain()
@@ -161,65 +148,22 @@ class Engine:
             raise StepOutOfOrder(f"a step names the stream {name!r}, which was not created")
         return source
 
-    def _create(self, stream: Stream, sql: str, position: Position) -> StepResult:
-        there = self._sources.get(stream.name)
-        if stream.name in self._derived:
-            conflict = SourceConflict(
-                f"{stream.name} is a view", hint="DROP VIEW first, or choose another name"
-            )
-            return StepResult(position, failed={stream.name: conflict})
-        if there is None:
-            self._sources[stream.name] = Source(stream, sql, self.limits, self._planner)
-            self._catalogue_changed()
-        elif there.stream != stream:
-            hint = "DROP STREAM first, or choose another name"
-            conflict = SourceConflict(f"stream {stream.name} exists with another definition", hint=hint)
-            return StepResult(position, failed={stream.name: conflict})
-        return StepResult(position)
-
-    def _create_derived(self, derived: Derived, position: Position) -> StepResult:
-        name = derived.name
-        if self._derived.get(name) == derived:
-            return StepResult(position)
+    def _define(self, body: CreateSource | CreateDerived | DropSource) -> Mapping[str, Exception]:
+        """Change the catalogue; what refused it, by name."""
+        standing = self._queries.values()
         try:
-            if name in self._sources:
-                hint = "DROP STREAM first, or choose another name"
-                raise SourceConflict(f"{name} is a stream with a topic", hint=hint)
-            self._refuse_if_used(name)
-            others = {k: v for k, v in self.catalogue.items() if k != name}
-            parse(derived.sql, others, self.limits, functions=self.functions)
+            match body:
+                case CreateSource(stream, sql):
+                    name = stream.name
+                    self._catalogue.create(stream, sql, self._planner)
+                case CreateDerived(derived):
+                    name = derived.name
+                    self._catalogue.derive(derived, standing)
+                case DropSource(name):
+                    self._catalogue.drop(name, standing)
         except TureenError as refusal:
-            return StepResult(position, failed={name: refusal})
-        self._derived[name] = derived
-        self._unsaved_derived.add(name)
-        self._catalogue_changed()
-        return StepResult(position)
-
-    def _refuse_if_used(self, name: str) -> None:
-        """Raise SourceConflict while a query or another view reads this stream or view."""
-        readers = sum(name in (q.source, *q.meaning.uses) for q in self._queries.values())
-        if readers:
-            raise SourceConflict(f"{readers} queries read {name}", hint="unregister them first")
-        for other in self._derived.values():
-            if other.name != name:
-                query = self.prepare(other.sql)
-                if isinstance(query, Query) and name in (query.source, *query.uses):
-                    raise SourceConflict(f"{other.name} reads {name}", hint=f"drop {other.name} first")
-
-    def _drop(self, name: str, position: Position) -> StepResult:
-        if name not in self._sources and name not in self._derived:
-            return StepResult(position, failed={name: UnknownSource(name)})
-        try:
-            self._refuse_if_used(name)
-        except SourceConflict as conflict:
-            return StepResult(position, failed={name: conflict})
-        if self._derived.pop(name, None) is not None:
-            self._unsaved_derived.add(name)
-        else:
-            del self._sources[name]
-            self._dropped_sources.add(name)
-        self._catalogue_changed()
-        return StepResult(position)
+            return {name: refusal}
+        return {}
 
     def _register(self, registrations: tuple[Registration, ...], position: Position) -> StepResult:
         failed: dict[str, Exception] = {}
@@ -273,7 +217,7 @@ class Engine:
     def _meant(self, registration: Registration) -> tuple[Meaning, Query]:
         """What a registration means: to keep, and to work with now. Raises QueryError, LimitExceeded."""
         try:
-            meaning, statement = self._templates.read(text_of(registration))
+            meaning, statement = self._catalogue.templates.read(text_of(registration))
         except TureenError as refusal:
             raise refused_at(refusal, registration.sql, registration.parameters) from None
         if meaning is None or not isinstance(statement, Query):
@@ -388,14 +332,8 @@ class Engine:
 
         Where commit raises, the same changes come again with the next save.
         """
-        for name in self._dropped_sources:  # first: a stream of that name may have come again
-            sink.drop_source(SourceName(name))
+        self._catalogue.save(sink)
         saved = {name: source.save(sink, self._clock_ms) for name, source in self._sources.items()}
-        for name in self._unsaved_derived:
-            if name in self._derived:
-                sink.put_derived(self._derived[name])
-            else:
-                sink.drop_derived(SourceName(name))
         for query_id in self._dropped_queries:
             sink.drop_query(query_id)
         erring = self._erring()
@@ -410,8 +348,7 @@ class Engine:
         self._saved_errors.update(erring)
         for query_id in self._dropped_queries:
             self._saved_errors.pop(query_id, None)
-        self._dropped_sources.clear()
-        self._unsaved_derived.clear()
+        self._catalogue.saved()
         self._dropped_queries.clear()
         self._unsaved_queries.clear()
 
@@ -452,8 +389,8 @@ class Engine:
             source.restore_state(state)
             engine._sources[state.stream.name] = source
             engine._clock_ms = max(engine._clock_ms, state.clock_ms)
-        engine._derived = {derived.name: derived for derived in store.derived()}
-        engine._catalogue_changed()
+        engine._catalogue.derived.update({derived.name: derived for derived in store.derived()})
+        engine._catalogue.changed()
         by_source: dict[str, list[tuple[QueryState, Meaning, Query]]] = {}
         for stored in sorted(store.queries(), key=lambda q: q.born):
             meaning, query = engine._meant(stored.registration)

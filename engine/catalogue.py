@@ -1,0 +1,106 @@
+"""Streams and views by name, how they come and go, and what texts mean against them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from engine.language.functions import FunctionCatalogue
+from engine.language.query import Query
+from engine.language.statements import parse
+from engine.language.templates import Templates
+from engine.limits import Limits
+from engine.model.source import Derived, SourceName, Stream
+from engine.persistence import StateSink
+from engine.planner import Planner
+from engine.source import Source
+from engine.standing import StandingQuery
+from tureen.errors import SourceConflict, UnknownSource
+
+
+class Catalogue:
+    """A name is a stream's or a view's. Whatever something reads stays as it is until that is gone."""
+
+    def __init__(self, limits: Limits, functions: FunctionCatalogue) -> None:
+        self.sources: dict[str, Source] = {}
+        self.derived: dict[str, Derived] = {}
+        self.functions = functions
+        self._limits = limits
+        self._unsaved: set[str] = set()
+        self._dropped: set[str] = set()
+        self.changed()
+
+    @property
+    def definitions(self) -> Mapping[str, Stream | Derived]:
+        """By name."""
+        return {name: source.stream for name, source in self.sources.items()} | self.derived
+
+    def changed(self) -> None:
+        """Something came or went: texts may mean something else."""
+        self.templates = Templates(self.definitions, self._limits, self.functions)
+
+    def create(self, stream: Stream, sql: str, planner: Planner) -> None:
+        """A stream comes; one of this very definition may be there. Raises SourceConflict."""
+        there = self.sources.get(stream.name)
+        if stream.name in self.derived:
+            hint = "DROP VIEW first, or choose another name"
+            raise SourceConflict(f"{stream.name} is a view", hint=hint)
+        if there is None:
+            self.sources[stream.name] = Source(stream, sql, self._limits, planner)
+            self.changed()
+        elif there.stream != stream:
+            hint = "DROP STREAM first, or choose another name"
+            raise SourceConflict(f"stream {stream.name} exists with another definition", hint=hint)
+
+    def derive(self, derived: Derived, queries: Collection[StandingQuery]) -> None:
+        """A view comes, or takes another one's place. Raises SourceConflict, QueryError, LimitExceeded."""
+        name = derived.name
+        if self.derived.get(name) == derived:
+            return
+        if name in self.sources:
+            hint = "DROP STREAM first, or choose another name"
+            raise SourceConflict(f"{name} is a stream with a topic", hint=hint)
+        self._refuse_if_read(name, queries)
+        others = {known: other for known, other in self.definitions.items() if known != name}
+        parse(derived.sql, others, self._limits, functions=self.functions)
+        self.derived[name] = derived
+        self._unsaved.add(name)
+        self.changed()
+
+    def drop(self, name: str, queries: Collection[StandingQuery]) -> None:
+        """A stream goes with its rows, or a view. Raises UnknownSource, SourceConflict."""
+        if name not in self.sources and name not in self.derived:
+            raise UnknownSource(name)
+        self._refuse_if_read(name, queries)
+        if self.derived.pop(name, None) is not None:
+            self._unsaved.add(name)
+        else:
+            del self.sources[name]
+            self._dropped.add(name)
+        self.changed()
+
+    def _refuse_if_read(self, name: str, queries: Collection[StandingQuery]) -> None:
+        readers = sum(name in (query.source, *query.meaning.uses) for query in queries)
+        if readers:
+            raise SourceConflict(f"{readers} queries read {name}", hint="unregister them first")
+        for other in self.derived.values():
+            if other.name != name:
+                meant = self.templates.statement(other.sql)
+                if isinstance(meant, Query) and name in (meant.source, *meant.uses):
+                    raise SourceConflict(f"{other.name} reads {name}", hint=f"drop {other.name} first")
+
+    # --- the store's side -------------------------------------------------------------------------
+
+    def save(self, sink: StateSink) -> None:
+        """Hand over what came and went since the last save; :meth:`saved` confirms it."""
+        for name in self._dropped:  # first: a stream of that name may have come again
+            sink.drop_source(SourceName(name))
+        for name in self._unsaved:
+            if name in self.derived:
+                sink.put_derived(self.derived[name])
+            else:
+                sink.drop_derived(SourceName(name))
+
+    def saved(self) -> None:
+        """The last save is durable."""
+        self._dropped.clear()
+        self._unsaved.clear()
