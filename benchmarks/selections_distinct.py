@@ -20,7 +20,7 @@ from benchmarks import psoup
 from benchmarks.numbers import Numbers
 from benchmarks.psoup import Bounds
 from benchmarks.report import Figure, Plot, Report, Series
-from benchmarks.selections import STRETCHES, measure
+from benchmarks.selections import STRETCHES, check, measure
 from engine.model.batch import BATCH_ROWS_MAX
 
 VALUES = 10_000
@@ -56,10 +56,11 @@ def run(options: argparse.Namespace) -> Report:
     rates = []
     for queries in options.queries:
         bounds = make_bounds(rng, queries)
-        timing, _, matches = measure(rows, bounds, warm_up, stretch, options.retain)
+        engine = psoup.create(options.retain // psoup.ROWS_PER_MS)
+        timing, _ = measure(engine, rows, bounds, warm_up, stretch)
         rates.append(timing.per_s(stretch))
         figures[f"rows_per_s.q{queries}"] = rates[-1]
-        figures[f"matches_per_row.q{queries}"] = matches
+        figures[f"matches_per_row.q{queries}"] = check(engine, rows, bounds)
         figures[f"distinct_per_column.q{queries}"] = float(
             np.mean([len(np.unique(bounds[:, column])) for column in range(bounds.shape[1])])
         )

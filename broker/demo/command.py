@@ -304,8 +304,11 @@ class Show:
         pairs = zip(audience.standing, audience.handles, strict=True)
         ids = {query_id(handle): one for one, handle in pairs if isinstance(one, Standing)}
         wanted = {key for key, one in ids.items() if one.stream == "flights" and one.holds(row)}
-        if wanted != ids.keys() & set(found.query_ids):
-            verdict.wrong.append(f"the last flight satisfies {len(wanted):,} queries, others were told")
+        told = ids.keys() & set(found.query_ids)
+        verdict.wrong += [
+            f"{ids[key].sql}: matches the last flight, match misses it" for key in wanted - told
+        ]
+        verdict.wrong += [f"{ids[key].sql}: does not match the last flight" for key in told - wanted]
         return found
 
     def _look_next(self, client: Client, board: Audience, flights: Replayed, matched: Matches) -> None:
@@ -377,7 +380,10 @@ class Show:
         lines = [] if running.url == URL_DEFAULT else [f"export TUREEN_URL={running.url}"]
         if running.bootstrap != KAFKA_BOOTSTRAP_DEFAULT:
             lines.append(f"export TUREEN_KAFKA__BOOTSTRAP_SERVERS={running.bootstrap}")
-        late = "SELECT flight, dest FROM flights [RANGE 1 DAY] WHERE dep_delay > 300"
+        late = (
+            "SELECT dest, COUNT(*) AS flights FROM flights [RANGE 1 DAY] WHERE dep_delay > 60"
+            " GROUP BY dest ORDER BY flights DESC LIMIT 5"
+        )
         lines += [f"{command} queries", f"{command} snapshot {handle}", f'{command} sql "{late}"']
         for line in lines:
             self._say(line)

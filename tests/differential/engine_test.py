@@ -50,7 +50,7 @@ def test_every_query_meets_rows_and_answers_as_the_reference(steps: list[Step], 
         assert told(engine.apply(step)) == told(reference.apply(step))
         if place % LEG_STEPS == 0:
             assert_same_answers(engine, reference, backs)
-    assert_same_answers(engine, reference, [0, 1, 20, 60])
+    assert_same_answers(engine, reference, [0, 20])
 
 
 def apply_in_parts(subject: Subject, steps: list[Step], cuts: list[int]) -> None:

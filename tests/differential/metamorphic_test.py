@@ -42,6 +42,7 @@ from tests.strategies import (
 MODES = ("none", "lazy", "eager")
 CROWD = 300
 STEPS = journeys(with_sketches, legs=3, changes=False)
+FEWER = settings(max_examples=max(10, settings.default.max_examples // 2))
 
 
 def applied(steps: Iterable[Step]) -> EngineSubject:
@@ -73,6 +74,7 @@ def answers(subject: EngineSubject, query_ids: Iterable[str]) -> dict[str, objec
     return found
 
 
+@FEWER
 @given(steps=STEPS)
 def test_maintenance(steps: list[Step]) -> None:
     def in_mode(mode: str) -> Callable[[Registration], list[Registration]]:
@@ -88,6 +90,7 @@ def test_maintenance(steps: list[Step]) -> None:
         assert eager == lazy
 
 
+@FEWER
 @given(steps=STEPS, data=st.data())
 def test_a_change_of_maintenance_and_a_pause(steps: list[Step], data: st.DataObject) -> None:
     """Whatever a query went through, at the end it answers as if it had always been lazy."""
@@ -116,6 +119,7 @@ def test_a_change_of_maintenance_and_a_pause(steps: list[Step], data: st.DataObj
     assert answers(restless, still.standing()) == answers(still, still.standing())
 
 
+@FEWER
 @given(steps=STEPS)
 def test_the_same_text_twice(steps: list[Step]) -> None:
     def twice(registration: Registration) -> list[Registration]:
@@ -141,7 +145,7 @@ def crowd(stream: Stream, rng: random.Random) -> list[Registration]:
     ]
 
 
-@settings(max_examples=max(10, settings.default.max_examples // 4))
+@settings(max_examples=max(8, settings.default.max_examples // 6))
 @given(steps=journeys(with_sketches, legs=2, changes=False), seed=st.integers(0, 100))
 def test_a_crowd_beside_it(steps: list[Step], seed: int) -> None:
     """Predicates of a crowd fill the grouped filters; some of the crowd leave again."""
@@ -155,6 +159,7 @@ def test_a_crowd_beside_it(steps: list[Step], seed: int) -> None:
     assert answers(together, expected) == expected
 
 
+@FEWER
 @given(steps=STEPS, policy=st.sampled_from(["random", "fixed", "tickets"]))
 def test_the_policy_of_the_eddy(steps: list[Step], policy: str) -> None:
     first, other = EngineSubject(), EngineSubject()
@@ -168,6 +173,7 @@ def test_the_policy_of_the_eddy(steps: list[Step], policy: str) -> None:
     assert_same_answers(first, other)
 
 
+@FEWER
 @given(steps=STEPS, data=st.data())
 def test_restarts(steps: list[Step], data: st.DataObject) -> None:
     """A store that is saved to at some steps, and an engine brought back from it at some."""
@@ -181,6 +187,7 @@ def test_restarts(steps: list[Step], data: st.DataObject) -> None:
     assert_same_answers(straight, interrupted, [0, 20])
 
 
+@FEWER
 @given(data=st.data())
 def test_the_order_of_arrival(data: st.DataObject) -> None:
     """Partitions are read in turn, or now this one and now that one, in batches of any size."""

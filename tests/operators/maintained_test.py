@@ -18,6 +18,7 @@ from engine.operators.maintained.measure import measures_of
 from engine.operators.maintained.ranked_aggregates import RankedAggregates
 from engine.operators.pipeline import evaluate
 from engine.operators.scan import ScanAt
+from engine.stems import query_stem
 from engine.stems.cohorts import SELECTIVE
 from engine.stems.data_stem import DataStem, Rows
 from engine.stems.query_stem import QueryStem
@@ -250,8 +251,9 @@ def test_readers_of_before_see_what_was():
     assert not kept.compare(0, 0, 250_000, before)
 
 
-def test_slots_of_both_cohorts_in_turn():
+def test_slots_of_both_cohorts_in_turn(monkeypatch):
     """Words of slots whose matches are bits here and pairs there, and not in the order of the slots."""
+    monkeypatch.setattr(query_stem, "PATH_MIN", 8)
     kept = Kept(32)
     kept.append(1_000)  # a sample, by which predicates are told apart
     calls = (call("SUM", COLUMNS[2], DOUBLE), call("COUNT", None, BIGINT))
