@@ -25,6 +25,7 @@ from engine.language.render import render_expression, render_scan, render_stage
 from engine.maintenance import Choice, Costs, Maintenance
 from engine.operators.patterns import update_patterns
 from engine.operators.pipeline import relation_of
+from engine.operators.relation import Relation
 from engine.operators.scan import ScanAt, is_range
 from engine.standing import StandingQuery
 from engine.stems.query_stem import QueryStem
@@ -196,13 +197,19 @@ def _estimated_ns(
 
 def _analyzed(query: Query, at: ScanAt, rows_max: int, timer: Timer) -> Iterable[tuple[int, int]]:
     """(rows, nanoseconds) of the scan and each stage: of ever more stages, and what each adds."""
-    relation_of(query, at, rows_max)  # what is compiled at its first use is no part of a stage
+    _evaluated(query, at, rows_max)  # what is compiled at its first use is no part of a stage
     before = 0
     for count in range(len(query.stages) + 1):
         began = timer()
-        relation = relation_of(replace(query, stages=query.stages[:count]), at, rows_max)
-        for place in range(len(relation.columns)):
-            relation.columns[place]
+        relation = _evaluated(replace(query, stages=query.stages[:count]), at, rows_max)
         spent = timer() - began
         yield len(relation), max(0, spent - before)
         before = spent
+
+
+def _evaluated(query: Query, at: ScanAt, rows_max: int) -> Relation:
+    """A relation with all its columns, which are made when they are read."""
+    relation = relation_of(query, at, rows_max)
+    for place in range(len(relation.columns)):
+        relation.columns[place]
+    return relation

@@ -86,7 +86,11 @@ class Choice:
         """One line for EXPLAIN."""
         shares = ", ".join(f"{mode} {share:.3g}" for mode, share in self.shares.items())
         weighed = f"share of a core: {shares}" if shares else "nothing was measured yet"
-        return f"asked for; {weighed}" if self.asked_for else weighed
+        if self.asked_for:
+            return f"asked for; {weighed}"
+        if shares and self.shares[self.maintenance] > min(self.shares.values()):
+            weighed += "; another mode must cost less than half to take its place"
+        return weighed
 
 
 def choose(costs: Costs, load: Load, among: Collection[Maintenance] = MODES) -> Choice:

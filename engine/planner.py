@@ -3,8 +3,8 @@
 Until the stream's rate is known matches are kept. At registration nothing is known of a query but its window
 and its stream, and an answer is not kept for somebody who may never come: the planner takes a share of
 :data:`SELECTIVITY_AT_FIRST` to match and an answer every :data:`ANSWER_EVERY_AT_FIRST_S`. Later it knows the
-matches and how often the answer was asked for, and takes nobody's absence for good. A mode is changed only where another costs less than half, so
-that a load near a border does not swing.
+matches and how often the answer was asked for, and takes nobody's absence for good. A mode is changed only
+where another costs less than half, so that a load near a border does not swing.
 """
 
 from __future__ import annotations

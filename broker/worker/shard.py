@@ -184,7 +184,7 @@ class Shard(threading.Thread):
         except TureenError as refused:
             log.error("shard_failed", shard=self.number, code=refused.code, reason=str(refused))
             self._end("failed", refused)
-        except Exception as defect:
+        except BaseException as defect:  # a thread that died without a word would be live for ever
             log.error("shard_failed", shard=self.number, error=repr(defect), exc_info=defect)
             self._end(
                 "failed", TureenError(f"shard {self.number} failed: {defect!r}", hint="see the broker's log")

@@ -51,6 +51,7 @@ from engine.language.query import (
     Stage,
     Statement,
 )
+from engine.model.source import DAY_MS, HOUR_MS, MINUTE_MS
 from engine.model.types import Kind
 from engine.windows.assignment import Assignment, Session
 from engine.windows.clauses import Instant, RowWindow, Window
@@ -170,12 +171,12 @@ def _create(create: CreateStream) -> str:
         lines.append("  arrival time")
     else:
         lines.append(
-            f"  event time {_name(stream.timestamp_column)}, lateness {stream.lateness_ms} ms, "
-            f"at most {stream.future_max_ms} ms ahead"
+            f"  event time {_name(stream.timestamp_column)}, lateness {_span(stream.lateness_ms)}, "
+            f"at most {_span(stream.future_max_ms)} ahead"
         )
     advances = ", then NOW advances" if stream.idle_advances else ""
-    lines.append(f"  idle after {stream.idle_timeout_ms} ms{advances}")
-    lines.append(f"  retain {stream.retain_ms} ms")
+    lines.append(f"  idle after {_span(stream.idle_timeout_ms)}{advances}")
+    lines.append(f"  retain {_span(stream.retain_ms)}")
     return "\n".join(lines)
 
 
@@ -186,7 +187,7 @@ def render_window(window: Window) -> str:
         where = "" if window.filter is None else f" where {render_expression(window.filter)}"
         return f"last {window.rows} rows{of}{where}"
     begin = "beginning" if window.begin is None else _instant(window.begin)
-    slide = "" if window.slide_ms is None else f" every {window.slide_ms} ms"
+    slide = "" if window.slide_ms is None else f" every {_span(window.slide_ms)}"
     return f"{begin} to {_instant(window.end)}{slide}"
 
 
@@ -194,17 +195,25 @@ def render_assignment(assignment: Assignment) -> str:
     """What a table function does, as one line."""
     if isinstance(assignment, Session):
         of = f" of each {', '.join(render_expression(k) for k in assignment.keys)}" if assignment.keys else ""
-        return f"session{of}, gap {assignment.gap_ms} ms"
-    offset = f", offset {assignment.offset_ms} ms" if assignment.offset_ms else ""
+        return f"session{of}, gap {_span(assignment.gap_ms)}"
+    offset = f", offset {_span(assignment.offset_ms)}" if assignment.offset_ms else ""
     if assignment.size_ms == assignment.slide_ms:
-        return f"tumble {assignment.size_ms} ms{offset}"
-    return f"hop {assignment.size_ms} ms every {assignment.slide_ms} ms{offset}"
+        return f"tumble {_span(assignment.size_ms)}{offset}"
+    return f"hop {_span(assignment.size_ms)} every {_span(assignment.slide_ms)}{offset}"
 
 
 def _instant(instant: Instant) -> str:
     if not instant.relative:
         return f"TIMESTAMP '{timestamp_text(instant.ms)}'"
-    return f"NOW - {-instant.ms} ms" if instant.ms else "NOW"
+    return f"NOW - {_span(-instant.ms)}" if instant.ms else "NOW"
+
+
+def _span(ms: int) -> str:
+    """A length of time in the largest unit that gives a whole number."""
+    for unit, length in (("day", DAY_MS), ("hour", HOUR_MS), ("minute", MINUTE_MS), ("second", 1_000)):
+        if ms and ms % length == 0:
+            return f"{ms // length} {unit}" + ("s" if ms != length else "")
+    return f"{ms} ms"
 
 
 def render_expression(expression: Expression) -> str:

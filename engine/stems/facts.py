@@ -29,7 +29,7 @@ def facts_of(stem: QueryStem, slot: int, residuals: Iterable[ResidualPredicate])
         "holders": int(stem.holders[slot]),
         "terms": int(stem.store.terms[slot]),
         "regions": [_text(stem, regions, row) for row in range(min(TEXTS_MAX, len(regions)))],
-        "estimated_share": float(choice.share[0]),
+        "estimated_share": float(f"{choice.share[0]:.3g}"),
         "residual_modules": [module.name for module in residuals],
     }
     if place != SELECTIVE:

@@ -46,7 +46,7 @@ def test_a_plan_tells_operators_rows_costs_and_patterns(engine):
     assert plan.steps[0].estimated_rows == pytest.approx(len(scanned), rel=0.2)
     assert [step.actual_rows for step in plan.steps[1:]] == [7, 7, 7, 3]
     assert all(step.estimated_ns > 0 and step.actual_ns >= 0 for step in plan.steps)
-    assert plan.steps[0].details == ("window NOW - 10000 ms to NOW", "where (v > 5::BIGINT)")
+    assert plan.steps[0].details == ("window NOW - 10 seconds to NOW", "where (v > 5::BIGINT)")
     assert plan.reason == "nothing was measured yet"
 
 

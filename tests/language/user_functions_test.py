@@ -153,6 +153,17 @@ def test_only_rows_that_raise_err(
     assert found == expected
 
 
+@pytest.mark.parametrize("raised", [SystemExit(3), GeneratorExit(), ValueError("no")])
+def test_whatever_is_raised_errs_its_row_alone(raised: BaseException) -> None:
+    def call(x: int) -> int:
+        if x == 2:
+            raise raised
+        return x
+
+    mine = function(call, ["INTEGER"], "INTEGER")
+    assert values("MINE(i)", mine, {"i": 1}, {"i": 2}, {"i": 3}) == [1, "error", 3]
+
+
 def test_few_errors_cost_few_calls() -> None:
     calls: list[int] = []
 

@@ -72,7 +72,9 @@ def _run(
         else:
             found = [function.call(*row) for row in zip(*rows, strict=True)]
         results.append(_column(found, function.result))
-    except Exception:  # noqa: BLE001  whatever a user's code raises
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # noqa: BLE001  whatever a user's code raises; sys.exit() and panics of libraries too
         if stop - start == 1:
             failed[start] = True
             results.append(_column([None], function.result))
