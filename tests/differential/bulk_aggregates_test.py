@@ -19,8 +19,8 @@ from engine.language.expressions import Column
 from engine.language.query import AggregateCall
 from engine.model.batch import Batch
 from engine.model.types import DOUBLE
-from engine.reference_aggregates import aggregate
-from engine.reference_rows import Placed
+from engine.reference.aggregates import aggregate
+from engine.reference.rows import Placed
 from tests.differential.agreement import EngineSubject, exact_rows, plain_rows
 from tests.memory_state import MemoryState
 

@@ -24,9 +24,9 @@ from engine.model.source import Field, Schema, SourceName, Stream
 from engine.model.step import CreateSource, Position, Records, Register, Registration, Step
 from engine.model.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, STRING, TIMESTAMP, Kind, Type
 from engine.reference import Reference
-from engine.reference_expressions import evaluate
-from engine.reference_rows import python_rows
-from engine.reference_values import ERROR
+from engine.reference.expressions import evaluate
+from engine.reference.rows import python_rows
+from engine.reference.values import ERROR
 from tests.differential.agreement import exact, exact_rows, plain_rows
 from tests.sql_strategies import COMPARISONS, Writer
 from tests.strategies import batch_of, batches, schemas

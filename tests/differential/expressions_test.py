@@ -12,9 +12,9 @@ from engine.language.statements import parse
 from engine.limits import Limits
 from engine.model.batch import Batch
 from engine.model.source import Schema, SourceName, Stream
-from engine.reference_expressions import evaluate as evaluate_row
-from engine.reference_rows import python_rows, python_values
-from engine.reference_values import ERROR
+from engine.reference.expressions import evaluate as evaluate_row
+from engine.reference.rows import python_rows, python_values
+from engine.reference.values import ERROR
 from tests.differential.agreement import exact
 from tests.sql_strategies import expressions, predicates
 from tests.strategies import batches, schemas

@@ -26,9 +26,9 @@ from engine.language.query import (
 )
 from engine.model.source import Field, Schema, SourceName, Stream
 from engine.model.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, STRING, Type, decimal
-from engine.reference_aggregates import BLOCK_ROWS, CHILDREN, Item, aggregate, fold
-from engine.reference_rows import Placed, Row, Source
-from engine.reference_stages import answer
+from engine.reference.aggregates import BLOCK_ROWS, CHILDREN, Item, aggregate, fold
+from engine.reference.rows import Placed, Row, Source
+from engine.reference.stages import answer
 from engine.windows.clauses import UNBOUNDED, RowWindow
 
 K, X, D = Column(0, "k", STRING), Column(1, "x", INTEGER), Column(2, "d", DOUBLE)

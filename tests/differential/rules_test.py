@@ -14,8 +14,8 @@ from engine.language.query import Output
 from engine.language.rules import RULES
 from engine.limits import Limits
 from engine.model.source import SourceName, Stream
-from engine.reference_expressions import evaluate
-from engine.reference_rows import python_rows
+from engine.reference.expressions import evaluate
+from engine.reference.rows import python_rows
 from tests.differential.agreement import exact
 from tests.sql_strategies import expressions, predicates
 from tests.strategies import batches, schemas

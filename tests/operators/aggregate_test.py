@@ -15,9 +15,9 @@ from engine.language.query import Aggregate, AggregateCall, Output
 from engine.model.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, STRING, Kind, Type, decimal
 from engine.operators.aggregate import FUNCTIONS, aggregate
 from engine.operators.aggregates import arrays
-from engine.reference_aggregates import aggregate as plain
-from engine.reference_rows import Placed
-from engine.reference_values import identity
+from engine.reference.aggregates import aggregate as plain
+from engine.reference.rows import Placed
+from engine.reference.values import identity
 from tests.operators.relations import PRICE, TYPES, exactly, relation, rows_of, tables
 
 SPREADS = ("VAR_SAMP", "VAR_POP", "STDDEV_SAMP", "STDDEV_POP")

@@ -28,7 +28,7 @@ from engine.language.query import (
 from engine.model.batch import Column
 from engine.model.types import BIGINT, DOUBLE, INTEGER, TIMESTAMP, Type
 from engine.operators.pipeline import evaluate
-from engine.reference_stages import answer
+from engine.reference.stages import answer
 from engine.windows.clauses import UNBOUNDED, RowWindow, range_window
 from tests.operators.relations import exactly, python, tables
 from tests.operators.stored import NAME, TYPES, parts, reference, scan_at

@@ -17,7 +17,7 @@ from engine.operators.filter import keep
 from engine.operators.limit import limit
 from engine.operators.row_number import row_number
 from engine.operators.sort import sort
-from engine.reference_values import identity, order
+from engine.reference.values import identity, order
 from tests.operators.relations import PRICE, TYPES, exactly, relation, rows_of, tables
 
 some_types = st.lists(st.sampled_from(TYPES), min_size=1, max_size=3)

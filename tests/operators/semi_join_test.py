@@ -13,7 +13,7 @@ from engine.language.query import Project, Query, Scan, SemiJoin
 from engine.model.source import SourceName
 from engine.model.types import BIGINT, DATE, DOUBLE, INTEGER, STRING, TIMESTAMP, decimal
 from engine.operators.semi_join import semi_join
-from engine.reference_values import order
+from engine.reference.values import order
 from engine.windows.clauses import UNBOUNDED
 from tests.operators.relations import PRICE, TYPES, exactly, relation, rows_of, tables
 

@@ -15,7 +15,7 @@ from engine.model.batch import Batch
 from engine.model.source import Field, Schema, SourceName, Stream
 from engine.model.types import BIGINT, DOUBLE, INTEGER, STRING, TIMESTAMP
 from engine.operators.scan import ScanAt
-from engine.reference_rows import Row, Source
+from engine.reference.rows import Row, Source
 from engine.stems.data_stem import Rows
 from engine.stems.query_stem import QueryStem
 from engine.stems.segment import BitPool, Tail

@@ -60,11 +60,11 @@ from engine.model.step import (
     StepResult,
     Unregister,
 )
-from engine.reference_expressions import evaluate
-from engine.reference_rows import Partition, Row, Source, Values, python_rows
-from engine.reference_stages import answer as answer_of
-from engine.reference_values import ERROR
-from engine.reference_windows import reach_ms
+from engine.reference.expressions import evaluate
+from engine.reference.rows import Partition, Row, Source, Values, python_rows
+from engine.reference.stages import answer as answer_of
+from engine.reference.values import ERROR
+from engine.reference.windows import reach_ms
 from engine.windows.clauses import RowWindow
 from tureen.errors import (
     HandleInUse,

@@ -9,7 +9,7 @@ from engine.language.expressions import Value
 from engine.model.batch import Batch, Column
 from engine.model.source import Stream
 from engine.model.types import Kind
-from engine.reference_values import decimal_of
+from engine.reference.values import decimal_of
 
 Values = tuple[Value, ...]
 
@@ -54,7 +54,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A row of a relation. ordinal: by which numbers are added up, see :mod:`engine.reference_aggregates`."""
+    """A row of a relation. ordinal: by which numbers are added up, see :mod:`engine.reference.aggregates`."""
 
     ordinal: int
     values: Values

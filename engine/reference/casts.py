@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Literal as OneOf
 
 from engine.model.types import Kind, Type
-from engine.reference_values import BOUNDS, DAY_MS, ERROR, Failure, Outcome, decimal_of, in_years
+from engine.reference.values import BOUNDS, DAY_MS, ERROR, Failure, Outcome, decimal_of, in_years
 
 EPOCH = datetime(1970, 1, 1)
 SPECIAL = {"nan": math.nan, "inf": math.inf, "infinity": math.inf}

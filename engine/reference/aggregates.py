@@ -17,9 +17,9 @@ from typing import Any, TypeVar
 
 from engine.language.query import AggregateCall
 from engine.model.types import Kind, Type
-from engine.reference_expressions import evaluate
-from engine.reference_rows import Placed
-from engine.reference_values import ERROR, Identity, Outcome, fit, identity, order
+from engine.reference.expressions import evaluate
+from engine.reference.rows import Placed
+from engine.reference.values import ERROR, Identity, Outcome, fit, identity, order
 
 BLOCK_ROWS = 4_096
 CHILDREN = 64

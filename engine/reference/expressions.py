@@ -2,7 +2,7 @@
 
 Values are as :mod:`engine.model.types` says, NULL is None, an error is :data:`ERROR`. No operator or function
 shares code with the vectorised evaluator; the functions of the catalogue are in
-:mod:`engine.reference_functions`. What is not known here raises NotImplementedError, never guesses.
+:mod:`engine.reference.functions`. What is not known here raises NotImplementedError, never guesses.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from engine.language.expressions import (
     Value,
 )
 from engine.model.types import Kind, Type
-from engine.reference_casts import cast
-from engine.reference_functions import call
-from engine.reference_values import ERROR, Outcome, fit, order
+from engine.reference.casts import cast
+from engine.reference.functions import call
+from engine.reference.values import ERROR, Outcome, fit, order
 
 
 def evaluate(expression: Expression, row: tuple[Value, ...]) -> Outcome:

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from engine.model.types import Type
-from engine.reference_values import ERROR, Outcome
+from engine.reference.values import ERROR, Outcome
 
 EPOCH = datetime(1970, 1, 1)
 

@@ -21,11 +21,11 @@ from engine.language.query import (
     Stage,
 )
 from engine.model.types import Type
-from engine.reference_aggregates import aggregate
-from engine.reference_expressions import evaluate
-from engine.reference_rows import Placed, Source, Values
-from engine.reference_values import ERROR, Identity, identity, order
-from engine.reference_windows import scan
+from engine.reference.aggregates import aggregate
+from engine.reference.expressions import evaluate
+from engine.reference.rows import Placed, Source, Values
+from engine.reference.values import ERROR, Identity, identity, order
+from engine.reference.windows import scan
 
 
 def answer(query: Query, source: Source, instant: int | None) -> tuple[list[Values], int, int | None]:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from engine.language.expressions import Expression
 from engine.language.query import Scan
-from engine.reference_expressions import evaluate
-from engine.reference_rows import Placed, Row, Source, Values
-from engine.reference_values import ERROR, Identity, identity
+from engine.reference.expressions import evaluate
+from engine.reference.rows import Placed, Row, Source, Values
+from engine.reference.values import ERROR, Identity, identity
 from engine.windows.assignment import Hop, Session
 from engine.windows.clauses import RowWindow, TimeWindow
 

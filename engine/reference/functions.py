@@ -10,8 +10,8 @@ from fractions import Fraction
 from typing import Any
 
 from engine.model.types import Kind, Type
-from engine.reference_casts import half_away
-from engine.reference_texts import (
+from engine.reference.casts import half_away
+from engine.reference.texts import (
     count_char,
     date_format,
     regexp_extract,
@@ -20,7 +20,7 @@ from engine.reference_texts import (
     split_part,
     to_char,
 )
-from engine.reference_values import ERROR, Outcome, fit, in_years, order
+from engine.reference.values import ERROR, Outcome, fit, in_years, order
 
 EPOCH = datetime(1970, 1, 1)
 
