@@ -11,8 +11,8 @@ in one store, and from it one of two cohorts serves the slot:
 Which of them is decided by the share of rows that the best attribute lets through
 (:mod:`engine.stems.selectivity`), and looked at again, some slots each time a segment is sealed.
 
-Equal predicates that cannot err share a slot, counted; one that can has a slot for each query, since its
-errors are counted from that query's registration on.
+Equal predicates share a slot, counted, and with it their matches and their count of errors: predicates
+without residuals, which cannot err, where their regions are equal, others where they are the same expression.
 
 Build then probe: a predicate is put in (build) and then applied to the rows that are there (probe), while new
 rows are matched with the predicates that are there, so that each pair meets once (PSoup section 3).
@@ -92,6 +92,8 @@ class QueryStem:
         self._prints = np.zeros(64, np.int64)
         self._shared = SharedPredicates()
         self._residuals_of: dict[int, tuple[ResidualPredicate, ...]] = {}
+        self._with_residuals: dict[ex.Expression, int] = {}
+        self._predicate_of: dict[int, ex.Expression] = {}
         self._slots_used = 0
         self._free: list[int] = []
         self._residual_names = 0
@@ -124,11 +126,11 @@ class QueryStem:
         counts: list[int] = []
         terms: list[int] = []
         coming: dict[tuple[int, tuple[Row, ...]], int] = {}
-        for each in taken:
+        for predicate, each in zip(predicates, taken, strict=True):
             mine = self._rows_of(each)
             meaning = len(each.terms), mine
             fingerprint = hash(meaning)
-            slot = None if each.residuals else coming.get(meaning)
+            slot = self._with_residuals.get(predicate) if each.residuals else coming.get(meaning)
             if slot is None and not each.residuals:
                 slot = self._shared_slot(fingerprint, len(each.terms), mine)
             if slot is not None:
@@ -140,6 +142,8 @@ class QueryStem:
                 counts.append(len(mine))
                 terms.append(len(each.terms))
                 if each.residuals:
+                    self._with_residuals[predicate] = slot
+                    self._predicate_of[slot] = predicate
                     self._share_residuals(slot, each.residuals)
                 else:
                     coming[meaning] = slot
@@ -301,6 +305,7 @@ class QueryStem:
                 self.eddy.policy.forget(module.name)
         if slot in self._residuals_of:
             del self._residuals_of[slot]
+            del self._with_residuals[self._predicate_of.pop(slot)]
         else:
             self._shared.drop(int(self._prints[slot]), slot)
         heapq.heappush(self._free, slot)
@@ -468,6 +473,8 @@ class QueryStem:
         assert shared == sorted(standing - self._residuals_of.keys())
         assert len(self._shared) == len(shared)
         assert self._residuals_of.keys() <= standing
+        assert self._residuals_of.keys() == self._predicate_of.keys()
+        assert self._with_residuals == {one: slot for slot, one in self._predicate_of.items()}
         for slot, modules in self._residuals_of.items():
             for module in modules:
                 assert (slot in module.dense) == (slot in dense)
