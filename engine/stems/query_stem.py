@@ -1,5 +1,4 @@
-"""The Query SteM of a stream: the predicates of all standing queries over it, as one index that a row meets
-once.
+"""The Query SteM of a stream: all standing predicates over it, as one index that a row meets once.
 
 A predicate lives in a *slot*, reused when it goes, lowest first; the generation tells owners of one slot
 apart. It is taken apart into terms and residuals (:mod:`engine.stems.factors`); the terms' regions are kept
