@@ -229,7 +229,7 @@ def test_an_older_owner_of_the_service_is_fenced(
     first.send(name, rows(10))
     before = first.await_rows(handle, 9)
     with broker(kafka, tmp_path / "second", service_id) as second:
-        assert second.rows(handle) == before
+        assert second.rows(handle)[: len(before)] == before  # the last row enters once the stream is idle
         second.send(name, rows(10, 10))
         second.await_rows(handle, 19)
         assert first.process is not None
