@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
@@ -25,17 +27,20 @@ def parse_query(cursor: Cursor) -> nodes.SelectQuery:
     cursor.advance()
     if cursor.word == "RECURSIVE":
         raise cursor.not_supported("WITH RECURSIVE is not served", "write one query for each step")
-    tables = [_common_table(cursor)]
+    tables = [_common_table(cursor, ())]
     while cursor.take(TokenType.COMMA):
-        tables.append(_common_table(cursor))
+        tables.append(_common_table(cursor, tables))
     if cursor.word != "SELECT":
         raise cursor.expected("SELECT or a comma", "write WITH name AS (SELECT ...) SELECT ... FROM name")
     return _select(cursor, tables)
 
 
-def _common_table(cursor: Cursor) -> nodes.CommonTable:
+def _common_table(cursor: Cursor, before: Sequence[nodes.CommonTable]) -> nodes.CommonTable:
     token = cursor.token
     name = cursor.name("a name after WITH")
+    if any(table.this.name == name.name for table in before):
+        message = f"there are two queries named {name.name!r} in this WITH"
+        raise cursor.text.of_token(token).refuse(SyntaxRefused, message, hint="give one another name")
     names = _names(cursor)
     cursor.expect_word("AS", "write WITH name AS (SELECT ...)")
     if cursor.take_words("NOT", "MATERIALIZED") or cursor.take_words("MATERIALIZED"):
