@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import sys
 
 from confluent_kafka import Producer
 
@@ -32,7 +33,8 @@ def main() -> None:
         order = {"id": number, "customer": chance.randrange(1_000), "city": city, "price": price, "at": at}
         producer.produce(TOPIC, json.dumps(order))
         producer.poll(0)
-    producer.flush()
+    if producer.flush(10):
+        sys.exit(f"No Kafka answers at {KAFKA} (TUREEN_KAFKA__BOOTSTRAP_SERVERS): `tureen up` starts one.")
     print(f"{ORDERS:,} orders are on the topic {TOPIC}")
 
 

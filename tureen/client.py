@@ -20,6 +20,7 @@ by HTTP.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -304,7 +305,7 @@ def _line(record: Mapping[str, Any] | str | bytes) -> bytes:
 
 
 def connect(
-    url: str = URL_DEFAULT,
+    url: str | None = None,
     kafka: Mapping[str, Any] | None = None,
     service_id: str = "tureen",
     token: str | None = None,
@@ -313,6 +314,7 @@ def connect(
 ) -> Client:
     """A client of the broker at ``url``; nothing is sent before the first call.
 
+    url: by default the environment's TUREEN_URL, else a broker on this machine.
     kafka: plain Kafka settings (``{"bootstrap.servers": ...}``), passed through untouched; with them
     queries and snapshots go through topics alone. service_id: the prefix of the broker's topics.
     token: sent as a bearer token. timeout: seconds for one HTTP call, or one snapshot by topic.
@@ -325,7 +327,7 @@ def connect(
     hint: start one with `tureen serve`, or name its address by --url or TUREEN_URL
     >>> client.close()
     """
-    http = HttpTransport(url, token, timeout)
+    http = HttpTransport(url or os.environ.get("TUREEN_URL") or URL_DEFAULT, token, timeout)
     if kafka is None:
         return Client(http)
     from tureen.topic_client import TopicTransport

@@ -27,15 +27,13 @@ LITERALS_MAX = 256
 """Longer texts are mostly lists: cutting them wins little, and comparing all with all costs."""
 
 # What may stand directly before and after a literal token. Beside anything else it may be part of another
-# one, as it may be behind the sign of an exponent.
+# one, as it may be behind the sign of an exponent; and a sign behind an exponent may be part of the token.
 _BEFORE = r" \t\n\r(\[,=<>+*/%|-"
 _AFTER = r" \t\n\r)\],=<>+*/%|:;-"
 # A match begins with one of a few characters, which the engine of regular expressions can search for; what
 # stands before it is looked at afterwards. Groups: that character, the rest of a string, of a number.
 _STRING = rf"(?<=')(?<![^{_BEFORE}].)((?:[^'\x00]++|'')*+)'(?![^{_AFTER}])"
-_NUMBER = (
-    rf"(?<=[0-9])(?<![^{_BEFORE}].)(?<![eE][+-].)([0-9]*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)(?![^{_AFTER}])"
-)
+_NUMBER = rf"(?<=[0-9])(?<![^{_BEFORE}].)(?<![eE][+-].)([0-9]*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+(?![+-]))?)(?![^{_AFTER}])"
 _CUT = re.compile(f"(['0-9])(?:{_STRING}|{_NUMBER})", re.DOTALL)
 _CUT_NAMES = re.compile(rf"""([\"'0-9])(?:{_STRING}|{_NUMBER}|(?<=")([^"]*+"))""", re.DOTALL)
 _UNSURE = re.compile(r"['@]|--|/\*")

@@ -11,7 +11,7 @@ from sqlglot import exp
 from engine.language.expressions import Expression, children
 from engine.language.functions import BUILT_IN, FunctionCatalogue
 from engine.language.grammar.words import CLOCKS
-from engine.language.places import Place, Text, shown
+from engine.language.places import Place, Text, did_you_mean, shown
 from engine.language.query import Output
 from engine.limits import Limits
 from engine.model.source import Stream
@@ -98,7 +98,7 @@ class Scope:
         return None if found is None else found.expression
 
     def column(self, node: exp.Column) -> Expression:
-        """Resolve a column. Raises UnknownSource, UnknownColumn, NotSupported."""
+        """Resolve a column. Raises SyntaxRefused, UnknownColumn, NotSupported."""
         found = self.find(node)
         if found is not None:
             return found
@@ -128,7 +128,7 @@ class Scope:
         raise self.place(node.this).unknown_column(name, self.columns, perhaps_text=qualifier is None)
 
     def check_qualifier(self, qualifier: exp.Expr) -> None:
-        """Raise UnknownSource unless this names what FROM names."""
+        """Raise SyntaxRefused or NotSupported unless this names what FROM names."""
         name = str(qualifier.this)
         if name == self.name:
             return
@@ -144,7 +144,10 @@ class Scope:
                 f"nothing is called {shown(name)!r} here: the subquery in FROM has no name",
                 hint=f"leave it out, or name the subquery: FROM (SELECT ...) AS {shown(name)}",
             )
-        raise self.place(qualifier).unknown_source(name, [self.name])
+        # no UnknownSource: no stream that is yet to come could mend it
+        raise self.place(qualifier).refuse(
+            SyntaxRefused, f"nothing in FROM is called {shown(name)!r}", hint=did_you_mean(name, [self.name])
+        )
 
 
 def column_at(name: str, node: exp.Expr) -> exp.Column:

@@ -86,7 +86,10 @@ CLAUSES_REFUSED: dict[str, tuple[str, str]] = {
     "LATERAL": ("LATERAL", _LATER),
     "EMIT": ("EMIT CHANGES", "leave it out and fetch snapshots by the query's handle"),
     "INTO": ("INTO", "leave it out and fetch snapshots by the query's handle"),
-    "WINDOW": ("a named window", "write the window in brackets after the stream, such as [RANGE 10 MINUTES]"),
+    "WINDOW": (
+        "WINDOW",
+        "write FROM TUMBLE(s, INTERVAL '1' HOUR), or HOP or SESSION, or slide with [RANGE 1 HOUR] after s",
+    ),
     "QUALIFY": ("QUALIFY", "select ROW_NUMBER() in a subquery and put the condition in the WHERE around it"),
     "TABLESAMPLE": ("TABLESAMPLE", "select a part of the rows by a condition in WHERE"),
     "SAMPLE": ("SAMPLE", "select a part of the rows by a condition in WHERE"),
