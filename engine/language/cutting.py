@@ -6,8 +6,8 @@
 A piece is taken letter by letter, so everything that is not surely one whole literal token belongs to the
 shape: numbers glued to something else (``5.``, ``1a``, ``t.5``), digits in names and quoted names. A shape is
 *sure* unless its quotes may pair otherwise (comments, prefixes as in ``N'x'``, quotes that do not close) or
-it has an ``@``, behind which the tokenizer cuts numbers in another way. Texts of one sure shape have the same
-tokens, but for the text of tokens that are literals.
+it has an ``@`` or a sign behind an exponent, where the tokenizer cuts numbers in another way. Texts of one
+sure shape have the same tokens, but for the text of tokens that are literals.
 
 Cost: one regular expression, some microseconds.
 """
@@ -33,10 +33,13 @@ _AFTER = r" \t\n\r)\],=<>+*/%|:;-"
 # A match begins with one of a few characters, which the engine of regular expressions can search for; what
 # stands before it is looked at afterwards. Groups: that character, the rest of a string, of a number.
 _STRING = rf"(?<=')(?<![^{_BEFORE}].)((?:[^'\x00]++|'')*+)'(?![^{_AFTER}])"
-_NUMBER = rf"(?<=[0-9])(?<![^{_BEFORE}].)(?<![eE][+-].)([0-9]*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+(?![+-]))?)(?![^{_AFTER}])"
+_NUMBER = (
+    rf"(?<=[0-9])(?<![^{_BEFORE}].)(?<![eE][+-].)"
+    rf"([0-9]*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+(?![+-]))?)(?![^{_AFTER}])"
+)
 _CUT = re.compile(f"(['0-9])(?:{_STRING}|{_NUMBER})", re.DOTALL)
 _CUT_NAMES = re.compile(rf"""([\"'0-9])(?:{_STRING}|{_NUMBER}|(?<=")([^"]*+"))""", re.DOTALL)
-_UNSURE = re.compile(r"['@]|--|/\*")
+_UNSURE = re.compile(r"['@]|--|/\*|[0-9][eE][+-]?[0-9]+[+-]")
 
 Shape = tuple[str, ...]
 
