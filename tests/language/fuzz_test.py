@@ -114,7 +114,7 @@ def check(sql: str) -> None:
 
 
 @given(st.lists(st.sampled_from(WORDS), max_size=40), st.sampled_from(["", " "]))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_words_in_any_order(words: list[str], glue: str) -> None:
     check(glue.join(words))
 
@@ -126,7 +126,7 @@ def test_any_text(text: str) -> None:
 
 
 @given(st.sampled_from(SEEDS), st.data())
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=250, deadline=None)
 def test_mutated_statements(seed: str, data: st.DataObject) -> None:
     text = seed
     for _ in range(data.draw(st.integers(1, 4))):

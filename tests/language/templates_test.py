@@ -129,7 +129,7 @@ def filled(form: str, literals: list[str]) -> str:
 @given(
     st.sampled_from(FORMS), st.lists(st.lists(any_literal, min_size=5, max_size=5), min_size=4, max_size=10)
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_any_literals(form: str, rounds: list[list[str]]) -> None:
     templates = Templates(CATALOGUE, Limits())
     for literals in rounds:
@@ -144,7 +144,7 @@ def test_any_literals(form: str, rounds: list[list[str]]) -> None:
     ),
     st.data(),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_literals_of_one_kind(form: str, kind: st.SearchStrategy[str], data: st.DataObject) -> None:
     """Many texts of few shapes: equal and different literals, and templates that are used again."""
     templates = Templates(CATALOGUE, Limits())
@@ -154,7 +154,7 @@ def test_literals_of_one_kind(form: str, kind: st.SearchStrategy[str], data: st.
 
 
 @given(st.lists(st.sampled_from(FORMS), min_size=1, max_size=3), st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_mutated_texts(forms: list[str], data: st.DataObject) -> None:
     templates = Templates(CATALOGUE, Limits())
     for _ in range(8):
@@ -263,7 +263,7 @@ def test_templates_are_bounded() -> None:
     st.one_of(st.lists(st.sampled_from([*WORDS, *NUMBERS, *STRINGS]), max_size=12), st.lists(any_literal)),
     st.sampled_from(["", " ", "="]),
 )
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=250, deadline=None)
 def test_a_cut_text_has_the_tokens_that_the_tokenizer_finds(words: list[str], glue: str) -> None:
     text = glue.join(words)
     found = cut(text)

@@ -85,7 +85,7 @@ def test_the_reference_has_all_but_the_quantile():
 @given(
     st.data(), st.sampled_from(sorted(FITTING)), st.lists(st.sampled_from(TYPES), max_size=2), st.booleans()
 )
-@settings(max_examples=400)
+@settings(max_examples=150)
 def test_every_aggregate_of_every_type(data, function, keys, narrowed):
     argument = data.draw(st.sampled_from(FITTING[function]))
     types = [argument, BOOLEAN, *keys]

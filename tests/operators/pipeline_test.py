@@ -137,7 +137,7 @@ def stage_over(draw: st.DrawFn, types: tuple[Type, ...], nested: bool) -> Stage:
     st.lists(st.integers(0, 30), max_size=3),
     st.sampled_from(["none", "lazy"]),
 )
-@settings(max_examples=250)
+@settings(max_examples=100)
 def test_the_reference_agrees(data, query, cuts, maintenance):
     rows = data.draw(tables(TYPES))
     steps = data.draw(st.lists(st.integers(0, 1), min_size=len(rows), max_size=len(rows)))

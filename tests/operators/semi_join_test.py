@@ -56,7 +56,7 @@ def keeps(
 @given(
     st.data(), st.lists(st.sampled_from(COMPARABLE), max_size=2), st.booleans(), st.booleans(), st.booleans()
 )
-@settings(max_examples=250)
+@settings(max_examples=100)
 def test_rows_are_kept_as_three_valued_logic_says(data, pairs, negated, null_aware, turned):
     types, others = [one for one, _ in pairs], [other for _, other in pairs]
     if turned:

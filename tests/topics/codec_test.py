@@ -268,7 +268,7 @@ def _told_alone(stream: Stream, values: Sequence[bytes | None]) -> dict[int, Any
 @example([b'{"at": "2023-01-01"}', b'{"at": 5}', b'{"x": NaN}', None])
 @example([b'{"b":', b"true}"])
 @example([b'{"d": ".5"}', b'{"d": "1."}', b'{"d": "+1"}', b'{"d": "1e"}', b'{"d": "."}'])
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_a_record_decodes_the_same_alone_and_among_others(values: list[bytes | None]) -> None:
     together = told(read(STREAM, values))
     alone = _told_alone(STREAM, values)
