@@ -27,7 +27,7 @@ demo: $(SERVER_READY) ## a Kafka node, a broker, a year of flights, over four th
 
 .PHONY: test
 test: $(DEV_READY) ## the tests, with every service they need
-	$(PY) -m pytest $(ARGS)
+	$(PY) -m pytest --numprocesses 2 --dist loadscope --no-loadscope-reorder $(ARGS)
 
 .PHONY: test-slow
 test-slow: $(DEV_READY) ## fault and load runs, minutes long

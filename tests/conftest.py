@@ -2,19 +2,41 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests import kafka as kafka_nodes
 from tests import strategies as strategies  # registers the Hypothesis profiles
 
+SHARED = pytest.StashKey[kafka_nodes.Node]()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Where several processes run the tests, all of them get the place of one Kafka; the first starts it."""
+    stash = node.config.stash
+    if SHARED not in stash:
+        stash[SHARED] = kafka_nodes.Node(Path(tempfile.mkdtemp(prefix="tureen-kafka-")))
+    node.workerinput["kafka"] = (str(stash[SHARED].data_dir), stash[SHARED].ports)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if shared := config.stash.get(SHARED, None):
+        shared.stop()
+        shutil.rmtree(shared.data_dir, ignore_errors=True)
+
 
 @pytest.fixture(scope="session")
-def kafka() -> Iterator[str]:
+def kafka(request: pytest.FixtureRequest) -> Iterator[str]:
     """The bootstrap address of a Kafka shared by the whole run; name your topics by ``service_id``."""
-    with kafka_nodes.session() as bootstrap:
+    given = getattr(request.config, "workerinput", {}).get("kafka")
+    with kafka_nodes.session(kafka_nodes.Node(Path(given[0]), given[1]) if given else None) as bootstrap:
         yield bootstrap
 
 
@@ -37,8 +59,46 @@ def service_id() -> str:
     return f"t{uuid.uuid4().hex[:12]}"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+TEST_S = 240
+"""Of a test alone: the first Kafka of a machine is fetched before it starts, which takes what it takes."""
+
+HEAVIEST_FIRST = (
+    "broker/crash", "benchmarks_smoke", "broker/outage", "differential/bulk", "spark", "broker/statements",
+    "demo", "broker/templates", "client", "broker",
+)  # fmt: skip
+"""Where several processes run the tests: what they begin with, so that none is left alone at the end."""
+
+TOGETHER = ("client", "spark", "topics")
+"""Folders whose tests share what is dear to start."""
+
+
+def _share(nodeid: str) -> str:
+    """What a process takes as a whole: a file, or a folder."""
+    path = nodeid.partition("::")[0].removeprefix("tests/")
+    folder = path.partition("/")[0]
+    return folder if folder in TOGETHER else path
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Shares(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return _share(nodeid)
+
+    return Shares(config, log)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Whatever takes a Kafka fixture is marked, so that ``-m 'not kafka'`` leaves it out."""
     for item in items:
         if {"kafka", "kafka_node"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.kafka)
+            item.add_marker(pytest.mark.timeout(TEST_S, func_only=True))
+    if hasattr(config, "workerinput"):
+        order = list(enumerate(HEAVIEST_FIRST))
+        last = len(order)
+        items.sort(
+            key=lambda one: next((i for i, start in order if _share(one.nodeid).startswith(start)), last)
+        )

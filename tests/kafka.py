@@ -1,8 +1,8 @@
 """A real Kafka for the tests.
 
 One node for the whole run: the one that ``TUREEN_TEST_BOOTSTRAP`` names, else a container where a Docker
-engine answers, else the embedded node on free ports in a temporary directory. Tests that stop, kill or
-restart Kafka take an embedded node of their own.
+engine answers (one for each process of the run), else the embedded node on free ports in a temporary
+directory. Tests that stop, kill or restart Kafka take an embedded node of their own.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import signal
 import socket
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -45,20 +45,23 @@ def wait_until(condition: Callable[[], object], deadline_s: float = DEADLINE_S, 
 class Node:
     """An embedded node that a test may stop, kill and start again; its address stays the same."""
 
-    def __init__(self, data_dir: Path) -> None:
+    def __init__(self, data_dir: Path, ports: Sequence[int] = ()) -> None:
         self.data_dir = data_dir
-        self.port, self.controller_port = free_ports(2)
-        self.bootstrap = f"127.0.0.1:{self.port}"
+        self.ports = tuple(ports or free_ports(2))
+
+    @property
+    def bootstrap(self) -> str:
+        return f"127.0.0.1:{self.ports[0]}"
 
     def start(self) -> Running:
-        return up(self.data_dir, self.port, self.controller_port)
+        return up(self.data_dir, *self.ports)
 
     def stop(self) -> None:
         down(self.data_dir)
 
     def kill(self) -> None:
         """As by kill -9; returns when the process is gone."""
-        os.kill(up(self.data_dir, self.port, self.controller_port).pid, signal.SIGKILL)
+        os.kill(self.start().pid, signal.SIGKILL)
         wait_until(lambda: not down(self.data_dir), what="the killed node is gone")
 
 
@@ -75,8 +78,8 @@ def node(data_dir: Path | None = None) -> Iterator[Node]:
 
 
 @contextmanager
-def session() -> Iterator[str]:
-    """The bootstrap address of the run's node."""
+def session(shared: Node | None) -> Iterator[str]:
+    """The bootstrap address of the run's node. ``shared``: where several processes run the tests, theirs."""
     if given := os.environ.get("TUREEN_TEST_BOOTSTRAP"):
         yield given
     elif docker_answers():
@@ -89,6 +92,9 @@ def session() -> Iterator[str]:
         container.with_env("KAFKA_MESSAGE_MAX_BYTES", str(8 * 1024 * 1024))
         with container as running:
             yield running.get_bootstrap_server()
+    elif shared is not None:
+        shared.start()  # or find it running; it is stopped behind the last process
+        yield shared.bootstrap
     else:
         with node() as embedded:
             yield embedded.bootstrap

@@ -29,14 +29,15 @@ def test_pause_and_resume(shared: Broker, name: str) -> None:
     shared.send(name, rows(10))
     shared.await_rows(handle, 9)
     path = f"/queries/{handle}"
+    others = shared.http.get("/status").json()["queries"].get("PAUSED", 0)
 
     reply = shared.http.patch(path, json={"paused": True})
     assert (reply.status_code, reply.json()["state"], reply.json()["paused"]) == (200, "PAUSED", True)
     assert reply.json() | {"position": None} == shared.http.get(path).json() | {"position": None}
     refused = shared.http.get(f"{path}/snapshot")
     assert (refused.status_code, refused.json()["code"]) == (409, "query_paused")
-    assert shared.http.get("/status").json()["queries"]["PAUSED"] == 1
-    assert 'tureen_queries{state="PAUSED"} 1.0' in shared.http.get("/metrics").text
+    assert shared.http.get("/status").json()["queries"]["PAUSED"] == others + 1
+    assert f'tureen_queries{{state="PAUSED"}} {others + 1}.0' in shared.http.get("/metrics").text
     shared.send(name, rows(10, 10))
     wait_until(lambda: shared.source(name)["rows"] == 19, what="the rows are in")
 

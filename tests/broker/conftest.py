@@ -1,4 +1,4 @@
-"""A broker shared by the tests of a module, and names that do not clash in it."""
+"""A broker that most tests share, and names that do not clash in it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 from tests.broker.running import EVERY, Broker, broker
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def shared(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    """One broker for a module; tests name their streams by ``name``."""
+    """One broker for all tests that do not stop it; they name their streams by ``name``."""
     directory: Path = tmp_path_factory.mktemp("broker")
     with broker(kafka, directory / "data", f"t{uuid.uuid4().hex[:12]}") as one:
         yield one
@@ -35,5 +35,10 @@ def name() -> str:
 
 
 def stream_sql(name: str, *, options: str = "", columns: str = "id BIGINT, v DOUBLE, ts TIMESTAMP") -> str:
-    """A stream in event time on a topic of its own name."""
+    """A stream in event time on a topic of its own name.
+
+    However slow the machine, no partition falls idle meanwhile: the last row stays above NOW.
+    """
+    if "idle_timeout" not in options:
+        options += ", idle_timeout = '1 hour'"
     return f"CREATE STREAM {name} ({columns}) WITH (timestamp = 'ts'{options})"

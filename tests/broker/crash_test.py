@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.broker.conftest import stream_sql
-from tests.broker.running import Broker
+from tests.broker.running import READY_S, Broker
 from tests.kafka import wait_until
 from topics.producer import BatchProducer
 
@@ -103,7 +103,9 @@ def read(one: Broker, name: str) -> dict[str, int]:
     return offsets
 
 
-def test_a_child_that_dies_is_started_again(kafka: str, tmp_path: Path, service_id: str, name: str) -> None:
+def test_a_child_that_dies_is_started_again_and_ends_with_its_supervisor(
+    kafka: str, tmp_path: Path, service_id: str, name: str
+) -> None:
     one = Broker(kafka, tmp_path / "data", service_id).start()
     one.create(stream_sql(name))
     handle = one.register(f"SELECT id FROM {name}")
@@ -118,15 +120,15 @@ def test_a_child_that_dies_is_started_again(kafka: str, tmp_path: Path, service_
         other = one.register(f"SELECT id FROM {name} WHERE id >= 50")
         assert len(one.rows(other)) == 49
 
-
-def test_children_end_with_their_supervisor(kafka: str, tmp_path: Path, service_id: str) -> None:
-    one = Broker(kafka, tmp_path / "data", service_id).start()
+    # When the supervisor itself is killed, its children end, and leave the directory to the next.
     assert one.process is not None
     children = list(one.children().values())
+    assert len(children) == 2
     one.process.kill()
-    one.process.wait(10)
+    one.process.wait(READY_S)
     wait_until(lambda: not any(child.is_running() for child in children), what="the children have ended")
     one.start()
+    assert len(one.rows(handle)) == 99
 
 
 def test_the_journal_alone_brings_everything_back(

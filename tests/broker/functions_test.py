@@ -10,7 +10,7 @@ import pytest
 
 from broker.worker.functions import facts, load
 from tests.broker.conftest import stream_sql
-from tests.broker.running import Broker
+from tests.broker.running import READY_S, Broker
 from tests.kafka import wait_until
 from tureen.errors import SettingsError
 
@@ -140,6 +140,6 @@ def test_queries_call_them_and_a_broken_module_stops_the_start(
     assert own.stop() == 0
 
     (tmp_path / "own_shapes.py").write_text("raise RuntimeError('no licence')")
-    assert own.launch(cwd=tmp_path).wait(30) == 1
+    assert own.launch(cwd=tmp_path).wait(READY_S) == 1
     assert "no licence" in own.tail()
     assert "TUREEN_FUNCTIONS" in own.tail()

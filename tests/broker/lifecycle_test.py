@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.broker.conftest import stream_sql
-from tests.broker.running import Broker, broker
+from tests.broker.running import READY_S, Broker, broker
 from tests.kafka import wait_until
 from tureen.protocol import new_handle, query_id
 
@@ -158,10 +158,14 @@ def test_no_handle_in_logs_lists_or_metrics(shared: Broker, name: str) -> None:
 
 def test_arrival_time_moves_with_the_clock(shared: Broker, name: str) -> None:
     shared.create(f"CREATE STREAM {name} (id BIGINT)")
-    handle = shared.register(f"SELECT id FROM {name} [RANGE 1 SECONDS]")
+    long, short = (shared.register(f"SELECT id FROM {name} [RANGE {s} SECONDS]") for s in (3_600, 1))
     shared.send(name, [{"id": i} for i in range(5)])
-    shared.await_rows(handle, 5)
-    wait_until(lambda: shared.rows(handle) == [], what="the window has moved past the rows")
+    assert shared.await_rows(long, 5) == [[i] for i in range(5)]
+    wait_until(lambda: shared.rows(short) == [], what="the short window has moved past the rows")
+    assert len(shared.rows(long)) == 5
+    # At the instant at which the last of them came in, the short window held it.
+    (came,) = (record.timestamp()[1] for record in shared.records(name)[-1:])
+    assert [4] in shared.snapshot(short, at=came)["rows"]
 
 
 def test_arrival_time_wants_log_append_time(shared: Broker, name: str) -> None:
@@ -215,7 +219,7 @@ def test_a_stop_flushes_and_a_start_resumes(own: Broker, name: str) -> None:
 def test_a_second_broker_is_refused(shared: Broker, kafka: str, service_id: str) -> None:
     second = Broker(kafka, shared.data_dir, service_id)
     process = second.launch()
-    assert process.wait(30) == 1
+    assert process.wait(READY_S) == 1
     assert f"owns {shared.data_dir}" in second.log.read_text().split("Ready in")[-1]
     assert shared.readiness()[0] == 200
 
@@ -229,9 +233,9 @@ def test_an_older_owner_of_the_service_is_fenced(
     first.send(name, rows(10))
     before = first.await_rows(handle, 9)
     with broker(kafka, tmp_path / "second", service_id) as second:
-        assert second.rows(handle)[: len(before)] == before  # the last row enters once the stream is idle
+        assert second.rows(handle) == before
         second.send(name, rows(10, 10))
         second.await_rows(handle, 19)
         assert first.process is not None
-        assert first.process.wait(20) == 78
+        assert first.process.wait(READY_S) == 78
         assert "node_fenced" in first.log.read_text()

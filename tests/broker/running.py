@@ -49,8 +49,15 @@ class Broker:
     # --- life -------------------------------------------------------------------------------------
 
     def environment(self) -> dict[str, str]:
-        clean = {name: value for name, value in os.environ.items() if not name.startswith("TUREEN_")}
+        """Few shards, because every shard has its partitions and stores; modules are compiled for the first
+        broker only, whatever the run was told to leave on disk."""
+        clean = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith("TUREEN_") and name != "PYTHONDONTWRITEBYTECODE"
+        }
         own = {
+            "SHARDS": "4",
             "DATA_DIR": str(self.data_dir),
             "SERVICE_ID": self.names.service_id,
             "HTTP_PORT": str(self.port),
@@ -97,7 +104,7 @@ class Broker:
         """SIGTERM; its exit code."""
         assert self.process is not None
         self.process.terminate()
-        code = self.process.wait(30)
+        code = self.process.wait(READY_S)
         self.process = None
         return code
 
@@ -118,7 +125,7 @@ class Broker:
         for process in processes:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.send_signal(signal.SIGKILL)
-        self.process.wait(10)
+        self.process.wait(READY_S)
         wait_until(lambda: not any(_lives(process) for process in processes), what="all are gone")
         self.process = None
 

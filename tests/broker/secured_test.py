@@ -10,7 +10,7 @@ from pathlib import Path
 
 import httpx
 
-from tests.broker.running import Broker
+from tests.broker.running import READY_S, Broker
 from tests.kafka import wait_until
 
 TOKEN = "a-token-of-more-than-16-characters"
@@ -19,7 +19,7 @@ CERTIFICATE = Path(__file__).parent / "tls" / "certificate.pem"
 
 def test_a_reachable_address_without_tls_is_refused(kafka: str, tmp_path: Path, service_id: str) -> None:
     one = Broker(kafka, tmp_path / "data", service_id, HTTP_HOST="0.0.0.0")
-    assert one.launch().wait(30) == 1
+    assert one.launch().wait(READY_S) == 1
     assert "can be reached from other machines" in one.log.read_text()
 
 

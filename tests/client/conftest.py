@@ -78,7 +78,7 @@ def broker(kafka: str) -> Iterator[Broker]:
             yield found
         finally:
             process.terminate()
-            process.wait(30)
+            process.wait(READY_S)
 
 
 @pytest.fixture

@@ -140,6 +140,6 @@ def test_lists_tell_queries_and_sources_but_no_handles(client: tureen.Client, tr
     source = next(one for one in client.sources() if one.name == trades)
 
     assert listed.sql == query.sql
-    assert listed.source == trades
+    assert listed.sources == (trades,)
     assert query.handle not in repr(listed) + repr(listed.facts)
     assert (source.rows, source.pending, source.late) == (10, 0, 0)

@@ -19,7 +19,7 @@ from rich.console import Console
 from broker.demo import screen
 from broker.demo.audience import Progress, same
 from broker.demo.board import BOARD
-from broker.demo.flights import Replayed, load
+from broker.demo.flights import Replayed, load, planes
 from broker.demo.queries import count_of_all, headlines, standing
 from broker.demo.replay import Replay
 from engine.language.parameters import written
@@ -88,7 +88,7 @@ def test_the_plain_computation_is_what_the_query_says(streams: tuple[Replayed, R
         for row, ts in zip(flights.table.to_pylist(), flights.ts_ms.tolist(), strict=True)
         if now_ms - 86_400_000 <= ts <= now_ms and row["origin"] == "JFK" and (row["dep_delay"] or 0) > 60
     ]
-    expected = query.expected(flights, now_ms)
+    expected = query.expected({"flights": flights}, now_ms)
     assert expected.to_pylist() == [{name: row[name] for name in query.columns} for row in rows]
     assert expected.num_rows > 0
     assert same(expected, expected)
@@ -117,7 +117,7 @@ def test_a_row_satisfies_what_selects_it(streams: tuple[Replayed, Replayed]) -> 
             if query.stream != stream.name or query.days == 1 or query.count:
                 continue  # all the rows are in the windows of the others
             rows = [row for row in stream.table.to_pylist() if query.holds(row)]
-            assert query.expected(stream, end).to_pylist() == [
+            assert query.expected({stream.name: stream}, end).to_pylist() == [
                 {name: row[name] for name in query.columns} for row in rows
             ]
 
@@ -129,10 +129,13 @@ def test_every_panel_has_its_turn_and_fits_the_terminal(
     width, height = size
     console = Console(file=io.StringIO(), width=width, height=height, force_terminal=False)
     now_ms = int(streams[0].ts_ms[200_000])
+    data = {one.name: one for one in (*streams, planes())}
     tiles = [one for one in BOARD if one.drawn]
     panels = [
-        screen.tile(one, Snapshot(one.expected(streams[0], now_ms), "1-1", now_ms)) for one in tiles
-    ] + [screen.tile(one, Snapshot(one.expected(streams[0], 0), "1-1", 0)) for one in tiles]
+        screen.tile(one, Snapshot(one.expected(data, instant), "1-1", instant))
+        for instant in (now_ms, 0)
+        for one in tiles
+    ]
     replay = Replay(streams, "127.0.0.1:1", 6.0)
     drawn = []
     for page in range(len(panels)):

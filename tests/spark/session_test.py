@@ -118,7 +118,7 @@ def _run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str
         [*JOB, *arguments],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=110,
         check=False,
         env=os.environ | environment,
     )

@@ -71,6 +71,19 @@ def test_source_topics(admin: Admin, service_id: str) -> None:
     )
 
 
+def test_topics_of_tables_are_compacted(admin: Admin, service_id: str) -> None:
+    topic = f"{service_id}-table"
+    assert admin.ensure_source_topic(topic, 2, table=True) == 2
+    assert admin.ensure_source_topic(topic, table=True, arrival_time=False) == 2
+    config = admin.configs([topic])[topic]
+    assert config["cleanup.policy"] == "compact"
+    assert int(config["delete.retention.ms"]) == Policies().steps_retention_ms
+    admin.ensure_source_topic(f"{service_id}-stream")
+    with pytest.raises(TopicPolicyMismatch) as refused:
+        admin.ensure_source_topic(f"{service_id}-stream", table=True)
+    assert (refused.value.setting, refused.value.expected) == ("cleanup.policy", "compact")
+
+
 def test_a_topic_made_again_is_another_one(admin: Admin, service_id: str) -> None:
     admin.ensure_source_topic(service_id)
     first = admin.topic_id(service_id)
