@@ -22,7 +22,7 @@ and % keep the larger scale, * adds the scales, / gives DOUBLE; what does not fi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -256,6 +256,20 @@ def children(expression: Expression) -> tuple[Expression, ...]:
             return arguments
         case _:
             return ()
+
+
+def columns_of(expression: Expression) -> Iterator[Column]:
+    """The columns in an expression, each as often as it stands there."""
+    if isinstance(expression, Column):
+        yield expression
+    for child in children(expression):
+        yield from columns_of(child)
+
+
+def conjunction(conditions: Iterable[Expression]) -> Expression:
+    """All conditions, of which there is one at least."""
+    operands = tuple(conditions)
+    return operands[0] if len(operands) == 1 else And(operands)
 
 
 def calls_user(expression: Expression) -> bool:

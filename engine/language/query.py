@@ -51,13 +51,23 @@ class Scan:
 
     predicate: a BOOLEAN expression over the stream's columns; None: every row. assignment: a table function,
     which gives each row once for each window it is in, with two more columns, window_start and window_end,
-    and makes the last instant of that window the row's instant; the clause then applies to those.
+    and makes the last instant of that window the row's instant; the clause then applies to those. history:
+    of a table every version, with one more column, ``deleted`` (BOOLEAN): whether it takes its key away.
     """
 
     source: SourceName
     window: Window
     predicate: Expression | None = None
     assignment: Assignment | None = None
+    history: bool = False
+
+    def predicates(self) -> Iterator[Expression]:
+        """Those over rows of the source: its own, and that of a window of rows."""
+        if self.predicate is not None:
+            yield self.predicate
+        window = self.window
+        if isinstance(window, RowWindow) and window.filter is not None and self.assignment is None:
+            yield window.filter
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +159,7 @@ class RowNumber:
 
 @dataclass(frozen=True, slots=True)
 class SemiJoin:
-    """Rows whose keys are (negated: are not) among the rows of ``inner``, a query over the same stream.
+    """Rows whose keys are (negated: are not) among the rows of ``inner``, a query over any source.
 
     null_aware: as IN does: a NULL key, or a NULL among inner's rows where nothing equals, makes the outcome
     NULL, so that NOT IN then keeps nothing, unless inner has no rows, when it keeps all; there is one key
@@ -163,7 +173,45 @@ class SemiJoin:
     null_aware: bool = False
 
 
-Stage = Project | Aggregate | Filter | Distinct | Sort | Limit | RowNumber | SemiJoin
+JoinKind = Literal["inner", "left", "right", "full", "semi", "anti"]
+
+
+@dataclass(frozen=True, slots=True)
+class Latest:
+    """ASOF: of the inner rows that may be partners only the latest: the one with the greatest ``inner`` that
+    is not above ``outer`` (strict: that is below it), the last in order among equals.
+
+    outer: over the relation's columns; inner: over inner's columns, of the same type. NULL has no partner.
+    """
+
+    outer: Expression
+    inner: Expression
+    strict: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Rows of the relation with rows of ``inner``, a query over any source.
+
+    keys: pairs of expressions of one type, over the relation's columns and over inner's; partners equal in
+    all of them, and NULL equals nothing. condition: over the relation's columns and, numbered on, inner's:
+    what partners must satisfy besides. An error in a key counts as NULL, one in the condition (looked at for
+    rows that equal in the keys) as FALSE, and both are counted. latest: ASOF, after keys, before condition.
+
+    Columns: the relation's, then inner's; of ``semi`` and ``anti`` (at least one partner; none) the
+    relation's alone. ``left`` keeps rows without a partner, with NULLs for inner's columns; ``right`` and
+    ``full`` keep inner's. Order: that of the relation, partners in inner's order; then inner's rows without
+    a partner. Rows count as 0, 1, 2, ... where numbers are combined.
+    """
+
+    inner: Query
+    kind: JoinKind
+    keys: tuple[tuple[Expression, Expression], ...] = ()
+    condition: Expression | None = None
+    latest: Latest | None = None
+
+
+Stage = Project | Aggregate | Filter | Distinct | Sort | Limit | RowNumber | SemiJoin | Join
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,12 +227,18 @@ class Query:
 
     @property
     def source(self) -> SourceName:
+        """The source of its own scan."""
         return self.scan.source
+
+    @property
+    def sources(self) -> tuple[SourceName, ...]:
+        """What its scans read, each once, in order."""
+        return tuple(dict.fromkeys(scan.source for scan in self.scans()))
 
     @property
     def columns(self) -> tuple[tuple[str, Type], ...]:
         """Names, no two alike, and types of the answer's columns."""
-        for stage in reversed(self.stages):
+        for stage in reversed(self.stages):  # a Project stands behind every Join
             if isinstance(stage, Project):
                 return tuple((output.name, output.type) for output in stage.outputs)
             if isinstance(stage, Aggregate):
@@ -196,25 +250,19 @@ class Query:
         """Its own scan, then those of inner queries."""
         yield self.scan
         for stage in self.stages:
-            if isinstance(stage, SemiJoin):
+            if isinstance(stage, SemiJoin | Join):
                 yield from stage.inner.scans()
 
-    def predicates(self) -> tuple[Expression, ...]:
-        """What the Query SteM keeps matches of: each predicate over rows of the stream once, in order."""
-        found: dict[Expression, None] = {}
-        for scan in self.scans():
-            if scan.predicate is not None:
-                found[scan.predicate] = None
-            window = scan.window
-            if isinstance(window, RowWindow) and window.filter is not None and scan.assignment is None:
-                found[window.filter] = None
-        return tuple(found)
+    def predicates(self) -> tuple[tuple[SourceName, Expression], ...]:
+        """What the Query SteMs keep matches of: each predicate over rows of a source once, in order."""
+        found = [(scan.source, predicate) for scan in self.scans() for predicate in scan.predicates()]
+        return tuple(found) if len(found) < 2 else tuple(dict.fromkeys(found))
 
 
 @dataclass(frozen=True, slots=True)
 class CreateStream:
-    """CREATE STREAM; ``if_not_exists`` makes an equal definition no error. ``partitions``: for a new
-    topic.
+    """CREATE STREAM, CREATE TABLE; ``if_not_exists`` makes an equal definition no error. ``partitions``: for
+    a new topic.
     """
 
     stream: Stream
@@ -238,20 +286,21 @@ class CreateDerived:
 
 @dataclass(frozen=True, slots=True)
 class DropStream:
-    """DROP STREAM name, or DROP VIEW name where ``view``."""
+    """DROP STREAM name, DROP TABLE name where ``table``, or DROP VIEW name where ``view``."""
 
     name: SourceName
     if_exists: bool = False
     view: bool = False
+    table: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Show:
-    """SHOW what: queries, streams, sources (streams and views), views, functions. ``extended``: of queries,
-    with all that is known of each.
+    """SHOW what: queries, streams, tables, sources (streams, tables and views), views, functions.
+    ``extended``: of queries, with all that is known of each.
     """
 
-    what: Literal["queries", "streams", "sources", "views", "functions"]
+    what: Literal["queries", "streams", "tables", "sources", "views", "functions"]
     extended: bool = False
 
 

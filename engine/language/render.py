@@ -38,6 +38,7 @@ from engine.language.query import (
     DropStream,
     Explain,
     Filter,
+    Join,
     Limit,
     Output,
     Project,
@@ -66,8 +67,8 @@ def render_statement(statement: Statement) -> str:
             return _create(statement)
         case CreateDerived():
             return _create_derived(statement)
-        case DropStream(name, if_exists, view):
-            what = "view" if view else "stream"
+        case DropStream(name, if_exists, view, table):
+            what = "view" if view else "table" if table else "stream"
             return f"drop {what} {_name(name)}" + (" if it exists" if if_exists else "")
         case Show(what, extended):
             return f"show {what}" + (" with all that is known" if extended else "")
@@ -106,7 +107,7 @@ def _query(query: Query) -> str:
 def render_scan(scan: Scan) -> list[str]:
     """Which rows of its stream, as lines."""
     lines = [] if scan.assignment is None else [f"windows {render_assignment(scan.assignment)}"]
-    lines.append(f"window {render_window(scan.window)}")
+    lines.append("all versions" if scan.history else f"window {render_window(scan.window)}")
     if scan.predicate is not None:
         lines.append(f"where {render_expression(scan.predicate)}")
     return lines
@@ -138,6 +139,23 @@ def render_stage(stage: Stage) -> list[str]:
             on = f" on {', '.join(render_expression(key) for key in keys)}" if keys else ""
             unknown = ", NULL is unknown" if null_aware else ""
             return [f"{word}{on}{unknown}", *("  " + line for line in _query(inner).split("\n"))]
+        case Join(inner):
+            return [_join(stage), *("  " + line for line in _query(inner).split("\n"))]
+
+
+def _join(join: Join) -> str:
+    """The first line of a join; columns of the two sides that have one name stand beside each other."""
+    text = ("" if join.latest is None else "as of ") + f"{join.kind} join"
+    if not join.keys and join.condition is None and join.latest is None:
+        return text if join.kind != "inner" else "cross join"
+    parts = [f"{render_expression(left)} = {render_expression(inner)}" for left, inner in join.keys]
+    if join.latest is not None:
+        op = ">" if join.latest.strict else ">="
+        outer, inner = render_expression(join.latest.outer), render_expression(join.latest.inner)
+        parts.append(f"the latest of {outer} {op} {inner}")
+    if join.condition is not None:
+        parts.append(render_expression(join.condition))
+    return f"{text} on {' and '.join(parts)}"
 
 
 def _output(output: Output) -> str:
@@ -162,10 +180,13 @@ def _names(names: Sequence[str]) -> str:
 
 def _create(create: CreateStream) -> str:
     stream = create.stream
+    what = "table" if stream.is_table else "stream"
     lines = [
-        f"create stream {_name(stream.name)}" + (" if it does not exist" if create.if_not_exists else "")
+        f"create {what} {_name(stream.name)}" + (" if it does not exist" if create.if_not_exists else "")
     ]
     lines += [f"  {_name(f.name)} {f.type}{'' if f.nullable else ' not null'}" for f in stream.schema]
+    if stream.is_table:
+        lines.append(f"  key {_names(stream.key)}{'' if stream.retroactive else ', non retroactive'}")
     lines.append(f"  topic {stream.topic}, {create.partitions} partitions")
     if stream.timestamp_column is None:
         lines.append("  arrival time")

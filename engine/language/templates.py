@@ -63,7 +63,7 @@ class Meaning(Protocol):
     """What a standing text means, without holding the tree: ``query`` makes it, or finds it, on demand."""
 
     @property
-    def source(self) -> SourceName: ...
+    def sources(self) -> tuple[SourceName, ...]: ...
 
     @property
     def uses(self) -> tuple[str, ...]: ...
@@ -78,8 +78,8 @@ class Fixed:
     bound: Query
 
     @property
-    def source(self) -> SourceName:
-        return self.bound.source
+    def sources(self) -> tuple[SourceName, ...]:
+        return self.bound.sources
 
     @property
     def uses(self) -> tuple[str, ...]:
@@ -98,7 +98,7 @@ class Template:
     differ_from: literals that must not be these constants.
     """
 
-    source: SourceName
+    sources: tuple[SourceName, ...]
     uses: tuple[str, ...]
     conversions: tuple[Conversion, ...]
     alike: tuple[tuple[int, int], ...]
@@ -308,7 +308,7 @@ def _template(traced: Statement, found: Cut, trace: Trace) -> Template | None:
     }
     same = {other: one for one, other in sorted(trace.alike, reverse=True)}
     return Template(
-        traced.source,
+        traced.sources,
         traced.uses,
         tuple(trace.conversions),
         tuple(sorted(trace.alike)),

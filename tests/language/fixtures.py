@@ -18,7 +18,11 @@ distance BIGINT, price DECIMAL(10, 2), cancelled BOOLEAN, day DATE,
 ts TIMESTAMP NOT NULL) WITH (timestamp = 'ts')"""
 ODD = '''CREATE STREAM "Odd Names" ("a b" INTEGER, "x; DROP" STRING, "say ""hi""" STRING, "Ünïcode" DOUBLE,
 now INTEGER, "select" BOOLEAN) WITH (topic = 'odd')'''
-
+WEATHER = """CREATE STREAM weather (dest STRING NOT NULL, wind DOUBLE, day DATE, ts TIMESTAMP NOT NULL)
+WITH (timestamp = 'ts')"""
+PLANES = "CREATE TABLE planes (flight BIGINT PRIMARY KEY, model STRING, seats INTEGER)"
+FARES = """CREATE TABLE fares (carrier STRING, dest STRING, fare DECIMAL(8, 2), since TIMESTAMP NOT NULL,
+PRIMARY KEY (carrier, dest)) WITH (timestamp = 'since') NON RETROACTIVE"""
 
 VIEWS = (
     Derived(SourceName("late"), "SELECT carrier, delay * 2 AS twice, ts FROM flights WHERE delay > 10", True),
@@ -33,7 +37,7 @@ VIEWS = (
 
 def catalogue() -> dict[str, Stream | Derived]:
     found: dict[str, Stream | Derived] = {view.name: view for view in VIEWS}
-    for text in (FLIGHTS, ODD):
+    for text in (FLIGHTS, ODD, WEATHER, PLANES, FARES):
         statement = parse(text, {}, Limits())
         assert isinstance(statement, CreateStream)
         found[statement.stream.name] = statement.stream

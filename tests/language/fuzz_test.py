@@ -67,6 +67,15 @@ SEEDS = [
     "SELECT SESSION_END(ts, 5 SECONDS), COUNT(*) FROM flights GROUP BY SESSION(ts, 5 SECONDS), carrier",
     "CREATE OR REPLACE VIEW v AS (SELECT carrier FROM flights [PARTITION BY carrier ROWS 3 WHERE delay > 1])",
     "EXPLAIN ANALYZE SELECT carrier FROM SESSION(flights PARTITION BY carrier, 5 MINUTES)",
+    (
+        "SELECT f.*, wind FROM flights [RANGE 1 HOUR] f LEFT JOIN weather w USING (dest) ASOF JOIN weather v "
+        "ON v.dest = f.dest AND f.ts >= v.ts, planes p WHERE p.flight = f.flight AND p.seats > w.wind"
+    ),
+    (
+        "SELECT dest FROM (flights a FULL JOIN (planes CROSS JOIN late) ON twice > seats) "
+        "LEFT ANTI JOIN weather USING (dest) JOIN fares t ON t.carrier = a.carrier AND t.dest = a.dest"
+    ),
+    "CREATE TABLE t (a INTEGER, b STRING, PRIMARY KEY (a, b)) WITH (topic = 't') NON RETROACTIVE",
     "SHOW QUERIES EXTENDED",
     "TERMINATE 'abc'",
 ]
@@ -89,6 +98,9 @@ WORDS = (
         "1e999",
         "SELECT",
         "JOIN",
+        "SEMI JOIN",
+        "USING",
+        "ON",
         "GROUP BY",
         "OVER",
     ]
@@ -96,13 +108,13 @@ WORDS = (
 
 
 def check(sql: str) -> None:
-    began = time.monotonic()
+    began = time.process_time()
     refusal: TureenError | None = None
     try:
         render_statement(parse(sql, CATALOGUE, Limits()))
     except TureenError as error:
         refusal = error
-    assert time.monotonic() - began < LONG_S
+    assert time.process_time() - began < LONG_S
     if refusal is None:
         return
     lines = sql.split("\n")
@@ -170,6 +182,12 @@ NESTED = {
     "quotes": "SELECT " + "'" * (2 * DEEP + 1),
     "window of brackets": "SELECT * FROM flights " + "[" * DEEP,
     "subqueries": "SELECT * FROM (" * 2_000 + "SELECT * FROM flights" + ")" * 2_000,
+    "brackets of joins": "SELECT 1 FROM " + "(" * 2_000 + "flights",
+    "joins in brackets": "SELECT 1 FROM " + "(flights CROSS JOIN " * 2_000 + "flights" + ")" * 2_000,
+    "joins": "SELECT 1 FROM flights f0" + "".join(f" JOIN flights f{n + 1} ON TRUE" for n in range(2_000)),
+    "joins of joins": "WITH a0 AS (SELECT dest AS x FROM flights), "
+    + ", ".join(f"a{n + 1} AS (SELECT b.x || c.x AS x FROM a{n} b JOIN a{n} c USING (x))" for n in range(40))
+    + " SELECT x FROM a40",
     "open subqueries": "SELECT * FROM (" * 2_000,
     "in of queries": "SELECT dest FROM flights WHERE dest IN (" * 1_000,
     "subqueries that double": "WITH a0 AS (SELECT distance AS x FROM flights), "

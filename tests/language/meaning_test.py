@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from engine.language.query import Query, SemiJoin
+from engine.language.query import Join, Query, SemiJoin
 from engine.language.statements import parse
 from engine.limits import Limits
 from tests.language.fixtures import CATALOGUE
@@ -21,7 +21,7 @@ def meaning(sql: str) -> Query:
 
 def _bare(query: Query) -> Query:
     stages = tuple(
-        replace(stage, inner=_bare(stage.inner)) if isinstance(stage, SemiJoin) else stage
+        replace(stage, inner=_bare(stage.inner)) if isinstance(stage, SemiJoin | Join) else stage
         for stage in query.stages
     )
     return replace(query, sql="", stages=stages, uses=())

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from engine.language.aggregates import AGGREGATE_ALIASES, AGGREGATES
 from engine.language.functions import ALIASES, FUNCTIONS
-from engine.language.query import CreateDerived
+from engine.language.query import CreateDerived, CreateStream
 from engine.language.statements import parse
 from engine.limits import Limits
-from engine.model.source import Derived, Stream
+from engine.model.source import Derived, SourceName, Stream
 from tests.language.fixtures import stream_of
 from tureen.errors import TureenError
 
@@ -64,12 +65,23 @@ def test_other_names_are_on_the_page() -> None:
 
 
 def catalogue() -> dict[str, Stream | Derived]:
-    """A stream, and the views that the page's examples make of it."""
+    """Streams, and the tables and views that the page's examples make."""
     found: dict[str, Stream | Derived] = {}
-    found["flights"] = stream_of(
-        "carrier STRING, dest STRING, delay DOUBLE, departed TIMESTAMP NOT NULL", "timestamp = 'departed'"
-    )["t"]
+    for name, columns, options in (
+        (
+            "flights",
+            "carrier STRING, dest STRING, tail STRING, delay DOUBLE, departed TIMESTAMP NOT NULL",
+            "timestamp = 'departed'",
+        ),
+        ("weather", "airport STRING, wind DOUBLE, measured TIMESTAMP NOT NULL", "timestamp = 'measured'"),
+        ("ticks", "price DOUBLE", "topic = 't'"),
+    ):
+        found[name] = replace(stream_of(columns, options)["t"], name=SourceName(name))
     for sql in EXAMPLES:
+        if sql.startswith("CREATE TABLE"):
+            table = parse(sql, found, Limits())
+            assert isinstance(table, CreateStream)
+            found[table.stream.name] = table.stream
         if re.match(r"CREATE .*(VIEW|STREAM \w+ AS)", sql):
             statement = parse(sql, found, Limits())
             assert isinstance(statement, CreateDerived)
@@ -87,7 +99,26 @@ def test_examples_are_served(sql: str) -> None:
 
 
 REFUSED = {
-    "JOIN": "SELECT * FROM flights JOIN flights ON TRUE",
+    "NATURAL": "SELECT * FROM flights NATURAL JOIN planes",
+    "LATERAL": "SELECT * FROM flights, LATERAL (SELECT * FROM planes) p",
+    "RIGHT SEMI": "SELECT * FROM flights f RIGHT SEMI JOIN planes p ON f.tail = p.tail",
+    "ASOF RIGHT": "SELECT * FROM flights f ASOF RIGHT JOIN weather w ON departed >= measured",
+    "WITHIN": "SELECT * FROM flights f JOIN weather w WITHIN 5 MINUTES ON f.dest = w.airport",
+    "MATCH_CONDITION": "SELECT * FROM flights ASOF JOIN weather MATCH_CONDITION (departed >= measured)",
+    "ASOF ahead": "SELECT * FROM flights f ASOF JOIN weather w ON departed <= measured",
+    "ASOF twice": "SELECT * FROM flights f ASOF JOIN weather w ON departed >= measured AND delay > wind",
+    "ASOF besides": "SELECT * FROM flights f ASOF JOIN weather w ON departed >= measured AND delay <> wind",
+    "windows over joins": "SELECT COUNT(*) FROM flights, weather GROUP BY TUMBLE(INTERVAL '1' HOUR)",
+    "times": "SELECT * FROM flights, ticks",
+    "window of a table": "SELECT * FROM planes [ROWS 5]",
+    "table function of a table": "SELECT * FROM TUMBLE(planes, INTERVAL '1' HOUR)",
+    "STREAM AS from a join": "CREATE STREAM s AS SELECT wind FROM flights, weather",
+    "STREAM AS from a table": "CREATE STREAM s AS SELECT seats FROM planes",
+    "versions first": "SELECT * FROM fares JOIN flights USING (carrier, dest)",
+    "versions right": "SELECT * FROM flights RIGHT JOIN fares USING (carrier, dest)",
+    "versions crossed": "SELECT * FROM flights, fares",
+    "versions as of": "SELECT * FROM flights ASOF JOIN fares ON departed >= since",
+    "versions without a key": "SELECT * FROM flights JOIN fares USING (carrier)",
     "UNION": "SELECT * FROM flights UNION ALL SELECT * FROM flights",
     "OVER": "SELECT SUM(delay) OVER (ORDER BY departed) FROM flights",
     "QUALIFY": "SELECT * FROM flights QUALIFY TRUE",
@@ -104,11 +135,12 @@ REFUSED = {
     "scalar subquery": "SELECT * FROM flights WHERE delay > (SELECT AVG(delay) FROM flights)",
     "ANY": "SELECT * FROM flights WHERE delay = ANY (SELECT delay FROM flights)",
     "IN below OR": "SELECT * FROM flights WHERE delay > 3 OR dest IN (SELECT dest FROM flights)",
-    "correlation": "SELECT * FROM flights a WHERE EXISTS (SELECT * FROM flights b WHERE b.delay > a.delay)",
+    "correlation": "SELECT 1 FROM flights a WHERE dest IN (SELECT airport FROM weather WHERE wind > a.delay)",
+    "groups": "SELECT 1 FROM flights WHERE EXISTS (SELECT SUM(wind) FROM weather WHERE wind > delay)",
     "NOT IN": "SELECT * FROM flights WHERE (dest, carrier) NOT IN (SELECT dest, carrier FROM flights)",
     "RECURSIVE": "WITH RECURSIVE a AS (SELECT * FROM flights) SELECT * FROM a",
     "window over groups": "SELECT * FROM (SELECT COUNT(*) FROM flights) [ROWS 5]",
-    "CREATE TABLE": "CREATE TABLE t (a INTEGER)",
+    "CREATE TABLE AS": "CREATE TABLE t AS SELECT * FROM flights",
     "MATERIALIZED": "CREATE MATERIALIZED VIEW v AS SELECT * FROM flights",
     "names of a view": "CREATE VIEW v (a) AS SELECT dest FROM flights",
     "STREAM AS": "CREATE STREAM s AS SELECT COUNT(*) FROM flights",
@@ -121,7 +153,7 @@ REFUSED = {
     "INTERVAL": "SELECT departed + INTERVAL '1 day' FROM flights",
     "parameter": "SELECT * FROM flights WHERE delay > :x",
     "two": "SELECT * FROM flights; SELECT * FROM flights",
-    "SHOW TABLES": "SHOW TABLES",
+    "SHOW TOPICS": "SHOW TOPICS",
     "DESCRIBE SELECT": "DESCRIBE SELECT * FROM flights",
     "EXPLAIN": "EXPLAIN (VERBOSE) SELECT * FROM flights",
     "DROP QUERY": "DROP QUERY 'x'",

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from engine.language.bind.environment import Environment
 from engine.language.bind.relation import Relation
-from engine.language.bind.select import bind_select
+from engine.language.bind.select import bind_select, whole_query
 from engine.language.bind.sources import named, uses_of
 from engine.language.expressions import Column
 from engine.language.places import shown
@@ -51,7 +51,7 @@ def bind_derived(tree: exp.Expr, env: Environment) -> CreateDerived:
     derived = Derived(name, sql, is_stream)
     return CreateDerived(
         derived,
-        relation.query(sql, uses),
+        whole_query(relation, sql, env),
         env.text.sql,
         bool(tree.args.get("replace")),
         bool(tree.args.get("if_not_exists")),
@@ -60,7 +60,7 @@ def bind_derived(tree: exp.Expr, env: Environment) -> CreateDerived:
 
 def _only_comes(relation: Relation) -> bool:
     """Whether rows only ever come: a selection from all rows, or one answer for each window as it closes."""
-    if relation.window != UNBOUNDED:
+    if relation.window != UNBOUNDED or relation.joins or relation.stream.is_table:
         return False
     window_end = len(relation.stream.schema) + 1
     for stage in relation.stages:
@@ -97,7 +97,7 @@ def bind_explain(tree: exp.Expr, env: Environment) -> Explain:
     if handle is not None:
         return Explain(None, _handle(handle, env), analyze)
     sql = env.text.sql[tree.args["begin"] : tree.args["end"]]
-    query = bind_select(tree.args["query"], env).query(sql, uses_of(env))
+    query = whole_query(bind_select(tree.args["query"], env), sql, env)
     return Explain(query, None, analyze)
 
 

@@ -1,9 +1,10 @@
 """WHERE and HAVING: conditions over rows, and IN (SELECT ...) and EXISTS (SELECT ...) among them.
 
-The conditions joined by AND are bound one by one. A subquery that is one of them becomes a semi-join with a
-query over the same stream. Inside a subquery, ``inner column = outer column`` among the conditions of its
+The conditions joined by AND are bound one by one. A subquery that is one of them becomes a semi-join with
+that query. Inside a subquery, ``inner column = outer column`` among the conditions of its
 WHERE correlates the two: the inner column becomes one more column of the subquery, and the two are keys of
-the semi-join.
+the semi-join. EXISTS may hold any other condition with columns around it: it then is a join of kind semi or
+anti, which has conditions.
 """
 
 from __future__ import annotations
@@ -15,14 +16,17 @@ from sqlglot import exp
 
 from engine.language.bind.calls import coerce
 from engine.language.bind.environment import Environment
+from engine.language.bind.group_windows import expanded_equality
+from engine.language.bind.placing import asked_of_pairs, narrowed
 from engine.language.bind.relation import Relation
 from engine.language.bind.scalar import TRUE, bind_condition, bind_scalar
-from engine.language.bind.scope import Scope
-from engine.language.expressions import Expression
+from engine.language.bind.scope import OUTER, Scope, of_outer
+from engine.language.expressions import Column, Compare, Expression
 from engine.language.grammar import nodes
 from engine.language.promotion import common
 from engine.language.query import Output, SemiJoin
 from engine.language.rules import rewrite
+from engine.language.rules.tree import transform
 from engine.model.types import Kind
 from tureen.errors import NotSupported, TypeMismatch
 
@@ -39,15 +43,48 @@ class Join:
     null_aware: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """EXISTS with conditions over its rows and those around it, whose columns are those of OUTER."""
+
+    inner: Relation
+    negated: bool
+    conditions: tuple[Expression, ...]
+
+    def applied(self, relation: Relation, sql: str) -> Relation:
+        """Rows of the relation that have such a row, or have none."""
+        plain = tuple(Output(column.name, column) for column in self.inner.given())
+        inner = replace(self.inner, columns=plain)
+        joined = relation.joined(inner, "anti" if self.negated else "semi", sql)
+        given, own = relation.given(), joined.columns[len(relation.columns) :]
+
+        def settled(node: Expression) -> Expression:
+            if not isinstance(node, Column):
+                return node
+            return given[OUTER - node.index] if node.index <= OUTER else own[node.index].expression
+
+        joined = asked_of_pairs(joined, [transform(condition, settled) for condition in self.conditions])
+        depth = max(relation.joins_depth, inner.joins_depth + 1)
+        return replace(joined, columns=relation.columns, joins_depth=depth)
+
+
 @dataclass(slots=True)
 class Correlation:
-    """The scope around a subquery; pairs: (inner, outer) expressions that must be equal, as they are met."""
+    """The scope around a subquery; pairs: (inner, outer) expressions that must be equal, as they are met.
+
+    mixed: other conditions with columns of both, where they may stand (None: they may not).
+    """
 
     around: Scope
     pairs: list[tuple[Expression, Expression]] = field(default_factory=list)
+    mixed: list[Expression] | None = None
+
+    @property
+    def is_used(self) -> bool:
+        return bool(self.pairs or self.mixed)
 
 
-Condition = Expression | Join
+Condition = Expression | Join | Matched
 Subselect = Callable[[exp.Expr, Environment, Correlation], Relation]
 
 
@@ -62,7 +99,7 @@ def bind_conditions(
     if node is None:
         return []
     found: list[Condition] = []
-    for part in _conjuncts(node):
+    for part in conjuncts(node, scope):
         if correlation is not None and _correlate(part, scope, correlation):
             continue
         join = _join(part, scope, env, subselect)
@@ -72,9 +109,11 @@ def bind_conditions(
 
 def apply(relation: Relation, conditions: Sequence[Condition], sql: str) -> Relation:
     """The rows that satisfy all: first what is looked at row by row, then the subqueries in order."""
-    relation = relation.narrowed([c for c in conditions if not isinstance(c, Join)])
+    relation = narrowed(relation, [c for c in conditions if not isinstance(c, Join | Matched)])
     for join in conditions:
-        if isinstance(join, Join):
+        if isinstance(join, Matched):
+            relation = join.applied(relation, sql)
+        elif isinstance(join, Join):
             inner = join.inner.computed()
             keys = tuple(rewrite(key) for key in join.keys)
             stage = SemiJoin(keys, inner.query(sql), join.negated, join.null_aware)
@@ -82,7 +121,7 @@ def apply(relation: Relation, conditions: Sequence[Condition], sql: str) -> Rela
     return relation
 
 
-def _conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
+def conjuncts(node: exp.Expr, scope: Scope) -> Iterator[exp.Expr]:
     """The parts that AND joins, from left to right."""
     waiting = [node]
     while waiting:
@@ -91,26 +130,43 @@ def _conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
         if isinstance(inside, exp.And):
             waiting += [inside.expression, inside.this]
         else:
-            yield part
+            yield from expanded_equality(part, scope)
 
 
 def _correlate(node: exp.Expr, scope: Scope, correlation: Correlation) -> bool:
+    """Whether this holds columns around in a way that is served, which is then noted."""
+    if _is_equal(node.unnest(), scope, correlation):
+        return True
+    if correlation.mixed is None or not _is_mixed(node, scope, correlation.around):
+        return False
+    correlation.mixed.append(bind_condition(node, replace(scope, is_mixed=True)))
+    return True
+
+
+def _is_mixed(node: exp.Expr, scope: Scope, around: Scope) -> bool:
+    """Whether columns around stand in a condition; one with a subquery in it is none of these."""
+    if next(node.find_all(nodes.InQuery, nodes.ExistsQuery), None) is not None:
+        return False
+    columns = node.find_all(exp.Column)
+    return any(scope.find(column) is None and around.find(column) is not None for column in columns)
+
+
+def _is_equal(node: exp.Expr, scope: Scope, correlation: Correlation) -> bool:
     """Whether this is ``inner = outer``, which is then noted."""
-    node = node.unnest()
     if not isinstance(node, exp.EQ):
         return False
     for inner, outer in ((node.this, node.expression), (node.expression, node.this)):
         column = outer.unnest()
         if not isinstance(column, exp.Column) or scope.find(column) is not None:
             continue
-        if correlation.around.find(column) is None:
+        if correlation.around.find(column) is None or _is_mixed(inner, scope, correlation.around):
             continue
         correlation.pairs.append((bind_scalar(inner, scope), bind_scalar(column, correlation.around)))
         return True
     return False
 
 
-def _join(node: exp.Expr, scope: Scope, env: Environment, subselect: Subselect) -> Join | None:
+def _join(node: exp.Expr, scope: Scope, env: Environment, subselect: Subselect) -> Join | Matched | None:
     negated = False
     inside = node.unnest()
     while isinstance(inside, exp.Not):
@@ -123,9 +179,17 @@ def _join(node: exp.Expr, scope: Scope, env: Environment, subselect: Subselect) 
     return None
 
 
-def _exists(node: exp.Expr, negated: bool, scope: Scope, env: Environment, subselect: Subselect) -> Join:
-    correlation = Correlation(scope)
+def _exists(
+    node: exp.Expr, negated: bool, scope: Scope, env: Environment, subselect: Subselect
+) -> Join | Matched:
+    correlation = Correlation(scope, mixed=[] if scope.grouping is None else None)
     inner = _inner(node, subselect(node.args["query"], env, correlation), scope)
+    if correlation.mixed:
+        equal = [
+            Compare("=", transform(outer, of_outer), value)
+            for outer, value in (_fit(node, outer, value, scope) for value, outer in correlation.pairs)
+        ]
+        return Matched(inner, negated, (*equal, *correlation.mixed))
     keys, columns = _pairs(node, correlation, scope)
     if not keys:
         columns = [Output("found", TRUE)]
@@ -185,12 +249,6 @@ def _fit(node: exp.Expr, left: Expression, right: Expression, scope: Scope) -> t
 
 
 def _inner(node: exp.Expr, inner: Relation, scope: Scope) -> Relation:
-    if inner.stream != scope.source:
-        raise scope.place(node).refuse(
-            NotSupported,
-            f"a subquery over another stream, {inner.stream.name}, is not served",
-            hint="register one query for each stream",
-        )
     if inner.joins_depth >= JOINS_DEPTH_MAX:
         raise scope.place(node).exceeded(
             "subqueries_depth_max", JOINS_DEPTH_MAX, hint="nest fewer IN (SELECT ...) and EXISTS (SELECT ...)"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from engine.language.bind.relation import Relation
 from engine.language.bind.scope import Scope, Sizes
 from engine.language.functions import BUILT_IN, FunctionCatalogue
-from engine.language.places import Text
+from engine.language.places import Place, Text
 from engine.limits import Limits
 from engine.model.source import Derived, SourceName, Stream
 
@@ -18,7 +18,8 @@ Catalogue = Mapping[str, Stream | Derived]
 @dataclass(frozen=True, slots=True)
 class Environment:
     """tables: of WITH, in sight here. derived: views that were bound for this statement, and uses: their
-    names, as they were met. depth: how many views are around this text.
+    names, as they were met. met: streams and tables, and where the statement names them, or the view that
+    does, which is at ``around``. depth: how many views are around this text.
     """
 
     text: Text
@@ -27,6 +28,8 @@ class Environment:
     tables: Mapping[str, Relation] = field(default_factory=dict)
     derived: dict[str, Relation] = field(default_factory=dict)
     uses: dict[SourceName, None] = field(default_factory=dict)
+    met: dict[SourceName, Place] = field(default_factory=dict)
+    around: Place | None = None
     depth: int = 0
     functions: FunctionCatalogue = BUILT_IN
     sizes: Sizes = field(default_factory=Sizes)
@@ -48,6 +51,6 @@ class Environment:
         """With one more name of WITH."""
         return replace(self, tables={**self.tables, name: relation})
 
-    def inside(self, text: Text) -> Environment:
-        """For the text of a view."""
-        return replace(self, text=text, tables={}, depth=self.depth + 1)
+    def inside(self, text: Text, place: Place) -> Environment:
+        """For the text of a view that is named at this place."""
+        return replace(self, text=text, tables={}, depth=self.depth + 1, around=self.around or place)

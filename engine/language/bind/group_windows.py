@@ -3,7 +3,7 @@
 ``GROUP BY k, TUMBLE(ts, INTERVAL '1' HOUR)`` means: FROM TUMBLE(s, INTERVAL '1' HOUR), what WHERE keeps
 of it, GROUP BY k, window_start, window_end. A session is one of the rows that WHERE keeps and that have the
 same other keys. A selected window ``w`` is the two columns ``w_start`` and ``w_end``, and ``w.start``
-names the first of them; ``w`` alone stands for both wherever columns are listed.
+names the first of them; ``w`` alone stands for both wherever columns are listed, and in ``a.w = b.w``.
 """
 
 from __future__ import annotations
@@ -34,6 +34,14 @@ def window_call(items: Sequence[exp.Expr], scope: Scope) -> exp.Expr | None:
 
 def in_windows(call: exp.Expr, keys: Sequence[exp.Expr], relation: Relation, scope: Scope) -> Relation:
     """The relation with its rows put into windows. Raises what a table function raises."""
+    if scope.parts or relation.joins:
+        name = call.args["name"]
+        raise scope.place(call).refuse(
+            NotSupported,
+            f"{name} in GROUP BY is about one stream, not about joined rows",
+            hint=f"put it into FROM: {name}(a, ...) x JOIN {name}(b, ...) y ON x.window_end = y.window_end "
+            "AND ..., or group by DATE_TRUNC('hour', x.ts)",
+        )
     column = call.args.get("column")
     if column is not None and not isinstance(column, exp.Column):
         raise scope.place(column).refuse(
@@ -75,6 +83,24 @@ def expanded_outputs(outputs: Sequence[Written], scope: Scope) -> list[Written]:
     return found
 
 
+def expanded_equality(node: exp.Expr, scope: Scope) -> list[exp.Expr]:
+    """A condition, the equality of two windows as that of their beginnings and that of their ends."""
+    equality = node.unnest()
+    if isinstance(equality, exp.EQ):
+        left, right = _pair(equality.this.unnest(), scope), _pair(equality.expression.unnest(), scope)
+        if left and right:
+            made = [_equal(*sides, equality) for sides in zip(left, right, strict=True)]
+            node.meta["expanded"] = made  # what nodes were bound to is kept by their ids: they must live on
+            return made
+    return [node]
+
+
+def _equal(left: exp.Expr, right: exp.Expr, node: exp.Expr) -> exp.Expr:
+    equality = exp.EQ(this=left, expression=right)
+    equality.meta.update(node.meta)
+    return equality
+
+
 def _pair(node: exp.Expr, scope: Scope) -> list[exp.Expr]:
     """The columns of the window that a call or a name alone stands for; none where it is something else."""
     if isinstance(node, nodes.WindowCall):
@@ -83,8 +109,11 @@ def _pair(node: exp.Expr, scope: Scope) -> list[exp.Expr]:
         return [column_at(name, node) for name in WINDOW_COLUMNS]
     if not isinstance(node, exp.Column) or scope.find(node) is not None:
         return []
-    qualifier = node.args.get("table")
-    if qualifier is not None and str(qualifier.this) != scope.name:
-        return []
-    names = [f"{node.this.this}_{end}" for end in ("start", "end")]
-    return [column_at(name, node) for name in names] if all(n in scope.columns for n in names) else []
+    pair: list[exp.Expr] = []
+    for end in ("start", "end"):
+        column = column_at(f"{node.this.this}_{end}", node)
+        column.set("table", node.args.get("table"))
+        if scope.find(column) is None:
+            return []
+        pair.append(column)
+    return pair

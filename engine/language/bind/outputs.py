@@ -28,7 +28,7 @@ def written_outputs(projections: Sequence[exp.Expr], scope: Scope) -> list[Writt
             found += _all_columns(projection, scope)
         elif isinstance(projection, exp.Column) and isinstance(projection.this, exp.Star):
             scope.check_qualifier(projection.args["table"])
-            found += _all_columns(projection, scope)
+            found += _all_columns(projection, scope, str(projection.args["table"].this))
         elif isinstance(projection, exp.Alias):
             found.append(Written(str(projection.args["alias"].this), projection.this, alias=True))
         else:
@@ -38,8 +38,18 @@ def written_outputs(projections: Sequence[exp.Expr], scope: Scope) -> list[Writt
     return found
 
 
-def _all_columns(star: exp.Expr, scope: Scope) -> list[Written]:
-    return [Written(name, column_at(name, star)) for name in scope.columns]
+def _all_columns(star: exp.Expr, scope: Scope, qualifier: str | None = None) -> list[Written]:
+    if not scope.parts:
+        return [Written(name, column_at(name, star)) for name in scope.columns]
+    columns = list(scope.star)
+    if qualifier is not None:
+        columns = [pair for part in scope.parts if part.name == qualifier for pair in part.columns.items()]
+    found = []
+    for name, place in columns:
+        column = column_at(name, star)
+        column.meta["place"] = place
+        found.append(Written(name, column))
+    return found
 
 
 def _derived_name(node: exp.Expr, place: int) -> str:

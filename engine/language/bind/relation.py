@@ -1,20 +1,25 @@
-"""What FROM and the clauses after it have made so far: a scan, stages, and columns that wait to be computed.
+"""What FROM and the clauses after it have made so far: a scan, stages, joins, and columns that wait to be
+computed.
 
 Columns are kept as expressions over what the last stage gives and are computed only where something needs
 them computed. So a subquery that merely selects vanishes: its conditions become the scan's, and its
-expressions stand wherever its columns are named.
+expressions stand wherever its columns are named. Joins wait too, behind the stages, since conditions may
+still go into them (:mod:`engine.language.bind.placing`); the next stage makes stages of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from engine.language.expressions import And, Column, Compare, Expression, Literal, children
+from engine.language.bind.joined import Joined
+from engine.language.expressions import Column, Compare, Expression, Literal, columns_of, conjunction
 from engine.language.query import (
     Aggregate,
     Distinct,
     Filter,
+    Join,
+    JoinKind,
     Output,
     Project,
     Query,
@@ -24,17 +29,20 @@ from engine.language.query import (
     Stage,
 )
 from engine.language.rules import rewrite
+from engine.language.rules.tree import transform
 from engine.model.source import SourceName, Stream
-from engine.model.types import TIMESTAMP
+from engine.model.types import BIGINT, BOOLEAN, TIMESTAMP, Type
 from engine.windows.assignment import WINDOW_COLUMNS, Assignment, Hop
 from engine.windows.clauses import UNBOUNDED, RowWindow, TimeWindow, Window
 
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """where: what rows of the scan must satisfy, not yet rewritten. columns: over what the last stage gives.
+    """where: what rows of the scan must satisfy, not yet rewritten. columns: over what the last stage, or the
+    last of the joins behind it, gives.
 
-    stages_count: stages here and in all inner queries. joins_depth: how deep semi-joins nest.
+    stages_count: stages here and in all inner queries. joins_depth: how deep semi-joins nest. history: as of
+    a scan. joins: behind the stages.
     """
 
     stream: Stream
@@ -45,41 +53,117 @@ class Relation:
     stages: tuple[Stage, ...] = ()
     stages_count: int = 0
     joins_depth: int = 0
+    history: bool = False
+    joins: tuple[Joined, ...] = ()
 
     @property
     def is_open(self) -> bool:
         """Whether a window may still be put over its rows: a selection from all that is retained."""
-        return not self.stages and self.window == UNBOUNDED
+        return not self.stages and not self.joins and self.window == UNBOUNDED
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether its columns are columns of what the last stage gives, as they are."""
+        return all(isinstance(output.expression, Column) for output in self.columns)
 
     def then(self, *stages: Stage) -> Relation:
         """With more stages."""
-        count, depth = self.stages_count + len(stages), self.joins_depth
-        return replace(self, stages=(*self.stages, *stages), stages_count=count, joins_depth=depth)
+        settled = self.settled()
+        count = settled.stages_count + len(stages)
+        return replace(settled, stages=(*settled.stages, *stages), stages_count=count)
 
     def semi_joined(self, join: SemiJoin, inner: Relation) -> Relation:
         """With a semi-join with an inner relation."""
+        settled = self.settled()
         return replace(
-            self,
-            stages=(*self.stages, join),
-            stages_count=self.stages_count + inner.stages_count + 1,
-            joins_depth=max(self.joins_depth, inner.joins_depth + 1),
+            settled,
+            stages=(*settled.stages, join),
+            stages_count=settled.stages_count + inner.stages_count + 1,
+            joins_depth=max(settled.joins_depth, inner.joins_depth + 1),
         )
+
+    def settled(self) -> Relation:
+        """With its joins as stages."""
+        if not self.joins:
+            return self
+        return replace(self, stages=(*self.stages, *(join.stage() for join in self.joins)), joins=())
+
+    def joined(self, inner: Relation, kind: JoinKind, sql: str) -> Relation:
+        """With one more join, so far without conditions. Columns are those of both sides, even of a join that
+        gives its left ones only.
+        """
+        left = self if self.is_plain or kind not in ("right", "full") else self.computed()
+        is_flat = not inner.stages and not inner.joins and (inner.is_plain or kind not in ("left", "full"))
+        wanted = inner.given() if is_flat else [output.expression for output in inner.columns]
+        given = left.given()
+        taken = {column.name for column in given}
+        own: list[Column] = []
+        for column in inner.given() if is_flat else inner.columns:
+            name = _another(column.name, taken)
+            taken.add(name)
+            own.append(Column(len(given) + len(own), name, column.type))
+
+        def moved(node: Expression) -> Expression:
+            return own[node.index] if isinstance(node, Column) else node
+
+        columns = [*left.columns]
+        names = {output.name for output in columns}
+        for place, output in enumerate(inner.columns):
+            name = _another(output.name, names)
+            names.add(name)
+            columns.append(Output(name, transform(output.expression, moved) if is_flat else own[place]))
+        join = Joined(inner, tuple(wanted), kind, len(given), sql, is_flat)
+        return replace(
+            left,
+            columns=tuple(columns),
+            joins=(*left.joins, join),
+            stages_count=left.stages_count + inner.stages_count + 2,
+            joins_depth=max(left.joins_depth, inner.joins_depth),
+        )
+
+    def with_column(self, name: str, expression: Expression) -> Relation:
+        """With one more column, called like this or nearly."""
+        column = Output(_another(name, {output.name for output in self.columns}), expression)
+        return replace(self, columns=(*self.columns, column))
+
+    @property
+    def inputs(self) -> int:
+        """How many scans its joins read."""
+        count = 1 + sum(join.inner.inputs for join in self.joins)
+        for stage in self.stages:
+            if isinstance(stage, Join):
+                count += inputs_of(stage.inner)
+        return count
+
+    def given(self) -> tuple[Column, ...]:
+        """The columns that the last stage, or the last join behind it, gives."""
+        found = [(field.name, field.type) for field in self.stream.schema]
+        if self.assignment is not None:
+            found += [(name, TIMESTAMP) for name in WINDOW_COLUMNS]
+        if self.history:
+            found.append((_another("deleted", {name for name, _ in found}), BOOLEAN))
+        for stage in self.stages:
+            match stage:
+                case RowNumber():
+                    found.append(("row_number", BIGINT))
+                case Project(outputs):
+                    found = [(output.name, output.type) for output in outputs]
+                case Aggregate(keys, calls):
+                    found = [(key.name, key.type) for key in keys]
+                    found += [(call.name, call.type) for call in calls]
+                case Join(inner, kind) if kind not in ("semi", "anti"):
+                    found = _with_inner(found, inner.columns)
+                case _:
+                    pass
+        for join in self.joins:
+            if join.gives:
+                found = _with_inner(found, join.columns())
+        return tuple(Column(place, name, type_) for place, (name, type_) in enumerate(found))
 
     @property
     def width(self) -> int:
-        """How many columns the last stage gives."""
-        more = 0
-        for stage in reversed(self.stages):
-            match stage:
-                case RowNumber():
-                    more += 1
-                case Project(outputs):
-                    return more + len(outputs)
-                case Aggregate(keys, calls):
-                    return more + len(keys) + len(calls)
-                case _:
-                    pass
-        return more + len(self.stream.schema) + (0 if self.assignment is None else len(WINDOW_COLUMNS))
+        """How many columns the last stage, or the last join behind it, gives."""
+        return len(self.given())
 
     def computed(self) -> Relation:
         """With its columns computed by the last stage."""
@@ -94,9 +178,11 @@ class Relation:
 
     def _gives_columns(self) -> bool:
         """Whether the columns are what the last stage gives, under their names."""
+        if self.joins:
+            return False
         for stage in reversed(self.stages):
             match stage:
-                case RowNumber():
+                case RowNumber() | Join():
                     return False
                 case Project(outputs):
                     names = [output.name for output in outputs]
@@ -131,7 +217,8 @@ class Relation:
         return replace(self, assignment=assignment, columns=(*self.columns, *columns))
 
     def narrowed(self, conditions: Iterable[Expression]) -> Relation:
-        """Only rows where all conditions, over what the last stage gives, are TRUE."""
+        """Only rows where all conditions, over what the last stage gives, are TRUE; there are no joins."""
+        assert not self.joins
         relation, above = self, []
         for condition in conditions:
             if not self.stages and self._for_scan(condition):
@@ -179,22 +266,35 @@ class Relation:
         """The whole of it."""
         relation = self.computed()
         predicate = rewrite(conjunction(relation.where)) if relation.where else None
-        scan = Scan(relation.stream.name, relation.window, predicate, relation.assignment)
+        scan = Scan(relation.stream.name, relation.window, predicate, relation.assignment, relation.history)
         return Query(sql, scan, relation.stages, uses)
 
 
-def conjunction(conditions: Iterable[Expression]) -> Expression:
-    """All conditions, of which there is one at least."""
-    operands = tuple(conditions)
-    return operands[0] if len(operands) == 1 else And(operands)
+def _with_inner(
+    left: Sequence[tuple[str, Type]], inner: Sequence[tuple[str, Type]]
+) -> list[tuple[str, Type]]:
+    """The columns of a join: names that come twice get a number."""
+    found = list(left)
+    taken = {name for name, _ in found}
+    for name, type_ in inner:
+        other = _another(name, taken)
+        taken.add(other)
+        found.append((other, type_))
+    return found
 
 
-def columns_of(expression: Expression) -> Iterator[Column]:
-    """The columns in an expression, each as often as it stands there."""
-    if isinstance(expression, Column):
-        yield expression
-    for child in children(expression):
-        yield from columns_of(child)
+def _another(name: str, taken: Collection[str]) -> str:
+    """The name, with a number where it is taken."""
+    other, count = name, 1
+    while other in taken:
+        count += 1
+        other = f"{name}_{count}"
+    return other
+
+
+def inputs_of(query: Query) -> int:
+    """How many scans the joins of a query read."""
+    return 1 + sum(inputs_of(stage.inner) for stage in query.stages if isinstance(stage, Join))
 
 
 def base(stream: Stream) -> Relation:

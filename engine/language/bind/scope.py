@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from engine.language.expressions import Expression, children
+from engine.language.expressions import Column, Expression, children
 from engine.language.functions import BUILT_IN, FunctionCatalogue
 from engine.language.grammar.words import CLOCKS
 from engine.language.places import Place, Text, did_you_mean, shown
 from engine.language.query import Output
+from engine.language.rules.tree import transform
 from engine.limits import Limits
 from engine.model.source import Stream
 from tureen.errors import NotSupported, SyntaxRefused, UnknownColumn
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from engine.language.bind.numbering import Numbering
 
 NODES_MAX = 50_000
+OUTER = -2_000_000
+"""Columns around a subquery count down from here in its conditions."""
 
 
 @dataclass(slots=True)
@@ -44,14 +47,25 @@ class Sizes:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """One of several items in FROM: its name, None where it has none, and the places of its columns."""
+
+    name: str | None
+    columns: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
 class Scope:
     """The columns that expressions may name, and what else may stand there.
 
-    columns: what names stand for. name: what may stand before the dot; None: nothing. clause: where this is,
-    for refusals. aliases: outputs by name, for where columns have no such name. selected: names that
-    only come later. grouping: set where aggregates may stand: columns are then those of its groups.
-    numbering: set where ROW_NUMBER() may stand. outer: around a subquery. window: of GROUP BY, which
-    TUMBLE_START(...) and the like are about. memo: what nodes were bound to; set where they are bound again.
+    columns: what names stand for. name: what may stand before the dot; None: nothing. parts: the items of
+    FROM where there are several: then columns are those whose name stands for one, outputs all of them, and
+    star, by name and place, what ``*`` stands for. hidden: sources of SEMI and ANTI JOIN. clause: where this
+    is, for refusals. aliases: outputs by name, for where columns have no such name. selected: names that only
+    come later. grouping: set where aggregates may stand: columns are then those of its groups. numbering: set
+    where ROW_NUMBER() may stand. outer: around a subquery; is_mixed: its columns may stand here too, as those
+    of OUTER. window: of GROUP BY, which TUMBLE_START(...) and
+    the like are about. memo: what nodes were bound to; set where they are bound again.
     """
 
     text: Text
@@ -59,12 +73,17 @@ class Scope:
     source: Stream
     columns: Mapping[str, Output]
     name: str | None
+    parts: tuple[Part, ...] = ()
+    outputs: tuple[Output, ...] = ()
+    star: tuple[tuple[str, int], ...] = ()
+    hidden: tuple[str | None, ...] = ()
     clause: str = "this place"
     aliases: Mapping[str, exp.Expr] = field(default_factory=dict)
     selected: Collection[str] = ()
     grouping: Grouping | None = None
     numbering: Numbering | None = None
     outer: Scope | None = None
+    is_mixed: bool = False
     window: exp.Expr | None = None
     memo: dict[int, Expression] | None = None
     functions: FunctionCatalogue = BUILT_IN
@@ -88,8 +107,13 @@ class Scope:
         return self.text.of_node(node)
 
     def find(self, node: exp.Column) -> Expression | None:
-        """What a column's name stands for here, None where there is no such column."""
+        """What a column's name stands for here, None where there is no such column.
+
+        Raises SyntaxRefused where several items of FROM have it.
+        """
         qualifier, name = node.args.get("table"), str(node.this.this)
+        if self.parts:
+            return self._find_in_parts(node, qualifier, name)
         if qualifier is not None and str(qualifier.this) != self.name:
             if name not in ("start", "end"):
                 return None
@@ -97,16 +121,43 @@ class Scope:
         found = self.columns.get(name)
         return None if found is None else found.expression
 
+    def _find_in_parts(self, node: exp.Column, qualifier: exp.Expr | None, name: str) -> Expression | None:
+        if "place" in node.meta:
+            place: int = node.meta["place"]
+            return self.outputs[place].expression
+        if qualifier is not None:
+            for part in self.parts:
+                if part.name == qualifier.this and name in part.columns:
+                    return self.outputs[part.columns[name]].expression
+            if name not in ("start", "end") or any(part.name == qualifier.this for part in self.parts):
+                return None
+            name = f"{qualifier.this}_{name}"  # a field of a window
+        found = self.columns.get(name)
+        if found is not None:
+            return found.expression
+        having = [part.name for part in self.parts if name in part.columns]
+        if having:
+            written = [f"{shown(part)}.{shown(name)}" for part in having if part is not None]
+            raise self.place(node).refuse(
+                SyntaxRefused,
+                f"several sources have a column {shown(name)!r}",
+                hint=f"write {' or '.join(written)}" if written else "name the subqueries: (SELECT ...) AS a",
+            )
+        return None
+
     def column(self, node: exp.Column) -> Expression:
         """Resolve a column. Raises SyntaxRefused, UnknownColumn, NotSupported."""
         found = self.find(node)
         if found is not None:
             return found
-        if self.outer is not None and self.outer.find(node) is not None:
+        around = None if self.outer is None else self.outer.find(node)
+        if around is not None and self.is_mixed:
+            return transform(around, of_outer)
+        if around is not None:
             raise self.place(node).refuse(
                 NotSupported,
                 f"{shown(str(node.this.this))!r} is a column of the query around this one, "
-                "which may be used only as inner = outer in the WHERE of a subquery",
+                "which may be used only in the WHERE of EXISTS, or as inner = outer in that of IN",
                 hint="write EXISTS (SELECT * FROM s b WHERE b.key = a.key AND ...)",
             )
         qualifier = node.args.get("table")
@@ -125,12 +176,19 @@ class Scope:
                 f"SELECT computes it after {self.clause}: write its expression here, or select in a subquery"
             )
             raise UnknownColumn(shown(name), hint=hint, line=place.line, column=place.column)
-        raise self.place(node.this).unknown_column(name, self.columns, perhaps_text=qualifier is None)
+        known = self._known(qualifier) if self.parts else list(self.columns)
+        raise self.place(node.this).unknown_column(name, known, perhaps_text=qualifier is None)
+
+    def _known(self, qualifier: exp.Expr | None) -> list[str]:
+        """The columns that FROM gives, or one item of it."""
+        parts = [part for part in self.parts if qualifier is None or part.name == qualifier.this]
+        return list(dict.fromkeys(column for part in parts for column in part.columns))
 
     def check_qualifier(self, qualifier: exp.Expr) -> None:
         """Raise SyntaxRefused or NotSupported unless this names what FROM names."""
         name = str(qualifier.this)
-        if name == self.name:
+        names = [part.name for part in self.parts if part.name is not None]
+        if name == self.name or name in names:
             return
         if name in self.columns:
             raise self.place(qualifier).refuse(
@@ -138,7 +196,13 @@ class Scope:
                 f"the column {shown(name)!r} has no fields",
                 hint="declare a column for each field you need",
             )
-        if self.name is None:
+        if name in self.hidden:
+            raise self.place(qualifier).refuse(
+                SyntaxRefused,
+                f"{shown(name)!r} stands behind SEMI or ANTI JOIN: its columns are seen in ON alone",
+                hint=f"leave it out, or write JOIN {shown(name)}",
+            )
+        if self.name is None and not names:
             raise self.place(qualifier).refuse(
                 SyntaxRefused,
                 f"nothing is called {shown(name)!r} here: the subquery in FROM has no name",
@@ -146,8 +210,15 @@ class Scope:
             )
         # no UnknownSource: no stream that is yet to come could mend it
         raise self.place(qualifier).refuse(
-            SyntaxRefused, f"nothing in FROM is called {shown(name)!r}", hint=did_you_mean(name, [self.name])
+            SyntaxRefused,
+            f"nothing in FROM is called {shown(name)!r}",
+            hint=did_you_mean(name, names or [str(self.name)]),
         )
+
+
+def of_outer(node: Expression) -> Expression:
+    """A column around a subquery, as it stands in it; all else as it is."""
+    return Column(OUTER - node.index, node.name, node.type) if isinstance(node, Column) else node
 
 
 def column_at(name: str, node: exp.Expr) -> exp.Column:

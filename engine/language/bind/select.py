@@ -15,22 +15,24 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from engine.language.bind.conditions import Condition, Correlation, Join, apply, bind_conditions
+from engine.language.bind.conditions import Condition, Correlation, Join, Matched, apply, bind_conditions
 from engine.language.bind.environment import Environment
 from engine.language.bind.group_windows import expanded, expanded_outputs, in_windows, window_call
 from engine.language.bind.grouping import KEYS_MAX, Grouping, holds_aggregate
+from engine.language.bind.joins import bind_from
 from engine.language.bind.numbering import FIRST, Numbering
 from engine.language.bind.ordering import sort_key
 from engine.language.bind.outputs import Written, unique, written_outputs
 from engine.language.bind.relation import Relation
 from engine.language.bind.scalar import bind_scalar, bind_value
 from engine.language.bind.scope import NODES_MAX, Scope
-from engine.language.bind.sources import bind_from, renamed, uses_of
+from engine.language.bind.sources import renamed, uses_of
 from engine.language.expressions import Column, Expression
 from engine.language.places import shown
 from engine.language.query import Limit, Output, Query, RowNumber, Sort, SortKey
 from engine.language.rules import rewrite
 from engine.language.rules.tree import transform
+from engine.model.source import Stream
 from engine.model.types import Kind
 from tureen.errors import NotSupported, SyntaxRefused, TypeMismatch
 
@@ -40,7 +42,25 @@ STAGES_MAX = 256
 
 def bind_query(tree: exp.Expr, env: Environment) -> Query:
     """A whole query. Raises QueryError and LimitExceeded with a place."""
-    return bind_select(tree, env).query(env.text.sql, uses_of(env))
+    return whole_query(bind_select(tree, env), env.text.sql, env)
+
+
+def whole_query(relation: Relation, sql: str, env: Environment) -> Query:
+    """The query of a relation that nothing is around. Raises NotSupported where its streams have no time in
+    common: there is no NOW of both.
+    """
+    query = relation.query(sql, uses_of(env))
+    streams = [stream for name in query.sources if isinstance(stream := env.catalogue.get(name), Stream)]
+    streams = [stream for stream in streams if not stream.is_table]
+    for stream in streams:
+        if stream.event_time != streams[0].event_time:
+            arrival, other = (streams[0], stream) if stream.event_time else (stream, streams[0])
+            raise env.met[stream.name].refuse(
+                NotSupported,
+                f"{shown(arrival.name)} runs in arrival time, {shown(other.name)} in event time",
+                hint=f"let both have a timestamp, or make {shown(arrival.name)} a table: CREATE TABLE",
+            )
+    return query
 
 
 def bind_select(tree: exp.Expr, env: Environment, correlation: Correlation | None = None) -> Relation:
@@ -61,8 +81,8 @@ class _Select:
         self.tree = tree
         self.env = env
         self.correlation = correlation
-        self.relation, name = bind_from(tree.args["source"], tree.args.get("ends"), env, bind_select)
-        self.rows = env.scope(self.relation, name)
+        found = bind_from(tree.args["source"], tree.args.get("ends"), env, bind_select)
+        self.relation, self.rows = found.relation, found.scope(env)
         if correlation is not None:
             self.rows = replace(self.rows, outer=correlation.around)
         self.numbered: list[Written] = written_outputs(tree.expressions, self.rows)
@@ -158,6 +178,8 @@ class _Select:
         conditions: list[Condition] = [
             replace(condition, keys=tuple(_named(key, groups) for key in condition.keys))
             if isinstance(condition, Join)
+            else condition
+            if isinstance(condition, Matched)  # never among these: there are groups
             else _named(condition, groups)
             for condition in having
         ]
@@ -274,19 +296,26 @@ class _Select:
     # --- limits
 
     def _check_size(
-        self, grouping: Grouping | None, parts: Sequence[Expression | Join], order: Sequence[SortKey]
+        self, grouping: Grouping | None, parts: Sequence[Condition], order: Sequence[SortKey]
     ) -> None:
         """Raise LimitExceeded for expressions that together are too large, or one that is too high: those of
         subqueries stand in place of their columns.
         """
         expressions: list[Expression] = [key.expression for key in order]
         for part in parts:
-            expressions += part.keys if isinstance(part, Join) else (part,)
+            if isinstance(part, Join):
+                expressions += part.keys
+            elif isinstance(part, Matched):
+                expressions += part.conditions
+            else:
+                expressions.append(part)
         for stage in self.numbering.stages():
             expressions += [*stage.keys, *(key.expression for key in stage.order)]
         if grouping is not None:
             expressions += grouping.expressions()
         expressions += self.relation.where
+        for join in self.relation.joins:
+            expressions += (*join.conditions, *join.alone, *join.asked)
         nodes, place = 0, self.rows.place(self.tree)
         for expression in expressions:
             size, height = self.env.sizes.of(expression)
@@ -309,7 +338,7 @@ class _Select:
     @property
     def _is_correlated(self) -> bool:
         """Whether this is a subquery that uses columns of the query around it."""
-        return self.correlation is not None and bool(self.correlation.pairs)
+        return self.correlation is not None and self.correlation.is_used
 
     def _check_correlated(self, grouping: Grouping | None) -> None:
         """Raise for what such a subquery cannot do: its rows differ for each row around it."""

@@ -1,4 +1,6 @@
-"""FROM: a stream, a view, a name of WITH, a table function or a subquery, with its window."""
+"""One item of FROM: a stream, a table, a view, a name of WITH, a table function or a subquery, with its
+window.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from engine.language.bind.environment import Environment
+from engine.language.bind.placing import narrowed
 from engine.language.bind.relation import Relation, base
 from engine.language.bind.scope import Scope
 from engine.language.bind.table_functions import bind_table_function
@@ -25,12 +28,13 @@ DERIVED_DEPTH_MAX = 16
 Select = Callable[[exp.Expr, Environment], Relation]
 
 
-def bind_from(
-    item: exp.Expr, ends: exp.Expr | None, env: Environment, select: Select
+def bind_item(
+    item: exp.Expr, ends: exp.Expr | None, env: Environment, select: Select, *, alone: bool = True
 ) -> tuple[Relation, str | None]:
     """The relation and what may stand before the dot of its columns.
 
-    ``select`` binds a SELECT. Raises UnknownSource, and what binding windows and subqueries raises.
+    ``select`` binds a SELECT. ends: BEGIN ... END ..., which is no window of a table unless the table stands
+    alone. Raises UnknownSource, and what binding windows and subqueries raises.
     """
     this = item.this
     name: str | None = None
@@ -48,9 +52,17 @@ def bind_from(
         name = str(alias.this)
     relation = renamed(relation, item.args.get("names") or (), env.text.of_node(item))
     clause = item.args.get("window")
+    if relation.stream.is_table and relation.is_open and not alone:
+        ends = None
     written = ends if clause is None else clause
     if written is None:
         return relation, name
+    if relation.stream.is_table and relation.is_open:
+        raise env.text.of_node(written).refuse(
+            NotSupported,
+            f"{shown(relation.stream.name)} is a table: it has one row for each key, and no window",
+            hint="leave the window out",
+        )
     if not relation.is_open:
         raise env.text.of_node(written).refuse(
             NotSupported,
@@ -59,7 +71,7 @@ def bind_from(
         )
     window, condition = bind_window(clause, ends, env.scope(relation, name).at("a window"))
     relation = relation.windowed(window)
-    return relation if condition is None else relation.narrowed([condition]), name
+    return relation if condition is None else narrowed(relation, [condition]), name
 
 
 def named(identifier: exp.Expr, env: Environment, select: Select) -> Relation:
@@ -72,6 +84,7 @@ def named(identifier: exp.Expr, env: Environment, select: Select) -> Relation:
     if found is None:
         raise env.text.of_node(identifier).unknown_source(name, [*env.tables, *env.catalogue])
     if not isinstance(found, Derived):
+        env.met.setdefault(found.name, env.around or env.text.of_node(identifier))
         return base(found)
     env.uses[found.name] = None
     known = env.derived.get(name)
@@ -95,7 +108,7 @@ def _derived(derived: Derived, place: Place, env: Environment, select: Select) -
         tree = parse_tree(text, env.limits)
         if not isinstance(tree, nodes.SelectQuery):
             raise text.at(0).refuse(SyntaxRefused, "this is no SELECT")
-        return select(tree, env.inside(text))
+        return select(tree, env.inside(text, place))
     except _DerivedRefused as error:  # it names the innermost
         raise place.refuse(_DerivedRefused, error.message, hint=error.hint) from None
     except (QueryError, LimitExceeded) as error:
@@ -110,6 +123,12 @@ def _derived(derived: Derived, place: Place, env: Environment, select: Select) -
 def assigned(function: exp.Expr, relation: Relation, scope: Scope) -> Relation:
     """The relation, of this scope, with a table function over it."""
     place = scope.place(function)
+    if relation.stream.is_table and relation.is_open:
+        raise place.refuse(
+            NotSupported,
+            f"{shown(relation.stream.name)} is a table: it has one row for each key, and no windows",
+            hint=f"leave {function.args['name']} out",
+        )
     if not relation.is_open or relation.assignment is not None:
         raise place.refuse(
             NotSupported,

@@ -1,8 +1,10 @@
-"""CREATE STREAM to a stream."""
+"""CREATE STREAM and CREATE TABLE to a stream or a table."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
@@ -47,7 +49,8 @@ def bind_create(tree: exp.Expr, text: Text, limits: Limits) -> CreateStream:
         seen.add(column_name)
         kind = bind_type(column.args["kind"], text)
         fields.append(Field(column_name, kind, nullable=not column.args.get("not_null")))
-    schema = Schema(tuple(fields))
+    key = _key(tree, fields, text)
+    schema = Schema(tuple(replace(f, nullable=False) if f.name in key else f for f in fields))
     options = _Options(tree, text)
     timestamp = options.timestamp(schema)
     retain: nodes.Duration | None = tree.args.get("retain")
@@ -71,6 +74,8 @@ def bind_create(tree: exp.Expr, text: Text, limits: Limits) -> CreateStream:
         idle_advances=options.flag("idle_advances"),
         retain_ms=retain_ms,
         future_max_ms=options.duration("future_max", FUTURE_DEFAULT_MS),
+        key=key,
+        retroactive=_retroactive(tree, timestamp, text),
     )
     if timestamp is None:
         for option in ("lateness", "idle_advances", "future_max"):
@@ -83,10 +88,53 @@ def bind_create(tree: exp.Expr, text: Text, limits: Limits) -> CreateStream:
     return CreateStream(stream, text.sql, options.partitions(), bool(tree.args.get("if_not_exists")))
 
 
+def _key(tree: exp.Expr, fields: Sequence[Field], text: Text) -> tuple[str, ...]:
+    """The columns of a table's key; none of a stream."""
+    names = [column.this for column in tree.args["columns"] if column.args.get("key")]
+    if tree.args["what"] != "TABLE":
+        return ()
+    written: list[exp.Expr] | None = tree.args.get("key")
+    if len(names) > 1 or (names and written is not None):
+        raise text.of_node(names[-1]).refuse(
+            SyntaxRefused, "the key is said twice", hint="write PRIMARY KEY (a, b) behind the columns"
+        )
+    found: list[str] = []
+    for name in names or written or ():
+        column = str(name.this)
+        if all(field.name != column for field in fields):
+            raise text.of_node(name).unknown_column(column, (field.name for field in fields))
+        if column in found:
+            raise text.of_node(name).refuse(
+                SyntaxRefused, f"{shown(column)!r} is twice in the key", hint="leave one of them out"
+            )
+        found.append(column)
+    if not found:
+        raise text.of_node(tree.this).refuse(
+            SyntaxRefused,
+            "a table needs a key: it has one row for each",
+            hint="write PRIMARY KEY behind a column's type, or PRIMARY KEY (a, b) behind the columns; "
+            "or CREATE STREAM",
+        )
+    return tuple(found)
+
+
+def _retroactive(tree: exp.Expr, timestamp: str | None, text: Text) -> bool:
+    written = tree.args.get("retroactive")
+    if written is None or written.this:
+        return True
+    if timestamp is None:
+        raise text.of_node(written).refuse(
+            SyntaxRefused,
+            "NON RETROACTIVE needs event time: rows meet the version as of their instant",
+            hint="name the column of event time: WITH (timestamp = 'column')",
+        )
+    return False
+
+
 def bind_drop(tree: exp.Expr) -> DropStream:
-    """DROP STREAM, DROP VIEW."""
-    if_exists = bool(tree.args.get("if_exists"))
-    return DropStream(SourceName(str(tree.this.this)), if_exists, view=tree.args["what"] == "VIEW")
+    """DROP STREAM, DROP TABLE, DROP VIEW."""
+    if_exists, what = bool(tree.args.get("if_exists")), tree.args["what"]
+    return DropStream(SourceName(str(tree.this.this)), if_exists, view=what == "VIEW", table=what == "TABLE")
 
 
 class _Options:

@@ -11,8 +11,8 @@ from engine.language.grammar.scalar import string
 from engine.language.grammar.select import parse_query
 from engine.language.grammar.subqueries import starts_query
 
-_SHOWN = ("QUERIES", "STREAMS", "SOURCES", "VIEWS", "FUNCTIONS")
-_SHOW_HINT = "write SHOW QUERIES [EXTENDED], SHOW STREAMS, SHOW SOURCES, SHOW VIEWS or SHOW FUNCTIONS"
+_SHOWN = ("QUERIES", "STREAMS", "TABLES", "SOURCES", "VIEWS", "FUNCTIONS")
+_SHOW_HINT = "write SHOW QUERIES [EXTENDED], STREAMS, TABLES, SOURCES, VIEWS or FUNCTIONS"
 
 
 def parse_show(cursor: Cursor) -> exp.Expr:
@@ -20,10 +20,10 @@ def parse_show(cursor: Cursor) -> exp.Expr:
     token = cursor.advance()
     what = cursor.word
     if what not in _SHOWN:
-        if what in ("TABLES", "TOPICS", "DATABASES", "SCHEMAS", "COLUMNS", "VARIABLES"):
+        if what in ("TOPICS", "DATABASES", "SCHEMAS", "COLUMNS", "VARIABLES"):
             hint = "write DESCRIBE name" if what == "COLUMNS" else _SHOW_HINT
             raise cursor.not_supported(f"SHOW {what} is not served", hint)
-        raise cursor.expected("QUERIES, STREAMS, SOURCES, VIEWS or FUNCTIONS", _SHOW_HINT)
+        raise cursor.expected(", ".join(_SHOWN[:-1]) + " or FUNCTIONS", _SHOW_HINT)
     cursor.advance()
     extended = cursor.word == "EXTENDED"
     if extended and what != "QUERIES":
@@ -34,14 +34,14 @@ def parse_show(cursor: Cursor) -> exp.Expr:
 
 
 def parse_describe(cursor: Cursor) -> exp.Expr:
-    """DESCRIBE | DESC [STREAM | VIEW] name."""
+    """DESCRIBE | DESC [STREAM | TABLE | VIEW] name."""
     token = cursor.advance()
     names = (TokenType.VAR, TokenType.IDENTIFIER)
-    if cursor.word in ("STREAM", "VIEW") and cursor.peek().token_type in names:
+    if cursor.word in ("STREAM", "TABLE", "VIEW") and cursor.peek().token_type in names:
         cursor.advance()
     if starts_query(cursor):
         raise cursor.not_supported("DESCRIBE of a SELECT is not served", "write EXPLAIN SELECT ...")
-    name = cursor.name("the name of a stream or a view")
+    name = cursor.name("the name of a stream, a table or a view")
     if cursor.at(TokenType.DOT):
         raise cursor.not_supported("a stream's name has one part", "leave the part before the dot out")
     return cursor.node(nodes.DescribeNode(this=name), token)

@@ -70,10 +70,34 @@ class TableFunction(exp.Expression):
 class FromItem(exp.Expression):
     """``this [window] alias (names)``.
 
-    this: Identifier, TableFunction or SelectQuery. window: a clause or None. alias: Identifier or None.
+    this: Identifier, TableFunction, SelectQuery or FromList. window: a clause or None. alias: Identifier or
+    None.
     """
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "window": False, "alias": False, "names": False}
+
+
+class FromList(exp.Expression):
+    """``this joins``: a FromItem, then what is joined to it, from left to right."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "joins": True}
+
+
+class JoinItem(exp.Expression):
+    """``kind JOIN this ON on``, ``kind JOIN this USING (using)``, or ``, this``.
+
+    this: FromItem. kind: cross, inner, left, right, full, semi or anti. asof: whether ASOF stands before it.
+    comma: whether it is written so; kind is then cross. using: Identifiers.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "kind": True,
+        "asof": False,
+        "comma": False,
+        "on": False,
+        "using": False,
+    }
 
 
 class CommonTable(exp.Expression):
@@ -92,7 +116,7 @@ class SelectQuery(exp.Expression):
     """WITH tables SELECT [DISTINCT] expressions FROM source WHERE where GROUP BY group HAVING having BEGIN
     .. END .. ORDER BY order LIMIT limit OFFSET offset.
 
-    ends: BeginEnd or None. limit, offset: int or None.
+    source: FromItem or FromList. ends: BeginEnd or None. limit, offset: int or None.
     """
 
     arg_types: ClassVar[dict[str, bool]] = {
@@ -176,9 +200,9 @@ class TypeName(exp.Expression):
 
 
 class ColumnDeclaration(exp.Expression):
-    """``this kind [NOT NULL]``."""
+    """``this kind [NOT NULL] [PRIMARY KEY]``."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": True, "not_null": False}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": True, "not_null": False, "key": False}
 
 
 class OptionSetting(exp.Expression):
@@ -187,11 +211,21 @@ class OptionSetting(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"name": True, "value": True}
 
 
+class Retroactive(exp.Expression):
+    """RETROACTIVE, or NON RETROACTIVE where ``this`` is False."""
+
+
 class CreateStreamNode(exp.Expression):
-    """CREATE STREAM; ``retain``: Duration or None."""
+    """CREATE STREAM, or CREATE TABLE where ``what`` says so; ``retain``: Duration or None.
+
+    key: Identifiers of PRIMARY KEY (...), None without one. retroactive: Retroactive or None.
+    """
 
     arg_types: ClassVar[dict[str, bool]] = {
         "this": True,
+        "what": True,
+        "key": False,
+        "retroactive": False,
         "columns": True,
         "options": False,
         "retain": False,
@@ -200,7 +234,7 @@ class CreateStreamNode(exp.Expression):
 
 
 class DropNode(exp.Expression):
-    """DROP STREAM or DROP VIEW; ``what`` is the word."""
+    """DROP STREAM, DROP TABLE or DROP VIEW; ``what`` is the word."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "what": True, "if_exists": False}
 
@@ -223,7 +257,7 @@ class CreateDerivedNode(exp.Expression):
 
 
 class ShowNode(exp.Expression):
-    """SHOW what: QUERIES, STREAMS, SOURCES or VIEWS."""
+    """SHOW what: QUERIES, STREAMS, TABLES, SOURCES, VIEWS or FUNCTIONS."""
 
     arg_types: ClassVar[dict[str, bool]] = {"what": True, "extended": False}
 

@@ -368,7 +368,13 @@ def _column(cursor: Cursor) -> exp.Expr:
         raise cursor.refuse(SyntaxRefused, "* stands for all columns only directly after SELECT")
     second = cursor.field("a column after the dot")
     if cursor.at(TokenType.DOT):
-        raise cursor.not_supported("a name of more than two parts is not served", "write stream.column")
+        end = cursor.word_ahead().lower()
+        if end not in ("start", "end") or cursor.peek(2).token_type is TokenType.DOT:
+            raise cursor.not_supported("a name of more than two parts is not served", "write stream.column")
+        cursor.advance()
+        cursor.advance()
+        field = exp.Identifier(this=f"{second.name}_{end}", quoted=True)  # of a window
+        second = cursor.node(field, second)
     return cursor.node(exp.Column(this=second, table=first), token)
 
 

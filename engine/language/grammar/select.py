@@ -1,5 +1,5 @@
-"""``WITH .. SELECT outputs FROM source [window] alias WHERE .. GROUP BY .. HAVING .. BEGIN e END e ORDER BY
-.. LIMIT n OFFSET m``.
+"""``WITH .. SELECT outputs FROM sources WHERE .. GROUP BY .. HAVING .. BEGIN e END e ORDER BY .. LIMIT n
+OFFSET m``.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from engine.language.grammar import nodes
 from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.ordering import parse_limits, parse_order
 from engine.language.grammar.scalar import parse_expression
+from engine.language.grammar.sources import parse_from, parse_names, refuse_clause
 from engine.language.grammar.subqueries import parse_subquery, starts_query
-from engine.language.grammar.table_functions import parse_table_function
-from engine.language.grammar.windows import parse_begin_end, parse_bracket_window
-from engine.language.grammar.words import CLAUSES_REFUSED, RESERVED
+from engine.language.grammar.windows import parse_begin_end
+from engine.language.grammar.words import RESERVED
 from tureen.errors import SyntaxRefused
 
 
@@ -41,7 +41,7 @@ def _common_table(cursor: Cursor, before: Sequence[nodes.CommonTable]) -> nodes.
     if any(table.this.name == name.name for table in before):
         message = f"there are two queries named {name.name!r} in this WITH"
         raise cursor.text.of_token(token).refuse(SyntaxRefused, message, hint="give one another name")
-    names = _names(cursor)
+    names = parse_names(cursor)
     cursor.expect_word("AS", "write WITH name AS (SELECT ...)")
     if cursor.take_words("NOT", "MATERIALIZED") or cursor.take_words("MATERIALIZED"):
         pass  # whether it is kept is not for a text to say
@@ -50,17 +50,6 @@ def _common_table(cursor: Cursor, before: Sequence[nodes.CommonTable]) -> nodes.
         raise cursor.expected("SELECT", "write WITH name AS (SELECT ...)")
     query = parse_subquery(cursor)
     return cursor.node(nodes.CommonTable(this=name, query=query, names=names), token, query)
-
-
-def _names(cursor: Cursor) -> list[exp.Identifier]:
-    """``(name, ...)`` if that is next."""
-    names: list[exp.Identifier] = []
-    if cursor.take(TokenType.L_PAREN):
-        names.append(cursor.name("a column's name"))
-        while cursor.take(TokenType.COMMA):
-            names.append(cursor.name("a column's name"))
-        cursor.expect(TokenType.R_PAREN, ") or a comma")
-    return names
 
 
 def _select(cursor: Cursor, tables: list[nodes.CommonTable]) -> nodes.SelectQuery:
@@ -72,11 +61,11 @@ def _select(cursor: Cursor, tables: list[nodes.CommonTable]) -> nodes.SelectQuer
             raise cursor.place.exceeded("outputs_max", cursor.limits.outputs_max, hint="select fewer columns")
         outputs.append(_output(cursor))
     if cursor.word == "INTO":
-        _refuse_clause(cursor)
+        refuse_clause(cursor)
     if cursor.word != "FROM":
         raise cursor.expected("FROM or a comma", "write SELECT columns FROM stream")
     cursor.advance()
-    source = _source(cursor)
+    source = parse_from(cursor)
     where = parse_expression(cursor) if cursor.take_words("WHERE") else None
     group = _group_by(cursor)
     having = parse_expression(cursor) if cursor.take_words("HAVING") else None
@@ -89,7 +78,7 @@ def _select(cursor: Cursor, tables: list[nodes.CommonTable]) -> nodes.SelectQuer
         )
     order = parse_order(cursor, parse_expression) if cursor.word == "ORDER" else []
     limit, offset = parse_limits(cursor)
-    _refuse_clause(cursor)
+    refuse_clause(cursor)
     parts: list[exp.Expr] = [*outputs, *tables, source, *group, *order]
     parts += [part for part in (where, having) if part is not None]
     query = nodes.SelectQuery(
@@ -185,53 +174,3 @@ def _group_key(cursor: Cursor) -> exp.Expr:
             f"{cursor.word} in GROUP BY is not served", "register one query for each grouping"
         )
     return parse_expression(cursor)
-
-
-def _source(cursor: Cursor) -> nodes.FromItem:
-    token = cursor.token
-    this: exp.Expr
-    if cursor.at(TokenType.L_PAREN):
-        cursor.advance()
-        if not starts_query(cursor):
-            raise cursor.expected("SELECT", "write FROM stream, or FROM (SELECT ...)")
-        this = parse_subquery(cursor)
-    else:
-        if cursor.word == "LATERAL":
-            _refuse_clause(cursor)
-        if cursor.peek().token_type is TokenType.L_PAREN and cursor.at(TokenType.VAR):
-            this = parse_table_function(cursor)
-        else:
-            this = cursor.name("a stream after FROM")
-            if cursor.at(TokenType.DOT):
-                raise cursor.not_supported(
-                    "a stream's name has one part",
-                    "leave the part before the dot out, or quote a name that holds a dot",
-                )
-    window = parse_bracket_window(cursor) if cursor.at(TokenType.L_BRACKET) else None
-    alias = None
-    names: list[exp.Identifier] = []
-    if cursor.take_words("AS"):
-        alias = cursor.name("a name after AS")
-    elif cursor.at(TokenType.IDENTIFIER) or (
-        cursor.at(TokenType.VAR) and cursor.word not in RESERVED and cursor.word not in CLAUSES_REFUSED
-    ):
-        alias = cursor.name("a name")
-    if alias is not None:
-        names = _names(cursor)
-    if cursor.at(TokenType.L_BRACKET):
-        if window is not None:
-            raise cursor.refuse(SyntaxRefused, "a stream has one window")
-        window = parse_bracket_window(cursor)
-    if cursor.at(TokenType.COMMA):
-        raise cursor.not_supported("a join is not served", CLAUSES_REFUSED["JOIN"][1])
-    item = nodes.FromItem(this=this, window=window, alias=alias, names=names)
-    return cursor.node(item, token, this)
-
-
-def _refuse_clause(cursor: Cursor) -> None:
-    """Raise NotSupported where a clause of SQL begins that is not served."""
-    refused = CLAUSES_REFUSED.get(cursor.word)
-    if refused is not None:
-        raise cursor.not_supported(f"{refused[0]} is not served", refused[1])
-    if cursor.at(TokenType.COMMA):
-        raise cursor.not_supported("a join is not served", CLAUSES_REFUSED["JOIN"][1])

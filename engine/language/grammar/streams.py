@@ -1,4 +1,4 @@
-"""CREATE and DROP of streams and views."""
+"""CREATE and DROP of streams, tables and views."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from engine.language.grammar.typenames import parse_type_name
 from tureen.errors import NotSupported, SyntaxRefused
 
 _OTHERS = (
-    "TABLE",
     "SUMMARY",
     "SOURCE",
     "INDEX",
@@ -23,10 +22,11 @@ _OTHERS = (
     "SCHEMA",
     "DATABASE",
 )
+_KINDS = ("STREAM", "TABLE", "VIEW")
 
 
 def parse_create(cursor: Cursor) -> exp.Expr:
-    """CREATE STREAM with columns, or CREATE [OR REPLACE] VIEW | STREAM name AS query."""
+    """CREATE STREAM | TABLE with columns, or CREATE [OR REPLACE] VIEW | STREAM name AS query."""
     token = cursor.advance()
     replace = cursor.take_words("OR", "REPLACE")
     if cursor.word == "MATERIALIZED":
@@ -36,17 +36,21 @@ def parse_create(cursor: Cursor) -> exp.Expr:
         )
     if cursor.word in _OTHERS:
         raise cursor.not_supported(
-            f"CREATE {cursor.word} is not served", "write CREATE STREAM or CREATE VIEW"
+            f"CREATE {cursor.word} is not served", "write CREATE STREAM, CREATE TABLE or CREATE VIEW"
         )
     what = cursor.word
-    if what not in ("STREAM", "VIEW"):
-        raise cursor.expected("STREAM or VIEW", "write CREATE STREAM name (column TYPE, ...)")
+    if what not in _KINDS:
+        raise cursor.expected("STREAM, TABLE or VIEW", "write CREATE STREAM name (column TYPE, ...)")
     cursor.advance()
     if_not_exists = _existence(cursor, "NOT")
     name = cursor.name(f"the {what.lower()}'s name")
     if cursor.at(TokenType.DOT):
         raise cursor.not_supported(
             f"a {what.lower()}'s name has one part", "leave the part before the dot out"
+        )
+    if what == "TABLE" and cursor.word == "AS":
+        raise cursor.not_supported(
+            "CREATE TABLE ... AS is not served", "write CREATE VIEW name AS SELECT ..."
         )
     if cursor.word == "AS" or what == "VIEW":
         node = _derived(cursor, token, what, name)
@@ -56,10 +60,10 @@ def parse_create(cursor: Cursor) -> exp.Expr:
     if replace:
         raise cursor.text.of_token(token).refuse(
             NotSupported,
-            "CREATE OR REPLACE of a stream of its own topic is not served",
-            hint="DROP STREAM, then CREATE STREAM",
+            f"CREATE OR REPLACE of a {what.lower()} of its own topic is not served",
+            hint=f"DROP {what}, then CREATE {what}",
         )
-    return _with_columns(cursor, token, name, if_not_exists)
+    return _with_columns(cursor, token, what, name, if_not_exists)
 
 
 def _derived(cursor: Cursor, token: Token, what: str, name: exp.Identifier) -> nodes.CreateDerivedNode:
@@ -84,41 +88,97 @@ def _derived(cursor: Cursor, token: Token, what: str, name: exp.Identifier) -> n
 
 
 def _with_columns(
-    cursor: Cursor, token: Token, name: exp.Identifier, if_not_exists: bool
+    cursor: Cursor, token: Token, what: str, name: exp.Identifier, if_not_exists: bool
 ) -> nodes.CreateStreamNode:
-    """``(columns) [WITH (options)] [RETAIN duration]``."""
-    cursor.expect(TokenType.L_PAREN, "( and the columns", "write CREATE STREAM name (column TYPE, ...)")
-    columns = [_column(cursor)]
-    while cursor.take(TokenType.COMMA):
-        if len(columns) >= cursor.limits.columns_max:
+    """``(columns) [WITH (options)] [RETAIN duration] [[NON] RETROACTIVE]``."""
+    key = "" if what == "STREAM" else ", PRIMARY KEY (column)"
+    cursor.expect(TokenType.L_PAREN, "( and the columns", f"write CREATE {what} name (column TYPE, ...{key})")
+    columns: list[nodes.ColumnDeclaration] = []
+    keys: list[exp.Identifier] | None = None
+    while True:
+        if _starts_key(cursor):
+            keys = _key(cursor, what, again=keys is not None)
+        elif len(columns) >= cursor.limits.columns_max:
             raise cursor.place.exceeded("columns_max", cursor.limits.columns_max)
-        columns.append(_column(cursor))
+        else:
+            columns.append(_column(cursor, what))
+        if not cursor.take(TokenType.COMMA):
+            break
     cursor.expect(TokenType.R_PAREN, ") or a comma")
     options: list[nodes.OptionSetting] = []
-    retain = None
+    retain = retroactive = None
     while True:
         if cursor.word == "WITH" and not options:
             options = _options(cursor)
         elif cursor.word == "RETAIN" and retain is None:
             cursor.advance()
             retain = parse_duration(cursor)
+        elif retroactive is None and _starts_retroactive(cursor):
+            retroactive = _retroactive(cursor, what)
         else:
             break
     node = nodes.CreateStreamNode(
-        this=name, columns=columns, options=options, retain=retain, if_not_exists=if_not_exists
+        this=name,
+        what=what,
+        columns=columns,
+        key=keys,
+        options=options,
+        retain=retain,
+        retroactive=retroactive,
+        if_not_exists=if_not_exists,
     )
     return cursor.node(node, token)
 
 
+def _starts_key(cursor: Cursor) -> bool:
+    return cursor.word in ("PRIMARY", "FOREIGN") and cursor.word_ahead() == "KEY"
+
+
+def _key(cursor: Cursor, what: str, *, again: bool) -> list[exp.Identifier]:
+    """``PRIMARY KEY (column, ...)``."""
+    if cursor.word == "FOREIGN":
+        raise cursor.not_supported("FOREIGN KEY is not served", "leave it out")
+    if what == "STREAM":
+        raise cursor.not_supported(
+            "a stream has no key: it only grows", "leave it out, or write CREATE TABLE"
+        )
+    if again:
+        raise cursor.refuse(SyntaxRefused, "the key is said twice", hint="leave one of them out")
+    cursor.advance()
+    cursor.advance()
+    hint = "write PRIMARY KEY (column, ...)"
+    cursor.expect(TokenType.L_PAREN, "( and the columns of the key", hint)
+    names = [cursor.name("a column of the key")]
+    while cursor.take(TokenType.COMMA):
+        names.append(cursor.name("a column of the key"))
+    cursor.expect(TokenType.R_PAREN, ") or a comma", hint)
+    return names
+
+
+def _starts_retroactive(cursor: Cursor) -> bool:
+    return cursor.word == "RETROACTIVE" or (cursor.word == "NON" and cursor.word_ahead() == "RETROACTIVE")
+
+
+def _retroactive(cursor: Cursor, what: str) -> nodes.Retroactive:
+    token = cursor.token
+    if what == "STREAM":
+        raise cursor.not_supported(
+            f"{cursor.word} is said of a table", "leave it out, or write CREATE TABLE with a PRIMARY KEY"
+        )
+    non = cursor.take_words("NON")
+    cursor.advance()
+    return cursor.node(nodes.Retroactive(this=not non), token)
+
+
 def parse_drop(cursor: Cursor) -> nodes.DropNode:
-    """DROP STREAM [IF EXISTS] name, DROP VIEW [IF EXISTS] name."""
+    """DROP STREAM | TABLE | VIEW [IF EXISTS] name."""
     token = cursor.advance()
     if cursor.word in (*_OTHERS, "MATERIALIZED", "QUERY"):
-        hint = "write TERMINATE 'handle'" if cursor.word == "QUERY" else "write DROP STREAM or DROP VIEW"
+        hint = "write TERMINATE 'handle'" if cursor.word == "QUERY" else "write DROP STREAM, TABLE or VIEW"
         raise cursor.not_supported(f"DROP {cursor.word} is not served", hint)
     what = cursor.word
-    if what not in ("STREAM", "VIEW"):
-        raise cursor.expected("STREAM or VIEW", "write DROP STREAM name")
+    if what not in _KINDS:
+        raise cursor.expected("STREAM, TABLE or VIEW", "write DROP STREAM name")
     cursor.advance()
     if_exists = _existence(cursor, None)
     name = cursor.name(f"the {what.lower()}'s name")
@@ -145,18 +205,25 @@ def _existence(cursor: Cursor, negation: str | None) -> bool:
     return False
 
 
-def _column(cursor: Cursor) -> nodes.ColumnDeclaration:
+def _column(cursor: Cursor, what: str) -> nodes.ColumnDeclaration:
     token = cursor.token
-    if cursor.word in ("PRIMARY", "FOREIGN") and cursor.word_ahead() == "KEY":
-        raise cursor.not_supported("a key is not served: a stream only grows", "leave it out")
     name = cursor.name("a column's name")
     kind = parse_type_name(cursor)
-    not_null = cursor.take_words("NOT", "NULL")
-    if not not_null:
-        cursor.take_words("NULL")
+    not_null = key = False
+    while True:
+        if cursor.take_words("NOT", "NULL"):
+            not_null = True
+        elif what == "TABLE" and cursor.take_words("PRIMARY", "KEY"):
+            key = True
+        elif not_null or not cursor.take_words("NULL"):
+            break
+    if what == "STREAM" and cursor.word == "PRIMARY":
+        raise cursor.not_supported(
+            "a stream has no key: it only grows", "leave it out, or write CREATE TABLE"
+        )
     if cursor.word in ("PRIMARY", "UNIQUE", "DEFAULT", "CHECK", "REFERENCES", "GENERATED", "COLLATE"):
         raise cursor.not_supported(f"{cursor.word} on a column is not served", "leave it out")
-    return cursor.node(nodes.ColumnDeclaration(this=name, kind=kind, not_null=not_null), token)
+    return cursor.node(nodes.ColumnDeclaration(this=name, kind=kind, not_null=not_null, key=key), token)
 
 
 def _options(cursor: Cursor) -> list[nodes.OptionSetting]:

@@ -63,9 +63,7 @@ RESERVED = frozenset(
     ]
 )
 
-_LATER = "a query is about one stream: register one query for each"
-
-#: What may follow a stream in SQL and is not served: word -> (what it is, what to write instead).
+#: What may follow a source in SQL and is not served: word -> (what it is, what to write instead).
 CLAUSES_REFUSED: dict[str, tuple[str, str]] = {
     "SORT": ("SORT BY", "write ORDER BY"),
     "CLUSTER": ("CLUSTER BY", "write ORDER BY"),
@@ -73,17 +71,11 @@ CLAUSES_REFUSED: dict[str, tuple[str, str]] = {
     "INTERSECT": ("INTERSECT", "write both conditions in one WHERE with AND"),
     "EXCEPT": ("EXCEPT", "write the second condition with AND NOT in WHERE"),
     "MINUS": ("MINUS", "write the second condition with AND NOT in WHERE"),
-    "JOIN": ("a join", _LATER),
-    "INNER": ("a join", _LATER),
-    "LEFT": ("a join", _LATER),
-    "RIGHT": ("a join", _LATER),
-    "FULL": ("a join", _LATER),
-    "CROSS": ("a join", _LATER),
-    "NATURAL": ("a join", _LATER),
-    "SEMI": ("a join", _LATER),
-    "ANTI": ("a join", _LATER),
-    "ASOF": ("a join", _LATER),
-    "LATERAL": ("LATERAL", _LATER),
+    "LATERAL": ("LATERAL", "join the sources themselves, or number rows by ROW_NUMBER() in a subquery"),
+    "WITHIN": (
+        "WITHIN",
+        "give each stream a window: a [RANGE 5 MINUTES] JOIN b [RANGE 5 MINUTES] ON ...",
+    ),
     "EMIT": ("EMIT CHANGES", "leave it out and fetch snapshots by the query's handle"),
     "INTO": ("INTO", "leave it out and fetch snapshots by the query's handle"),
     "WINDOW": (
@@ -93,16 +85,16 @@ CLAUSES_REFUSED: dict[str, tuple[str, str]] = {
     "QUALIFY": ("QUALIFY", "select ROW_NUMBER() in a subquery and put the condition in the WHERE around it"),
     "TABLESAMPLE": ("TABLESAMPLE", "select a part of the rows by a condition in WHERE"),
     "SAMPLE": ("SAMPLE", "select a part of the rows by a condition in WHERE"),
-    "FOR": ("FOR", "leave it out"),
-    "PIVOT": ("PIVOT", _LATER),
-    "UNPIVOT": ("UNPIVOT", _LATER),
+    "FOR": ("FOR", "leave it out; a NON RETROACTIVE table is joined as of the row's instant"),
+    "PIVOT": ("PIVOT", "write an aggregate with FILTER (WHERE ...) for each column"),
+    "UNPIVOT": ("UNPIVOT", "register one query for each column"),
 }
 
 #: Statements of SQL that are not served: first word -> what to do instead.
 STATEMENTS_REFUSED: dict[str, str] = {
     "INSERT": "produce records to the stream's topic",
-    "UPDATE": "a stream only grows: produce records to its topic",
-    "DELETE": "a stream only grows; RETAIN says how long rows stay",
+    "UPDATE": "a stream only grows; of a table produce a record with the same key to its topic",
+    "DELETE": "a stream only grows, RETAIN says how long rows stay; of a table produce a key without a value",
     "MERGE": "produce records to the stream's topic",
     "TRUNCATE": "DROP STREAM, then CREATE STREAM",
     "ALTER": "DROP STREAM, then CREATE STREAM with the new definition",

@@ -1,0 +1,210 @@
+"""Several sources in FROM: one relation of all their columns, and what names mean in it.
+
+Joins are taken from left to right, as they are written. ON is bound over the columns of both sides; its
+conditions and those of WHERE then go where they can stand (:mod:`engine.language.bind.placing`). Joins in
+brackets on the right are a relation of their own, whose sources keep their names. A name of USING stands for
+the column of the side that is kept whole; of a FULL JOIN, for the one that is not NULL.
+
+Cost: O(columns) for each source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from engine.language.bind.calls import coerce
+from engine.language.bind.conditions import conjuncts
+from engine.language.bind.environment import Environment
+from engine.language.bind.latest import Asked, as_of
+from engine.language.bind.placing import asked_of_pairs
+from engine.language.bind.relation import Relation
+from engine.language.bind.scalar import bind_condition, compare
+from engine.language.bind.scope import Part, Scope
+from engine.language.bind.sources import Select, bind_item
+from engine.language.bind.versions import Versions
+from engine.language.expressions import Expression, Function
+from engine.language.grammar import nodes
+from engine.language.places import shown
+from engine.language.promotion import common
+from engine.language.query import JoinKind
+from tureen.errors import NotSupported, SyntaxRefused
+
+
+@dataclass(frozen=True, slots=True)
+class From:
+    """A relation and what names mean in it; numbers are places among its columns.
+
+    names: of columns, for names without a dot; None: several have it. star: what ``*`` stands for. hidden:
+    names of sources whose columns are not among them.
+    """
+
+    relation: Relation
+    parts: tuple[Part, ...]
+    names: Mapping[str, int | None]
+    star: tuple[tuple[str, int], ...]
+    hidden: tuple[str | None, ...] = ()
+
+    def scope(self, env: Environment) -> Scope:
+        """What expressions over it may name."""
+        if len(self.parts) == 1:
+            return replace(env.scope(self.relation, self.parts[0].name), hidden=self.hidden)
+        outputs = self.relation.columns
+        columns = {name: outputs[place] for name, place in self.names.items() if place is not None}
+        scope = env.scope(self.relation, None)
+        return replace(
+            scope, columns=columns, parts=self.parts, outputs=outputs, star=self.star, hidden=self.hidden
+        )
+
+    def place(self, name: exp.Expr, env: Environment) -> int:
+        """Of a column of USING. Raises UnknownColumn, SyntaxRefused."""
+        column = str(name.this)
+        place = self.names.get(column, -1)
+        if place is None:
+            raise env.text.of_node(name).refuse(
+                SyntaxRefused,
+                f"several sources before have a column {shown(column)!r}",
+                hint=f"write ON a.{shown(column)} = b.{shown(column)}",
+            )
+        if place < 0:
+            raise env.text.of_node(name).unknown_column(column, self.names)
+        return place
+
+
+def bind_from(tree: exp.Expr, ends: exp.Expr | None, env: Environment, select: Select) -> From:
+    """What FROM gives. ``select`` binds a SELECT; ends: BEGIN ... END ..., the window of all streams.
+
+    Raises UnknownSource, SyntaxRefused, NotSupported, LimitExceeded, and what binding expressions raises.
+    """
+    if not isinstance(tree, nodes.FromList):
+        return _bind_item(tree, ends, env, select)
+    found = _bind_item(tree.this, ends, env, select, alone=False)
+    for join in tree.args["joins"]:
+        found = _joined(found, join, ends, env, select)
+    relations = [found.relation, *(join.inner for join in found.relation.joins)]
+    if ends is not None and all(relation.stream.is_table for relation in relations):
+        raise env.text.of_node(ends).refuse(
+            NotSupported, "tables have one row for each key, and no window", hint="leave the window out"
+        )
+    return found
+
+
+def _bind_item(
+    item: exp.Expr, ends: exp.Expr | None, env: Environment, select: Select, *, alone: bool = True
+) -> From:
+    if not isinstance(item.this, nodes.FromList):
+        relation, name = bind_item(item, ends, env, select, alone=alone)
+        places = {output.name: place for place, output in enumerate(relation.columns)}
+        return From(relation, (Part(name, places),), places, tuple(places.items()))
+    for part, message in (("window", "a window stands over a stream, not over joins"), ("alias", "")):
+        written = item.args.get(part)
+        if written is not None:
+            raise env.text.of_node(written).refuse(
+                NotSupported,
+                message or "joins in brackets have no name of their own",
+                hint="write it behind the stream"
+                if message
+                else f"use the names inside, or write (SELECT * FROM ...) AS {shown(str(written.this))}",
+            )
+    return bind_from(item.this, ends, env, select)
+
+
+def _joined(left: From, join: exp.Expr, ends: exp.Expr | None, env: Environment, select: Select) -> From:
+    """One join more."""
+    kind: JoinKind = "inner" if join.args["kind"] == "cross" else join.args["kind"]
+    right = _bind_item(join.this, ends, env, select, alone=False)
+    _check(left, right, join.this, env)
+    versions = Versions.of(left.relation, right.relation, join, env)
+    count = len(left.relation.columns)
+    inner = right.relation if versions is None else versions.inner
+    relation = left.relation.joined(inner, kind, env.text.sql)
+    both = _both(relation, left, right, count)
+    scope = both.scope(env).at("ON")
+    on, merged = _on(join, left, right, both, env, scope)
+    if versions is not None:
+        relation = versions.joined(relation, on)
+    elif join.args.get("asof"):
+        relation, on = as_of(relation, on, join, scope)
+    relation = asked_of_pairs(relation, [condition for condition, _ in on])
+    if kind in ("semi", "anti"):
+        relation = replace(relation, columns=relation.columns[:count])
+        return replace(left, relation=relation, hidden=(*left.hidden, *(part.name for part in right.parts)))
+    return _merged(replace(both, relation=relation), kind, merged)
+
+
+def _check(left: From, right: From, item: exp.Expr, env: Environment) -> None:
+    """Raise LimitExceeded for too many sources, SyntaxRefused for two of one name."""
+    place, most = env.text.of_node(item), env.limits.joined_sources_max
+    inputs = left.relation.inputs + right.relation.inputs
+    if inputs > most:
+        raise place.exceeded("joined_sources_max", most, inputs, hint="join fewer sources in one query")
+    taken = {part.name for part in left.parts} | set(left.hidden)
+    for part in right.parts:
+        if part.name is not None and part.name in taken:
+            name = shown(part.name)
+            raise place.refuse(
+                SyntaxRefused,
+                f"two sources in FROM are called {name!r}",
+                hint=f"name them: FROM {name} a JOIN {name} b ON a.key = b.key",
+            )
+
+
+def _both(relation: Relation, left: From, right: From, count: int) -> From:
+    """The names of both sides; ``count``: columns of the left one."""
+    names = dict(left.names)
+    for name, place in right.names.items():
+        names[name] = None if place is None or name in names else place + count
+    parts = [
+        Part(part.name, {name: place + count for name, place in part.columns.items()}) for part in right.parts
+    ]
+    star = (*left.star, *((name, place + count) for name, place in right.star))
+    return From(relation, (*left.parts, *parts), names, star, (*left.hidden, *right.hidden))
+
+
+def _on(
+    join: exp.Expr, left: From, right: From, both: From, env: Environment, scope: Scope
+) -> tuple[list[Asked], dict[str, tuple[int, int]]]:
+    """The conditions of ON or USING, and the places of the columns that USING makes one."""
+    if join.args.get("on") is not None:
+        parts = conjuncts(join.args["on"], scope)
+        return [(bind_condition(part, scope), part) for part in parts], {}
+    columns, count = both.relation.columns, len(left.relation.columns)
+    using: Sequence[exp.Expr] = join.args.get("using") or ()
+    on: list[Asked] = []
+    merged: dict[str, tuple[int, int]] = {}
+    for name in using:
+        before, behind = left.place(name, env), right.place(name, env) + count
+        sides = columns[before].expression, columns[behind].expression
+        if join.args.get("asof") and name is using[-1]:
+            on.append((compare(">=", *sides, name, name, scope), name))
+        else:
+            on.append((compare("=", *sides, name, name, scope), name))
+            merged[str(name.this)] = before, behind
+    return on, merged
+
+
+def _merged(both: From, kind: JoinKind, merged: Mapping[str, tuple[int, int]]) -> From:
+    """With one column for both of a name; ``*`` gives it first."""
+    if not merged:
+        return both
+    relation, names = both.relation, dict(both.names)
+    first: list[tuple[str, int]] = []
+    for name, (before, behind) in merged.items():
+        place = behind if kind == "right" else before
+        if kind == "full":
+            sides = [relation.columns[at].expression for at in (before, behind)]
+            place = len(relation.columns)
+            relation = relation.with_column(name, _coalesced(sides))
+        names[name] = place
+        first.append((name, place))
+    gone = {place for pair in merged.values() for place in pair}
+    star = (*first, *((name, place) for name, place in both.star if place not in gone))
+    return From(relation, both.parts, names, star, both.hidden)
+
+
+def _coalesced(sides: Sequence[Expression]) -> Expression:
+    type_ = common([side.type for side in sides])
+    assert type_ is not None  # they were compared
+    return Function("COALESCE", tuple(coerce(side, type_) for side in sides), type_)

@@ -1,0 +1,159 @@
+"""NON RETROACTIVE tables in joins: each row meets the version as of its own instant.
+
+Such a join is an ASOF join with all versions of the table, those that delete among them: of the versions of
+the row's key the latest that is not ahead of the row; if that one deletes, there is no partner. So the keys
+of the join are the table's key, whole, and every other condition is asked of the version that was found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from engine.language.bind.environment import Environment
+from engine.language.bind.joined import Joined
+from engine.language.bind.latest import Asked
+from engine.language.bind.placing import conjuncts
+from engine.language.bind.relation import Relation
+from engine.language.expressions import Column, Compare, Expression, Not, columns_of
+from engine.language.places import Place, shown
+from engine.language.query import Latest
+from engine.language.rules.tree import transform
+from engine.model.source import Stream
+from engine.model.types import BOOLEAN, TIMESTAMP
+from tureen.errors import NotSupported
+
+
+def is_versioned(relation: Relation) -> bool:
+    """Whether its rows are those of a NON RETROACTIVE table, as they are."""
+    stream = relation.stream
+    return stream.is_table and not stream.retroactive and not relation.stages and not relation.joins
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """inner: the table's versions; its own conditions, which are not among inner's, must wait."""
+
+    inner: Relation
+    waiting: tuple[Expression, ...]
+    times: tuple[Column, ...]
+    place: Place
+
+    @staticmethod
+    def of(left: Relation, right: Relation, join: exp.Expr, env: Environment) -> Versions | None:
+        """None where the right side is no such table. Raises NotSupported."""
+        place, kind = env.text.of_node(join.this), join.args["kind"]
+        if not left.joins and is_versioned(left):
+            raise env.text.of_node(join).refuse(
+                NotSupported,
+                f"{shown(left.stream.name)} is NON RETROACTIVE: rows meet the version as of their instant",
+                hint=f"write the stream first: FROM s JOIN {shown(left.stream.name)} t ON s.key = t.key",
+            )
+        if not is_versioned(right):
+            return None
+        name = shown(right.stream.name)
+        hint = f"write JOIN {name} t ON s.key = t.key, or LEFT JOIN"
+        if join.args.get("asof"):
+            raise place.refuse(NotSupported, f"{name} is joined as of each row's instant anyhow", hint=hint)
+        if kind not in ("inner", "left", "semi", "anti"):
+            word = "a comma" if join.args.get("comma") else f"{kind.upper()} JOIN"
+            raise place.refuse(NotSupported, f"{word} with a NON RETROACTIVE table is not served", hint=hint)
+        if kind == "left" and not right.is_plain:
+            raise place.refuse(
+                NotSupported,
+                f"expressions over {name} are not served below LEFT JOIN",
+                hint="join the table itself, and write them above",
+            )
+        times = _times(left)
+        if not times:
+            raise place.refuse(
+                NotSupported,
+                f"{name} is NON RETROACTIVE: what it is joined to must be a stream in event time",
+                hint="let the stream have WITH (timestamp = 'column'), or the table not be NON RETROACTIVE",
+            )
+        return Versions(replace(right, where=(), history=True), right.where, times, place)
+
+    def joined(self, relation: Relation, on: Sequence[Asked]) -> Relation:
+        """The relation, whose last join is with these versions. Raises NotSupported."""
+        last, stream = relation.joins[-1], self.inner.stream
+        schema = stream.schema
+        key = tuple(place for name in stream.key if (place := schema.index(name)) is not None)
+        last = replace(last, key=key)
+        parts = [part for written, _ in on for part in conjuncts(written)]
+        pairs = [pair for part in parts if (pair := last.pair(part)) is not None]
+        equal = {inner.index for _, inner in pairs if isinstance(inner, Column)}
+        equal |= {place for part in parts if (place := _constant(part, last)) is not None}
+        if not equal.issuperset(key):
+            columns = " AND ".join(f"s.{shown(name)} = t.{shown(name)}" for name in stream.key)
+            raise self.place.refuse(
+                NotSupported,
+                f"{shown(stream.name)} is NON RETROACTIVE: it is joined by its key",
+                hint=f"write ON {columns}",
+            )
+        time = schema.index(stream.timestamp_column or "")
+        assert time is not None  # NON RETROACTIVE needs event time
+        latest = Latest(self._time(relation, pairs), Column(time, schema.fields[time].name, TIMESTAMP))
+        deleted = Column(last.offset + len(schema), "deleted", BOOLEAN)
+        asked = (Not(deleted), *(_moved(condition, last) for condition in self.waiting))
+        last = replace(last, latest=latest, asked=asked)
+        return replace(relation, joins=(*relation.joins[:-1], last))
+
+    def _time(self, relation: Relation, pairs: Sequence[tuple[Expression, Expression]]) -> Column:
+        """The instant of a row: of the one stream before, or of that whose columns equal the key."""
+        if len(self.times) == 1:
+            return self.times[0]
+        begins = [0, *(join.offset for join in relation.joins if join.gives)]
+
+        def source_of(column: Column) -> int:
+            return max(begin for begin in begins if begin <= column.index)
+
+        sources = {source_of(column) for left, _ in pairs for column in columns_of(left)}
+        found = [time for time in self.times if source_of(time) in sources]
+        if len(sources) != 1 or len(found) != 1:
+            raise self.place.refuse(
+                NotSupported,
+                "which row's instant the version is taken as of is not plain",
+                hint="let the key equal columns of one stream in event time",
+            )
+        return found[0]
+
+
+def _times(relation: Relation) -> tuple[Column, ...]:
+    """The instants of its streams' rows, as columns."""
+    given = relation.given()
+    found: list[Column] = []
+    inputs = [(0, relation)] + [(join.offset, join.inner) for join in relation.joins if join.gives]
+    for offset, part in inputs:
+        place = _time_of(part.stream)
+        if place is not None and not part.stages and part.assignment is None:
+            found.append(given[offset + place])
+    return tuple(found)
+
+
+def _time_of(stream: Stream) -> int | None:
+    if stream.is_table or stream.timestamp_column is None:
+        return None
+    return stream.schema.index(stream.timestamp_column)
+
+
+def _constant(condition: Expression, join: Joined) -> int | None:
+    """The column of inner's that equals a constant, None where it is something else."""
+    if isinstance(condition, Compare) and condition.op == "=" and join.sides(condition) == (False, True):
+        for column, other in (
+            (condition.left, condition.right),
+            (condition.right, condition.left),
+        ):
+            if isinstance(column, Column) and not any(columns_of(other)):
+                return column.index - join.offset
+    return None
+
+
+def _moved(condition: Expression, join: Joined) -> Expression:
+    """A condition over inner's columns, numbered as the join's are."""
+
+    def moved(node: Expression) -> Expression:
+        return Column(join.offset + node.index, node.name, node.type) if isinstance(node, Column) else node
+
+    return transform(condition, moved)

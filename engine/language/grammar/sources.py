@@ -1,0 +1,196 @@
+"""FROM: sources with their windows, and joins among them.
+
+    FROM a [window] x JOIN b [window] y ON x.k = y.k LEFT JOIN (c JOIN d USING (k)) ON ..., e
+
+Joins are read from left to right; brackets around some of them make these come first.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from engine.language.grammar import nodes
+from engine.language.grammar.cursor import Cursor
+from engine.language.grammar.scalar import parse_expression
+from engine.language.grammar.subqueries import parse_subquery, starts_query
+from engine.language.grammar.table_functions import parse_table_function
+from engine.language.grammar.windows import parse_bracket_window
+from engine.language.grammar.words import CLAUSES_REFUSED, RESERVED
+from tureen.errors import SyntaxRefused
+
+_SIDES = ("INNER", "LEFT", "RIGHT", "FULL")
+_SOFT = ("ASOF", "SEMI", "ANTI")
+"""Words of joins that are names unless a join follows."""
+_ON = "write JOIN b ON a.key = b.key, JOIN b USING (key), or CROSS JOIN b"
+
+
+def parse_from(cursor: Cursor) -> nodes.FromItem | nodes.FromList:
+    """What stands behind FROM."""
+    token = cursor.token
+    first = _item(cursor)
+    joins: list[nodes.JoinItem] = []
+    while _starts_join(cursor):
+        joins.append(_join(cursor, after_comma=any(join.args["comma"] for join in joins)))
+    if not joins:
+        return first
+    return cursor.node(nodes.FromList(this=first, joins=joins), token, first, *joins)
+
+
+def _starts_join(cursor: Cursor) -> bool:
+    word = cursor.word
+    if word == "OUTER" and cursor.word_ahead() == "JOIN":
+        raise cursor.expected("LEFT, RIGHT or FULL before OUTER JOIN", "write FULL OUTER JOIN")
+    return cursor.at(TokenType.COMMA) or word in ("JOIN", "CROSS", "NATURAL", *_SIDES) or _soft_join(cursor)
+
+
+def _soft_join(cursor: Cursor) -> bool:
+    return cursor.word in _SOFT and cursor.word_ahead() in ("JOIN", "OUTER", *_SIDES, *_SOFT)
+
+
+def _join(cursor: Cursor, *, after_comma: bool) -> nodes.JoinItem:
+    token = cursor.token
+    if cursor.take(TokenType.COMMA):
+        item = _item(cursor)
+        return cursor.node(nodes.JoinItem(this=item, kind="cross", comma=True), token, item)
+    kind, asof = _kind(cursor)
+    if after_comma and kind in ("right", "full"):
+        raise cursor.text.of_token(token).refuse(
+            SyntaxRefused,
+            f"what a {kind.upper()} JOIN behind a comma keeps is not plain",
+            hint="write CROSS JOIN in place of the comma, or brackets: FROM a, (b RIGHT JOIN c ON ...)",
+        )
+    item = _item(cursor)
+    on = None
+    using: list[exp.Identifier] = []
+    if cursor.word == "MATCH_CONDITION":
+        raise cursor.not_supported(
+            "MATCH_CONDITION is not served",
+            "write it into ON: ASOF LEFT JOIN b ON a.key = b.key AND a.ts >= b.ts",
+        )
+    if kind == "cross":
+        if cursor.word in ("ON", "USING"):
+            raise cursor.refuse(
+                SyntaxRefused, f"CROSS JOIN has no {cursor.word}", hint="write JOIN, or leave it out"
+            )
+    elif cursor.take_words("ON"):
+        on = parse_expression(cursor)
+    elif cursor.take_words("USING"):
+        using = parse_names(cursor)
+        if not using:
+            raise cursor.expected("( and columns after USING", _ON)
+    else:
+        refuse_clause(cursor)
+        raise cursor.expected("ON or USING", _ON)
+    join = nodes.JoinItem(this=item, kind=kind, asof=asof, comma=False, on=on, using=using)
+    return cursor.node(join, token, item, *(() if on is None else (on,)))
+
+
+def _kind(cursor: Cursor) -> tuple[str, bool]:
+    """The words up to JOIN: (kind, whether ASOF is among them)."""
+    if cursor.word == "NATURAL":
+        raise cursor.not_supported("NATURAL JOIN is not served", "name the columns: JOIN b USING (key)")
+    token = cursor.token
+    if cursor.take_words("CROSS"):
+        cursor.expect_word("JOIN", "write CROSS JOIN")
+        return "cross", False
+    asof = cursor.take_words("ASOF")
+    side = cursor.word if cursor.word in _SIDES else ""
+    if side:
+        cursor.advance()
+    if side in ("LEFT", "RIGHT", "FULL") and cursor.take_words("OUTER"):
+        pass
+    asof = asof or cursor.take_words("ASOF")
+    kind = side.lower() or "inner"
+    if cursor.word in ("SEMI", "ANTI"):
+        if side not in ("", "LEFT"):
+            word = cursor.word
+            raise cursor.not_supported(
+                f"{side} {word} JOIN is not served",
+                f"write FROM a {word} JOIN b ON ..., which is about the rows of a",
+                token,
+            )
+        kind = cursor.advance().text.lower()
+    cursor.expect_word("JOIN", _ON)
+    if asof and kind not in ("inner", "left"):
+        raise cursor.not_supported(
+            f"ASOF {kind.upper()} JOIN is not served", "write ASOF JOIN or ASOF LEFT JOIN", token
+        )
+    return kind, asof
+
+
+def _item(cursor: Cursor) -> nodes.FromItem:
+    token = cursor.token
+    this: exp.Expr
+    if cursor.at(TokenType.L_PAREN):
+        this = _in_brackets(cursor)
+    else:
+        if cursor.word == "LATERAL":
+            refuse_clause(cursor)
+        if cursor.peek().token_type is TokenType.L_PAREN and cursor.at(TokenType.VAR):
+            this = parse_table_function(cursor)
+        else:
+            this = cursor.name("a stream after FROM")
+            if cursor.at(TokenType.DOT):
+                raise cursor.not_supported(
+                    "a stream's name has one part",
+                    "leave the part before the dot out, or quote a name that holds a dot",
+                )
+    window = parse_bracket_window(cursor) if cursor.at(TokenType.L_BRACKET) else None
+    alias = None
+    names: list[exp.Identifier] = []
+    if cursor.take_words("AS"):
+        alias = cursor.name("a name after AS")
+    elif cursor.at(TokenType.IDENTIFIER) or (
+        cursor.at(TokenType.VAR)
+        and cursor.word not in RESERVED
+        and cursor.word not in CLAUSES_REFUSED
+        and cursor.word != "MATCH_CONDITION"
+        and not _soft_join(cursor)
+        and not (cursor.word == "OUTER" and cursor.word_ahead() == "JOIN")
+    ):
+        alias = cursor.name("a name")
+    if alias is not None:
+        names = parse_names(cursor)
+    if cursor.at(TokenType.L_BRACKET):
+        if window is not None:
+            raise cursor.refuse(SyntaxRefused, "a stream has one window")
+        window = parse_bracket_window(cursor)
+    item = nodes.FromItem(this=this, window=window, alias=alias, names=names)
+    return cursor.node(item, token, this)
+
+
+def _in_brackets(cursor: Cursor) -> exp.Expr:
+    """``(query)``, or ``(joins)``; the bracket is next."""
+    cursor.advance()
+    if starts_query(cursor):
+        return parse_subquery(cursor)
+    names = (TokenType.VAR, TokenType.IDENTIFIER)
+    if not cursor.at(TokenType.L_PAREN) and not (
+        cursor.token.token_type in names and cursor.peek().token_type is not TokenType.R_PAREN
+    ):
+        raise cursor.expected("SELECT", "write FROM stream, or FROM (SELECT ...)")
+    with cursor.nested():
+        inside = parse_from(cursor)
+        if not isinstance(inside, nodes.FromList):
+            raise cursor.expected("a join", "write FROM stream, FROM (SELECT ...), or FROM (a JOIN b ON ...)")
+        cursor.expect(TokenType.R_PAREN, ") after the joins")
+    return inside
+
+
+def parse_names(cursor: Cursor) -> list[exp.Identifier]:
+    """``(name, ...)`` if that is next."""
+    names: list[exp.Identifier] = []
+    if cursor.take(TokenType.L_PAREN):
+        names.append(cursor.name("a column's name"))
+        while cursor.take(TokenType.COMMA):
+            names.append(cursor.name("a column's name"))
+        cursor.expect(TokenType.R_PAREN, ") or a comma")
+    return names
+
+
+def refuse_clause(cursor: Cursor) -> None:
+    """Raise NotSupported where a clause of SQL begins that is not served."""
+    refused = CLAUSES_REFUSED.get(cursor.word)
+    if refused is not None:
+        raise cursor.not_supported(f"{refused[0]} is not served", refused[1])

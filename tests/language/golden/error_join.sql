@@ -1,1 +1,0 @@
-SELECT * FROM flights f JOIN weather w ON f.day = w.day

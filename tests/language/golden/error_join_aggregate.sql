@@ -1,0 +1,1 @@
+SELECT 1 FROM flights f JOIN weather w ON COUNT(*) > 3

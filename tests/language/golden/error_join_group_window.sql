@@ -1,0 +1,1 @@
+SELECT COUNT(*) FROM flights f JOIN weather w USING (dest) GROUP BY TUMBLE(INTERVAL '1' HOUR)

@@ -1,0 +1,1 @@
+SELECT 1 FROM flights f JOIN LATERAL (SELECT * FROM weather) w ON TRUE

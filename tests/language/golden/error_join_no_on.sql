@@ -1,0 +1,1 @@
+SELECT f.dest FROM flights f JOIN weather w WHERE f.dest = w.dest

@@ -1,0 +1,1 @@
+SELECT x.dest FROM flights f JOIN weather w ON f.dest = w.dest

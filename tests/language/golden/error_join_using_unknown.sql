@@ -1,0 +1,1 @@
+SELECT 1 FROM flights JOIN weather USING (carrier)

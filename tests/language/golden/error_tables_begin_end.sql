@@ -1,0 +1,1 @@
+SELECT 1 FROM planes p, planes q BEGIN NOW - 5 MINUTES END NOW

@@ -1,0 +1,1 @@
+SELECT 1 FROM flights f JOIN fares t ON f.carrier = t.carrier

@@ -1,0 +1,1 @@
+SELECT carrier FROM flights f WHERE NOT EXISTS (SELECT * FROM planes p WHERE p.flight = f.flight)

@@ -1,0 +1,1 @@
+SELECT w.*, * FROM flights f JOIN weather w USING (dest, day)
