@@ -113,39 +113,6 @@ def count_bit(column: Words, bit: int, first: int, last: int) -> int:
 
 
 @kernel
-def any_bit(
-    columns: Words, words: npt.NDArray[np.int64], masks: Words, n: int, out: npt.NDArray[np.bool_]
-) -> int:
-    """out[r] = some words[i] column has a bit of masks[i] at row r; return how many rows do.
-
-    columns: uint64[>= words, >= n]; words: int64[k], masks: uint64[k].
-    """
-    count = 0
-    for row in range(n):
-        some = np.uint64(0)
-        for i in range(words.shape[0]):
-            some |= columns[words[i], row] & masks[i]
-        out[row] = some != 0
-        count += some != 0
-    return count
-
-
-@kernel
-def keep_where(
-    columns: Words,
-    words: npt.NDArray[np.int64],
-    masks: Words,
-    rows: npt.NDArray[np.int64],
-    keep: npt.NDArray[np.bool_],
-) -> None:
-    """Clear the masked bits of columns[words[i], rows[j]] wherever keep[j] is False."""
-    for j in range(rows.shape[0]):
-        if not keep[j]:
-            for i in range(words.shape[0]):
-                columns[words[i], rows[j]] &= ~masks[i]
-
-
-@kernel
 def merge_bits(target: Words, source: Words, mask: np.uint64, n: int) -> None:
     """target[r] takes the masked bits of source[r], keeps its others, for r < n."""
     m = np.uint64(mask)

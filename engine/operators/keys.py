@@ -6,7 +6,7 @@ the language compares them: NaN above all numbers, strings by code point.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine.kernels import grouping
+from engine.language.evaluation.arithmetic import as_double
 from engine.language.evaluation.vector import compact, from_column
-from engine.model.batch import Column, Int64Array
-from engine.model.types import Kind
+from engine.language.instants import DAY_MS
+from engine.model.batch import Column, Int64Array, concatenate_columns
+from engine.model.types import BIGINT, DOUBLE, TIMESTAMP, Kind
 
 WIDTH_MAX = 2**62
 
@@ -108,3 +110,79 @@ def order_keys(column: Column) -> Int64Array:
         bits = _bits(column.values)
         return bits ^ ((bits >> 63) & np.int64(2**63 - 1))
     return column.values.astype(np.int64, copy=False)
+
+
+# --- columns of two relations ---------------------------------------------------------------------
+
+
+def pair_codes(
+    left: Sequence[Column], right: Sequence[Column], n: int, m: int
+) -> tuple[Int64Array, Int64Array, int]:
+    """Codes of the rows of two relations, the same where they equal in all columns; -1: a NULL among them.
+
+    Returns int64[n], int64[m], and a number above all codes, in proportion to n + m at most.
+    """
+    columns = [column for pair in zip(left, right, strict=True) for column in together(*pair)]
+    codes, width = number(columns, n + m)
+    for start, side in ((0, left), (n, right)):
+        for column in side:
+            if column.type.kind is Kind.NULL:
+                codes[start : start + len(column)] = -1
+            elif column.valid is not None:
+                codes[start : start + len(column)][~column.valid] = -1
+    return codes[:n], codes[n:], width
+
+
+def together(one: Column, other: Column) -> Iterator[Column]:
+    """Columns in which values of two of comparable types equal exactly where they do themselves.
+
+    One column after the other, as if there were no NULLs.
+    """
+    kinds = {one.type.kind, other.type.kind}
+    if Kind.DOUBLE in kinds:
+        pieces = [as_double(from_column(column)) for column in (one, other)]
+        yield Column(DOUBLE, np.concatenate(pieces))
+    elif Kind.DECIMAL in kinds and one.type.scale != other.type.scale:
+        scale = max(one.type.scale, other.type.scale)
+        parts = [np.divmod(c.values.astype(np.int64), np.int64(10**c.type.scale)) for c in (one, other)]
+        scales = [10 ** (scale - column.type.scale) for column in (one, other)]
+        yield Column(BIGINT, np.concatenate([whole for whole, _ in parts]))
+        yield Column(
+            BIGINT, np.concatenate([rest * factor for (_, rest), factor in zip(parts, scales, strict=True)])
+        )
+    elif kinds == {Kind.DATE, Kind.TIMESTAMP}:
+        yield Column(TIMESTAMP, np.concatenate([_instants(one), _instants(other)]))
+    elif one.dictionary is not None and one.dictionary is other.dictionary:
+        yield Column(one.type, np.concatenate([one.values, other.values]), None, one.dictionary)
+    else:
+        yield _one_after_another([one, other])
+
+
+def ordered(columns: Sequence[Column]) -> list[Int64Array] | None:
+    """int64 for each value of columns of comparable types, ordered as the values are across all of them;
+    anything where NULL. None: no int64 orders them.
+    """
+    kinds = {column.type.kind for column in columns}
+    if Kind.DOUBLE in kinds:
+        whole = Column(DOUBLE, np.concatenate([as_double(from_column(column)) for column in columns]))
+    elif kinds == {Kind.DATE, Kind.TIMESTAMP}:
+        whole = Column(TIMESTAMP, np.concatenate([_instants(column) for column in columns]))
+    elif Kind.NULL in kinds or Kind.ARRAY in kinds or len({column.type.scale for column in columns}) > 1:
+        return None
+    else:
+        whole = _one_after_another(columns)
+    return np.split(order_keys(whole), np.cumsum([len(column) for column in columns])[:-1])
+
+
+def _instants(column: Column) -> Int64Array:
+    values = column.values.astype(np.int64, copy=False)
+    return values * DAY_MS if column.type.kind is Kind.DATE else values
+
+
+def _one_after_another(columns: Sequence[Column]) -> Column:
+    """Without NULLs; of strings those that occur."""
+    plain = []
+    for column in columns:
+        vector = from_column(column) if column.dictionary is None else compact(from_column(column))
+        plain.append(Column(column.type, vector.values, None, vector.dictionary))
+    return concatenate_columns(columns[0].type, plain)

@@ -9,25 +9,34 @@ The rules, where the paper leaves room, with what closed windows add:
 
 *   A scan of what only grows (no BEGIN, or a constant one) is MON, one whose beginning moves with NOW is
     WKS, one that counts rows is STR, since the next row pushes one out whenever it comes. Windows of a table
-    function appear when they close, and then they are rows like others.
+    function appear when they close, and then they are rows like others. A table is STR: any update takes a
+    row away.
 *   Projections, conditions and orderings pass on what they get.
 *   Groups are WK whatever they are made of. DISTINCT is WK, but MON over MON.
 *   Grouping, numbering or DISTINCT by the end of a closed window keeps MON and WKS: all rows of such a window
     come at one instant and go at one.
 *   The first rows by a key are STR, since a better row pushes one out; the first in the order of time are WK,
     and MON over MON. Row numbers likewise.
-*   IN and EXISTS are at least WK, STR where a side is, and MON between MON; negated they are STR.
+*   A join, IN and EXISTS are at least WK, STR where a side is, and MON between MON; what keeps rows because
+    they have no partner (LEFT, RIGHT, FULL, ANTI, NOT IN) is STR, and so is ASOF, where a later row takes the
+    partner's place. Their rows are in no order of time.
+*   A join by the ends of closed windows keeps MON and WKS: both rows come at one instant. Rows without a
+    partner stay so where the other side never loses one.
+*   A join with the versions of a table as of the instant of a row (NON RETROACTIVE) passes on what the rows
+    do: no update touches what has come.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable
 from enum import IntEnum
 
 from engine.language.expressions import Column, Expression
 from engine.language.query import (
     Aggregate,
     Distinct,
+    Join,
+    JoinKind,
     Limit,
     Project,
     Query,
@@ -37,6 +46,7 @@ from engine.language.query import (
     Sort,
     Stage,
 )
+from engine.model.source import SourceName
 from engine.windows.assignment import WINDOW_COLUMNS, Hop
 from engine.windows.clauses import RowWindow
 
@@ -50,29 +60,44 @@ class Pattern(IntEnum):
     STR = 3
 
 
-def update_patterns(query: Query) -> tuple[Pattern, ...]:
-    """The pattern of what the scan gives, then of what each stage gives."""
-    return tuple(_patterns(query))
+def update_patterns(query: Query, tables: Container[SourceName] = ()) -> tuple[Pattern, ...]:
+    """The pattern of what the scan gives, then of what each stage gives. tables: which sources are."""
+    patterns, _ = _flow(query, tables)
+    return tuple(patterns)
 
 
-def scan_pattern(scan: Scan) -> Pattern:
-    """The pattern of a leaf."""
+def scan_pattern(scan: Scan, tables: Container[SourceName] = ()) -> Pattern:
+    """The pattern of a leaf. A history is one of versions, which only come."""
+    if scan.history:
+        return Pattern.MON
     window = scan.window
-    if isinstance(window, RowWindow):
+    if scan.source in tables or isinstance(window, RowWindow):
         return Pattern.STR
     return Pattern.WKS if window.begin is not None and window.begin.relative else Pattern.MON
 
 
-def _patterns(query: Query) -> Iterator[Pattern]:
-    pattern = scan_pattern(query.scan)
-    yield pattern
+def _flow(query: Query, tables: Container[SourceName]) -> tuple[list[Pattern], _WindowColumns]:
+    """The patterns, and which of the last columns tell a window."""
     columns = _WindowColumns(query.scan)
+    patterns = [scan_pattern(query.scan, tables)]
     by_key = False
     for stage in query.stages:
-        pattern = _above(stage, pattern, columns, by_key)
+        below = patterns[-1]
+        if isinstance(stage, Join | SemiJoin):
+            inner, others = _flow(stage.inner, tables)
+            if _as_of_each_row(stage):
+                patterns.append(below)
+                continue
+            together = _by_window(stage, columns, others) and max(below, inner[-1]) <= Pattern.WKS
+            patterns.append((_whole if together else _joined)(_kind_of(stage), below, inner[-1]))
+            if not together:
+                columns.lose()
+                by_key = True
+            continue
+        patterns.append(_above(stage, below, columns, by_key))
         columns.pass_through(stage)
         by_key = isinstance(stage, Sort) or (by_key and not isinstance(stage, Aggregate))
-        yield pattern
+    return patterns, columns
 
 
 def _above(stage: Stage, below: Pattern, columns: _WindowColumns, by_key: bool) -> Pattern:
@@ -86,13 +111,56 @@ def _above(stage: Stage, below: Pattern, columns: _WindowColumns, by_key: bool) 
         case RowNumber(keys=keys, order=order):
             if columns.among(keys) and below <= Pattern.WKS:
                 return below
-            return Pattern.STR if order else _stateful(below)
+            return Pattern.STR if order or by_key else _stateful(below)
         case Limit():
             return Pattern.STR if by_key else _stateful(below)
-        case SemiJoin(inner=inner, negated=negated):
-            return Pattern.STR if negated else _stateful(max(below, update_patterns(inner)[-1]))
         case _:
             return below
+
+
+# --- joins ----------------------------------------------------------------------------------------
+
+
+def _as_of_each_row(stage: Join | SemiJoin) -> bool:
+    """Whether it joins with versions of a table, and so as they were at the instant of each row."""
+    if isinstance(stage, SemiJoin) or stage.kind in ("right", "full"):
+        return False
+    return stage.latest is not None and stage.inner.scan.history
+
+
+def _kind_of(stage: Join | SemiJoin) -> JoinKind | None:
+    """None: ASOF, whatever else it is."""
+    if isinstance(stage, SemiJoin):
+        return "anti" if stage.negated else "semi"
+    return None if stage.latest is not None else stage.kind
+
+
+def _joined(kind: JoinKind | None, below: Pattern, inner: Pattern) -> Pattern:
+    return _stateful(max(below, inner)) if kind in ("inner", "semi") else Pattern.STR
+
+
+def _whole(kind: JoinKind | None, below: Pattern, inner: Pattern) -> Pattern:
+    """The pattern of a join by the ends of windows, of sides that are MON or WKS."""
+    match kind:
+        case "inner" | "semi":
+            return max(below, inner)
+        case "left" | "anti":
+            return below if inner is Pattern.MON else Pattern.STR
+        case "right":
+            return inner if below is Pattern.MON else Pattern.STR
+        case "full":
+            return Pattern.MON if below is inner is Pattern.MON else Pattern.STR
+        case _:
+            return Pattern.STR
+
+
+def _by_window(stage: Join | SemiJoin, columns: _WindowColumns, others: _WindowColumns) -> bool:
+    """Whether partners are rows of windows that close at one instant."""
+    if isinstance(stage, SemiJoin):
+        told = [(columns.told(key), others.told_at(place)) for place, key in enumerate(stage.keys)]
+    else:
+        told = [(columns.told(key), others.told(other)) for key, other in stage.keys]
+    return any(one is not None and one == other for one, other in told)
 
 
 def _stateful(below: Pattern) -> Pattern:
@@ -107,22 +175,34 @@ class _WindowColumns:
     """
 
     def __init__(self, scan: Scan) -> None:
-        self._places: set[int] | None = None if scan.assignment is not None else set()
-        self._names = WINDOW_COLUMNS if isinstance(scan.assignment, Hop) else WINDOW_COLUMNS[1:]
+        start, end = WINDOW_COLUMNS
+        self._names: dict[str, object] = {end: end}
+        if isinstance(scan.assignment, Hop):
+            self._names[start] = start, scan.assignment.size_ms
+        self._places: dict[int, object] | None = None if scan.assignment is not None else {}
 
-    def _is_one(self, expression: Expression) -> bool:
+    def told(self, expression: Expression) -> object | None:
+        """What an expression tells of a window: alike for windows that close together. None: nothing."""
         if not isinstance(expression, Column):
-            return False
-        return expression.name in self._names if self._places is None else expression.index in self._places
+            return None
+        return self._names.get(expression.name) if self._places is None else self.told_at(expression.index)
+
+    def told_at(self, place: int) -> object | None:
+        """The same of a column that a stage gives."""
+        return None if self._places is None else self._places.get(place)
 
     def among(self, expressions: Iterable[Expression]) -> bool:
         """Whether one of these is such a column."""
-        return any(self._is_one(expression) for expression in expressions)
+        return any(self.told(expression) is not None for expression in expressions)
 
     @property
     def any(self) -> bool:
         """Whether rows still have one."""
         return self._places is None or bool(self._places)
+
+    def lose(self) -> None:
+        """Rows of a window no longer come and go together."""
+        self._places = {}
 
     def pass_through(self, stage: Stage) -> None:
         """On to the columns that a stage gives."""
@@ -133,4 +213,5 @@ class _WindowColumns:
                 given = [key.expression for key in keys]
             case _:
                 return
-        self._places = {place for place, expression in enumerate(given) if self._is_one(expression)}
+        told = {place: self.told(expression) for place, expression in enumerate(given)}
+        self._places = {place: what for place, what in told.items() if what is not None}

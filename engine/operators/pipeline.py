@@ -1,13 +1,14 @@
 """Evaluation of a query at an instant: its scan, then its stages, one after another.
 
-A stage takes a relation and gives one. Values that cannot be computed are counted over all stages, those of
-inner queries too. Two shapes are answered without a relation: columns of matching rows, copied straight
-into Arrow, and how many rows match.
+Every scan, those of inner queries too, is evaluated as its own source stands at the instant. A stage takes a
+relation and gives one. Values that cannot be computed are counted over all stages, those of inner queries
+too. Two shapes are answered without a relation: columns of matching rows, copied straight into Arrow, and how
+many rows match. Which rows of leading joins belong together may be kept (:mod:`engine.operators.chain`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -20,6 +21,7 @@ from engine.language.query import (
     AggregateCall,
     Distinct,
     Filter,
+    Join,
     Limit,
     Output,
     Project,
@@ -31,11 +33,14 @@ from engine.language.query import (
 )
 from engine.limits import Limits
 from engine.model.batch import Column
+from engine.model.source import SourceName
 from engine.model.types import BIGINT, Type
 from engine.operators.aggregate import aggregate
+from engine.operators.chain import Composites, combined, leading_joins
 from engine.operators.distinct import distinct
 from engine.operators.filter import keep
 from engine.operators.gather import project
+from engine.operators.join import join
 from engine.operators.limit import limit
 from engine.operators.maintained.kept_aggregate import KeptAggregate
 from engine.operators.relation import LazyColumns, Relation
@@ -65,24 +70,28 @@ class Evaluated:
 
 def evaluate(
     query: Query,
-    scan_at: ScanAt,
+    at: Mapping[SourceName, ScanAt],
     rows_max: int,
     intermediate_rows_max: int = INTERMEDIATE_ROWS_MAX,
     kept: KeptAggregate | None = None,
+    composites: Composites | None = None,
 ) -> Evaluated:
     """The answer's table.
 
-    kept: what the query's first stage can be read from; it changes no answer.
+    at: how each of the query's sources stands at the instant.
+    kept: what the query's first stage can be read from, composites: what its leading joins can; they change
+    no answer.
     Raises LimitExceeded for more than ``rows_max`` rows, or for more than ``intermediate_rows_max`` on the
     way to them.
     """
     if len(query.stages) == 1 and isinstance(query.stages[0], Project) and query.scan.assignment is None:
+        scan_at = at[query.source]
         chosen = scan_at.places(query.scan)
         _bounded(sum(len(where) for _, where in chosen.places), rows_max)
         table, errors = project(query.stages[0].outputs, scan_at.rows.schema, chosen.places)
         return Evaluated(table, errors, chosen.complete_from_ms)
-    run = _Run(scan_at, intermediate_rows_max)
-    relation = run.relation(query, kept)
+    run = _Run(at, intermediate_rows_max)
+    relation = run.relation(query, kept, composites)
     _bounded(len(relation), rows_max)
     arrays = [column.to_arrow() for column in relation.columns]
     table = pa.Table.from_arrays(arrays, schema=_schema(query.columns))
@@ -94,9 +103,9 @@ def _schema(columns: tuple[tuple[str, Type], ...]) -> pa.Schema:
     return pa.schema([pa.field(name, type_.arrow) for name, type_ in columns])
 
 
-def relation_of(query: Query, scan_at: ScanAt, rows_max: int) -> Relation:
+def relation_of(query: Query, at: Mapping[SourceName, ScanAt], rows_max: int) -> Relation:
     """What a query's stages give, which may be none, before it becomes a table. Raises LimitExceeded."""
-    return _Run(scan_at, rows_max).relation(query)
+    return _Run(at, rows_max).relation(query)
 
 
 def _bounded(rows: int, rows_max: int) -> None:
@@ -108,13 +117,16 @@ def _bounded(rows: int, rows_max: int) -> None:
 class _Run:
     """One evaluation: what it met on its way."""
 
-    def __init__(self, scan_at: ScanAt, rows_max: int) -> None:
-        self._scan_at = scan_at
+    def __init__(self, at: Mapping[SourceName, ScanAt], rows_max: int) -> None:
+        self._at = at
         self._rows_max = rows_max
+        self._inner: dict[int, Relation] = {}
         self.errors = 0
         self.complete_from_ms: int | None = None
 
-    def relation(self, query: Query, kept: KeptAggregate | None = None) -> Relation:
+    def relation(
+        self, query: Query, kept: KeptAggregate | None = None, composites: Composites | None = None
+    ) -> Relation:
         """What the last stage gives."""
         stages: Sequence[Stage] = query.stages
         relation = None if kept is None else self._kept(kept, query)
@@ -123,20 +135,56 @@ class _Run:
         if relation is not None:
             stages = stages[1:]
         else:
-            scanned = self._scan_at.relation(query.scan)
-            self._complete_from(scanned.complete_from_ms)
-            relation = scanned.relation
-            if len(relation) > self._rows_max:
-                hint = "narrow the window or the predicate"
-                raise LimitExceeded("intermediate_rows_max", self._rows_max, len(relation), hint=hint)
+            relation = self._scanned(query)
+            if composites is not None:
+                relation, stages = self._leading(query, relation, composites)
         for place, stage in enumerate(stages):
             following = stages[place + 1] if place + 1 < len(stages) else None
             relation = self._stage(stage, relation, following)
         return relation
 
+    def _scanned(self, query: Query) -> Relation:
+        scanned = self._at[query.source].relation(query.scan)
+        self._complete_from(scanned.complete_from_ms)
+        if len(scanned.relation) > self._rows_max:
+            hint = "narrow the window or the predicate"
+            raise LimitExceeded("intermediate_rows_max", self._rows_max, len(scanned.relation), hint=hint)
+        return scanned.relation
+
+    def _leading(
+        self, query: Query, relation: Relation, composites: Composites
+    ) -> tuple[Relation, Sequence[Stage]]:
+        """What the leading joins give of which combinations are kept, and the stages that are left."""
+        joins = leading_joins(query)
+        if not joins:
+            return relation, query.stages
+        scanned = [relation, *(self._scanned(stage.inner) for stage in joins)]
+        inputs = [relation]
+        for stage, rows in zip(joins, scanned[1:], strict=True):
+            inputs.append(self._stage(stage.inner.stages[0], rows, None))
+            self._inner[id(stage)] = inputs[-1]
+        places = composites.places(query, scanned)
+        if places is None:
+            return relation, query.stages
+        joined, errors = combined(joins, inputs, places, self._rows_max)
+        self.errors += errors
+        return joined, query.stages[len(places) - 1 :]
+
+    def _joined(self, stage: Join, relation: Relation) -> tuple[Relation, int]:
+        inner = self._inner.get(id(stage))
+        if inner is None:
+            inner = self.relation(stage.inner)
+        if stage.latest is not None and stage.inner.scan.history:
+            gone_ms = self._at[stage.inner.source].gone_before_ms
+            (outer,), _ = relation.values_of([stage.latest.outer])
+            instants = outer.values if outer.valid is None else outer.values[outer.valid]
+            if gone_ms is not None and len(instants) and int(instants.min()) < gone_ms:
+                self._complete_from(gone_ms)
+        return join(stage, relation, inner, self._rows_max)
+
     def _kept(self, kept: KeptAggregate, query: Query) -> Relation | None:
         """What a first stage gives of which partial results are kept."""
-        if (found := kept.relation(query.scan, self._scan_at)) is None:
+        if (found := kept.relation(query.scan, self._at[query.source])) is None:
             return None
         relation, errors, complete_from_ms = found
         self.errors += errors
@@ -150,9 +198,10 @@ class _Run:
             return None
         if not all(_counts_rows(call) for call in stage.calls):
             return None
-        window = self._scan_at.window(scan)
+        scan_at = self._at[scan.source]
+        window = scan_at.window(scan)
         self._complete_from(window.complete_from_ms)
-        counted = np.array([self._scan_at.count(scan.predicate, window.start, window.stop)])
+        counted = np.array([scan_at.count(scan.predicate, window.start, window.stop)])
         return Relation([Column(BIGINT, counted) for _ in stage.calls], 1)
 
     def _stage(self, stage: Stage, relation: Relation, following: Stage | None) -> Relation:
@@ -177,6 +226,8 @@ class _Run:
                 relation, errors = row_number(stage, relation)
             case SemiJoin():
                 relation, errors = semi_join(stage, relation, self.relation(stage.inner))
+            case Join():
+                relation, errors = self._joined(stage, relation)
         self.errors += errors
         return relation
 

@@ -4,7 +4,7 @@ Rows in an order, with columns. A column is made when somebody asks for it, and 
 what later stages read, and only of the rows that are left by then.
 
 Each row has an *ordinal*, by which numbers are combined (:mod:`engine.kernels.folds`): rows of a scan keep
-the stream's, rows of an aggregate or a table function count from 0.
+the stream's, rows of a table, an aggregate or a table function count from 0.
 """
 
 from __future__ import annotations
@@ -45,16 +45,24 @@ class LazyColumns(Sequence[Column]):
 
 
 class Relation:
-    """n rows. columns: each of n rows; ordinals: int64[n], made when asked for, None: 0, 1, 2, ..."""
+    """n rows. columns: each of n rows; ordinals: int64[n], made when asked for, None: 0, 1, 2, ...
 
-    __slots__ = ("_number", "_ordinals", "columns", "n")
+    stored: of a scan's rows where they stand in their source, where that is not what they are numbered by.
+    """
+
+    __slots__ = ("_number", "_ordinals", "_stored", "columns", "n")
 
     def __init__(
-        self, columns: Sequence[Column], n: int, number: Callable[[], Int64Array] | None = None
+        self,
+        columns: Sequence[Column],
+        n: int,
+        number: Callable[[], Int64Array] | None = None,
+        stored: Callable[[], Int64Array] | None = None,
     ) -> None:
         self.columns = columns
         self.n = n
         self._number = number
+        self._stored = stored
         self._ordinals: Int64Array | None = None
 
     def __len__(self) -> int:
@@ -65,6 +73,12 @@ class Relation:
         if self._ordinals is None:
             self._ordinals = np.arange(self.n) if self._number is None else self._number()
         return self._ordinals
+
+    def stored_ordinals(self) -> Int64Array:
+        """int64[n], ascending: of the relation that a scan gives, the ordinals of its rows in their
+        source.
+        """
+        return self.ordinals() if self._stored is None else self._stored()
 
     def take(self, rows: Int64Array) -> Relation:
         """The rows at these places, in that order."""

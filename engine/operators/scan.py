@@ -53,8 +53,10 @@ class Scanned:
 
 
 def is_range(scan: Scan) -> bool:
-    """Whether the rows of a scan's window are a range of ordinals."""
-    return scan.assignment is None and (not isinstance(scan.window, RowWindow) or scan.window.plain)
+    """Whether the rows of a scan's window are those of a range of ordinals."""
+    if scan.assignment is not None or scan.history:
+        return False
+    return not isinstance(scan.window, RowWindow) or scan.window.plain
 
 
 @dataclass(frozen=True, slots=True)

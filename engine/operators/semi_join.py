@@ -10,13 +10,10 @@ from itertools import product
 
 import numpy as np
 
-from engine.language.evaluation.arithmetic import as_double
-from engine.language.evaluation.vector import from_column
-from engine.language.instants import DAY_MS
 from engine.language.query import SemiJoin
-from engine.model.batch import BoolArray, Column, Int64Array, concatenate_columns
-from engine.model.types import BIGINT, BOOLEAN, DOUBLE, TIMESTAMP, Kind
-from engine.operators.keys import encode
+from engine.model.batch import BoolArray, Column, Int64Array
+from engine.model.types import BOOLEAN
+from engine.operators.keys import encode, together
 from engine.operators.relation import Relation
 
 
@@ -49,7 +46,7 @@ def _among(keys: Sequence[Column], others: Sequence[Column], n: int, m: int) -> 
         columns = [
             column
             for place in np.flatnonzero(both).tolist()
-            for column in _together(keys[place].take(rows), others[place].take(other_rows))
+            for column in together(keys[place].take(rows), others[place].take(other_rows))
         ]
         codes, _ = encode(columns, len(rows) + len(other_rows))
         equal = np.isin(codes[: len(rows)], codes[len(rows) :])
@@ -69,27 +66,3 @@ def _by_nulls(columns: Sequence[Column], n: int) -> Iterator[tuple[BoolArray, In
     patterns, firsts = encode([Column(BOOLEAN, valid[:, place]) for place in range(len(columns))], n)
     for pattern, first in enumerate(firsts.tolist()):
         yield valid[first], np.flatnonzero(patterns == pattern)
-
-
-def _together(one: Column, other: Column) -> Iterator[Column]:
-    """Columns in which two of comparable types, without NULLs, equal exactly where they do themselves."""
-    kinds = {one.type.kind, other.type.kind}
-    if Kind.DOUBLE in kinds:
-        pieces = [as_double(from_column(column)) for column in (one, other)]
-        yield Column(DOUBLE, np.concatenate(pieces))
-    elif Kind.DECIMAL in kinds and one.type.scale != other.type.scale:
-        scale = max(one.type.scale, other.type.scale)
-        parts = [np.divmod(c.values.astype(np.int64), np.int64(10**c.type.scale)) for c in (one, other)]
-        scales = [10 ** (scale - column.type.scale) for column in (one, other)]
-        yield Column(BIGINT, np.concatenate([whole for whole, _ in parts]))
-        yield Column(
-            BIGINT, np.concatenate([rest * factor for (_, rest), factor in zip(parts, scales, strict=True)])
-        )
-    elif kinds == {Kind.DATE, Kind.TIMESTAMP}:
-        instants = [
-            c.values.astype(np.int64) * DAY_MS if c.type.kind is Kind.DATE else c.values for c in (one, other)
-        ]
-        yield Column(TIMESTAMP, np.concatenate(instants))
-    else:
-        columns = [Column(one.type, c.values, None, c.dictionary) for c in (one, other)]
-        yield concatenate_columns(one.type, columns)

@@ -122,32 +122,6 @@ def test_merge_takes_the_masked_bits_alone(seed, n, mask):
     assert target.tolist() == expected
 
 
-@given(seeds, st.integers(0, 60))
-@settings(max_examples=40)
-def test_any_bit_and_keep_where(seed, n):
-    rng = np.random.default_rng(seed)
-    columns = words(rng, 4, n, density=0.1)
-    chosen = np.array([0, 2], np.int64)
-    masks = words(rng, 2, density=0.3)
-    some = np.empty(n, np.bool_)
-    given_rows = bitmaps.any_bit(columns, chosen, masks, n, some)
-    expected = [
-        any(int(columns[w, r]) & int(m) for w, m in zip(chosen, masks, strict=True)) for r in range(n)
-    ]
-    assert some.tolist() == expected
-    assert given_rows == sum(expected)
-    rows = np.flatnonzero(some)
-    keep = rng.random(len(rows)) < 0.5
-    before = columns.copy()
-    bitmaps.keep_where(columns, chosen, masks, rows, keep)
-    for w in range(4):
-        for r in range(n):
-            value = int(before[w, r])
-            if r in rows[~keep] and w in chosen:
-                value &= ~int(masks[chosen.tolist().index(w)]) & ALL
-            assert int(columns[w, r]) == value
-
-
 @pytest.mark.parametrize(("n", "runs"), [(100, 4), (100, 2), (100, 1), (5, 2), (0, 3)])
 def test_sampled_bits(n, runs):
     columns = words(np.random.default_rng(2), 3, 100)

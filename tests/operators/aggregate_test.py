@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.language import expressions as ex
@@ -85,7 +85,6 @@ def test_the_reference_has_all_but_the_quantile():
 @given(
     st.data(), st.sampled_from(sorted(FITTING)), st.lists(st.sampled_from(TYPES), max_size=2), st.booleans()
 )
-@settings(max_examples=150)
 def test_every_aggregate_of_every_type(data, function, keys, narrowed):
     argument = data.draw(st.sampled_from(FITTING[function]))
     types = [argument, BOOLEAN, *keys]
@@ -103,7 +102,6 @@ def test_every_aggregate_of_every_type(data, function, keys, narrowed):
 
 
 @given(st.data(), st.sampled_from(["SUM", "AVG", *SPREADS]), st.booleans())
-@settings(max_examples=60)
 def test_doubles_are_combined_by_ordinal_even_behind_a_sort(data, function, grouped):
     rows = data.draw(tables([DOUBLE, INTEGER], 40))
     ordinals = data.draw(st.permutations(range(0, 1_500 * len(rows), 1_500)))

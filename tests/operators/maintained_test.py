@@ -120,7 +120,7 @@ class Kept:
         slots = {} if slot is None else {query.scan.predicate: slot}
         rows = rows or self.rows
         at = ScanAt.now(rows, rows.end, rows.base).with_slots(slots.get)
-        lazy, kept = evaluate(query, at, 10), evaluate(query, at, 10, kept=reader)
+        lazy, kept = evaluate(query, {NAME: at}, 10), evaluate(query, {NAME: at}, 10, kept=reader)
         assert answer_of(query, lazy.table) == answer_of(query, kept.table)
         assert (lazy.errors, lazy.complete_from_ms) == (kept.errors, kept.complete_from_ms)
         return reader.relation(query.scan, at) is not None

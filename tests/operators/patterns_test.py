@@ -4,18 +4,36 @@ from __future__ import annotations
 
 import pytest
 
-from engine.language.query import Query
+from engine.language.query import CreateStream, Query
+from engine.language.statements import parse
+from engine.limits import Limits
+from engine.model.source import Derived, Stream
 from engine.operators.patterns import update_patterns
-from tests.language.fixtures import bind
+from tests.language.fixtures import CATALOGUE
 
 TUMBLE = "TUMBLE(flights, INTERVAL '1' MINUTE)"
 HOUR = "[RANGE 1 HOUR]"
 
 
+def sources() -> dict[str, Stream | Derived]:
+    """Those of the language tests, and two tables."""
+    found = dict(CATALOGUE)
+    columns = "(carrier STRING PRIMARY KEY, seats INTEGER, ts TIMESTAMP NOT NULL) WITH (timestamp = 'ts')"
+    for name, kind in (("fleets", ""), ("tariffs", "NON RETROACTIVE")):
+        statement = parse(f"CREATE TABLE {name} {columns} {kind}", {}, Limits())
+        assert isinstance(statement, CreateStream)
+        found[name] = statement.stream
+    return found
+
+
+SOURCES = sources()
+TABLES = {"fleets", "tariffs"}
+
+
 def patterns(sql: str) -> list[str]:
-    query = bind(sql)
+    query = parse(sql, SOURCES, Limits())
     assert isinstance(query, Query)
-    found = update_patterns(query)
+    found = update_patterns(query, TABLES)
     assert len(found) == 1 + len(query.stages)
     return [pattern.name for pattern in found]
 
@@ -105,3 +123,93 @@ def test_the_first_rows(clauses: str, pattern: str) -> None:
 def test_semi_joins(outer: str, inner: str, pattern: str) -> None:
     sql = f"SELECT delay FROM flights WHERE {outer} (SELECT carrier FROM flights {inner} WHERE delay > 60)"
     assert patterns(sql)[-1] == pattern
+
+
+# --- joins ----------------------------------------------------------------------------------------
+
+GROWING, SLIDING, COUNTED = "flights {}", "flights [RANGE 1 HOUR] {}", "flights [ROWS 5] {}"
+GROUPED = "(SELECT carrier, COUNT(*) AS n FROM flights GROUP BY carrier) {}"
+TABLE = "fleets {}"
+
+
+def joined(left: str, kind: str, right: str, on: str = "a.carrier = b.carrier", rest: str = "") -> str:
+    sql = f"SELECT a.carrier FROM {left.format('a')} {kind} {right.format('b')} ON {on} {rest}"
+    return patterns(sql)[-1]
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "pattern"),
+    [
+        (GROWING, GROWING, "MON"),
+        (GROWING, SLIDING, "WK"),
+        (SLIDING, GROWING, "WK"),
+        (SLIDING, SLIDING, "WK"),
+        (SLIDING, GROUPED, "WK"),
+        (SLIDING, COUNTED, "STR"),
+        (COUNTED, GROWING, "STR"),
+        (TABLE, SLIDING, "STR"),
+        (GROWING, TABLE, "STR"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["JOIN", "SEMI JOIN"])
+def test_a_joined_row_goes_with_the_first_of_its_parts(
+    kind: str, left: str, right: str, pattern: str
+) -> None:
+    assert joined(left, kind, right) == pattern
+
+
+@pytest.mark.parametrize("kind", ["LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "ANTI JOIN"])
+@pytest.mark.parametrize("right", [GROWING, SLIDING])
+def test_a_row_without_a_partner_goes_when_one_comes(kind: str, right: str) -> None:
+    assert joined(GROWING, kind, right) == "STR"
+
+
+def test_a_later_row_takes_the_place_of_the_latest() -> None:
+    on = "a.carrier = b.carrier AND a.ts >= b.ts"
+    assert joined(GROWING, "ASOF JOIN", GROWING, on) == "STR"
+
+
+@pytest.mark.parametrize(("left", "pattern"), [(GROWING, "MON"), (SLIDING, "WKS"), (COUNTED, "STR")])
+@pytest.mark.parametrize("kind", ["JOIN", "LEFT JOIN", "SEMI JOIN", "ANTI JOIN"])
+def test_versions_as_of_each_row_change_nothing(kind: str, left: str, pattern: str) -> None:
+    assert joined(left, kind, "tariffs {}") == pattern
+
+
+def test_a_table_alone_may_lose_any_row() -> None:
+    assert patterns("SELECT carrier FROM fleets")[-1] == "STR"
+    assert patterns("SELECT carrier FROM tariffs")[-1] == "STR"
+
+
+@pytest.mark.parametrize("kind", ["JOIN", "SEMI JOIN", "LEFT JOIN", "ANTI JOIN"])
+@pytest.mark.parametrize(
+    ("left", "right", "pattern"),
+    [
+        ("", "", "MON"),
+        (HOUR, "", "WKS"),
+        (HOUR, HOUR, "WKS or STR"),
+        ("", "[ROWS 9]", "STR"),
+    ],
+)
+def test_rows_of_windows_that_close_together_meet_at_once(
+    kind: str, left: str, right: str, pattern: str
+) -> None:
+    one, other = (f"TUMBLE(flights, INTERVAL '1' MINUTE) {window} {{}}" for window in (left, right))
+    on = "a.window_end = b.window_end AND a.carrier = b.carrier"
+    expected = pattern.split(" or ")[-1 if kind in ("LEFT JOIN", "ANTI JOIN") else 0]
+    assert joined(one, kind, other, on) == expected
+
+
+def test_windows_that_close_apart_are_rows_like_others() -> None:
+    minute, hour = (f"TUMBLE(flights, INTERVAL '1' {unit}) {{}}" for unit in ("MINUTE", "HOUR"))
+    assert joined(minute, "LEFT JOIN", hour, "a.window_end = b.window_end") == "MON"
+    assert joined(minute, "LEFT JOIN", minute, "a.window_start = b.window_start") == "MON"
+    assert joined(minute, "LEFT JOIN", hour, "a.window_start = b.window_start") == "STR"
+
+
+def test_joined_rows_are_in_no_order_of_time() -> None:
+    assert joined(GROWING, "JOIN", GROWING, rest="LIMIT 5") == "STR"
+    assert joined(GROWING, "JOIN", "tariffs {}", rest="LIMIT 5") == "MON"
+    by_end = "SELECT window_end, COUNT(*) FROM (SELECT a.window_end FROM {} a {} b ON {}) GROUP BY window_end"
+    assert patterns(by_end.format(TUMBLE, "JOIN flights", "a.carrier = b.carrier"))[-1] == "WK"
+    together = by_end.format(TUMBLE, f"JOIN {TUMBLE}", "a.window_end = b.window_end")
+    assert patterns(together)[-1] == "MON"

@@ -62,9 +62,10 @@ def column(type_: Type, given: Sequence[Any]) -> Column:
     valid = np.array([value is not None for value in given], np.bool_)
     mask = None if valid.all() else valid
     if type_.kind is Kind.STRING:
-        known = list(dict.fromkeys(["unused", *(value for value in given if value is not None)]))
-        codes = [known.index(value) if value is not None else 0 for value in given]
-        return Column(type_, np.array(codes, np.int32), mask, pa.array(known, pa.string()))
+        known = dict.fromkeys(["unused", *(value for value in given if value is not None)])
+        code_of = {value: code for code, value in enumerate(known)}
+        codes = [code_of[value] if value is not None else 0 for value in given]
+        return Column(type_, np.array(codes, np.int32), mask, pa.array(list(known), pa.string()))
     plain = [scaled(value, type_) if value is not None else True for value in given]
     return Column(type_, np.array(plain, type_.dtype), mask)
 

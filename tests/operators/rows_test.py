@@ -6,7 +6,7 @@ from functools import cmp_to_key
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.language import expressions as ex
@@ -28,7 +28,6 @@ def columns(types: list[Any]) -> list[ex.Column]:
 
 
 @given(st.data(), some_types)
-@settings(max_examples=150)
 def test_distinct_keeps_the_first_of_equal_rows(data, types):
     rows = data.draw(tables(types))
     first: dict[Any, Any] = {}
@@ -44,7 +43,6 @@ def test_distinct_rows_keep_their_ordinals():
 
 
 @given(st.data(), some_types)
-@settings(max_examples=100)
 def test_sort_is_stable_and_knows_how_far_it_must_go(data, types):
     rows = data.draw(tables(types))
     keys = tuple(
@@ -83,14 +81,12 @@ def test_sort_counts_keys_that_are_errors_and_puts_them_where_nulls_go():
 
 
 @given(tables([INTEGER]), st.none() | st.integers(0, 40), st.integers(0, 40))
-@settings(max_examples=80)
 def test_limit_is_a_slice(rows, count, offset):
     result = limit(Limit(count, offset), relation([INTEGER], rows))
     assert rows_of(result) == rows[offset : None if count is None else offset + count]
 
 
 @given(tables([BOOLEAN, PRICE]))
-@settings(max_examples=80)
 def test_filter_keeps_where_true(rows):
     result, errors = keep(
         Filter(columns([BOOLEAN])[0]), relation([BOOLEAN, PRICE], rows, range(5, 5 + len(rows)))
@@ -107,7 +103,6 @@ def test_nothing_sorts_to_nothing(wanted):
 
 
 @given(st.data(), st.lists(st.sampled_from(TYPES), max_size=2), st.lists(st.sampled_from(TYPES), max_size=2))
-@settings(max_examples=100)
 def test_rows_are_numbered_within_their_keys(data, keys, ordering):
     types = [*keys, *ordering]
     rows = data.draw(tables([*types, INTEGER], 20))

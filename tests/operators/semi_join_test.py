@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.language import expressions as ex
@@ -56,7 +56,6 @@ def keeps(
 @given(
     st.data(), st.lists(st.sampled_from(COMPARABLE), max_size=2), st.booleans(), st.booleans(), st.booleans()
 )
-@settings(max_examples=100)
 def test_rows_are_kept_as_three_valued_logic_says(data, pairs, negated, null_aware, turned):
     types, others = [one for one, _ in pairs], [other for _, other in pairs]
     if turned:

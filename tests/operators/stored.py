@@ -16,6 +16,7 @@ from engine.model.source import Field, Schema, SourceName, Stream
 from engine.model.types import BIGINT, DOUBLE, INTEGER, STRING, TIMESTAMP
 from engine.operators.scan import ScanAt
 from engine.reference.rows import Row, Source
+from engine.reference.seen import Seen
 from engine.stems.data_stem import Rows
 from engine.stems.query_stem import QueryStem
 from engine.stems.segment import BitPool, Tail
@@ -73,8 +74,8 @@ def scan_at(stored: Rows, slots: dict[Expression, int]) -> ScanAt:
     return ScanAt.now(stored, now_ms, retained_ms).with_slots(slots.get)
 
 
-def reference(rows: Sequence[Sequence[Any]], stamps: Sequence[int]) -> tuple[Source, int | None]:
-    """The same rows for the reference, and NOW."""
+def reference(rows: Sequence[Sequence[Any]], stamps: Sequence[int]) -> Seen:
+    """The same rows for the reference, seen at NOW."""
     stream = Stream(NAME, SCHEMA, "s", "ts")
     source = Source(stream, retained_from=-(10**15))
     source.rows = [
@@ -82,4 +83,4 @@ def reference(rows: Sequence[Sequence[Any]], stamps: Sequence[int]) -> tuple[Sou
         for offset, (row, stamp) in enumerate(zip(rows, stamps, strict=True))
     ]
     source.now = stamps[-1] if stamps else None
-    return source, source.now
+    return Seen(source, source.now)

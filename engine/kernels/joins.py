@@ -1,0 +1,533 @@
+"""Joins: from rows to their partners, and from composites to answers.
+
+An *index* over one input holds for the ordinals from ``first`` on ``keys``, int64, and ``back``, int32: how
+many ordinals before a row the last row of the same key stands, 0 where none does, UNKNOWN where the key is
+NULL. Its ``table`` finds the newest row of a key: int64[size, 2], (key, ordinal or EMPTY), open addressing in
+a power of two, so that a key and where it leads lie side by side. Chains run from newest to oldest: whoever
+walks one stops at the first row that is too old.
+
+A composite is a row of int32, one part an input in the order of the shape, each relative to an origin.
+
+Steps and checks name arrays by their addresses, so that one compiled kernel serves any number of inputs; who
+calls keeps the arrays alive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from engine.kernels.compiled import kernel
+
+Int32Array = npt.NDArray[np.int32]
+Int64Array = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+EMPTY = -1
+UNKNOWN = -1
+NEVER = 2**62
+"""Above all ordinals."""
+LISTED_MAX = 256
+"""Partners of one key that are written down, not to walk their chain for each combination of the others."""
+
+_MIX = 0x9E3779B97F4A7C15
+
+# Columns of a step: the input that is probed, from which input's keys, by which index.
+INPUT, FROM, FROM_KEYS, FROM_BACK, FROM_FIRST, TABLE, MASK, BACK, FIRST, CHECKS, CHECKS_END = range(11)
+STEP_COLUMNS = 11
+# Columns of a check: of an input that is bound already, then of the one that is probed.
+CHECK_INPUT, CHECK_KEYS, CHECK_BACK, CHECK_FIRST, OWN_KEYS, OWN_BACK, OWN_FIRST = range(7)
+CHECK_COLUMNS = 7
+# Columns of what was counted: tuples that probed, partners that passed, chains that a window cut.
+GIVEN, PASSED, CUT = range(3)
+
+
+def _loads(bits: int) -> Callable[[int], int]:
+    """A function of compiled code: the signed integer of so many bits at an address, as int64."""
+
+    def load(typingctx: Any, address: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            pointer = builder.inttoptr(arguments[0], ir.IntType(bits).as_pointer())
+            loaded = builder.load(pointer, align=bits // 8)
+            return loaded if bits == 64 else builder.sext(loaded, ir.IntType(64))
+
+        return types.int64(types.int64), generate
+
+    return cast("Callable[[int], int]", intrinsic(load))
+
+
+_load32 = _loads(32)
+_load64 = _loads(64)
+
+
+@kernel
+def _home(key: int, mask: int) -> int:
+    mixed = np.uint64(key) * np.uint64(_MIX)
+    return np.int64((mixed ^ (mixed >> np.uint64(32))) & np.uint64(mask))  # type: ignore[return-value]
+
+
+@kernel
+def _newest(table: int, mask: int, key: int) -> int:
+    """The newest row of a key in the table at an address, EMPTY if there is none."""
+    place = _home(key, mask)
+    while True:
+        ordinal = _load64(table + (place << 4) + 8)
+        if ordinal == EMPTY or _load64(table + (place << 4)) == key:
+            return ordinal
+        place = (place + 1) & mask
+
+
+@kernel
+def insert(
+    coming: Int64Array,
+    null: BoolArray,
+    begin: int,
+    table: Int64Array,
+    used: int,
+    base: int,
+    first: int,
+    ordinal: int,
+    keys: Int64Array,
+    back: Int32Array,
+) -> tuple[int, int]:
+    """Put rows ``begin`` and on into an index, until its table is half full.
+
+    coming: int64[n], the keys of ordinals ``ordinal``, ordinal + 1, ...; null: bool[n], or of no length where
+    none is. base: rows below it are gone. keys, back: of the ordinals from ``first`` on, written.
+    Returns (the first row that is not in, the keys that the table holds then). O(n).
+    """
+    mask = table.shape[0] - 1
+    limit = table.shape[0] >> 1
+    has_null = null.shape[0] > 0
+    for row in range(begin, coming.shape[0]):
+        here = ordinal + row
+        key = coming[row]
+        keys[here - first] = key
+        if has_null and null[row]:
+            back[here - first] = UNKNOWN
+            continue
+        place = _home(key, mask)
+        while table[place, 1] != EMPTY and table[place, 0] != key:
+            place = (place + 1) & mask
+        before = table[place, 1]
+        if before == EMPTY:
+            if used >= limit:
+                return row, used
+            table[place, 0] = key
+            used += 1
+        back[here - first] = here - before if before >= base else 0
+        table[place, 1] = here
+    return coming.shape[0], used
+
+
+@kernel
+def count_live(table: Int64Array, base: int) -> int:
+    """How many keys have a row at or above base."""
+    live = 0
+    for place in range(table.shape[0]):
+        if table[place, 1] >= base:
+            live += 1
+    return live
+
+
+@kernel
+def move_live(table: Int64Array, base: int, other: Int64Array) -> None:
+    """Put the keys with a row at or above base, not negative, into another table with room for them."""
+    mask = other.shape[0] - 1
+    for place in range(table.shape[0]):
+        if table[place, 1] >= base:
+            home = _home(table[place, 0], mask)
+            while other[home, 1] != EMPTY:
+                home = (home + 1) & mask
+            other[home, 0] = table[place, 0]
+            other[home, 1] = table[place, 1]
+
+
+@kernel
+def first_at_or_after(instants: Int64Array, shift: int, among: Int64Array, at: int, out: Int64Array) -> None:
+    """out[i] = min(out[i], at + the first place in ``among`` at or above instants[i] + shift).
+
+    Both ascend. O(both).
+    """
+    place = 0
+    size = among.shape[0]
+    for i in range(instants.shape[0]):
+        instant = instants[i] + shift
+        while place < size and among[place] < instant:
+            place += 1
+        out[i] = min(out[i], at + place)
+
+
+@kernel
+def combine(
+    driver: int,
+    start: int,
+    stop: int,
+    steps: Int64Array,
+    checks: Int64Array,
+    floor: Int64Array,
+    upper: Int64Array,
+    new_from: Int64Array,
+    new_at: Int64Array,
+    low: Int64Array,
+    origin: Int64Array,
+    parts: Int32Array,
+    count: int,
+    counted: Int64Array,
+) -> tuple[int, int]:
+    """Write the combinations of the driving input's rows start .. stop-1 with rows of all others.
+
+    steps: int64[inputs - 1, STEP_COLUMNS], the others in the order in which they are probed; checks:
+    int64[., CHECK_COLUMNS], more equalities that a step's rows CHECKS .. CHECKS_END-1 must satisfy.
+    floor, upper: of each input rows floor <= ordinal < upper may take part. new_from: rows from there on are
+    new: low[j, new_at[i] + (row - new_from[i])] is the first row of input j that may meet this row of i, when
+    it enters or later; NEVER where no row of the input brings bounds with it.
+    parts: int32[room, inputs], written from ``count`` on, less origin. counted: int64[inputs - 1, 3], added
+    to. Returns (the first row of the driving input that is not done, the composites there are then): it ends
+    early, between two rows, where there is no more room.
+    O(rows + partners met).
+    """
+    inputs = floor.shape[0]
+    last = steps.shape[0] - 1
+    room = parts.shape[0]
+    part = np.zeros(inputs, np.int64)
+    line = np.zeros(inputs, np.int32)
+    bound = np.zeros((last + 2, inputs), np.int64)
+    cursor = np.zeros(last + 1, np.int64)
+    listed = np.empty(LISTED_MAX, np.int32)
+    listed_head, listed_oldest, listed_end, listed_count = NEVER, 0, 0, 0
+    for row in range(start, stop):
+        began = count
+        for j in range(inputs):
+            bound[0, j] = floor[j]
+        if row >= new_from[driver]:
+            column = new_at[driver] + row - new_from[driver]
+            for j in range(inputs):
+                bound[0, j] = max(bound[0, j], low[j, column])
+        if row < bound[0, driver]:
+            continue
+        part[driver] = row
+        line[driver] = row - origin[driver]
+        level = 0
+        enters = True
+        while level >= 0:
+            j = steps[level, INPUT]
+            if enters:
+                bound_row = part[steps[level, FROM]] - steps[level, FROM_FIRST]
+                counted[level, GIVEN] += 1
+                if _load32(steps[level, FROM_BACK] + (bound_row << 2)) == UNKNOWN:
+                    cursor[level] = EMPTY
+                else:
+                    key = _load64(steps[level, FROM_KEYS] + (bound_row << 3))
+                    cursor[level] = _newest(steps[level, TABLE], steps[level, MASK], key)
+                enters = False
+            here = cursor[level]
+            oldest = bound[level, j]
+            highest = upper[j]
+            back = steps[level, BACK] - (steps[level, FIRST] << 2)
+            fresh = new_from[j]
+            checked = steps[level, CHECKS] < steps[level, CHECKS_END]
+            if level == last and not checked:
+                if here != listed_head or oldest != listed_oldest:
+                    listed_head, listed_oldest, listed_count = here, oldest, 0
+                    listed_end = here
+                    while listed_end >= oldest:
+                        if listed_end < highest:
+                            if listed_end >= fresh or listed_count == LISTED_MAX:
+                                listed_head = NEVER  # too many, or some that others may not meet
+                                break
+                            listed[listed_count] = listed_end - origin[j]
+                            listed_count += 1
+                        behind = _load32(back + (listed_end << 2))
+                        listed_end = listed_end - behind if behind > 0 else EMPTY
+                if listed_head == here:
+                    if count + listed_count > room:
+                        return row, began
+                    for k in range(inputs):
+                        if k != j:
+                            each = line[k]
+                            for i in range(listed_count):
+                                parts[count + i, k] = each
+                    for i in range(listed_count):
+                        parts[count + i, j] = listed[i]
+                    count += listed_count
+                    counted[level, PASSED] += listed_count
+                    if listed_end >= floor[j]:
+                        counted[level, CUT] += 1
+                    level -= 1
+                    continue
+            passed = 0
+            while here >= oldest:
+                candidate = here
+                behind = _load32(back + (here << 2))
+                here = here - behind if behind > 0 else EMPTY
+                if candidate >= highest:
+                    continue
+                if checked:
+                    equal = True
+                    for c in range(steps[level, CHECKS], steps[level, CHECKS_END]):
+                        one = part[checks[c, CHECK_INPUT]] - checks[c, CHECK_FIRST]
+                        own = candidate - checks[c, OWN_FIRST]
+                        if (
+                            _load32(checks[c, CHECK_BACK] + (one << 2)) == UNKNOWN
+                            or _load32(checks[c, OWN_BACK] + (own << 2)) == UNKNOWN
+                            or _load64(checks[c, CHECK_KEYS] + (one << 3))
+                            != _load64(checks[c, OWN_KEYS] + (own << 3))
+                        ):
+                            equal = False
+                            break
+                    if not equal:
+                        continue
+                if candidate >= fresh:
+                    column = new_at[j] + candidate - fresh
+                    inside = candidate >= low[j, column] and part[driver] >= low[driver, column]
+                    for before in range(level):
+                        k = steps[before, INPUT]
+                        inside = inside and part[k] >= low[k, column]
+                    if not inside:
+                        continue
+                passed += 1
+                line[j] = candidate - origin[j]
+                if level < last:
+                    part[j] = candidate
+                    enters = True
+                    break
+                if count == room:
+                    return row, began
+                for k in range(inputs):
+                    parts[count, k] = line[k]
+                count += 1
+            counted[level, PASSED] += passed
+            if enters:
+                cursor[level] = here
+                for k in range(inputs):
+                    bound[level + 1, k] = bound[level, k]
+                if part[j] >= fresh:
+                    column = new_at[j] + part[j] - fresh
+                    for k in range(inputs):
+                        bound[level + 1, k] = max(bound[level + 1, k], low[k, column])
+                level += 1
+            else:
+                if here >= floor[j]:
+                    counted[level, CUT] += 1
+                level -= 1
+    return stop, count
+
+
+@kernel
+def combine_two(
+    start: int,
+    stop: int,
+    keys: Int64Array,
+    own_back: Int32Array,
+    own_first: int,
+    table: Int64Array,
+    back: Int32Array,
+    first: int,
+    floor: int,
+    upper: int,
+    low: Int64Array,
+    low_self: Int64Array,
+    fresh: int,
+    fresh_low: Int64Array,
+    fresh_self: Int64Array,
+    place: int,
+    own_origin: int,
+    origin: int,
+    parts: Int32Array,
+    count: int,
+    counted: Int64Array,
+) -> tuple[int, int]:
+    """:func:`combine` of two inputs, several times as fast.
+
+    keys, own_back, own_first: the driving input's index; table, back, first: the other's. place: where the
+    driving input's parts stand. low: for each row start .. stop-1 the first of the other's rows it may meet,
+    none where low_self is above the row; of no length where rows bring no bounds with them. The other's
+    rows from ``fresh`` on are new: row r meets driving rows from fresh_low[r - fresh] on, and none where
+    fresh_self[r - fresh] is above r.
+    """
+    mask = table.shape[0] - 1
+    room = parts.shape[0]
+    other = 1 - place
+    bounded = low.shape[0] > 0
+    given = 0
+    cut = 0
+    begun = count
+    for row in range(start, stop):
+        began = count
+        oldest = floor
+        if bounded:
+            oldest = max(floor, low[row - start])
+            if low_self[row - start] > row:
+                continue
+        given += 1
+        if own_back[row - own_first] == UNKNOWN:
+            continue
+        key = keys[row - own_first]
+        slot = _home(key, mask)
+        here = table[slot, 1]
+        while here != EMPTY and table[slot, 0] != key:
+            slot = (slot + 1) & mask
+            here = table[slot, 1]
+        while here >= upper:
+            behind = back[here - first]
+            here = here - behind if behind > 0 else EMPTY
+        part = np.int32(row - own_origin)
+        while here >= fresh and here >= oldest:
+            if row >= fresh_low[here - fresh] and here >= fresh_self[here - fresh]:
+                if count == room:
+                    return row, began
+                parts[count, place] = part
+                parts[count, other] = here - origin
+                count += 1
+            behind = back[here - first]
+            here = here - behind if behind > 0 else EMPTY
+        while here >= oldest:
+            if count == room:
+                return row, began
+            parts[count, place] = part
+            parts[count, other] = here - origin
+            count += 1
+            behind = back[here - first]
+            here = here - behind if behind > 0 else EMPTY
+        if here >= floor:
+            cut += 1
+    counted[0, GIVEN] += given
+    counted[0, PASSED] += count - begun
+    counted[0, CUT] += cut
+    return stop, count
+
+
+@kernel
+def keep_alive(
+    parts: Int32Array,
+    count: int,
+    origin: Int64Array,
+    floor: Int64Array,
+    target: Int32Array,
+    at: int,
+    to: Int64Array,
+) -> int:
+    """Copy the composites all of whose parts are at or above floor to target[at:], less ``to``.
+
+    Returns where they end. O(composites).
+    """
+    inputs = floor.shape[0]
+    for c in range(count):
+        alive = True
+        for j in range(inputs):
+            if parts[c, j] + origin[j] < floor[j]:
+                alive = False
+        if alive:
+            for j in range(inputs):
+                target[at, j] = parts[c, j] + origin[j] - to[j]
+            at += 1
+    return at
+
+
+@kernel
+def count_alive(parts: Int32Array, count: int, origin: Int64Array, floor: Int64Array) -> int:
+    """How many composites have all parts at or above floor."""
+    inputs = floor.shape[0]
+    alive = 0
+    for c in range(count):
+        lives = True
+        for j in range(inputs):
+            if parts[c, j] + origin[j] < floor[j]:
+                lives = False
+        alive += lives
+    return alive
+
+
+@kernel
+def pick(
+    parts: Int32Array,
+    count: int,
+    origin: Int64Array,
+    first: Int64Array,
+    at: Int64Array,
+    places: Int32Array,
+    out: Int64Array,
+    found: int,
+) -> int:
+    """The composites whose parts all have a place.
+
+    places[at[j] + ordinal - first[j]], at[j] <= . < at[j + 1], is the place of a row of input j, or -1. out:
+    int64[inputs, room], columns from ``found`` on are written as far as there is room. Returns how many there
+    are, perhaps more than room. O(composites).
+    """
+    inputs = first.shape[0]
+    room = out.shape[1]
+    line = np.zeros(inputs, np.int64)
+    for c in range(count):
+        inside = True
+        for j in range(inputs):
+            row = parts[c, j] + origin[j] - first[j]
+            if row < 0 or row >= at[j + 1] - at[j]:
+                inside = False
+                break
+            place = places[at[j] + row]
+            if place < 0:
+                inside = False
+                break
+            line[j] = place
+        if inside:
+            if found < room:
+                for j in range(inputs):
+                    out[j, found] = line[j]
+            found += 1
+    return found
+
+
+@kernel
+def arrange(places: Int64Array, before: Int64Array, starts: Int64Array, out: Int64Array) -> None:
+    """out: the tuples ``before`` by ascending places[tuple], stably.
+
+    starts: int64[places there are + 1], zero, overwritten. O(tuples + places).
+    """
+    for i in range(before.shape[0]):
+        starts[places[before[i]] + 1] += 1
+    for place in range(1, starts.shape[0]):
+        starts[place] += starts[place - 1]
+    for i in range(before.shape[0]):
+        place = places[before[i]]
+        out[starts[place]] = before[i]
+        starts[place] += 1
+
+
+@kernel
+def number_pairs(
+    ones: Int64Array,
+    others: Int64Array,
+    known_ones: Int64Array,
+    known_others: Int64Array,
+    table: Int32Array,
+    known: int,
+    out: Int64Array,
+) -> int:
+    """out[i]: the number of the pair (ones[i], others[i]); pairs that are not known get known, known + 1, ...
+
+    known_ones, known_others: the pairs by number, with room for all that come. table: numbers or EMPTY, a
+    power of two, larger than they are many. Returns how many are known then. O(n).
+    """
+    mask = table.shape[0] - 1
+    for i in range(ones.shape[0]):
+        one, other = ones[i], others[i]
+        place = _home(one * 31 + other, mask)
+        while table[place] != EMPTY and (
+            known_ones[table[place]] != one or known_others[table[place]] != other
+        ):
+            place = (place + 1) & mask
+        if table[place] == EMPTY:
+            table[place] = known
+            known_ones[known] = one
+            known_others[known] = other
+            known += 1
+        out[i] = table[place]
+    return known

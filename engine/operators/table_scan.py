@@ -1,0 +1,147 @@
+"""Scans of tables at an instant: the latest version of each key, without those that are taken away.
+
+A table has no windows; whatever stands over it, its scan is the whole table as it stood, in (timestamp,
+partition, offset) order of the versions. A *history* scan is all versions that are retained, each with a
+column more that says whether it takes its key's row away.
+
+Stored versions move as superseded ones are let go of, and no answer may depend on when that was done; so rows
+are numbered 0, 1, 2, ... where numbers are combined, what was superseded at or before ``retained_from`` is in
+no answer, gone or not, and a scan at an earlier instant says that it is incomplete, once there was such a
+version.
+
+Cost: as for a stream, and one comparison a row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.language.expressions import Expression
+from engine.language.query import Scan
+from engine.model.batch import Int64Array
+from engine.model.source import Schema
+from engine.operators.gather import ordinals_of, rows_at
+from engine.operators.places import Places
+from engine.operators.relation import Relation
+from engine.operators.scan import Chosen, ScanAt, Scanned
+from engine.operators.window_range import WindowRange
+from engine.stems.data_stem import Rows
+from engine.stems.segment import Part
+from engine.stems.table_stem import TableRows
+
+
+def scan_now(rows: Rows, now_ms: int | None, retained_from_ms: int | None) -> ScanAt:
+    """All that is visible of a stream or a table; no matches are kept."""
+    kind = TableAt if isinstance(rows, TableRows) else ScanAt
+    return kind.now(rows, now_ms, retained_from_ms)
+
+
+def scan_earlier(rows: Rows, at_ms: int, retained_from_ms: int | None) -> ScanAt:
+    """A stream or a table as of an instant before NOW, over the rows that are known now."""
+    kind = TableAt if isinstance(rows, TableRows) else ScanAt
+    return kind.earlier(rows, at_ms, retained_from_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class TableAt(ScanAt):
+    """The versions of a table as they stood at an instant."""
+
+    # --- any scan ---------------------------------------------------------------------------------
+
+    def relation(self, scan: Scan) -> Scanned:
+        """The rows that a scan gives, in order."""
+        chosen = self.places(scan)
+        schema = self.rows.schema
+        if not scan.history:
+            schema = Schema(schema.fields[:-1])
+        gathered = rows_at(schema, chosen.places)
+        relation = Relation(gathered.columns, len(gathered), stored=lambda: ordinals_of(chosen.places))
+        return Scanned(relation, chosen.complete_from_ms)
+
+    def places(self, scan: Scan) -> Chosen:
+        """Those of them that satisfy its predicate."""
+        if self.now_ms is None:
+            return Chosen([])
+        if scan.history:
+            found = ScanAt.matching(self, scan.predicate, self.rows.base, self.end)
+            return Chosen(self._not_superseded(found, self._retained))
+        window = self.window(scan)
+        return Chosen(self.matching(scan.predicate, window.start, window.stop), window.complete_from_ms)
+
+    def is_complete(self, scan: Scan) -> bool:
+        """Whether the versions of this instant are there for certain. O(1)."""
+        gone_ms = self.gone_before_ms
+        return self.now_ms is None or gone_ms is None or self.now_ms >= gone_ms
+
+    @property
+    def gone_before_ms(self) -> int | None:
+        """Of instants before this one versions may be gone; None where none are."""
+        assert isinstance(self.rows, TableRows)
+        first_ms, retained_ms = self.rows.first_loss_ms, self.retained_from_ms
+        if first_ms is None or retained_ms is None or first_ms > retained_ms:
+            return None
+        return retained_ms
+
+    # --- windows that are a range -----------------------------------------------------------------
+
+    def window(self, scan: Scan) -> WindowRange:
+        """All ordinals that are visible; some of them are of rows that are no more."""
+        base = self.rows.base
+        if self.now_ms is None:
+            return WindowRange(base, base)
+        if self.is_complete(scan):
+            return WindowRange(base, max(base, self.end))
+        return WindowRange(base, max(base, self.end), complete=False, complete_from_ms=self.gone_before_ms)
+
+    def matching(self, predicate: Expression | None, start: int, stop: int) -> list[tuple[Part, Int64Array]]:
+        """The table's rows start <= ordinal < stop that a predicate accepts."""
+        found = ScanAt.matching(self, predicate, start, stop)
+        return self._not_superseded(found, max(self.end, self._retained))
+
+    def count(self, predicate: Expression | None, start: int, stop: int) -> int:
+        """How many they are."""
+        return sum(len(where) for _, where in self.matching(predicate, start, stop))
+
+    @property
+    def _retained(self) -> int:
+        """What an ordinal below this one superseded is in no answer, whether it is gone by now or not."""
+        retained_ms = self.retained_from_ms
+        return self.rows.base if retained_ms is None else self.rows.first_at_or_after(retained_ms + 1)
+
+    def _not_superseded(self, places: Places, end: int) -> list[tuple[Part, Int64Array]]:
+        assert isinstance(self.rows, TableRows)
+        found = []
+        for part, where in places:
+            kept = self.rows.not_superseded(part.first + where, end) - part.first
+            if len(kept):
+                found.append((part, kept))
+        return found
+
+    # --- what changed -----------------------------------------------------------------------------
+
+    def follows(self, was: WindowRange) -> bool:
+        """Whether rows have kept their ordinals since the table was seen like that, and time went on."""
+        return was.start == self.rows.base and was.stop <= self.end
+
+    def changes(self, predicate: Expression | None, end: int) -> bool:
+        """Whether a row that a predicate accepts came or went since the table was its first ``end`` rows."""
+        if self.count(predicate, end, self.end):
+            return True
+        gone = self.gone_since(end)
+        if predicate is None or not len(gone):
+            return bool(len(gone))
+        places = [
+            (part, gone[slice(*gone.searchsorted([part.first, part.end]))] - part.first)
+            for part in self.rows.parts
+        ]
+        return bool(self._satisfying(predicate, [(part, where) for part, where in places if len(where)]))
+
+    def gone_since(self, end: int) -> Int64Array:
+        """Ordinals, ascending, of rows that were the table's among the first ``end`` and are no more."""
+        assert isinstance(self.rows, TableRows)
+        base = self.rows.base
+        before = self.rows.before[end - base : self.end - base]
+        before = before[(before >= 0) & (before < end)]
+        return np.sort(before[self.rows.superseded[before - base] != before])
