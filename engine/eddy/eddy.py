@@ -1,99 +1,135 @@
-"""The eddy: takes a batch through all modules it needs, in the order a policy chooses."""
+"""The eddy: takes a batch through all modules it needs, in the order a policy chooses.
+
+Modules are conjuncts, and a conjunction is the same in any order, so a policy decides what it costs and never
+what comes out. Rows that no module ahead can change leave the flight between two visits, so that a visit is
+paid by rows that need it. Whether grouped filters are fused into one pass or are modules of their own is
+decided by :mod:`engine.eddy.fusing`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from copy import deepcopy
+from dataclasses import dataclass
 
-from engine.eddy.flight import Flight, Module
+from engine.eddy.flight import LEAVING_SHIFT, Flight, Module
+from engine.eddy.fusing import FUSING, Fusing
+from engine.eddy.policies import POLICIES, Policy, Tickets, Visit
+from engine.eddy.statistics import ModuleStatistics
 from engine.model.attributes import Attribute
 
+Timer = Callable[[], int]
+"""Nanoseconds from any beginning."""
 
-class Policy(Protocol):
-    """Chooses among modules a batch has not visited yet; told afterwards what a visit did."""
+TIMED_NS = 100_000
+"""A visit shorter than this says more of the calls it took than of its module, whose work counts instead."""
 
-    name: str
-
-    def choose(self, ready: Sequence[Module]) -> Module: ...
-
-    def observe(self, module: Module, given: int, passed: int) -> None: ...
-
-    def forget(self, name: str) -> None:
-        """A module is gone."""
+PACE_MAX, PACE_SHARE = 4.0, 1 / 16
+"""Work is told in about nanoseconds; how long one takes here is learnt from visits that were timed."""
 
 
-class MostSelective:
-    """First the module that let through the smallest share of what it was given.
-
-    A module without a history counts as one that lets half through, so each gets its turn. Ties go to
-    the first. O(modules) a choice.
-    """
-
-    name = "most-selective"
-
-    def __init__(self) -> None:
-        self._given: dict[str, int] = {}
-        self._passed: dict[str, int] = {}
-
-    def choose(self, ready: Sequence[Module]) -> Module:
-        return min(ready, key=self._share)
-
-    def observe(self, module: Module, given: int, passed: int) -> None:
-        self._given[module.name] = self._given.get(module.name, 0) + given
-        self._passed[module.name] = self._passed.get(module.name, 0) + passed
-
-    def forget(self, name: str) -> None:
-        self._given.pop(name, None)
-        self._passed.pop(name, None)
-
-    def _share(self, module: Module) -> float:
-        given = self._given.get(module.name, 0)
-        return self._passed.get(module.name, 0) / given if given else 0.5
-
-
-class InOrder:
-    """The order of registration, whatever happens: a baseline for the others."""
-
-    name = "in-order"
-
-    def choose(self, ready: Sequence[Module]) -> Module:
-        return ready[0]
-
-    def observe(self, module: Module, given: int, passed: int) -> None:
-        """Nothing is learnt."""
-
-    def forget(self, name: str) -> None:
-        """Nothing is known."""
-
-
-POLICIES: dict[str, Callable[[], Policy]] = {policy.name: policy for policy in (MostSelective, InOrder)}
+@dataclass(slots=True)
+class _Totals:
+    module: Module
+    visits: int = 0
+    given: int = 0
+    killed: int = 0
+    cost: float = 0.0
 
 
 class Eddy:
-    """Routes flights. ``policy`` may be replaced between flights: the order changes no answer."""
+    """Routes flights. ``policy`` and ``timer`` may be replaced between flights: no answer changes.
 
-    def __init__(self, policy: Policy) -> None:
-        self.policy = policy
+    timer: measures costs, of user's functions above all; without one they are the work that modules say, a
+    unit of which takes about a nanosecond.
+    """
+
+    def __init__(self, policy: Policy | None = None, timer: Timer | None = None) -> None:
+        self.policy: Policy = policy or Tickets()
+        self.timer = timer
+        self.fusing = Fusing()
         self.visits = 0
+        self._pace = 1.0
+        self._totals: dict[str, _Totals] = {}
 
-    def route(self, flight: Flight, modules: Sequence[Module]) -> None:
-        """Visit every module once."""
+    def aside(self) -> Eddy:
+        """Another one, for rows that were there before: it begins with what this one knows."""
+        return Eddy(deepcopy(self.policy), self.timer)
+
+    def route(self, flight: Flight, modules: Sequence[Module]) -> float:
+        """Visit every module that some row needs; the flight has landed then. Returns what it cost."""
+        self.policy.begin()
+        cost, killed = 0.0, 0
         ready = [module for module in modules if module.name not in flight.done]
         while ready:
+            if killed > len(flight) >> LEAVING_SHIFT:
+                flight.leave(ready)
             module = ready[0] if len(ready) == 1 else self.policy.choose(ready)
             ready.remove(module)
-            given, passed = module.visit(flight)
-            self.policy.observe(module, given, passed)
+            visit = self._timed(module, flight)
             flight.done.add(module.name)
-            self.visits += 1
+            cost += visit.cost
+            killed = visit.given - visit.passed
+            if visit.given:
+                self.policy.observe(module, visit)
+                self._count(module, visit)
+        flight.land()
+        return cost
+
+    def _timed(self, module: Module, flight: Flight) -> Visit:
+        if self.timer is None or module.name not in self._totals:  # the first may compile
+            return module.visit(flight)
+        began = self.timer()
+        visit = module.visit(flight)
+        spent = self.timer() - began
+        if spent < TIMED_NS:
+            return Visit(visit.given, visit.passed, visit.ended, visit.cost * self._pace)
+        pace = min(PACE_MAX, max(1 / PACE_MAX, spent / max(1.0, visit.cost)))
+        self._pace += PACE_SHARE * (pace - self._pace)
+        return Visit(visit.given, visit.passed, visit.ended, float(spent))
+
+    def _count(self, module: Module, visit: Visit) -> None:
+        totals = self._totals.get(module.name)
+        if totals is None:
+            totals = self._totals[module.name] = _Totals(module)
+        totals.module = module
+        totals.visits += 1
+        totals.given += visit.given
+        totals.killed += visit.given - visit.passed
+        totals.cost += visit.cost
+        self.visits += 1
+
+    def forget(self, name: str) -> None:
+        """A module is gone."""
+        self._totals.pop(name, None)
+        self.policy.forget(name)
+
+    # --- what can be read and set -----------------------------------------------------------------
+
+    def statistics(self) -> tuple[ModuleStatistics, ...]:
+        """Of the modules that were visited, those that the policy thinks most of first."""
+        tickets = {name: self.policy.tickets(each.module) for name, each in self._totals.items()}
+        held = [
+            ModuleStatistics(
+                name, each.module.queries, tickets[name], each.visits, each.given, each.killed, each.cost
+            )
+            for name, each in self._totals.items()
+        ]
+        return tuple(sorted(held, key=lambda each: (-tickets[each.name], each.name)))
 
     def attributes(self) -> tuple[Attribute, ...]:
-        """What can be read of it, and that the policy can be set."""
+        """What can be read of it, and what can be set."""
         return (
             Attribute("policy", self.policy.name, "which module a batch visits next", tuple(POLICIES)),
-            Attribute("visits", self.visits, "visits of batches to residual modules"),
+            Attribute("grouped_filters", self.fusing.mode, "in one pass, or modules of their own", FUSING),
+            Attribute("visits", self.visits, "visits of batches to modules"),
         )
 
-    def set_policy(self, name: str) -> None:
-        """From the next flight on. Raises KeyError for a name that is not in POLICIES."""
-        self.policy = POLICIES[name]()
+    def set_attribute(self, name: str, value: str) -> None:
+        """From the next flight on. Raises KeyError for what is not there."""
+        if name == "policy":
+            self.policy = POLICIES[value]()
+        elif name == "grouped_filters" and value in FUSING:
+            self.fusing.mode = value
+        else:
+            raise KeyError(name)

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.kernels.intervals import Pieces
-from engine.model.batch import Batch, BoolArray, Int64Array
-from engine.stems.domain import Domain
+from engine.model.batch import Batch, BoolArray, Column, Int64Array
+from engine.stems.domain import Domain, StringDomain
 
 
 class BatchKeys:
@@ -28,21 +28,24 @@ class BatchKeys:
         """int64[n]: of a column; what stands where a row is NULL means nothing."""
         keys = self._keys.get(index)
         if keys is None:
-            column = self.rows.columns[index]
-            keys = column.values
-            if (
-                keys.dtype != np.int64
-                or type(self._domains[index]) is not Domain
-                or self._domains[index].double
-            ):
-                keys = np.empty(self.n, np.int64)
-                self._domains[index].keys(column, keys)
-            self._keys[index] = keys
+            keys = self._keys[index] = self._made(index)
         return keys
+
+    def _made(self, index: int) -> Int64Array:
+        column, domain = self.column(index), self._domains[index]
+        if column.values.dtype == np.int64 and type(domain) is Domain and not domain.double:
+            return column.values
+        keys = np.empty(self.n, np.int64)
+        domain.keys(column, keys)
+        return keys
+
+    def column(self, index: int) -> Column:
+        """Its values."""
+        return self.rows.columns[index]
 
     def valid(self, index: int) -> BoolArray | None:
         """Where a column is not NULL; None: everywhere."""
-        return self.rows.columns[index].valid
+        return self.column(index).valid
 
     def order(self, index: int) -> tuple[npt.NDArray[np.uint16], Int64Array]:
         """(places, keys) in ascending order of a column's keys."""
@@ -52,3 +55,31 @@ class BatchKeys:
             places = np.argsort(keys)
             held = self._orders[index] = (places.astype(np.uint16), keys[places])
         return held
+
+    def part(self, places: Int64Array) -> PartKeys:
+        """The same of these rows alone."""
+        return PartKeys(self, places)
+
+
+class PartKeys(BatchKeys):
+    """Of some rows of a batch: each column is taken when it is asked for."""
+
+    def __init__(self, whole: BatchKeys, places: Int64Array) -> None:
+        super().__init__(whole.rows, whole._domains)
+        self.n = len(places)
+        self._whole = whole
+        self._places = places
+        self._taken: dict[int, Column] = {}
+
+    def column(self, index: int) -> Column:
+        column = self._taken.get(index)
+        if column is None:
+            column = self._taken[index] = self.rows.columns[index].take(self._places)
+        return column
+
+    def _made(self, index: int) -> Int64Array:
+        """Strings are labelled for the whole batch at once: that costs what its dictionary does."""
+        whole = self._whole
+        if index in whole._keys or isinstance(self._domains[index], StringDomain):
+            return whole.keys(index)[self._places]
+        return super()._made(index)

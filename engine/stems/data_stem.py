@@ -46,6 +46,11 @@ class Rows:
     base: int
     end: int
 
+    @property
+    def count(self) -> int:
+        """How many rows the source has."""
+        return self.end - self.base
+
     def first_at_or_after(self, timestamp_ms: int) -> int:
         """The first ordinal >= base whose timestamp is >= the instant; ``end`` if none. O(log rows)."""
         low, high = 0, len(self.parts)
@@ -148,6 +153,13 @@ class DataStem:
             return
         self.base = base
         self._sealed = [part for part in self._sealed if part.end > base]
+        self._rows = None
+
+    def clear(self) -> None:
+        """All rows are gone."""
+        self.base = self.end
+        self._sealed = []
+        self._tail = self._new_tail(self.base)
         self._rows = None
 
     def rows(self) -> Rows:

@@ -9,6 +9,7 @@ ones: about 0.3 ms each, whatever else stands.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -28,10 +29,15 @@ from engine.stems.region_store import RegionStore
 
 
 class DenseFilters:
-    """See the module. ``compilations`` counts blocks compiled."""
+    """See the module. ``compilations`` counts blocks compiled. ``version``: another one, other blocks.
+    ``work``: of a row in :meth:`apply`, in about nanoseconds. ``attributes``: how many it looks at.
+    """
 
     def __init__(self, store: RegionStore) -> None:
         self.compilations = 0
+        self.version = 0
+        self.work = 0.0
+        self.attributes = 0
         self.count = 0
         self.slot_at: Int32Array = np.full(BLOCK_SLOTS, -1, np.int32)
         self._store = store
@@ -102,6 +108,7 @@ class DenseFilters:
             block.drop(place % BLOCK_SLOTS)
         if not self._held(number):
             self._blocks[number] = None
+            self.version += 1
             self._marked.discard(number)
         if free:
             self.release(place)
@@ -124,6 +131,7 @@ class DenseFilters:
         self._end = end
         blocks = max(1, -(-end // BLOCK_SLOTS))
         del self._blocks[blocks:], self._intervals[blocks:]
+        self.version += 1
         self._marked = {number for number in self._marked if number < blocks}
         if end % BLOCK_SLOTS and self._blocks[-1] is not None:
             self._marked.add(blocks - 1)  # it has fewer words now
@@ -142,6 +150,11 @@ class DenseFilters:
             slots = self.slot_at[number * BLOCK_SLOTS : number * BLOCK_SLOTS + 64 * words].astype(np.int64)
             self._blocks[number] = compile_block(self._store, slots, first, words, self._pool)
             self.compilations += 1
+            self.version += 1
+        if self._marked:
+            held = [block for block in self._blocks if block is not None]
+            self.work = sum(block.work for block in held)
+            self.attributes = len({each for block in held for each in block.attributes()})
         self._marked.clear()
 
     def apply(self, batch: BatchKeys, out: bitmaps.Words, start: int) -> None:
@@ -159,6 +172,12 @@ class DenseFilters:
                 written = len(block.layers[0].live)
             if written < min(BLOCK_WORDS, words - first):
                 out[first + written : min(first + BLOCK_WORDS, words), start : start + batch.n] = 0
+
+    def blocks(self) -> Iterator[tuple[int, Block]]:
+        """The compiled blocks that hold a slot, by number."""
+        for number, block in enumerate(self._blocks):
+            if block is not None:
+                yield number, block
 
     def facts(self, place: int, schema: Schema) -> dict[str, int]:
         """Of a place's block: how many pieces each column's domain is cut into."""

@@ -28,8 +28,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from engine.eddy.eddy import Eddy, MostSelective
-from engine.eddy.flight import Flight
+from engine.eddy.eddy import Eddy
+from engine.eddy.statistics import ModuleStatistics
 from engine.kernels import bitmaps
 from engine.language import expressions as ex
 from engine.model.attributes import Attribute
@@ -43,7 +43,8 @@ from engine.stems.factors import Factors, factors
 from engine.stems.facts import facts_of
 from engine.stems.new_queries import NewQueries
 from engine.stems.region_store import NULL_TOO, Intervals, RegionStore
-from engine.stems.residual import ResidualPredicate
+from engine.stems.residual_set import ResidualSet
+from engine.stems.routing import Routing
 from engine.stems.selective_index import Pairs, SelectiveIndex
 from engine.stems.selectivity import SHARE_MAX, Choice, Sample
 from engine.stems.shared_predicates import SharedPredicates
@@ -81,27 +82,30 @@ class QueryStem:
         self.errors = np.zeros(64, np.int64)
         self.generations = np.zeros(64, np.int64)
         self.holders = np.zeros(64, np.int32)
-        self.eddy = Eddy(MostSelective())
         self.domains: dict[int, Domain] = {}
         self.store = RegionStore()
         self.dense = DenseFilters(self.store)
         self.selective = SelectiveIndex(len(schema), self.store)
         self.sample = Sample(self.domains)
-        self.residuals: dict[ex.Expression, ResidualPredicate] = {}
+        self.residuals = ResidualSet()
+        self._routing = Routing(schema, self.store, self.dense, self.selective, self.residuals)
         self._prints = np.zeros(64, np.int64)
         self._shared = SharedPredicates()
-        self._residuals_of: dict[int, tuple[ResidualPredicate, ...]] = {}
         self._with_residuals: dict[ex.Expression, int] = {}
         self._predicate_of: dict[int, ex.Expression] = {}
         self._slots_used = 0
         self._free: list[int] = []
-        self._residual_names = 0
         self._epochs = [Cohorts(0, np.full(64, SELECTIVE, np.int32))]
         self._withheld: list[int] = []
         self._revised = 0
         self._unseen = 0
         self._waiting: Counter[tuple[int, bool]] = Counter()
         self._seals = 0
+
+    @property
+    def eddy(self) -> Eddy:
+        """What routes new rows."""
+        return self._routing.eddy
 
     @property
     def words(self) -> int:
@@ -143,7 +147,7 @@ class QueryStem:
                 if each.residuals:
                     self._with_residuals[predicate] = slot
                     self._predicate_of[slot] = predicate
-                    self._share_residuals(slot, each.residuals)
+                    self.residuals.share(slot, each.residuals)
                 else:
                     coming[meaning] = slot
                     self._prints[slot] = fingerprint
@@ -242,8 +246,7 @@ class QueryStem:
         if selective.any():
             self.store.mark(fresh[selective], choice.ways_in[np.repeat(selective, sizes)])
             self.selective.add(fresh[selective])
-        if self._residuals_of:
-            self._place_residuals(fresh.tolist())
+        self.residuals.place(fresh.tolist(), self.cohorts.place)
 
     def _worthwhile(
         self, selective: BoolArray, choice: Choice, sizes: Int64Array, rows: Intervals
@@ -265,24 +268,6 @@ class QueryStem:
                 self._unseen = self._slots_used
         return kept
 
-    def _share_residuals(self, slot: int, predicates: tuple[ex.Expression, ...]) -> None:
-        modules = []
-        for predicate in predicates:
-            module = self.residuals.get(predicate)
-            if module is None:
-                self._residual_names += 1
-                module = ResidualPredicate(f"residual-{self._residual_names}", predicate)
-                self.residuals[predicate] = module
-            modules.append(module)
-        self._residuals_of[slot] = tuple(modules)
-
-    def _place_residuals(self, slots: Sequence[int]) -> None:
-        place = self.cohorts.place
-        for slot in slots:
-            for module in self._residuals_of.get(slot, ()):
-                module.drop(slot)
-                (module.selective if place[slot] == SELECTIVE else module.dense).add(slot)
-
     def remove(self, slots: Sequence[int]) -> None:
         """One holder of each of these lets go; a slot without holders may be used again."""
         for slot in slots:
@@ -297,13 +282,7 @@ class QueryStem:
         else:
             self.dense.drop(place, int(self.store.count[slot]))
         self.store.drop(slot)
-        for module in self._residuals_of.get(slot, ()):
-            module.drop(slot)
-            if not module.dense and not module.selective and module.predicate in self.residuals:
-                del self.residuals[module.predicate]
-                self.eddy.policy.forget(module.name)
-        if slot in self._residuals_of:
-            del self._residuals_of[slot]
+        if self.residuals.drop(slot, self.eddy.forget):
             del self._with_residuals[self._predicate_of.pop(slot)]
         else:
             self._shared.drop(int(self._prints[slot]), slot)
@@ -330,24 +309,9 @@ class QueryStem:
         """
         self.sample.observe(rows)
         batch = BatchKeys(rows, self.domains)
-        self.dense.apply(batch, out, start)
-        pairs = self.selective.match(batch)
-        if not self.residuals:
-            return pairs
-        wanted = out[: self.words, start : start + len(rows)]
-        flight = Flight(rows, wanted, pairs, self.cohorts.place)
-        self.eddy.route(flight, self._modules(pairs))
-        self.count_errors(flight.settle_errors())
-        return flight.surviving()
-
-    def _modules(self, pairs: Pairs) -> list[ResidualPredicate]:
-        """Residuals that some row may have to visit: of dense slots, and of slots in pairs."""
-        modules = {module.name: module for module in self.residuals.values() if module.dense}
-        if len(pairs):
-            for slot in np.unique(pairs.slots).tolist():
-                for module in self._residuals_of.get(slot, ()):
-                    modules[module.name] = module
-        return list(modules.values())
+        pairs, errors = self._routing.match(rows, batch, self.cohorts.place, out, start)
+        self.count_errors(errors)
+        return pairs
 
     def count_errors(self, counts: dict[int, int]) -> None:
         """Add to the errors by slot; arrays that views hold stay as they are."""
@@ -358,14 +322,14 @@ class QueryStem:
 
     def probe(self, slots: Sequence[int]) -> NewQueries:
         """These slots alone, to be applied to the rows that are there."""
-        modules = {m.name: m for slot in slots for m in self._residuals_of.get(slot, ())}
+        modules = {m.name: m for slot in slots for m in self.residuals.of(slot)}
         return NewQueries(
             self.store,
             self.domains,
             self.cohorts.place,
             slots,
             list(modules.values()),
-            self.eddy,
+            self.eddy.aside(),
             self.count_errors,
             self.holders > 0,
         )
@@ -425,13 +389,17 @@ class QueryStem:
         self.selective.add(slots[enter])
         self._epochs.append(now)
         moved = slots[enter | leave].tolist()
-        self._place_residuals(moved)
+        self.residuals.place(moved, now.place)
 
     # --- what can be read -------------------------------------------------------------------------
 
     def explain(self, slot: int) -> dict[str, Any]:
         """How a slot's predicate is served, and what that costs."""
-        return facts_of(self, slot, self._residuals_of.get(slot, ()))
+        return facts_of(self, slot, self.residuals.of(slot))
+
+    def statistics(self) -> tuple[ModuleStatistics, ...]:
+        """Of the modules that rows go through."""
+        return self._routing.statistics()
 
     def nbytes(self) -> int:
         """Of all that is kept of predicates, but for residuals and strings."""
@@ -469,19 +437,13 @@ class QueryStem:
         assert self.dense.count == len(dense)
         self.selective._check(standing - dense, self.domains)
         shared = self._shared.slots()
-        assert shared == sorted(standing - self._residuals_of.keys())
+        with_residuals = set(self.residuals.slots())
+        assert shared == sorted(standing - with_residuals)
         assert len(self._shared) == len(shared)
-        assert self._residuals_of.keys() <= standing
-        assert self._residuals_of.keys() == self._predicate_of.keys()
+        assert with_residuals <= standing
+        assert with_residuals == self._predicate_of.keys()
         assert self._with_residuals == {one: slot for slot, one in self._predicate_of.items()}
-        for slot, modules in self._residuals_of.items():
-            for module in modules:
-                assert (slot in module.dense) == (slot in dense)
-                assert (slot in module.selective) == (slot not in dense)
-        for predicate, module in self.residuals.items():
-            assert module.predicate == predicate
-            assert module.dense | module.selective
-            assert all(module in self._residuals_of[slot] for slot in module.dense | module.selective)
+        self.residuals._check(dense)
         for domain in self.domains.values():
             if isinstance(domain, StringDomain):
                 domain._check()

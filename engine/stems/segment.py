@@ -160,7 +160,9 @@ class BitPool:
     reference goes, so a reader is never written under. Arrays begin at a line of the cache.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, pooled_max: int = POOLED_MAX) -> None:
+        """pooled_max: how many arrays wait here at most."""
+        self._pooled_max = pooled_max
         self._free: list[bitmaps.Words] = []
 
     def take(self, words: int) -> bitmaps.Words:
@@ -179,7 +181,7 @@ class BitPool:
         return lent[first : first + rows * SEGMENT_ROWS].reshape(rows, SEGMENT_ROWS)
 
     def _back(self, owner: bitmaps.Words) -> None:
-        if len(self._free) < POOLED_MAX:
+        if len(self._free) < self._pooled_max:
             self._free.append(owner)
 
 

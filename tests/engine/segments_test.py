@@ -187,9 +187,9 @@ def test_policies_can_be_swapped_while_running():
     engine.register("a", "SELECT v FROM s WHERE v % 3 = 1 AND v % 5 = 2")
     engine.register("b", "SELECT v FROM s WHERE v % 3 = 1")
     fill(engine, stream, 0, 9_000)
-    engine.set_attribute("query-stem/s", "policy", "in-order")
+    engine.set_attribute("query-stem/s", "policy", "fixed")
     fill(engine, stream, 9_000)
-    assert engine.stats()["query-stem/s"]["policy"] == "in-order"
+    assert engine.stats()["query-stem/s"]["policy"] == "fixed"
     offsets(engine, "a", stream, (stream.value % 3 == 1) & (stream.value % 5 == 2))
     offsets(engine, "b", stream, stream.value % 3 == 1)
 
@@ -214,7 +214,7 @@ def test_segments_that_cannot_match_are_passed_over():
     ):
         engine.register(query_id, f"SELECT v, ts FROM s WHERE {predicate}")
         stem = engine._sources["s"].queries
-        probe = stem.probe([slot for slot, _ in engine._sources["s"].standing[query_id].slots])
+        probe = stem.probe([slot for slot, _ in engine._queries[query_id].slots])
         assert [probe.may_match(part.zones) for part in sealed] == expected
     offsets(engine, "none", stream, stream.value > 99)
     offsets(engine, "one", stream, stream.stamp < second)

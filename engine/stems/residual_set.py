@@ -1,0 +1,83 @@
+"""The residual predicates of standing queries: which there are, and which slots share each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from engine.language import expressions as ex
+from engine.model.batch import Int32Array
+from engine.stems.cohorts import SELECTIVE
+from engine.stems.residual import ResidualPredicate
+from engine.stems.selective_index import Pairs
+
+
+class ResidualSet:
+    """Equal predicates are one module, whoever has them."""
+
+    def __init__(self) -> None:
+        self.modules: dict[ex.Expression, ResidualPredicate] = {}
+        self._of: dict[int, tuple[ResidualPredicate, ...]] = {}
+        self._names = 0
+
+    def __len__(self) -> int:
+        return len(self.modules)
+
+    def slots(self) -> Iterable[int]:
+        """Those that have residuals."""
+        return self._of.keys()
+
+    def of(self, slot: int) -> tuple[ResidualPredicate, ...]:
+        """A slot's."""
+        return self._of.get(slot, ())
+
+    def share(self, slot: int, predicates: tuple[ex.Expression, ...]) -> None:
+        """A slot gets these; it is placed afterwards."""
+        modules = []
+        for predicate in predicates:
+            module = self.modules.get(predicate)
+            if module is None:
+                self._names += 1
+                module = ResidualPredicate(f"residual-{self._names}", predicate)
+                self.modules[predicate] = module
+            modules.append(module)
+        self._of[slot] = tuple(modules)
+
+    def place(self, slots: Sequence[int], place: Int32Array) -> None:
+        """Slots are new or have other places. place: by slot, its bit or SELECTIVE."""
+        for slot in slots:
+            for module in self._of.get(slot, ()):
+                module.drop(slot)
+                (module.selective if place[slot] == SELECTIVE else module.dense).add(slot)
+
+    def drop(self, slot: int, gone: Callable[[str], None]) -> bool:
+        """A slot goes; whether it had residuals. gone: told the names of modules that nobody shares now."""
+        if slot not in self._of:
+            return False
+        for module in self._of.pop(slot):
+            module.drop(slot)
+            if not module.dense and not module.selective and module.predicate in self.modules:
+                del self.modules[module.predicate]
+                gone(module.name)
+        return True
+
+    def needed(self, pairs: Pairs) -> list[ResidualPredicate]:
+        """Those that some row may have to visit: of slots with a bit, and of slots in pairs."""
+        modules = {module.name: module for module in self.modules.values() if module.dense}
+        if len(pairs):
+            for slot in np.unique(pairs.slots).tolist():
+                for module in self._of.get(slot, ()):
+                    modules[module.name] = module
+        return list(modules.values())
+
+    def _check(self, dense: set[int]) -> None:
+        """dense: slots with a bit."""
+        for slot, modules in self._of.items():
+            for module in modules:
+                assert (slot in module.dense) == (slot in dense)
+                assert (slot in module.selective) == (slot not in dense)
+        for predicate, module in self.modules.items():
+            assert module.predicate == predicate
+            assert module.dense | module.selective
+            assert all(module in self._of[slot] for slot in module.dense | module.selective)

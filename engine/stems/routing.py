@@ -1,0 +1,127 @@
+"""How a batch goes through the predicates of a Query SteM: index, grouped filters, residuals.
+
+Where a row's keys lead to few predicates these come first, as pairs. Then grouped filters, all in one pass or
+as modules of the eddy, whichever measured cheaper (:mod:`engine.eddy.fusing`), and residual predicates as
+modules.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.eddy.eddy import Eddy
+from engine.eddy.flight import Flight
+from engine.eddy.statistics import ModuleStatistics
+from engine.kernels import bitmaps
+from engine.model.batch import Batch, Int32Array
+from engine.model.source import Schema
+from engine.stems.batch_keys import BatchKeys
+from engine.stems.dense_filters import DenseFilters
+from engine.stems.region_store import RegionStore
+from engine.stems.residual_set import ResidualSet
+from engine.stems.selective_index import Pairs, SelectiveIndex
+from engine.stems.split_filters import SplitFilters
+
+FUSED = "grouped filters"
+"""The name of all of them in one pass."""
+
+SAMPLED_ROWS = 256
+SAMPLED_EVERY = 16
+"""So many rows of every so many batches tell what share of rows survives."""
+
+CALLS_WORK = 60_000.0
+"""What the calls of a visit take, whatever its rows, in about nanoseconds."""
+
+
+class Routing:
+    """See the module."""
+
+    def __init__(
+        self,
+        schema: Schema,
+        store: RegionStore,
+        dense: DenseFilters,
+        selective: SelectiveIndex,
+        residuals: ResidualSet,
+    ) -> None:
+        self.eddy = Eddy()
+        self._dense = dense
+        self._selective = selective
+        self._residuals = residuals
+        self._split = SplitFilters(schema, store, dense)
+        self._batches = 0
+        self._fused = 0
+        self._fused_rows = 0
+        self._fused_killed = 0.0
+        self._fused_ns = 0.0
+
+    def match(
+        self, rows: Batch, keys: BatchKeys, places: Int32Array, out: bitmaps.Words, start: int
+    ) -> tuple[Pairs, dict[int, int]]:
+        """(pairs, errors by slot); the dense cohort's bits are written to columns start .. start+n of out."""
+        eddy, dense = self.eddy, self._dense
+        split = eddy.fusing.splits(len(rows), dense.words, dense.attributes)
+        pairs = self._selective.match(keys)
+        began = eddy.timer() if eddy.timer is not None else 0
+        errors: dict[int, int] = {}
+        if split:
+            self._refresh()
+            flight = self._split.take_off(rows, keys, pairs, places, out, start)
+            work = eddy.route(flight, [*self._split.modules, *self._residuals.needed(pairs)])
+            work += CALLS_WORK * len(self._split.modules)
+            errors, pairs = flight.settle_errors(), flight.surviving()
+        else:
+            dense.apply(keys, out, start)
+            work = self._count_fused(len(rows), began)
+            if len(self._residuals):
+                flight = Flight(rows, out[: dense.words, start : start + len(rows)], pairs, places)
+                work += eddy.route(flight, self._residuals.needed(pairs))
+                errors, pairs = flight.settle_errors(), flight.surviving()
+        if dense.count:
+            cost = work if eddy.timer is None else float(eddy.timer() - began)
+            eddy.fusing.observe(split, len(rows), cost)
+            if self._batches % SAMPLED_EVERY == 0:
+                eddy.fusing.surviving = _surviving(out[: dense.words, start : start + len(rows)])
+            self._batches += 1
+        return pairs, errors
+
+    def _count_fused(self, rows: int, began: int) -> float:
+        """The pass is over; returns its work."""
+        timer = self.eddy.timer
+        work = self._dense.work * rows
+        self._fused += 1
+        self._fused_rows += rows
+        self._fused_killed += rows * (1.0 - self.eddy.fusing.surviving)
+        self._fused_ns += work if timer is None else timer() - began
+        return work
+
+    def statistics(self) -> tuple[ModuleStatistics, ...]:
+        """Of the fused pass, if there was one (rows killed: estimated), and of the eddy's modules."""
+        if not self._fused:
+            return self.eddy.statistics()
+        fused = ModuleStatistics(
+            FUSED,
+            self._dense.count,
+            None,
+            self._fused,
+            self._fused_rows,
+            round(self._fused_killed),
+            self._fused_ns,
+        )
+        return fused, *self.eddy.statistics()
+
+    def _refresh(self) -> None:
+        before = self._split.modules
+        self._split.refresh()
+        if self._split.modules is not before:
+            names = {module.name for module in self._split.modules}
+            for module in before:
+                if module.name not in names:
+                    self.eddy.forget(module.name)
+
+
+def _surviving(bits: bitmaps.Words) -> float:
+    """The share of columns with a bit set, of some."""
+    step = max(1, bits.shape[1] // SAMPLED_ROWS)
+    some = np.bitwise_or.reduce(bits[:, ::step], axis=0)
+    return float(np.count_nonzero(some) / max(1, len(some)))

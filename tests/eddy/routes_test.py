@@ -1,0 +1,146 @@
+"""Whatever the route, the answers are the same: every order of modules, every policy, fused and split."""
+
+from __future__ import annotations
+
+import random
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from engine.eddy.fusing import FUSING
+from engine.eddy.policies import POLICIES, Fixed
+from tests.eddy.matched import Matched, rows
+from tests.engine.query_stem_test import CREATE, predicate, table
+
+PLAN = [
+    "a > 3",
+    "a > 7 AND b < 5",
+    "a > 2 AND c < 8.5 AND 10 / b > 2",
+    "b < 2 OR c > 10 AND a < 3",
+    "(a = 5 OR t = 'ab' OR a > 8) AND 10 / b > 2",
+    "t LIKE 'a%' AND a + b > 11",
+    "a IS NULL OR b = 7",
+    "a > 5 AND a < 3",
+]
+
+
+def test_every_order_on_a_small_plan():
+    """Four filters and two residuals, one of which divides by zero: all 720 orders."""
+    matched = Matched(PLAN)
+    batch = matched.batch(rows(3, 64, 12))
+    wanted, errors = matched.match(batch)
+    assert wanted == matched.expected(batch)
+    assert sum(errors) > 0
+    eddy = matched.stem.eddy
+    eddy.set_attribute("grouped_filters", "split")
+    matched.match(batch)
+    names = [each.name for each in eddy.statistics()]
+    assert len(names) == 6
+    for order in permutations(names):
+        eddy.policy = Fixed(order)
+        assert matched.match(batch) == (wanted, errors), order
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_routes_agree_on_populations(seed):
+    """Predicates of all sorts, more than a block of them; routes change from batch to batch."""
+    rng = random.Random(seed)
+    texts = [predicate(rng) for _ in range(40 if seed else 520)]
+    fixed, changing = Matched(texts, CREATE), Matched(texts, CREATE)
+    fixed.stem.eddy.set_attribute("grouped_filters", "fused")
+    for n in (1, 700, 64):
+        batch = fixed.batch(table(rng, n))
+        expected = fixed.match(batch)
+        for policy in POLICIES:
+            for mode in FUSING:
+                changing.stem.eddy.set_attribute("policy", policy)
+                changing.stem.eddy.set_attribute("grouped_filters", mode)
+                assert changing.match(batch) == expected
+    gone = rng.sample(range(len(texts)), len(texts) // 2)
+    for stem in (fixed.stem, changing.stem):
+        stem.remove([fixed.slots[i] for i in gone])
+        stem._check()
+    standing = [i for i in range(len(texts)) if fixed.stem.holders[fixed.slots[i]]]
+    batch = fixed.batch(table(rng, 300))
+    changing.stem.eddy.set_attribute("grouped_filters", "split")
+    (before, _), (after, _) = fixed.match(batch), changing.match(batch)
+    assert all(before[fixed.slots[i]] == after[fixed.slots[i]] for i in standing)
+
+
+def test_rows_that_nobody_wants_are_spared_the_rest():
+    matched = Matched(["a < 10 AND b < 50 AND c < 50.0", "a < 10 AND b < 20"])
+    eddy = matched.stem.eddy
+    eddy.set_attribute("grouped_filters", "split")
+    eddy.policy = Fixed(["filter on a", "filter on b", "filter on c"])
+    batch = matched.batch(rows(1, 4_000))
+    matched.match(batch)
+    a, b = (batch.columns[place] for place in (0, 1))
+    by_a = (a.values < 10) & a.valid
+    by_b = by_a & (b.values < 50) & b.valid
+    found = {each.name: each for each in eddy.statistics()}
+    assert found["filter on a"].given == 4_000
+    assert found["filter on a"].killed == 4_000 - by_a.sum()
+    assert found["filter on b"].given == by_a.sum()
+    assert found["filter on c"].given == by_b.sum()
+    assert [found[name].queries for name in ("filter on a", "filter on b", "filter on c")] == [2, 2, 1]
+    assert eddy.visits == 3
+
+
+def test_a_row_with_its_answer_leaves():
+    """What passes a alone is done for the first query; c is only for those that b let pass."""
+    matched = Matched(["a < 50", "a < 50 AND b < 30 AND c < 50.0"])
+    eddy = matched.stem.eddy
+    eddy.set_attribute("grouped_filters", "split")
+    eddy.policy = Fixed(["filter on b", "filter on a", "filter on c"])
+    batch = matched.batch(rows(2, 3_000))
+    found, _ = matched.match(batch)
+    assert found == matched.expected(batch)
+    given = {each.name: each.given for each in eddy.statistics()}
+    a, b = (batch.columns[place] for place in (0, 1))
+    both = (a.values < 50) & a.valid & (b.values < 30) & b.valid
+    assert given == {"filter on b": 3_000, "filter on a": 3_000, "filter on c": int(both.sum())}
+
+
+def test_an_expensive_function_waits_for_the_cheap():
+    """Work alone tells, without a timer: a residual that ends as much as a filter comes after it."""
+    matched = Matched(["a < 10", "a * a + b * b < 100 AND a < 10"])
+    eddy = matched.stem.eddy
+    eddy.set_attribute("grouped_filters", "split")
+    for seed in range(30):
+        matched.match(matched.batch(rows(seed, 1_000)))
+    filter_on_a, residual = eddy.statistics()
+    assert (filter_on_a.name, residual.name) == ("filter on a", "residual-1")
+    assert filter_on_a.given == 30_000
+    assert residual.given < 6_000
+
+
+def test_a_module_that_goes_is_forgotten():
+    matched = Matched(["a < 50 AND a + b > 3", "b < 5"])
+    eddy = matched.stem.eddy
+    eddy.set_attribute("grouped_filters", "split")
+    matched.match(matched.batch(rows(1, 100)))
+    assert {each.name for each in eddy.statistics()} == {"filter on a", "filter on b", "residual-1"}
+    matched.stem.remove([matched.slots[0]])
+    matched.stem.add([matched.predicates[1]])
+    matched.match(matched.batch(rows(2, 100)))
+    matched.stem.remove([matched.slots[1]])
+    assert {each.name for each in eddy.statistics()} <= {"filter on a", "filter on b"}
+
+
+def test_without_rows_or_queries():
+    empty = Matched([])
+    empty.stem.eddy.set_attribute("grouped_filters", "split")
+    assert empty.match(empty.batch(rows(1, 10))) == ({}, [0] * 64)
+    some = Matched(["a < 5"])
+    some.stem.eddy.set_attribute("grouped_filters", "split")
+    found, _ = some.match(some.batch(rows(1, 0)))
+    assert found == {some.slots[0]: []}
+
+
+def test_attributes_are_refused_by_name():
+    eddy = Matched([]).stem.eddy
+    for name, value in [("policy", "clairvoyant"), ("grouped_filters", "half"), ("visits", "3")]:
+        with pytest.raises(KeyError):
+            eddy.set_attribute(name, value)
+    assert np.isfinite(eddy.visits)
