@@ -12,7 +12,6 @@ from engine.language.templates import Templates
 from engine.limits import Limits
 from engine.model.source import Derived, SourceName, Stream
 from engine.persistence import StateSink
-from engine.planner import Planner
 from engine.source import Source
 from engine.standing import StandingQuery
 from tureen.errors import SourceConflict, TureenError, UnknownSource
@@ -39,18 +38,19 @@ class Catalogue:
         """Something came or went: texts may mean something else."""
         self.templates = Templates(self.definitions, self._limits, self.functions)
 
-    def create(self, stream: Stream, sql: str, planner: Planner) -> None:
+    def create(self, stream: Stream, sql: str) -> None:
         """A stream comes; one of this very definition may be there. Raises SourceConflict."""
         there = self.sources.get(stream.name)
         if stream.name in self.derived:
             hint = "DROP VIEW first, or choose another name"
             raise SourceConflict(f"{stream.name} is a view", hint=hint)
         if there is None:
-            self.sources[stream.name] = Source(stream, sql, self._limits, planner)
+            self.sources[stream.name] = Source(stream, sql, self._limits)
             self.changed()
         elif there.stream != stream:
-            hint = "DROP STREAM first, or choose another name"
-            raise SourceConflict(f"stream {stream.name} exists with another definition", hint=hint)
+            kind = there.stream.kind
+            hint = f"DROP {kind.upper()} first, or choose another name"
+            raise SourceConflict(f"{kind} {stream.name} exists with another definition", hint=hint)
 
     def derive(self, derived: Derived, queries: Collection[StandingQuery]) -> None:
         """A view comes, or takes another one's place. Raises SourceConflict, QueryError, LimitExceeded."""
@@ -58,8 +58,9 @@ class Catalogue:
         if self.derived.get(name) == derived:
             return
         if name in self.sources:
-            hint = "DROP STREAM first, or choose another name"
-            raise SourceConflict(f"{name} is a stream with a topic", hint=hint)
+            kind = self.sources[name].stream.kind
+            hint = f"DROP {kind.upper()} first, or choose another name"
+            raise SourceConflict(f"{name} is a {kind} with a topic", hint=hint)
         self._refuse_if_read(name, queries)
         others = {known: other for known, other in self.definitions.items() if known != name}
         parse(derived.sql, others, self._limits, functions=self.functions)
@@ -80,7 +81,7 @@ class Catalogue:
         self.changed()
 
     def _refuse_if_read(self, name: str, queries: Collection[StandingQuery]) -> None:
-        readers = sum(name in (query.source, *query.meaning.uses) for query in queries)
+        readers = sum(name in (*query.sources, *query.meaning.uses) for query in queries)
         if readers:
             raise SourceConflict(f"{readers} queries read {name}", hint="unregister them first")
         for other in self.derived.values():
@@ -95,7 +96,7 @@ class Catalogue:
             meant = self.templates.statement(view.sql)
         except TureenError:
             return f'"{name}"' in view.sql or name in re.findall(r"\w+", view.sql.lower())
-        return isinstance(meant, Query) and name in (meant.source, *meant.uses)
+        return isinstance(meant, Query) and name in (*meant.sources, *meant.uses)
 
     # --- the store's side -------------------------------------------------------------------------
 

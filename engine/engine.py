@@ -13,10 +13,11 @@ step or in several changes no answer, only when it is seen.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from engine.catalogue import Catalogue
 from engine.explain import Plan, Timer
+from engine.joins.key_index import KeyIndexes
 from engine.language.functions import BUILT_IN, FunctionCatalogue
 from engine.language.parameters import refused_at, text_of
 from engine.language.query import CreateDerived as DerivedStatement
@@ -46,7 +47,8 @@ from engine.persistence import QueryState, StateSink, StateSource
 from engine.planner import Planner, is_left_open
 from engine.results.view import View
 from engine.source import Source
-from engine.standing import StandingQuery
+from engine.source_set import Coming, SourceSet
+from engine.standing import SetKey, StandingQuery, set_key
 from tureen.errors import (
     HandleInUse,
     LimitExceeded,
@@ -81,6 +83,8 @@ class Engine:
         self._enqueued = BEGINNING
         self._catalogue = Catalogue(self.limits, functions)
         self._sources = self._catalogue.sources
+        self._indexes = KeyIndexes()
+        self._sets: dict[SetKey, SourceSet] = {}
         self._queries: dict[str, StandingQuery] = {}
         self._to_revise: list[str] = []
         self._view: View | None = None
@@ -95,6 +99,11 @@ class Engine:
     def catalogue(self) -> Mapping[str, Stream | Derived]:
         """Streams and views by name."""
         return self._catalogue.definitions
+
+    @property
+    def source_sets(self) -> Iterable[SetKey]:
+        """The sets of sources that queries stand over."""
+        return self._sets.keys()
 
     def prepare(self, sql: str) -> Statement:
         """What a text means against the streams there are. Raises QueryError or LimitExceeded."""
@@ -127,8 +136,10 @@ class Engine:
         match step.body:
             case Records(source=name) as body:
                 result = self._source(name).records(body, step.position, self._clock_ms)
+                self._advance(name)
             case Heartbeat(name, lagging):
                 result = self._source(name).heartbeat(lagging, step.position, self._clock_ms)
+                self._advance(name)
             case Register(registrations):
                 result = self._register(registrations, step.position)
             case Unregister(query_ids):
@@ -138,9 +149,20 @@ class Engine:
             case CreateSource() | CreateDerived() | DropSource() as body:
                 result = StepResult(step.position, failed=self._define(body))
         self.position = step.position
-        for source in self._sources.values():
-            source.retain()
+        self._retain()
         return result
+
+    def _advance(self, name: SourceName) -> None:
+        for over in self._sets.values():
+            if name in over.sources:
+                over.advance()
+
+    def _retain(self) -> None:
+        for name, source in self._sources.items():
+            readers = [over for over in self._sets.values() if name in over.sources]
+            if source.retain([over.hold(SourceName(name)) for over in readers]):
+                for over in readers:
+                    over.dropped(SourceName(name))
 
     def _source(self, name: str) -> Source:
         source = self._sources.get(name)
@@ -155,7 +177,7 @@ class Engine:
             match body:
                 case CreateSource(stream, sql):
                     name = stream.name
-                    self._catalogue.create(stream, sql, self._planner)
+                    self._catalogue.create(stream, sql)
                 case CreateDerived(derived):
                     name = derived.name
                     self._catalogue.derive(derived, standing)
@@ -167,7 +189,7 @@ class Engine:
 
     def _register(self, registrations: tuple[Registration, ...], position: Position) -> StepResult:
         failed: dict[str, Exception] = {}
-        by_source: dict[str, list[tuple[Registration, Meaning, Query]]] = {}
+        by_set: dict[SetKey, list[Coming]] = {}
         coming: dict[str, Registration] = {}
         for registration in registrations:
             try:
@@ -178,16 +200,27 @@ class Engine:
                     meaning, query = self._meant(registration)
                     self._room_for(len(coming) + 1)
                     coming[registration.query_id] = registration
-                    by_source.setdefault(query.source, []).append((registration, meaning, query))
+                    over = by_set.setdefault(set_key(meaning.sources), [])
+                    over.append((registration, meaning, query, position))
             except TureenError as refusal:
                 failed[registration.query_id] = refusal
-        for name, queries in by_source.items():
-            for standing in self._sources[name].register(queries, position):
+        for key, queries in by_set.items():
+            for standing in self._set(key).register(queries):
                 self._queries[standing.query_id] = standing
                 self._shown = None
                 self._unsaved_queries.add(standing.query_id)
                 self._dropped_queries.discard(standing.query_id)
         return StepResult(position, failed=failed)
+
+    def _set(self, key: SetKey) -> SourceSet:
+        """The queries over these sources."""
+        over = self._sets.get(key)
+        if over is None:
+            over = self._sets[key] = self._new_set(key)
+        return over
+
+    def _new_set(self, key: SetKey) -> SourceSet:
+        return SourceSet([self._sources[name] for name in key], self.limits, self._planner, self._indexes)
 
     def _changes(self, registration: Registration) -> bool:
         """Whether it gives a query that stands other options."""
@@ -199,8 +232,8 @@ class Engine:
         )
 
     def _change(self, registration: Registration) -> None:
-        source = self._sources[self._queries[registration.query_id].source]
-        self._queries[registration.query_id] = source.change(registration)
+        over = self._sets[self._queries[registration.query_id].set_key]
+        self._queries[registration.query_id] = over.change(registration)
         self._shown = None
         self._unsaved_queries.add(registration.query_id)
 
@@ -237,7 +270,10 @@ class Engine:
         query = self._queries.pop(query_id, None)
         if query is not None:
             self._shown = None
-            self._sources[query.source].unregister(query_id)
+            over = self._sets[query.set_key]
+            over.unregister(query_id)
+            if not over.standing:
+                del self._sets[query.set_key]
             self._unsaved_queries.discard(query_id)
             self._dropped_queries.add(query_id)
 
@@ -250,7 +286,8 @@ class Engine:
             if self._shown is None:
                 self._shown = dict(self._queries)
             sources = {name: source.view() for name, source in self._sources.items()}
-            self._view = View(self.position, self.limits, sources, self._shown)
+            sets = {key: over.view() for key, over in self._sets.items()}
+            self._view = View(self.position, self.limits, sources, sets, self._shown)
         return self._view
 
     def modules(self) -> dict[str, tuple[Attribute, ...]]:
@@ -267,6 +304,9 @@ class Engine:
             modules[f"source/{name}"] = source.attributes()
             modules[f"data-stem/{name}"] = source.rows.attributes()
             modules[f"query-stem/{name}"] = source.queries.attributes()
+        for key, over in self._sets.items():
+            modules[f"queries/{'+'.join(key)}"] = over.attributes()
+            modules.update((f"join/{name}", group.attributes()) for name, group in over.groups())
         return modules
 
     def stats(self) -> dict[str, dict[str, AttributeValue]]:
@@ -294,15 +334,24 @@ class Engine:
             if not isinstance(statement, Query):
                 raise NotSupported("only a SELECT has a plan", hint="EXPLAIN SELECT ...", line=1, column=1)
             query = statement
-        return self._sources[query.source].explain(query, standing, timer)
+        key = set_key(query.sources)
+        over = self._sets.get(key)
+        if over is None:
+            over = self._new_set(key)
+        return over.explain(query, standing, timer)
 
     def set_attribute(self, module: str, name: str, value: str) -> None:
         """Set what can be set while running; no answer changes. Raises SettingsError."""
-        for attribute in self.modules().get(module, ()):
-            if attribute.name == name and value in attribute.choices:
-                self._sources[module.removeprefix("query-stem/")].queries.eddy.set_policy(value)
-                return
-        choices = [f"{m}.{a.name}" for m, held in self.modules().items() for a in held if a.choices]
+        known = self.modules()
+        if any(attribute.name == name and value in attribute.choices for attribute in known.get(module, ())):
+            kind, _, of = module.partition("/")
+            if kind == "query-stem":
+                self._sources[of].queries.eddy.set_attribute(name, value)
+            else:
+                groups = {joined: group for over in self._sets.values() for joined, group in over.groups()}
+                groups[of].set_attribute(name, value)
+            return
+        choices = [f"{m}.{a.name}" for m, held in known.items() for a in held if a.choices]
         raise SettingsError(f"{module}.{name} cannot be set to {value!r}", hint=f"can be set: {choices}")
 
     def revise(self, answers: Mapping[str, int], seconds: float) -> int:
@@ -318,7 +367,7 @@ class Engine:
             query = self._queries.get(self._to_revise.pop())
             if query is None or not is_left_open(query):
                 continue
-            after = self._sources[query.source].revise(query, answers.get(query.query_id, 0) / seconds)
+            after = self._sets[query.set_key].revise(query, answers.get(query.query_id, 0) / seconds)
             if after is not query:
                 self._queries[query.query_id] = after
                 self._shown = self._view = None
@@ -339,8 +388,9 @@ class Engine:
         erring = self._erring()
         for query_id in self._unsaved_queries | erring.keys():
             query = self._queries[query_id]
-            errors = self._sources[query.source].queries.errors
-            counts = tuple(int(errors[slot]) for slot, _ in query.slots)
+            counts = tuple(
+                int(self._sources[name].queries.errors[slot]) for name, (slot, _) in query.places()
+            )
             sink.put_query(QueryState(query.registration, query.born, counts))
         sink.commit(self.position)
         for name, done in saved.items():
@@ -354,16 +404,12 @@ class Engine:
 
     def _erring(self) -> dict[str, tuple[int, ...]]:
         """Queries whose counts of predicate errors are not the saved ones."""
-        counts: dict[str, tuple[int, ...]] = {}
-        for source in self._sources.values():
-            errors = source.queries.errors
-            if not errors.any():
-                continue
-            for query_id, query in source.standing.items():
-                count = tuple(int(errors[slot]) for slot, _ in query.slots)
-                if any(count) and count != self._saved_errors.get(query_id):
-                    counts[query_id] = count
-        return counts
+        return {
+            query_id: counts
+            for over in self._sets.values()
+            for query_id, counts in over.erring()
+            if counts != self._saved_errors.get(query_id)
+        }
 
     @classmethod
     def restore(
@@ -385,23 +431,26 @@ class Engine:
         engine.position = engine._enqueued = position
         states = list(store.sources())
         for state in states:
-            source = Source(state.stream, state.sql, engine.limits, engine._planner, state.base)
+            source = Source(state.stream, state.sql, engine.limits, state.base)
             source.restore_state(state)
             engine._sources[state.stream.name] = source
             engine._clock_ms = max(engine._clock_ms, state.clock_ms)
         engine._catalogue.derived.update({derived.name: derived for derived in store.derived()})
         engine._catalogue.changed()
-        by_source: dict[str, list[tuple[QueryState, Meaning, Query]]] = {}
+        by_set: dict[SetKey, list[Coming]] = {}
         for stored in sorted(store.queries(), key=lambda q: q.born):
             meaning, query = engine._meant(stored.registration)
-            by_source.setdefault(query.source, []).append((stored, meaning, query))
+            coming = stored.registration, meaning, query, stored.born
+            by_set.setdefault(set_key(meaning.sources), []).append(coming)
+            engine._saved_errors[stored.registration.query_id] = stored.predicate_errors
+        for key, queries in by_set.items():
+            engine._set(key).register(queries, apply=False)
         for state in states:
             name = state.stream.name
-            queries = by_source.get(name, [])
-            source = engine._sources[name]
-            source.restore(queries, store.rows(name), store.pending(name), state.end)
-            engine._queries.update(source.standing)
-            engine._saved_errors.update({q.registration.query_id: q.predicate_errors for q, _, _ in queries})
+            engine._sources[name].restore(store.rows(name), store.pending(name), state.end)
+        for over in engine._sets.values():
+            over.restored({query_id: engine._saved_errors[query_id] for query_id in over.standing})
+            engine._queries.update(over.standing)
         return engine
 
     # --- for embedding, tests and benchmarks ------------------------------------------------------
@@ -444,7 +493,10 @@ class Engine:
         """Every invariant of every part."""
         for source in self._sources.values():
             source._check()
-        there = {query_id for source in self._sources.values() for query_id in source.standing}
+        for over in self._sets.values():
+            assert over.standing
+            over._check()
+        there = {query_id for over in self._sets.values() for query_id in over.standing}
         assert there == self._queries.keys()
 
 

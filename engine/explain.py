@@ -11,27 +11,33 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from engine.eddy.statistics import ModuleStatistics
 from engine.language.query import (
     Aggregate,
     Distinct,
     Filter,
+    Join,
     Limit,
     Query,
     RowNumber,
+    Scan,
     SemiJoin,
     Stage,
 )
 from engine.language.render import render_expression, render_scan, render_stage
 from engine.maintenance import Choice, Costs, Maintenance
+from engine.model.source import SourceName
 from engine.operators.patterns import update_patterns
 from engine.operators.pipeline import relation_of
 from engine.operators.relation import Relation
 from engine.operators.scan import ScanAt, is_range
+from engine.operators.table_scan import TableAt
 from engine.standing import StandingQuery
 from engine.stems.query_stem import QueryStem
 
 FILTERED, GROUPED, KEPT_ONCE, JOINED, TOPPED = 1 / 3, 0.1, 0.5, 0.5, 0.1
-"""Shares of rows that are taken to leave a filter, an aggregate with keys, DISTINCT, a semi-join, a top n."""
+"""Shares of rows that are taken to leave a filter, an aggregate with keys, DISTINCT, a semi-join, a top n; of
+pairs, by a join without keys: as a filter."""
 
 SAMPLED_ROWS = 4_096
 """So many of the last rows tell how many match where no matches are kept."""
@@ -59,24 +65,32 @@ class PlanStep:
 
 @dataclass(frozen=True, slots=True)
 class PlanPredicate:
-    """A predicate of the plan. facts: how the Query SteM serves it; empty where no matches are kept."""
+    """A predicate of the plan, over rows of a source. facts: how its Query SteM serves it; empty where no
+    matches are kept.
+    """
 
+    source: str
     predicate: str
     facts: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How a query is answered."""
+    """How a query is answered.
+
+    modules: what rows go through on their way to its matches, shared with other queries, by where it is: the
+    Query SteM of each source, the join.
+    """
 
     query_id: str | None
-    source: str
+    sources: tuple[str, ...]
     uses: tuple[str, ...]
     maintenance: Maintenance
     reason: str
     paused: bool
     predicates: tuple[PlanPredicate, ...]
     steps: tuple[PlanStep, ...]
+    modules: Mapping[str, tuple[ModuleStatistics, ...]]
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON values."""
@@ -87,18 +101,22 @@ def explain(
     query: Query,
     standing: StandingQuery | None,
     choice: Choice,
-    stem: QueryStem,
-    at: ScanAt,
+    stems: Mapping[SourceName, QueryStem],
+    at: Mapping[SourceName, ScanAt],
     costs: Costs | None,
     rows_max: int,
     timer: Timer | None,
+    joined: Mapping[str, tuple[ModuleStatistics, ...]],
 ) -> Plan:
-    """The plan. standing: None for a query that is not registered. timer: to ANALYZE."""
+    """The plan. standing: None for a query that is not registered. timer: to ANALYZE. joined: the modules of
+    the join that it shares.
+    """
     rows = list(_estimated_rows(query, at))
+    tables = {name for name, source in at.items() if isinstance(source, TableAt)}
     steps = [
         PlanStep(lines[0], lines[1:], pattern.name, estimated, _estimated_ns(place, rows, query, at, costs))
         for place, (lines, pattern, estimated) in enumerate(
-            zip(_lines(query), update_patterns(query), rows, strict=True)
+            zip(_lines(query), update_patterns(query, tables), rows, strict=True)
         )
     ]
     if timer is not None:
@@ -108,13 +126,14 @@ def explain(
         ]
     return Plan(
         standing.query_id if standing is not None else None,
-        query.source,
+        query.sources,
         query.uses,
         choice.maintenance,
         choice.reason,
         standing is not None and standing.paused,
-        tuple(_predicates(query, standing, stem)),
+        tuple(_predicates(query, standing, stems)),
         tuple(steps),
+        {f"query-stem/{name}": stems[name].statistics() for name in query.sources} | dict(joined),
     )
 
 
@@ -125,38 +144,51 @@ def _lines(query: Query) -> Iterable[tuple[str, ...]]:
         yield (first, *(line.removeprefix("  ") for line in inside))
 
 
-def _predicates(query: Query, standing: StandingQuery | None, stem: QueryStem) -> Iterable[PlanPredicate]:
-    for predicate in query.predicates():
-        slot = None if standing is None else standing.slot_of(predicate)
-        yield PlanPredicate(render_expression(predicate), {} if slot is None else stem.explain(slot))
+def _predicates(
+    query: Query, standing: StandingQuery | None, stems: Mapping[SourceName, QueryStem]
+) -> Iterable[PlanPredicate]:
+    for source, predicate in query.predicates():
+        slot = None if standing is None else standing.slot_of(source, predicate)
+        facts = {} if slot is None else stems[source].explain(slot)
+        yield PlanPredicate(source, render_expression(predicate), facts)
 
 
-def _estimated_rows(query: Query, at: ScanAt) -> Iterable[float]:
+def _estimated_rows(query: Query, at: Mapping[SourceName, ScanAt]) -> Iterable[float]:
     """Of the scan, then of each stage."""
-    rows = _scanned(query, at)
+    rows = _scanned(query.scan, at[query.source])
     yield rows
     for stage in query.stages:
-        rows = _left(stage, rows)
+        rows = _left(stage, rows, at)
         yield rows
 
 
-def _scanned(query: Query, at: ScanAt) -> float:
-    predicate = query.scan.predicate
-    if is_range(query.scan):
-        window = at.window(query.scan)
-        start, stop = window.start, window.stop
-    else:
-        start, stop = at.rows.base, at.end
-    if predicate is None:
-        return stop - start
-    if at.slot_of(predicate) is not None:
+def _range(scan: Scan, at: ScanAt) -> tuple[int, int]:
+    """The ordinals among which the rows of a scan are."""
+    if is_range(scan):
+        window = at.window(scan)
+        return window.start, window.stop
+    return at.rows.base, at.end
+
+
+def _scanned(scan: Scan, at: ScanAt) -> float:
+    predicate = scan.predicate
+    start, stop = _range(scan, at)
+    if predicate is None or at.slot_of(predicate) is not None:
         return at.count(predicate, start, stop)
     sampled = min(SAMPLED_ROWS, stop - start)
     return (stop - start) * at.count(predicate, stop - sampled, stop) / max(1, sampled)
 
 
-def _left(stage: Stage, rows: float) -> float:
+def _left(stage: Stage, rows: float, at: Mapping[SourceName, ScanAt]) -> float:
     match stage:
+        case Join(inner, kind, keys):
+            *_, others = _estimated_rows(inner, at)
+            if kind in ("semi", "anti"):
+                return rows * JOINED
+            found = max(rows, others) if keys else rows * others * FILTERED
+            return max(
+                found, rows if kind in ("left", "full") else 0, others if kind in ("right", "full") else 0
+            )
         case Aggregate(keys=()):
             return 1
         case Aggregate():
@@ -177,25 +209,24 @@ def _left(stage: Stage, rows: float) -> float:
 
 
 def _estimated_ns(
-    place: int, rows: list[float], query: Query, at: ScanAt, costs: Costs | None
+    place: int, rows: list[float], query: Query, at: Mapping[SourceName, ScanAt], costs: Costs | None
 ) -> float | None:
     """Of the scan: reading kept matches, or evaluating the predicate; of a stage: touching its rows once."""
     if costs is None:
         return None
     if place:
         return rows[place - 1] * costs.gather_ns
-    window = at.end - at.rows.base
-    if is_range(query.scan):
-        held = at.window(query.scan)
-        window = held.stop - held.start
-    predicate = query.scan.predicate
+    predicate, scan_at = query.scan.predicate, at[query.source]
     if predicate is None:
         return costs.answer_ns
-    kept = at.slot_of(predicate) is not None
-    return costs.answer_ns + window * (costs.read_ns if kept else costs.evaluate_ns)
+    start, stop = _range(query.scan, scan_at)
+    kept = scan_at.slot_of(predicate) is not None
+    return costs.answer_ns + (stop - start) * (costs.read_ns if kept else costs.evaluate_ns)
 
 
-def _analyzed(query: Query, at: ScanAt, rows_max: int, timer: Timer) -> Iterable[tuple[int, int]]:
+def _analyzed(
+    query: Query, at: Mapping[SourceName, ScanAt], rows_max: int, timer: Timer
+) -> Iterable[tuple[int, int]]:
     """(rows, nanoseconds) of the scan and each stage: of ever more stages, and what each adds."""
     _evaluated(query, at, rows_max)  # what is compiled at its first use is no part of a stage
     before = 0
@@ -207,7 +238,7 @@ def _analyzed(query: Query, at: ScanAt, rows_max: int, timer: Timer) -> Iterable
         before = spent
 
 
-def _evaluated(query: Query, at: ScanAt, rows_max: int) -> Relation:
+def _evaluated(query: Query, at: Mapping[SourceName, ScanAt], rows_max: int) -> Relation:
     """A relation with all its columns, which are made when they are read."""
     relation = relation_of(query, at, rows_max)
     for place in range(len(relation.columns)):

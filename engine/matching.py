@@ -5,7 +5,7 @@ so that asking never waits for the engine nor delays it, and counts no errors th
 what came and went since the last one is put in and taken out.
 
 A query is satisfied where the predicate of its scan is TRUE; windows, and what it does above the scan, do not
-count. Paused queries are passed over.
+count. Paused queries are passed over, and those that read another source too.
 
 ``match`` tells ids, a row at a time; ``pairs`` hands over all matches as two arrays.
 
@@ -59,7 +59,7 @@ class Matcher:
 
     def __init__(self, source: SourceName, stem: QueryStem) -> None:
         """``stem``: empty, and this matcher's alone."""
-        self._source = source
+        self._over = (source,)
         self._stem = stem
         self._seen: Mapping[str, StandingQuery] = {}
         self._known: dict[str, tuple[Registration, int | None]] = {}
@@ -76,7 +76,7 @@ class Matcher:
         wanted = {
             query_id: query
             for query_id, query in queries.items()
-            if query.source == self._source and not query.paused
+            if query.sources == self._over and not query.paused
         }
         gone = [
             query_id

@@ -1,25 +1,29 @@
 """Chooses how answers are maintained where the user leaves it open, and chooses again as loads change.
 
-Until the stream's rate is known matches are kept. At registration nothing is known of a query but its window
-and its stream, and an answer is not kept for somebody who may never come: the planner takes a share of
-:data:`SELECTIVITY_AT_FIRST` to match and an answer every :data:`ANSWER_EVERY_AT_FIRST_S`. Later it knows the
-matches and how often the answer was asked for, and takes nobody's absence for good. A mode is changed only
-where another costs less than half, so that a load near a border does not swing.
+Until the sources' rates are known matches are kept. At registration nothing is known of a query but its
+windows and its sources, and an answer is not kept for somebody who may never come: the planner takes a share
+of :data:`SELECTIVITY_AT_FIRST` to match and an answer every :data:`ANSWER_EVERY_AT_FIRST_S`. Later it knows
+the matches and how often the answer was asked for, and takes nobody's absence for good. A mode is changed
+only where another costs less than half, so that a load near a border does not swing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 
-from engine.language.query import Query
+from engine.language.query import Query, Scan
 from engine.maintenance import MODES, Choice, Costs, Load, Maintenance, Options, choose
+from engine.model.source import SourceName
 from engine.operators.scan import ScanAt
+from engine.operators.window_range import WindowRange
 from engine.standing import StandingQuery
 
 SELECTIVITY_AT_FIRST = 0.1
 ANSWER_EVERY_AT_FIRST_S = 60.0
 CHANGE_GAIN = 2.0
 METER_PERIOD_MS = 10_000
+UNMEASURED = Choice("lazy", {})
 
 
 class Meter:
@@ -47,50 +51,84 @@ class Meter:
         self._steps += 1
 
 
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Where a query stands: the meters of its sources, and how they are seen at NOW."""
+
+    meters: Mapping[SourceName, Meter]
+    at: Mapping[SourceName, ScanAt]
+
+
 class Planner:
     """Without costs nothing was measured, and every choice is lazy."""
 
     def __init__(self, costs: Costs | None) -> None:
         self.costs = costs
 
-    def first(self, query: Query, meter: Meter, at: ScanAt) -> Choice:
+    def first(self, query: Query, setting: Setting) -> Choice:
         """For a query that comes."""
-        load = self._load(query, meter, at, SELECTIVITY_AT_FIRST, 1 / ANSWER_EVERY_AT_FIRST_S)
-        return self._choose(load, meter, ("none", "lazy"))
+        held = self._held(query, setting)
+        if held is None:
+            return UNMEASURED
+        load = self._load(query, setting, held, SELECTIVITY_AT_FIRST, 1 / ANSWER_EVERY_AT_FIRST_S)
+        return self._choose(load, ("none", "lazy"))
 
-    def again(self, query: StandingQuery, meter: Meter, at: ScanAt, answers_per_s: float) -> Choice:
+    def again(self, standing: StandingQuery, setting: Setting, answers_per_s: float) -> Choice:
         """For a query that stands: its present mode unless another is much cheaper."""
-        window = at.window(query.query.scan)
-        held = window.stop - window.start
+        query = standing.query
+        held = self._held(query, setting)
+        if held is None:
+            return UNMEASURED
         selectivity = SELECTIVITY_AT_FIRST
-        if held and query.slots:
-            selectivity = (
-                at.with_slots(query.slot_of).count(query.query.scan.predicate, window.start, window.stop)
-                / held
-            )
+        if held and standing.slots:
+            selectivity = _matching(query, standing.at(setting.at)) / held
         expected = max(answers_per_s, 1 / ANSWER_EVERY_AT_FIRST_S)
-        load = self._load(query.query, meter, at, selectivity, expected)
-        choice = self._choose(load, meter, MODES if answers_per_s else ("none", "lazy"))
-        present = choice.shares.get(query.maintenance)
-        if present is not None and choice.shares[choice.maintenance] * CHANGE_GAIN > present:
-            return Choice(query.maintenance, choice.shares)
+        load = self._load(query, setting, held, selectivity, expected)
+        choice = self._choose(load, MODES if answers_per_s else ("none", "lazy"))
+        present = choice.shares[standing.maintenance]
+        if choice.shares[choice.maintenance] * CHANGE_GAIN > present:
+            return Choice(standing.maintenance, choice.shares)
         return choice
 
-    def as_it_is(self, query: StandingQuery, meter: Meter, at: ScanAt) -> Choice:
+    def as_it_is(self, standing: StandingQuery, setting: Setting) -> Choice:
         """The present mode of a standing query, weighed as if it came now."""
-        weighed = self.first(query.query, meter, at)
-        return Choice(query.maintenance, weighed.shares, asked_for=not is_left_open(query))
+        weighed = self.first(standing.query, setting)
+        return Choice(standing.maintenance, weighed.shares, asked_for=not is_left_open(standing))
 
-    def _choose(self, load: Load, meter: Meter, among: Collection[Maintenance]) -> Choice:
-        if self.costs is None or not meter.known:
-            return Choice("lazy", {})
+    def _held(self, query: Query, setting: Setting) -> int | None:
+        """How many rows the windows hold; None where nothing can be weighed."""
+        if self.costs is None or not all(meter.known for meter in setting.meters.values()):
+            return None
+        return sum(window.stop - window.start for _, window in _windows(query, setting.at))
+
+    def _choose(self, load: Load, among: Collection[Maintenance]) -> Choice:
+        assert self.costs is not None
         return choose(self.costs, load, among)
 
-    def _load(self, query: Query, meter: Meter, at: ScanAt, selectivity: float, answers_per_s: float) -> Load:
-        window = at.window(query.scan)
+    def _load(
+        self, query: Query, setting: Setting, held: int, selectivity: float, answers_per_s: float
+    ) -> Load:
+        meters = setting.meters.values()
         return Load(
-            meter.rows_per_s, meter.steps_per_s, answers_per_s, window.stop - window.start, selectivity
+            sum(meter.rows_per_s for meter in meters),
+            sum(meter.steps_per_s for meter in meters),
+            answers_per_s,
+            held,
+            selectivity,
         )
+
+
+def _windows(query: Query, at: Mapping[SourceName, ScanAt]) -> Iterator[tuple[Scan, WindowRange]]:
+    for scan in query.scans():
+        yield scan, at[scan.source].window(scan)
+
+
+def _matching(query: Query, at: Mapping[SourceName, ScanAt]) -> int:
+    """How many rows of the windows match."""
+    return sum(
+        at[scan.source].count(scan.predicate, window.start, window.stop)
+        for scan, window in _windows(query, at)
+    )
 
 
 def is_left_open(query: StandingQuery) -> bool:

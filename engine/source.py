@@ -1,66 +1,66 @@
-"""One source inside the engine: its clock, its rows, its queries, and what each step does to them."""
+"""One source inside the engine: its clock, its rows, the predicates over them, and what each step does."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
-from sortedcontainers import SortedList
 
-from engine.explain import Plan, Timer, explain
-from engine.language.query import Query
-from engine.language.templates import Fixed, Meaning
+from engine.language.expressions import Expression
 from engine.limits import Limits
-from engine.maintenance import Maintenance, Options
 from engine.model.attributes import Attribute
 from engine.model.batch import Batch
 from engine.model.source import Stream
-from engine.model.step import Position, Records, Refusal, Registration, StepResult
-from engine.operators.maintained.ranked_aggregates import RankedAggregates
-from engine.operators.scan import ScanAt
-from engine.persistence import QueryState, SourceState, StateSink
-from engine.planner import Meter, Planner
-from engine.results.kept import KeptAnswers
-from engine.results.view import SourceView
-from engine.standing import StandingQuery
-from engine.stems.data_stem import DataStem
+from engine.model.step import Position, Records, Refusal, StepResult
+from engine.persistence import SourceState, StateSink
+from engine.planner import Meter
+from engine.results.source_view import SourceView
+from engine.stems.data_stem import DataStem, Rows
 from engine.stems.pending import PendingRows, Piece
 from engine.stems.query_stem import QueryStem
-from engine.windows.clauses import RowWindow
-from engine.windows.retention import reach_ms
+from engine.stems.table_stem import TableStem
 from engine.windows.source_clock import LATE, REJECTED, SourceClock
 from tureen.errors import LimitExceeded, StepOutOfOrder
 
+Kept = tuple[int, int]
+"""Where matches are kept: a slot of the Query SteM, and its generation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """What queries need of a source at their NOW: rows of the last ``reach_ms``, and the last ``rows``.
+
+    now_ms: None where they have no NOW yet, and so may need whatever is there.
+    """
+
+    now_ms: int | None
+    reach_ms: int
+    rows: int
+
 
 class Source:
-    """A stream at work. Rows wait in ``pending`` until NOW reaches them, then enter ``rows``."""
+    """A stream or a table at work. Rows wait in ``pending`` until NOW reaches them, then enter ``rows``."""
 
-    def __init__(
-        self, stream: Stream, sql: str, limits: Limits, planner: Planner | None = None, base: int = 0
-    ) -> None:
+    def __init__(self, stream: Stream, sql: str, limits: Limits, base: int = 0) -> None:
         self.stream = stream
         self.sql = sql
         self.limits = limits
-        self.planner = planner or Planner(None)
         self.meter = Meter()
         self.clock = SourceClock(stream)
-        self.pending = PendingRows(stream.schema)
-        self.queries = QueryStem(stream.schema)
-        self.rows = DataStem(stream.schema, self.queries, base)
-        self.standing: dict[str, StandingQuery] = {}
-        self._eager: dict[str, StandingQuery] = {}
-        self._kept = KeptAnswers(limits)
-        self._trees = RankedAggregates(base)
+        schema = stream.stored_schema
+        self.pending = PendingRows(schema)
+        self.queries = QueryStem(schema)
+        self.rows = (
+            TableStem(stream, self.queries, base) if stream.is_table else DataStem(schema, self.queries, base)
+        )
         self.next_offsets: dict[int, int] = {}
         self.retained_from_ms: int | None = None
         self.late = 0
         self.rejected = 0
-        self._reaches: SortedList = SortedList()
-        self._row_counts: SortedList = SortedList()
         self._saved_end = base
         self._saved_base = base
-        self._empty = Batch.empty(stream.schema)
+        self._empty = Batch.empty(schema)
         self._view: SourceView | None = None
 
     # --- steps ------------------------------------------------------------------------------------
@@ -101,7 +101,7 @@ class Source:
 
     def _follow(self, step: Records) -> None:
         batch = step.batch
-        if len(batch.schema) != len(self.stream.schema):
+        if len(batch.schema) != len(self.rows.schema):
             raise StepOutOfOrder(f"a batch for {self.stream.name} has another schema")
         partitions = batch.partitions()
         for partition in partitions:
@@ -118,8 +118,6 @@ class Source:
         entering = self.pending.pass_through(arrived, self.clock.now_ms)
         if len(entering):
             self.rows.append(entering)
-            if len(self._trees):
-                self._trees.advance(self.rows.rows())
         if len(self.pending) > self.limits.pending_rows_max:
             hint = "a partition is not read or a timestamp runs ahead; see NOW of the stream's partitions"
             raise LimitExceeded(
@@ -129,172 +127,101 @@ class Source:
 
     # --- queries ----------------------------------------------------------------------------------
 
-    def register(
-        self, queries: Sequence[tuple[Registration, Meaning, Query]], born: Position
-    ) -> list[StandingQuery]:
-        """Queries come: they are put in, then applied to all retained rows, in one pass for all."""
-        standing = [
-            self._standing(registration, meaning, query, born) for registration, meaning, query in queries
-        ]
-        bound = [query for _, _, query in queries]
-        for query in bound:
-            self._count_window(query, 1)
-        return self._put(self._keep_matches(standing, bound, apply=True))
-
-    def _standing(
-        self, registration: Registration, meaning: Meaning, query: Query, born: Position
-    ) -> StandingQuery:
-        options = Options.of(registration.options)
-        maintenance = options.maintenance
-        if maintenance == "auto":
-            maintenance = self.planner.first(query, self.meter, self._at()).maintenance
-        return StandingQuery(registration, meaning, born, maintenance, options.paused)
-
-    def _put(self, standing: Sequence[StandingQuery]) -> list[StandingQuery]:
-        self._view = None
-        eager = {one.query_id: replace(one, meaning=Fixed(one.query)) for one in standing if one.keeps_answer}
-        if eager:  # their trees are read at every step
-            self._trees.add({q.query_id: (q.query, q.scan_slot) for q in eager.values()}, self.rows.rows())
-        put = []
-        for one in standing:
-            query = eager.get(one.query_id, one)
-            query = replace(query, partials=self._trees.reader(one.query_id))
-            self._eager.pop(query.query_id, None)
-            if query.keeps_answer and query.partials is None:
-                self._eager[query.query_id] = query
-            self.standing[query.query_id] = query
-            put.append(query)
-        return put
-
-    def _keep_matches(
-        self, queries: Sequence[StandingQuery], bound: Sequence[Query], *, apply: bool
-    ) -> list[StandingQuery]:
-        """Slots for those that keep matches and have none. bound: ``query`` of each. apply: to the rows that
-        are there, in one pass.
+    def keep(self, predicates: Sequence[Expression], *, apply: bool) -> list[Kept]:
+        """Keep the matches of these, whoever else asked for the same. apply: to the rows that are there, in
+        one pass for all; without it they are about to come.
         """
-        needed = [
-            query.predicates() if one.keeps_matches else () for one, query in zip(queries, bound, strict=True)
-        ]
-        added = self.queries.add([predicate for each in needed for predicate in each])
+        added = self.queries.add(predicates)
         self.rows.widen()
-        slots = iter(added.slots)
-        placed = []
-        for query, each in zip(queries, needed, strict=True):
-            held = [next(slots) for _ in each]
-            places = tuple((slot, int(self.queries.generations[slot])) for slot in held)
-            placed.append(replace(query, slots=places))
+        self._view = None
         if apply and len(self.rows) and added.fresh:
             self.rows.backfill(self.queries.probe(added.fresh))
-        return placed
+        return [(slot, int(self.queries.generations[slot])) for slot in added.slots]
 
-    def change(self, registration: Registration) -> StandingQuery:
-        """A standing query gets other options. Raises OptionRefused, and then nothing changed."""
-        before = self.standing[registration.query_id]
-        return self._replace(before, self._standing(registration, before.meaning, before.query, before.born))
-
-    def _become(self, query: StandingQuery, maintenance: Maintenance) -> StandingQuery:
-        return self._replace(query, replace(query, maintenance=maintenance, slots=()))
-
-    def _replace(self, before: StandingQuery, after: StandingQuery) -> StandingQuery:
-        if not after.keeps_answer:
-            self._trees.remove([before.query_id])
-        if after.keeps_matches and before.keeps_matches:
-            after = replace(after, slots=before.slots)
-        elif after.keeps_matches:
-            (after,) = self._keep_matches([after], [after.query], apply=True)
-        else:
-            self.queries.remove([slot for slot, _ in before.slots])
-        (after,) = self._put([after])
-        return after
-
-    def revise(self, query: StandingQuery, answers_per_s: float) -> StandingQuery:
-        """Let the planner choose again for a query that leaves it open."""
-        choice = self.planner.again(query, self.meter, self._at(), answers_per_s)
-        return query if choice.maintenance == query.maintenance else self._become(query, choice.maintenance)
-
-    def unregister(self, query_id: str) -> bool:
-        """A query goes. Returns whether it was there."""
-        query = self.standing.pop(query_id, None)
-        if query is None:
-            return False
+    def release(self, slots: Iterable[int]) -> None:
+        """One of those who asked for these matches asks no more."""
+        self.queries.remove(list(slots))
         self._view = None
-        self._eager.pop(query_id, None)
-        self._trees.remove([query_id])
-        self.queries.remove([slot for slot, _ in query.slots])
-        self._count_window(query.query, -1)
-        return True
 
-    def _count_window(self, query: Query, change: int) -> None:
-        """Windows of standing queries decide what is retained."""
-        for scan in query.scans():
-            window, width_ms = scan.window, reach_ms(scan.window, scan.assignment)
-            if width_ms is not None:
-                held, reach = self._reaches, width_ms
-            elif isinstance(window, RowWindow) and window.plain:
-                held, reach = self._row_counts, window.rows
-            else:
-                continue
-            if change > 0:
-                held.add(reach)
-            else:
-                held.remove(reach)
+    def retain(self, holds: Sequence[Hold]) -> bool:
+        """At the end of each step: let go of rows that neither RETAIN nor a query's window needs. Returns
+        whether any went.
 
-    def retain(self) -> None:
-        """At the end of each step: let go of rows that neither RETAIN nor a window needs."""
+        Queries that lag behind hold rows back, up to ``held_rows_max``. Of a table, versions that were
+        superseded are let go of, in one go for many, and its rows get new ordinals by that.
+        """
         now_ms = self.clock.now_ms
         if now_ms is None:
-            return
-        width_ms = max(self.stream.retain_ms, self._reaches[-1] if self._reaches else 0)
-        retained = now_ms - width_ms
-        if self.retained_from_ms is not None and retained <= self.retained_from_ms:
-            retained = self.retained_from_ms
-        else:
-            self.retained_from_ms = retained
-            self._view = None
+            return False
+        if isinstance(self.rows, TableStem):
+            return self._settle(self.rows, holds, now_ms)
         rows = self.rows.rows()
-        base = rows.first_at_or_after(retained)
-        if self._row_counts:
-            base = min(base, rows.end - self._row_counts[-1])
-        if base > self.rows.base:
-            self.rows.drop_below(base)
-            self._trees.drop_below(base)
+        retained_ms, base = self._needed(holds, rows, now_ms)
+        held = rows.end - self.limits.held_rows_max
+        if base < held:
+            _, prompt = self._needed([replace(hold, now_ms=now_ms) for hold in holds], rows, now_ms)
+            base = max(base, min(held, prompt))
+            if base > rows.base:
+                first_ms = rows.timestamp_of(base - 1) + 1
+                retained_ms = first_ms if retained_ms is None else max(retained_ms, first_ms)
+        if retained_ms != self.retained_from_ms:
+            self.retained_from_ms = retained_ms
             self._view = None
+        if base <= rows.base:
+            return False
+        self.rows.drop_below(base)
+        self._view = None
+        return True
+
+    def _settle(self, versions: TableStem, holds: Sequence[Hold], now_ms: int) -> bool:
+        if versions.superseded > self.limits.held_rows_max:
+            holds = [replace(hold, now_ms=now_ms) for hold in holds]
+        retained_ms, _ = self._needed(holds, versions.rows(), now_ms)
+        if retained_ms != self.retained_from_ms:
+            self.retained_from_ms = retained_ms
+            self._view = None
+        if retained_ms is None or not versions.is_due(retained_ms, self.limits.superseded_rows_max):
+            return False
+        errors = self.queries.errors.copy()
+        versions.settle(retained_ms)
+        self.queries.errors[:] = errors  # the survivors' were counted when they came
+        self._view = None
+        return True
+
+    def _needed(self, holds: Sequence[Hold], rows: Rows, now_ms: int) -> tuple[int | None, int]:
+        """The first instant (None: no end is known) and the first ordinal that are needed."""
+        retain_ms = self.stream.retain_ms
+        retained_ms, counted = now_ms - retain_ms, rows.end
+        for hold in holds:
+            if hold.now_ms is None:
+                return self.retained_from_ms, rows.base
+            instant_ms = min(hold.now_ms, now_ms)
+            retained_ms = min(retained_ms, instant_ms - max(hold.reach_ms, retain_ms))
+            end = rows.end if instant_ms == now_ms else rows.first_at_or_after(instant_ms + 1)
+            counted = min(counted, end - hold.rows)
+        if self.retained_from_ms is not None:
+            retained_ms = max(retained_ms, self.retained_from_ms)
+        return retained_ms, min(counted, rows.first_at_or_after(retained_ms))
 
     # --- readers ----------------------------------------------------------------------------------
 
     def view(self) -> SourceView:
         """The source as it stands; the same object until something changes."""
         if self._view is None:
-            rows, now_ms, at = self.rows.rows(), self.clock.now_ms, self._at()
             self._view = SourceView(
                 self.stream,
                 self.sql,
-                now_ms,
+                self.clock.now_ms,
                 self.retained_from_ms,
-                rows,
+                self.rows.rows(),
                 len(self.pending),
                 self.late,
                 self.rejected,
                 dict(self.next_offsets),
                 self.queries.generations,
                 self.queries.errors,
-                self._kept.refresh(self._eager.values(), at),
             )
         return self._view
-
-    def _at(self) -> ScanAt:
-        return ScanAt.now(self.rows.rows(), self.clock.now_ms, self.retained_from_ms)
-
-    def explain(self, query: Query, standing: StandingQuery | None, timer: Timer | None) -> Plan:
-        """The plan of a query over this stream."""
-        at = self._at()
-        if standing is None:
-            choice = self.planner.first(query, self.meter, at)
-        else:
-            at = at.with_slots(standing.slot_of)
-            choice = self.planner.as_it_is(standing, self.meter, at)
-        rows_max = self.limits.intermediate_rows_max
-        return explain(query, standing, choice, self.queries, at, self.planner.costs, rows_max, timer)
 
     def attributes(self) -> tuple[Attribute, ...]:
         """What can be read of this module."""
@@ -306,8 +233,6 @@ class Source:
             Attribute("late_rows", self.late, "rows that came at or before NOW"),
             Attribute("rejected_rows", self.rejected, "rows too far ahead of the clock"),
             Attribute("retained_from_ms", self.retained_from_ms, "rows before this instant are gone"),
-            Attribute("kept_answers", len(self._eager), "answers of eager queries that are kept whole"),
-            *self._trees.attributes(),
         )
 
     # --- the store's side -------------------------------------------------------------------------
@@ -319,7 +244,7 @@ class Source:
         end = self.rows.end
         first = self._saved_end
         for part in self.rows.sealed_from(self._saved_end):
-            sink.seal(name, part.first, part.batch(self.stream.schema))
+            sink.seal(name, part.first, part.batch(self.rows.schema))
             first = part.end
         for ordinal, rows in self.rows.rows().slices(max(first, self.rows.base), end):
             sink.append_rows(name, ordinal, rows)
@@ -360,42 +285,28 @@ class Source:
         self._saved_end, self._saved_base = state.end, state.base
 
     def restore(
-        self,
-        queries: Sequence[tuple[QueryState, Meaning, Query]],
-        rows: Iterable[tuple[int, Batch]],
-        pending: Iterable[tuple[int, Batch]],
-        end: int,
+        self, rows: Iterable[tuple[int, Batch]], pending: Iterable[tuple[int, Batch]], end: int
     ) -> None:
-        """Queries, rows up to ``end`` and waiting rows as saved; matches are computed again."""
-        standing = [
-            self._standing(state.registration, meaning, query, state.born)
-            for state, meaning, query in queries
-        ]
-        bound = [query for _, _, query in queries]
-        for query in bound:
-            self._count_window(query, 1)
-        self._put(self._keep_matches(standing, bound, apply=False))
+        """Rows up to ``end`` and waiting rows as saved; matches are computed again."""
         for ordinal, batch in rows:
             self.rows.restore(ordinal, batch)
-        self._trees.advance(self.rows.rows())
         if self.rows.end != end:
             raise StepOutOfOrder(f"the store holds rows of {self.stream.name} to {self.rows.end}, not {end}")
         for piece, batch in pending:
             self.pending.restore(piece, batch, self.clock.now_ms)
         self.queries.errors[:] = 0
-        counts: dict[int, int] = {}
-        for state, _, _ in queries:
-            slots = self.standing[state.registration.query_id].slots
-            if len(slots) == len(state.predicate_errors):
-                counts.update(zip((slot for slot, _ in slots), state.predicate_errors, strict=True))
-        self.queries.count_errors(counts)
+        self._view = None
+
+    def restore_errors(self, counts: Mapping[int, int]) -> None:
+        """The errors of predicates, by slot, as saved."""
+        known = self.queries.errors
+        self.queries.count_errors({slot: count - int(known[slot]) for slot, count in counts.items()})
+        self._view = None
 
     def _check(self) -> None:
         self.pending._check()
         self.rows._check()
         self.queries._check()
-        if len(self._trees):
-            self._trees._check()
         now_ms = self.clock.now_ms
         rows = self.rows.rows()
         if now_ms is not None and rows.end > rows.base:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from engine.language.expressions import Expression
 from engine.language.parameters import text_of
@@ -12,6 +14,10 @@ from engine.maintenance import Maintenance
 from engine.model.source import SourceName
 from engine.model.step import Position, Registration
 from engine.operators.maintained.kept_aggregate import KeptAggregate
+from engine.operators.scan import ScanAt
+
+SetKey = tuple[SourceName, ...]
+"""Names of sources, each once, sorted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +26,8 @@ class StandingQuery:
 
     meaning: what the registered text means, mostly a template that it shares with texts that differ in
     constants; the tree of the query is built when it is asked for, and the last ones are kept.
-    slots: (slot, generation) of each of ``query.predicates()`` in the Query SteM; empty where no matches are
-    kept. partials: of an eager aggregate, what its answers are read from.
+    slots: (slot, generation) of each of ``query.predicates()`` in its source's Query SteM; empty where no
+    matches are kept. partials: of an eager aggregate, what its answers are read from.
     """
 
     registration: Registration
@@ -42,9 +48,14 @@ class StandingQuery:
         return self.meaning.query(text_of(self.registration))
 
     @property
-    def source(self) -> SourceName:
-        """``query.source``, without the query."""
-        return self.meaning.source
+    def sources(self) -> tuple[SourceName, ...]:
+        """``query.sources``, without the query."""
+        return self.meaning.sources
+
+    @property
+    def set_key(self) -> SetKey:
+        """The set of sources that it stands over."""
+        return set_key(self.meaning.sources)
 
     @property
     def keeps_matches(self) -> bool:
@@ -54,16 +65,34 @@ class StandingQuery:
     def keeps_answer(self) -> bool:
         return self.maintenance == "eager" and not self.paused
 
+    def places(self) -> Iterator[tuple[SourceName, tuple[int, int]]]:
+        """Of each predicate whose matches are kept, its source and (slot, generation)."""
+        if len(self.sources) == 1:
+            for place in self.slots:
+                yield self.sources[0], place
+        elif self.slots:
+            for (source, _), place in zip(self.query.predicates(), self.slots, strict=True):
+                yield source, place
+
     @property
     def scan_slot(self) -> int | None:
         """Where the matches of its scan's predicate are; None where it has none."""
-        predicate = self.query.scan.predicate
-        return None if predicate is None else self.slot_of(predicate)
+        scan = self.query.scan
+        return None if scan.predicate is None else self.slot_of(scan.source, scan.predicate)
 
-    def slot_of(self, predicate: Expression) -> int | None:
+    def slot_of(self, source: SourceName, predicate: Expression) -> int | None:
         """Where the matches of one of its predicates are; None where they are not kept."""
         if self.slots:
-            for known, (slot, _) in zip(self.query.predicates(), self.slots, strict=True):
-                if known is predicate or known == predicate:
+            for (name, known), (slot, _) in zip(self.query.predicates(), self.slots, strict=True):
+                if name == source and (known is predicate or known == predicate):
                     return slot
         return None
+
+    def at(self, sources: Mapping[SourceName, ScanAt]) -> dict[SourceName, ScanAt]:
+        """The sources as this query sees them: with its slots."""
+        return {name: at.with_slots(partial(self.slot_of, name)) for name, at in sources.items()}
+
+
+def set_key(sources: tuple[SourceName, ...]) -> SetKey:
+    """Sources whatever the order in which a text names them."""
+    return sources if len(sources) == 1 else tuple(sorted(sources))

@@ -43,6 +43,16 @@ RUNS = {
         "--queries 1,5 --window 100 --batches 5",
         ["rows_per_s.lazy.shared.q5", "rows_per_s.eager.unshared.q5"],
     ),
+    "cacq-table3": (
+        "--batches 30 --times 1",
+        ["overhead_against_best", *(f"visits_per_tuple.{p}" for p in ("tickets", "worst", "optimal"))],
+    ),
+    "cacq-table4": ("--stable 30 --watched 60", ["batches_to_adapt", "batches_to_adapt.w3"]),
+    "cacq-niagara": ("--queries 1,5 --updates 3", ["ms_per_update.cacq.q5", "ms_per_update.pull_up.q1"]),
+    "cacq-udf": (
+        "--articles 1,3 --queries 4 --updates 2 --batches 3",
+        ["ratio_to_pull_up.a3", "order_ns_per_row.tickets"],
+    ),
 }
 
 

@@ -27,13 +27,15 @@ WITH_DISTINCT = ("COUNT", "SUM", "AVG", "MIN", "MAX")
 class Item:
     """What stands behind FROM, its columns, and the BEGIN END clause that goes with it.
 
-    whole: whether ``*`` is just these columns, no array among them.
+    whole: whether ``*`` is just these columns, no array among them. joined: whether it is several, each with
+    a name of its own.
     """
 
     text: str
     schema: Schema
     at_end: str = ""
     whole: bool = True
+    joined: bool = False
 
 
 class Selects:
@@ -52,6 +54,10 @@ class Selects:
         self.instant = instant
         self.views = views
         self.name = f'"{stream.name}"'
+
+    def known(self) -> list[Stream | Derived]:
+        """What a text may name."""
+        return [self.stream, *self.views]
 
     def writer(self, schema: Schema | None = None) -> Writer:
         """Of expressions over these columns, or the stream's."""
@@ -147,7 +153,7 @@ class Selects:
 
     def named(self, text: str, inner: str) -> Item:
         """An item that gives the columns of a SELECT, without those that nothing can be done with."""
-        catalogue = {source.name: source for source in (self.stream, *self.views)}
+        catalogue = {source.name: source for source in self.known()}
         query = parse(inner, catalogue, Limits())
         assert isinstance(query, Query)
         useful = [Field(name, type_) for name, type_ in query.columns if usable(type_)]
@@ -243,7 +249,8 @@ class Selects:
         head = f"DISTINCT {head}" if form == "distinct" else head
         order = self.order(outputs) if self.chance(3) else ""
         limit = self.limit() if self.chance(4) else ""
-        parts = ["SELECT", head, "FROM", item.text, "AS outside", where, tail, item.at_end, order, limit]
+        alias = "" if item.joined else "AS outside"
+        parts = ["SELECT", head, "FROM", item.text, alias, where, tail, item.at_end, order, limit]
         return " ".join(part for part in parts if part)
 
     def output(self, writer: Writer, depth: int) -> str:

@@ -164,9 +164,10 @@ def column_of(type_: Type, plain: Sequence[Any]) -> Column:
     present = [value is not None for value in plain]
     valid = None if all(present) else np.array(present, np.bool_)
     if type_.kind is Kind.STRING:
-        distinct = list(dict.fromkeys(value for value in plain if value is not None))
-        codes = [0 if value is None else distinct.index(value) for value in plain]
-        return Column(type_, np.array(codes, np.int32), valid, pa.array(distinct, pa.string()))
+        distinct = dict.fromkeys(value for value in plain if value is not None)
+        place_of = {value: place for place, value in enumerate(distinct)}
+        codes = [0 if value is None else place_of[value] for value in plain]
+        return Column(type_, np.array(codes, np.int32), valid, pa.array(list(distinct), pa.string()))
     if type_.kind is Kind.DECIMAL:
         plain = [None if value is None else int(value.scaleb(type_.scale)) for value in plain]
     filled = [0 if value is None else value for value in plain]
@@ -231,7 +232,7 @@ class Script:
     offsets: dict[tuple[str, int], int] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
     standing: dict[str, Registration] = field(default_factory=dict)
-    reads: dict[str, str] = field(default_factory=dict)
+    reads: dict[str, tuple[str, ...]] = field(default_factory=dict)
     pools: dict[str, list[list[Any]]] = field(default_factory=dict)
     orderly: bool = False
     born: int = 0
@@ -266,18 +267,22 @@ class Script:
         for _ in range(self.draw(st.integers(1, 3))):
             query_id = f"q{self.born}"
             self.born += 1
-            name = self.draw(st.sampled_from(sorted(self.streams)))
+            text, names = self.write()
             if self.draw(st.integers(0, 30)) == 30:
-                registrations.append(Registration(query_id, f"SELECT {REFUSED_COLUMN} FROM {name}"))
+                registrations.append(Registration(query_id, f"SELECT {REFUSED_COLUMN} FROM {names[0]}"))
                 continue
-            text, options = self.text(self.draw, self.streams[name]), self.draw(st.sampled_from(OPTIONS))
-            registration = Registration(query_id, text, options=options)
+            registration = Registration(query_id, text, options=self.draw(st.sampled_from(OPTIONS)))
             self.standing[query_id] = registration
-            self.reads[query_id] = name
+            self.reads[query_id] = names
             registrations.append(registration)
             if self.draw(st.integers(0, 20)) == 20:
                 registrations.append(registration)
         self.add(Register(tuple(registrations)))
+
+    def write(self) -> tuple[str, tuple[str, ...]]:
+        """A text, and which streams it may read."""
+        name = self.draw(st.sampled_from(sorted(self.streams)))
+        return self.text(self.draw, self.streams[name]), (name,)
 
     def change(self) -> None:
         """A query gets another maintenance, is paused, or goes on."""
@@ -296,7 +301,7 @@ class Script:
     def drop(self) -> None:
         """A stream goes, and another takes its name."""
         name = self.draw(st.sampled_from(sorted(self.streams)))
-        gone = tuple(query_id for query_id in self.standing if self.reads[query_id] == name)
+        gone = tuple(query_id for query_id in self.standing if name in self.reads[query_id])
         for query_id in gone:
             del self.standing[query_id]
         if gone:
@@ -329,7 +334,13 @@ class Script:
             offset = self.offsets.get((name, partition), 0)
             rows.append((partition, offset, self.clock + ahead, plain))
             next_offsets[partition] = self.offsets[(name, partition)] = offset + 1
-        self.add(Records(SourceName(name), batch_of(stream.schema, rows), next_offsets, self.lagging()))
+        self.add(Records(SourceName(name), self.batch(stream, rows, rng), next_offsets, self.lagging()))
+
+    def batch(
+        self, stream: Stream, rows: Sequence[tuple[int, int, int, Values]], rng: random.Random
+    ) -> Batch:
+        """The rows as a step brings them."""
+        return batch_of(stream.schema, rows)
 
 
 @st.composite
@@ -387,13 +398,18 @@ def journeys(
 
 
 def create_text(stream: Stream) -> str:
-    """The CREATE STREAM statement of a stream."""
-    columns = ", ".join(f'"{f.name}" {f.type}' + ("" if f.nullable else " NOT NULL") for f in stream.schema)
+    """The CREATE STREAM or CREATE TABLE statement of a source."""
+    columns = [f'"{f.name}" {f.type}' + ("" if f.nullable else " NOT NULL") for f in stream.schema]
+    if stream.is_table:
+        columns.append(f"PRIMARY KEY ({', '.join(stream.key)})")
     options = [f"topic = '{stream.topic}'", f"idle_timeout = '{stream.idle_timeout_ms} milliseconds'"]
     if stream.timestamp_column is not None:
         options.append(f"timestamp = '{stream.timestamp_column}'")
         options.append(f"lateness = '{stream.lateness_ms} milliseconds'")
         options.append(f"idle_advances = {str(stream.idle_advances).lower()}")
         options.append(f"future_max = '{stream.future_max_ms} milliseconds'")
-    create = f'CREATE STREAM "{stream.name}" ({columns}) WITH ({", ".join(options)})'
-    return f"{create} RETAIN {stream.retain_ms} MILLISECONDS"
+    what = "TABLE" if stream.is_table else "STREAM"
+    create = f'CREATE {what} "{stream.name}" ({", ".join(columns)}) WITH ({", ".join(options)})'
+    return (
+        f"{create} RETAIN {stream.retain_ms} MILLISECONDS{'' if stream.retroactive else ' NON RETROACTIVE'}"
+    )

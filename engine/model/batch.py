@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.model.source import Schema
+from engine.model.source import DELETED, Schema, Stream
 from engine.model.types import Kind, Type
 
 BATCH_ROWS_MAX = 8_192
@@ -188,6 +188,16 @@ class Batch:
     def to_arrow(self) -> pa.RecordBatch:
         """The declared columns alone."""
         return pa.RecordBatch.from_arrays([c.to_arrow() for c in self.columns], schema=self.schema.arrow)
+
+
+def versions(stream: Stream, rows: Batch, deleted: BoolArray | None = None) -> Batch:
+    """Rows of a table's declared columns as a step brings them: with whether each takes its key away.
+
+    deleted: bool[n]; None: none does.
+    """
+    marks = np.zeros(len(rows), np.bool_) if deleted is None else deleted
+    columns = (*rows.columns, Column(DELETED.type, marks))
+    return Batch(stream.stored_schema, columns, rows.partition, rows.offset, rows.timestamp)
 
 
 def concatenate(schema: Schema, batches: Sequence[Batch]) -> Batch:

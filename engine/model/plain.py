@@ -13,8 +13,8 @@ from engine.model.types import Kind, Type
 
 
 def stream_as_dict(stream: Stream) -> dict[str, Any]:
-    """Everything that a stream declares, as JSON values."""
-    return {
+    """Everything that a stream declares, as JSON values; ``key`` and ``retroactive`` only of a table."""
+    facts: dict[str, Any] = {
         "name": stream.name,
         "topic": stream.topic,
         "fields": [
@@ -28,6 +28,9 @@ def stream_as_dict(stream: Stream) -> dict[str, Any]:
         "future_max_ms": stream.future_max_ms,
         "constraints": [[c.kind, list(c.columns), c.detail] for c in stream.constraints],
     }
+    if stream.is_table:
+        facts |= {"key": list(stream.key), "retroactive": stream.retroactive}
+    return facts
 
 
 def stream_from_dict(facts: Mapping[str, Any]) -> Stream:
@@ -35,11 +38,13 @@ def stream_from_dict(facts: Mapping[str, Any]) -> Stream:
     given = dict(facts)
     fields = given.pop("fields")
     constraints = given.pop("constraints")
+    key = tuple(given.pop("key", ()))
     return Stream(
         schema=Schema(
             tuple(Field(n, Type(Kind(kind), p, s), nullable) for n, kind, p, s, nullable in fields)
         ),
         constraints=tuple(Constraint(kind, tuple(columns), detail) for kind, columns, detail in constraints),
+        key=key,
         **given,
     )
 

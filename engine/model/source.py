@@ -8,7 +8,7 @@ from typing import NewType
 
 import pyarrow as pa
 
-from engine.model.types import Type
+from engine.model.types import BOOLEAN, Type
 
 SourceName = NewType("SourceName", str)
 Milliseconds = NewType("Milliseconds", int)
@@ -55,6 +55,9 @@ class Schema:
         return pa.schema([pa.field(f.name, f.type.arrow, nullable=f.nullable) for f in self.fields])
 
 
+DELETED = Field("deleted", BOOLEAN, nullable=False)
+
+
 @dataclass(frozen=True, slots=True)
 class Constraint:
     """A promise about a stream that later plans may use: ordered, clustered, many-to-one, referential."""
@@ -66,8 +69,11 @@ class Constraint:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """An append-only source.
+    """A source: append-only, or a table where it has a key.
 
+    key: columns of which a table has at most one row for each value: the last in order counts, and a record
+    with a key alone takes the row away. retroactive: a join takes the table as it is, not as it was at the
+    instant of the row that is joined.
     timestamp_column: the column of event time; None: arrival time, the topic's LogAppendTime.
     lateness_ms: how far behind the largest timestamp a partition's watermark stays (plus 1 ms).
     idle_timeout_ms: after so long without records a partition that is fully read holds NOW back no more.
@@ -86,6 +92,22 @@ class Stream:
     retain_ms: int = RETAIN_DEFAULT_MS
     future_max_ms: int = FUTURE_DEFAULT_MS
     constraints: tuple[Constraint, ...] = field(default=())
+    key: tuple[str, ...] = ()
+    retroactive: bool = True
+
+    @property
+    def is_table(self) -> bool:
+        return bool(self.key)
+
+    @property
+    def kind(self) -> str:
+        """What lists and messages call it."""
+        return "table" if self.is_table else "stream"
+
+    @property
+    def stored_schema(self) -> Schema:
+        """What its rows hold: the columns; of a table also whether the row takes its key's row away."""
+        return Schema((*self.schema.fields, DELETED)) if self.is_table else self.schema
 
     @property
     def event_time(self) -> bool:

@@ -32,6 +32,7 @@ Cost: O(rows) a step and a query for nearly everything. For tests and small data
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -61,11 +62,11 @@ from engine.model.step import (
     Unregister,
 )
 from engine.reference.expressions import evaluate
-from engine.reference.rows import Partition, Row, Source, Values, python_rows
+from engine.reference.retention import Reader, retain
+from engine.reference.rows import Partition, Row, Source, Values, python_rows, versions
+from engine.reference.seen import now_of, seen_at
 from engine.reference.stages import answer as answer_of
 from engine.reference.values import ERROR
-from engine.reference.windows import reach_ms
-from engine.windows.clauses import RowWindow
 from tureen.errors import (
     HandleInUse,
     InstantOutOfRange,
@@ -188,9 +189,18 @@ class Reference:
     def _refuse_if_used(self, name: SourceName) -> None:
         """By a query, or by another view."""
         readers = [standing.query for standing in self.queries.values()]
-        readers += [self._parse(other.sql) for other in self.derived.values() if other.name != name]
-        if any(name in (query.source, *query.uses) for query in readers):
+        if any(name in (*query.sources, *query.uses) for query in readers):
             raise SourceConflict(f"{name!r} is read")
+        if any(other.name != name and self._reads(other, name) for other in self.derived.values()):
+            raise SourceConflict(f"{name!r} is read by a view")
+
+    def _reads(self, view: Derived, name: SourceName) -> bool:
+        """One that cannot be understood, since a function is missing, reads whatever its text mentions."""
+        try:
+            query = self._parse(view.sql)
+        except TureenError:
+            return f'"{name}"' in view.sql or name in re.findall(r"\w+", view.sql.lower())
+        return name in (*query.sources, *query.uses)
 
     def _parse(self, sql: str, besides: SourceName | None = None) -> Query:
         catalogue: dict[str, Stream | Derived] = {n: source.stream for n, source in self.sources.items()}
@@ -220,12 +230,12 @@ class Reference:
     def _recount_errors(self) -> None:
         """Begin to count for predicates that came, forget those that went."""
         held = {
-            (standing.query.source, predicate)
+            pair
             for standing in self.queries.values()
             if standing.keeps_matches
-            for predicate in standing.query.predicates()
+            for pair in standing.query.predicates()
         }
-        self.errors = {key: count for key, count in self.errors.items() if key in held}
+        self.errors = {pair: count for pair, count in self.errors.items() if pair in held}
         for name, predicate in held - self.errors.keys():
             source = self.sources[name]
             self.errors[name, predicate] = errors_of(predicate, source.rows[source.base :])
@@ -233,8 +243,7 @@ class Reference:
     def _predicate_errors(self, standing: Standing) -> int:
         if not standing.keeps_matches:
             return 0
-        name = standing.query.source
-        return sum(self.errors.get((name, predicate), 0) for predicate in standing.query.predicates())
+        return sum(self.errors.get(pair, 0) for pair in standing.query.predicates())
 
     # --- time ---------------------------------------------------------------------------------------
 
@@ -249,7 +258,8 @@ class Reference:
         source = self.sources.get(name)
         if source is None:
             raise StepOutOfOrder(f"stream {name!r} was not created")
-        rows = [] if batch is None else python_rows(batch)
+        read = versions if source.stream.is_table else python_rows
+        rows = [] if batch is None else read(batch)
         for partition in {row.partition for row in rows} | lagging:
             source.partitions.setdefault(partition, Partition())
         late: list[int] = []
@@ -349,20 +359,13 @@ class Reference:
         return len(entering)
 
     def _retain(self, name: str, source: Source) -> None:
-        if source.now is None:
-            return
-        scans = [scan for q in self.queries.values() for scan in q.query.scans() if scan.source == name]
-        reaches = [reach_ms(scan) for scan in scans]
-        widest = max([source.stream.retain_ms, *(reach for reach in reaches if reach is not None)])
-        retained_from = source.now - widest
-        if source.retained_from is not None:
-            retained_from = max(source.retained_from, retained_from)
-        source.retained_from = retained_from
-        base = source.first_at_or_after(retained_from)
-        for scan in scans:
-            if isinstance(scan.window, RowWindow) and scan.window.plain and scan.assignment is None:
-                base = min(base, len(source.rows) - scan.window.rows)
-        source.base = max(source.base, base)
+        readers = []
+        for standing in self.queries.values():
+            scans = [scan for scan in standing.query.scans() if scan.source == name]
+            if scans:
+                at = seen_at(standing.query, self.sources, now_of(standing.query, self.sources))
+                readers.append(Reader(at[name].instant, scans))
+        retain(source, readers, self.limits.held_rows_max)
 
     # --- answers ------------------------------------------------------------------------------------
 
@@ -377,19 +380,14 @@ class Reference:
             raise UnknownQuery()
         if query.options.paused:
             raise QueryPaused()
-        source = self.sources[query.query.source]
-        now = source.now
-        if now is None:
-            if at_ms is not None:
-                raise InstantOutOfRange(at_ms, None, 0)
-            rows, errors, _ = answer_of(query.query, source, None)
-            return ReferenceAnswer(rows, None, True, None, self._predicate_errors(query), errors)
-        if at_ms is not None and at_ms > now:
-            raise InstantOutOfRange(at_ms, source.retained_from, now)
+        now = now_of(query.query, self.sources)
         instant = now if at_ms is None else at_ms
-        rows, errors, complete_from = answer_of(query.query, source, instant)
+        if instant is not None and (now is None or instant > now):
+            raise InstantOutOfRange(instant, None, now or 0)
+        at = seen_at(query.query, self.sources, instant)
+        rows, errors, complete_from = answer_of(query.query, at)
         if at_ms is not None and complete_from is not None:
-            raise InstantOutOfRange(at_ms, source.retained_from, now)
+            raise InstantOutOfRange(at_ms, complete_from, now or 0)
         return ReferenceAnswer(
             rows, instant, complete_from is None, complete_from, self._predicate_errors(query), errors
         )

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from engine.language.expressions import Value
 from engine.model.batch import Batch, Column
 from engine.model.source import Stream
 from engine.model.types import Kind
-from engine.reference.values import decimal_of
+from engine.reference.values import Identity, decimal_of, identity
 
 Values = tuple[Value, ...]
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Row:
-    """A row at its place in the order of the stream; no two share a place."""
+    """A row at its place in the order of the source; no two share a place. deleted: of a table, the version
+    that takes its key away.
+    """
 
     timestamp: int
     partition: int
     offset: int
     values: Values = field(compare=False)
+    deleted: bool = field(default=False, compare=False)
 
 
 @dataclass(slots=True)
@@ -34,7 +37,7 @@ class Partition:
 
 @dataclass(slots=True)
 class Source:
-    """A stream with all rows that ever entered; those below ``base`` are gone for every answer."""
+    """A stream or table with all rows that ever entered; those below ``base`` are gone for every answer."""
 
     stream: Stream
     now: int | None = None
@@ -48,6 +51,11 @@ class Source:
         """The ordinal of the first row with this timestamp or a later one."""
         return sum(row.timestamp < timestamp for row in self.rows)
 
+    def key_of(self, row: Row) -> Identity:
+        """What versions of one row of a table have in common."""
+        places = [self.stream.schema.index(name) for name in self.stream.key]
+        return identity([row.values[place] for place in places if place is not None])
+
     def raise_now(self, candidate: int) -> None:
         self.now = candidate if self.now is None else max(self.now, candidate)
 
@@ -58,6 +66,11 @@ class Placed:
 
     ordinal: int
     values: Values
+
+
+def versions(batch: Batch) -> list[Row]:
+    """The rows of a batch of a table, whose last column says which are deleted."""
+    return [replace(row, values=row.values[:-1], deleted=bool(row.values[-1])) for row in python_rows(batch)]
 
 
 def python_rows(batch: Batch) -> list[Row]:

@@ -11,6 +11,7 @@ from engine.language.query import (
     Aggregate,
     Distinct,
     Filter,
+    Join,
     Limit,
     Project,
     Query,
@@ -20,33 +21,66 @@ from engine.language.query import (
     SortKey,
     Stage,
 )
-from engine.model.types import Type
 from engine.reference.aggregates import aggregate
 from engine.reference.expressions import evaluate
-from engine.reference.rows import Placed, Source, Values
+from engine.reference.joins import join, semi_join, values_of
+from engine.reference.rows import Placed, Values
+from engine.reference.seen import At
 from engine.reference.values import ERROR, Identity, identity, order
-from engine.reference.windows import scan
+from engine.reference.windows import gone_versions, scan, width_of
 
 
-def answer(query: Query, source: Source, instant: int | None) -> tuple[list[Values], int, int | None]:
-    """The rows of a query at an instant, how many values were errors, and from when it is complete.
+def answer(query: Query, at: At) -> tuple[list[Values], int, int | None]:
+    """The rows of a query over sources at instants, how many values were errors, from when it is complete.
 
     The last is None where nothing is missing; of several scans the latest counts.
     """
-    held = scan(query.scan, source, instant)
-    rows, errors, complete_from = held.rows, 0, held.complete_from
+    seen = at[query.source]
+    held = scan(query.scan, seen.source, seen.instant)
+    rows, errors, froms = held.rows, 0, [held.complete_from]
+    width = width_of(query.scan, seen.source)
     for stage in query.stages:
-        if isinstance(stage, SemiJoin):
-            inner, inner_errors, inner_from = answer(stage.inner, source, instant)
+        if isinstance(stage, SemiJoin | Join):
+            inner, inner_errors, inner_from = answer(stage.inner, at)
             errors += inner_errors
-            if inner_from is not None:
-                complete_from = inner_from if complete_from is None else max(complete_from, inner_from)
-            types = [type_ for _, type_ in stage.inner.columns]
-            rows, met = _semi_join(stage, rows, inner, types)
+            froms.append(inner_from)
+            if isinstance(stage, SemiJoin):
+                rows, met = semi_join(stage, rows, inner)
+            else:
+                froms.append(_versions_from(stage, rows, at))
+                rows, met = join(stage, rows, width, inner)
         else:
             rows, met = _stage(stage, rows)
         errors += met
-    return [row.values for row in rows], errors, complete_from
+        width = _width_after(stage, width)
+        assert all(len(row.values) == width for row in rows)
+    return [row.values for row in rows], errors, max((f for f in froms if f is not None), default=None)
+
+
+def _versions_from(stage: Join, rows: Sequence[Placed], at: At) -> int | None:
+    """From when the versions are there that the rows of a table's history are joined with."""
+    source = at[stage.inner.source].source
+    if stage.latest is None or not stage.inner.scan.history or not gone_versions(source):
+        return None
+    outcomes = [evaluate(stage.latest.outer, row.values) for row in rows]
+    instants = [outcome for outcome in outcomes if isinstance(outcome, int)]
+    since = source.retained_from
+    return since if since is not None and instants and min(instants) < since else None
+
+
+def _width_after(stage: Stage, width: int) -> int:
+    """How many columns a stage gives, of so many."""
+    match stage:
+        case Project(outputs):
+            return len(outputs)
+        case Aggregate(keys, calls):
+            return len(keys) + len(calls)
+        case RowNumber():
+            return width + 1
+        case Join(inner, kind) if kind not in ("semi", "anti"):
+            return width + len(inner.columns)
+        case _:
+            return width
 
 
 def _stage(stage: Stage, rows: list[Placed]) -> tuple[list[Placed], int]:
@@ -68,17 +102,10 @@ def _stage(stage: Stage, rows: list[Placed]) -> tuple[list[Placed], int]:
             return _row_number(stage, rows)
         case Limit(count, offset):
             return rows[offset : None if count is None else offset + count], 0
-        case SemiJoin():
+        case SemiJoin() | Join():
             raise AssertionError("needs the rows of its inner query")
         case _:
             assert_never(stage)
-
-
-def _values(expressions: Sequence[Expression], row: Values) -> tuple[Values, int]:
-    """What the expressions give over a row, NULL for errors, and how many those are."""
-    outcomes = [evaluate(expression, row) for expression in expressions]
-    errors = sum(outcome is ERROR for outcome in outcomes)
-    return tuple(None if outcome is ERROR else outcome for outcome in outcomes), errors
 
 
 def _with_values(rows: Sequence[Placed], expressions: Sequence[Expression]) -> tuple[list[Placed], int]:
@@ -86,7 +113,7 @@ def _with_values(rows: Sequence[Placed], expressions: Sequence[Expression]) -> t
     made = []
     errors = 0
     for row in rows:
-        values, met = _values(expressions, row.values)
+        values, met = values_of(expressions, row.values)
         made.append(Placed(row.ordinal, values))
         errors += met
     return made, errors
@@ -96,7 +123,7 @@ def _aggregate(stage: Aggregate, rows: Sequence[Placed]) -> tuple[list[Placed], 
     groups: dict[Identity, tuple[Values, list[Placed]]] = {} if stage.keys else {(): ((), [])}
     errors = 0
     for row in rows:
-        key, met = _values([output.expression for output in stage.keys], row.values)
+        key, met = values_of([output.expression for output in stage.keys], row.values)
         errors += met
         groups.setdefault(identity(key), (key, []))[1].append(row)
     made = []
@@ -122,7 +149,7 @@ def _sort(keys: tuple[SortKey, ...], rows: Sequence[Placed]) -> tuple[list[Place
     keyed: list[tuple[Values, Placed]] = []
     errors = 0
     for row in rows:
-        values, met = _values([key.expression for key in keys], row.values)
+        values, met = values_of([key.expression for key in keys], row.values)
         keyed.append((values, row))
         errors += met
 
@@ -150,7 +177,7 @@ def _row_number(stage: RowNumber, rows: Sequence[Placed]) -> tuple[list[Placed],
     groups: dict[Identity, list[Placed]] = {}
     errors = 0
     for row in rows:
-        key, met = _values(stage.keys, row.values)
+        key, met = values_of(stage.keys, row.values)
         groups.setdefault(identity(key), []).append(row)
         errors += met
     numbers: dict[int, int] = {}
@@ -160,35 +187,3 @@ def _row_number(stage: RowNumber, rows: Sequence[Placed]) -> tuple[list[Placed],
         errors += met
     top = [row for row in rows if stage.count is None or numbers[id(row)] <= stage.count]
     return [Placed(row.ordinal, (*row.values, numbers[id(row)])) for row in top], errors
-
-
-def _semi_join(
-    stage: SemiJoin, rows: Sequence[Placed], inner: Sequence[Values], types: Sequence[Type]
-) -> tuple[list[Placed], int]:
-    kept = []
-    errors = 0
-    for row in rows:
-        keys, met = _values(stage.keys, row.values)
-        errors += met
-        found: bool | None = False
-        for candidate in inner:
-            equal = _equal(keys, [key.type for key in stage.keys], candidate, types)
-            if equal is True:
-                found = True
-                break
-            if equal is None and stage.null_aware:
-                found = None
-        if found is not None and found is not stage.negated:
-            kept.append(row)
-    return kept, errors
-
-
-def _equal(keys: Values, key_types: Sequence[Type], candidate: Values, types: Sequence[Type]) -> bool | None:
-    """Whether all keys equal an inner row's columns, in three-valued logic."""
-    outcome: bool | None = True
-    for a, a_type, b, b_type in zip(keys, key_types, candidate, types, strict=False):
-        if a is None or b is None:
-            outcome = None
-        elif order(a, a_type, b, b_type) != 0:
-            return False
-    return outcome

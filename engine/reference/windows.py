@@ -17,6 +17,8 @@ from engine.reference.values import ERROR, Identity, identity
 from engine.windows.assignment import Hop, Session
 from engine.windows.clauses import RowWindow, TimeWindow
 
+BEGINNING_MS = -(2**63)
+
 
 @dataclass(frozen=True, slots=True)
 class Held:
@@ -57,10 +59,17 @@ def reach_ms(scan: Scan) -> int | None:
             return gap + (clause or 0)
 
 
+def width_of(scan: Scan, source: Source) -> int:
+    """How many columns a scan gives."""
+    return len(source.stream.schema) + (2 if scan.assignment is not None else int(scan.history))
+
+
 def scan(scan: Scan, source: Source, instant: int | None) -> Held:
     """The rows of a scan at an instant, None before the stream has a NOW."""
     if instant is None:
         return Held([])
+    if source.stream.is_table:
+        return _table(scan, source, instant)
     if scan.assignment is not None:
         return _assigned(scan, source, instant)
     window = scan.window
@@ -86,18 +95,21 @@ def _placed(rows: Sequence[tuple[int, Row]]) -> list[Placed]:
     return [Placed(ordinal, row.values) for ordinal, row in rows]
 
 
+def _since(source: Source) -> int:
+    """From when on all rows are there."""
+    return BEGINNING_MS if source.retained_from is None else source.retained_from
+
+
 def _nothing_gone(source: Source) -> bool:
     """Whether every row that ever entered may still be seen by time."""
-    assert source.retained_from is not None
-    return source.first_at_or_after(source.retained_from) == 0
+    return source.first_at_or_after(_since(source)) == 0
 
 
 # --- window clauses -----------------------------------------------------------------------------------
 
 
 def _time(window: TimeWindow, source: Source, instant: int) -> Held:
-    retained_from = source.retained_from
-    assert retained_from is not None
+    retained_from = _since(source)
     begin, end = window.bounds_ms(instant)
     complete = _nothing_gone(source) or (begin is not None and begin >= retained_from)
     first = retained_from if begin is None else max(begin, retained_from)
@@ -117,8 +129,7 @@ def _rows(window: RowWindow, source: Source, instant: int) -> Held:
 
 def _keyed(window: RowWindow, source: Source, instant: int) -> Held:
     """The last rows of each key, or those where a filter is TRUE, among what is retained."""
-    retained_from = source.retained_from
-    assert retained_from is not None
+    retained_from = _since(source)
     candidates = [
         (ordinal, row)
         for ordinal, row in _visible(source, instant)
@@ -138,6 +149,41 @@ def _key(keys: Sequence[Expression], values: Values) -> Identity:
     return identity([None if outcome is ERROR else outcome for outcome in outcomes])
 
 
+# --- tables -------------------------------------------------------------------------------------------
+
+
+def _table(scan: Scan, source: Source, instant: int) -> Held:
+    """The last version of each key at an instant, unless it says that the key is deleted; of a history scan
+    all versions. Rows count from 0 on.
+    """
+    gone = gone_versions(source)
+    visible = [row for place, (_, row) in enumerate(_visible(source, instant)) if place not in gone]
+    if scan.history:
+        versions = [(*row.values, row.deleted) for row in visible]
+    else:
+        latest = {source.key_of(row): row for row in visible}
+        versions = [row.values for row in sorted(latest.values()) if not row.deleted]
+    kept = [values for values in versions if _holds(scan.predicate, values)]
+    placed = [Placed(place, values) for place, values in enumerate(kept)]
+    complete = scan.history or not gone or instant >= _since(source)
+    return Held(placed, None if complete else source.retained_from)
+
+
+def gone_versions(source: Source) -> set[int]:
+    """The places of versions that are in no answer: the next one of the key, or a deletion itself, is no
+    later than what is retained.
+    """
+    since = _since(source)
+    found = set()
+    next_of: dict[Identity, Row] = {}
+    for place, row in reversed(list(enumerate(source.rows))):
+        follower = next_of.get(source.key_of(row))
+        if (row.deleted and row.timestamp <= since) or (follower is not None and follower.timestamp <= since):
+            found.add(place)
+        next_of[source.key_of(row)] = row
+    return found
+
+
 # --- table functions ----------------------------------------------------------------------------------
 
 
@@ -146,8 +192,7 @@ def _assigned(scan: Scan, source: Source, instant: int) -> Held:
 
     The predicate chooses the rows that the function sees. Ordinals count the rows of this relation.
     """
-    retained_from = source.retained_from
-    assert retained_from is not None
+    retained_from = _since(source)
     assert scan.assignment is not None
     retained = [
         (ordinal, row)

@@ -4,25 +4,29 @@ Aggregates without keys are none of these: trees of partial results are kept for
 (:mod:`engine.operators.maintained`).
 
 A selection over a plain window gains the rows that came in at its end and loses those that fell out at its
-beginning. Any other answer is evaluated again, and only where a row that matters came or went, or, of a
-TUMBLE or HOP, where a window closed or lost rows.
+beginning; over a table it loses those that were superseded. Any other answer is evaluated again, and only
+where a row that matters came to one of its sources or went, or, of a TUMBLE or HOP, where a window closed or
+lost rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
-from engine.language.query import Project
+from engine.language.query import Project, Query, Scan
 from engine.limits import Limits
 from engine.model.batch import Int64Array
+from engine.model.source import SourceName
 from engine.operators.assignment import Bracket, first_needed_ms
+from engine.operators.chain import Composites
 from engine.operators.gather import project
 from engine.operators.pipeline import Evaluated, evaluate
 from engine.operators.scan import ScanAt, is_range
+from engine.operators.table_scan import TableAt
 from engine.operators.window_range import WindowRange
 from engine.standing import StandingQuery
 from engine.windows.assignment import Hop
@@ -37,12 +41,12 @@ Closed = tuple[int, int | None, int]
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """An answer as of a step. window: the ordinals it is of. ordinals: of its rows, for a plain selection.
-    closed: of TUMBLE and HOP, what they cover.
+    """An answer as of a step. windows: the ordinals it is of, a range for each scan. ordinals: of its rows,
+    for a plain selection. closed: of TUMBLE and HOP, what they cover.
     """
 
     evaluated: Evaluated | LimitExceeded
-    window: WindowRange | None = None
+    windows: tuple[WindowRange, ...] = ()
     ordinals: Int64Array | None = None
     closed: Closed | None = None
 
@@ -56,13 +60,15 @@ class Kept:
 
 
 class KeptAnswers:
-    """The answers of one source's eager queries."""
+    """The answers of the eager queries over one set of sources."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._kept: dict[str, tuple[StandingQuery, Kept]] = {}
 
-    def refresh(self, queries: Iterable[StandingQuery], at: ScanAt) -> Mapping[str, Kept]:
+    def refresh(
+        self, queries: Iterable[StandingQuery], at: Mapping[SourceName, ScanAt], composites: Composites | None
+    ) -> Mapping[str, Kept]:
         """Bring the answers of exactly these queries up to date. ``at``: without slots, they are each
         query's own.
         """
@@ -70,65 +76,75 @@ class KeptAnswers:
         for query in queries:
             known = self._kept.get(query.query_id)
             before = known[1] if known is not None and known[0] is query else None
-            fresh[query.query_id] = (query, self._bring(query, at.with_slots(query.slot_of), before))
+            fresh[query.query_id] = (query, self._bring(query, query.at(at), composites, before))
         self._kept = fresh
         return {query_id: kept for query_id, (_, kept) in fresh.items()}
 
-    def _bring(self, query: StandingQuery, at: ScanAt, before: Kept | None) -> Kept:
+    def _bring(
+        self,
+        query: StandingQuery,
+        at: Mapping[SourceName, ScanAt],
+        composites: Composites | None,
+        before: Kept | None,
+    ) -> Kept:
+        def evaluated() -> Evaluated:
+            limits = self._limits
+            return evaluate(
+                query.query,
+                at,
+                limits.snapshot_rows_max,
+                limits.intermediate_rows_max,
+                composites=composites,
+            )
+
+        bound = query.query
         try:
-            if not _is_of_one_range(query):
-                return self._by_windows(query, at, before)
-            window = at.window(query.query.scan)
-            if before is not None and self._untouched(query, at, before, window):
+            scans = list(bound.scans())
+            if not all(is_range(scan) for scan in scans):
+                return self._by_windows(bound, at[bound.source], evaluated, before)
+            windows = tuple(at[scan.source].window(scan) for scan in scans)
+            if before is not None and _untouched(scans, at, before, windows):
                 assert isinstance(before.evaluated, Evaluated)
-                evaluated = before.evaluated.with_completeness(window.complete_from_ms)
-                return Kept(evaluated, window, before.ordinals)
-            if _is_selection(query):
-                return self._slide(query, at, before, window)
-            return Kept(self._evaluate(query, at), window)
+                complete_from_ms = max(
+                    (w.complete_from_ms for w in windows if w.complete_from_ms is not None), default=None
+                )
+                return Kept(before.evaluated.with_completeness(complete_from_ms), windows, before.ordinals)
+            if len(bound.stages) == 1 and isinstance(bound.stages[0], Project):
+                return self._slide(bound, bound.stages[0], at[bound.source], before, windows[0])
+            return Kept(evaluated(), windows)
         except LimitExceeded as refused:
             return Kept(refused)
 
-    def _evaluate(self, query: StandingQuery, at: ScanAt) -> Evaluated:
-        limits = self._limits
-        return evaluate(query.query, at, limits.snapshot_rows_max, limits.intermediate_rows_max)
-
-    def _by_windows(self, query: StandingQuery, at: ScanAt, before: Kept | None) -> Kept:
+    def _by_windows(
+        self, query: Query, at: ScanAt, evaluated: Callable[[], Evaluated], before: Kept | None
+    ) -> Kept:
         closed = _closed(query, at)
         if before is None or closed is None or before.closed != closed:
-            return Kept(self._evaluate(query, at), closed=closed)
+            return Kept(evaluated(), closed=closed)
         if isinstance(before.evaluated, LimitExceeded):
             return before
-        complete = at.is_complete(query.query.scan)
-        evaluated = before.evaluated.with_completeness(None if complete else at.retained_from_ms)
-        return Kept(evaluated, closed=closed)
+        complete_from_ms = None if at.is_complete(query.scan) else at.retained_from_ms
+        return Kept(before.evaluated.with_completeness(complete_from_ms), closed=closed)
 
-    def _untouched(self, query: StandingQuery, at: ScanAt, before: Kept, window: WindowRange) -> bool:
-        """Whether no matching row came in or went out since."""
-        was = before.window
-        if was is None or not isinstance(before.evaluated, Evaluated):
-            return False
-        if (was.start, was.stop) == (window.start, window.stop):
-            return True
-        if was.start < at.rows.base or not was.start <= window.start <= was.stop <= window.stop:
-            return False
-        predicate = query.query.scan.predicate
-        return not (
-            at.count(predicate, was.start, window.start) or at.count(predicate, was.stop, window.stop)
-        )
-
-    def _slide(self, query: StandingQuery, at: ScanAt, before: Kept | None, window: WindowRange) -> Kept:
-        (stage,) = query.query.stages
-        assert isinstance(stage, Project)
+    def _slide(
+        self, query: Query, stage: Project, at: ScanAt, before: Kept | None, window: WindowRange
+    ) -> Kept:
         start, table, ordinals = window.start, None, np.empty(0, np.int64)
-        if before is not None and before.window is not None and before.ordinals is not None:
-            was = before.window
+        if before is not None and before.windows and before.ordinals is not None:
+            (was,) = before.windows
             assert isinstance(before.evaluated, Evaluated)
-            if not before.evaluated.errors and was.start <= window.start <= was.stop <= window.stop:
+            if before.evaluated.errors:
+                pass  # nobody knows which rows they were of
+            elif isinstance(at, TableAt):
+                if at.follows(was):
+                    stays = ~np.isin(before.ordinals, at.gone_since(was.stop), assume_unique=True)
+                    table, ordinals = before.evaluated.table.filter(pa.array(stays)), before.ordinals[stays]
+                    start = was.stop
+            elif was.start <= window.start <= was.stop <= window.stop:
                 gone = int(before.ordinals.searchsorted(window.start))
                 table, ordinals = before.evaluated.table.slice(gone), before.ordinals[gone:]
                 start = was.stop
-        places = at.matching(query.query.scan.predicate, start, window.stop)
+        places = at.matching(query.scan.predicate, start, window.stop)
         found = [ordinals, *(part.first + where for part, where in places)]
         total = sum(len(each) for each in found)
         if total > self._limits.snapshot_rows_max:
@@ -138,26 +154,40 @@ class KeptAnswers:
             came = pa.concat_tables([table, came])
             if came.num_columns and came.column(0).num_chunks > CHUNKS_MAX:
                 came = came.combine_chunks()
-        return Kept(Evaluated(came, errors, window.complete_from_ms), window, np.concatenate(found))
+        return Kept(Evaluated(came, errors, window.complete_from_ms), (window,), np.concatenate(found))
 
 
-def _is_of_one_range(query: StandingQuery) -> bool:
-    """Whether its answer depends on the rows of one range of ordinals alone."""
-    return is_range(query.query.scan) and len(list(query.query.scans())) == 1
+def _untouched(
+    scans: Sequence[Scan], at: Mapping[SourceName, ScanAt], before: Kept, windows: Sequence[WindowRange]
+) -> bool:
+    """Whether no matching row of any scan came in or went out since."""
+    if not before.windows or not isinstance(before.evaluated, Evaluated):
+        return False
+    return all(
+        _same_rows(scan, at[scan.source], was, window)
+        for scan, was, window in zip(scans, before.windows, windows, strict=True)
+    )
 
 
-def _closed(query: StandingQuery, at: ScanAt) -> Closed | None:
+def _same_rows(scan: Scan, at: ScanAt, was: WindowRange, window: WindowRange) -> bool:
+    if (was.start, was.stop) == (window.start, window.stop):
+        return True
+    if isinstance(at, TableAt):
+        return at.follows(was) and not at.changes(scan.predicate, was.stop)
+    if was.start < at.rows.base or not was.start <= window.start <= was.stop <= window.stop:
+        return False
+    predicate = scan.predicate
+    return not (at.count(predicate, was.start, window.start) or at.count(predicate, was.stop, window.stop))
+
+
+def _closed(query: Query, at: ScanAt) -> Closed | None:
     """What an answer over TUMBLE or HOP depends on besides rows; None for others."""
-    scan = query.query.scan
+    scan = query.scan
     hop = scan.assignment
     if not isinstance(hop, Hop) or isinstance(scan.window, RowWindow) or at.now_ms is None:
         return None
-    if len(list(query.query.scans())) > 1:
+    if len(list(query.scans())) > 1:
         return None
     bracket = Bracket.at(scan.window, at.now_ms)
     begin_ms = first_needed_ms(hop, bracket)
     return at.first_needed(hop, bracket), begin_ms, hop.last_end_at(bracket.last_ms)
-
-
-def _is_selection(query: StandingQuery) -> bool:
-    return len(query.query.stages) == 1 and isinstance(query.query.stages[0], Project)

@@ -13,35 +13,30 @@ from dataclasses import dataclass, field
 
 from engine.limits import Limits
 from engine.model.answer import Answer, QueryInfo, SourceInfo
-from engine.model.batch import Int64Array
-from engine.model.source import Stream
+from engine.model.source import SourceName
 from engine.model.step import Position
+from engine.operators.chain import Composites
 from engine.operators.earlier import can_answer, first_answer_ms
 from engine.operators.pipeline import Evaluated, evaluate
 from engine.operators.scan import ScanAt
 from engine.results.kept import Kept
-from engine.standing import StandingQuery
-from engine.stems.data_stem import Rows
+from engine.results.source_view import SourceView, sources_at
+from engine.standing import SetKey, StandingQuery
 from tureen.errors import InstantOutOfRange, QueryPaused, UnknownQuery
 
 
 @dataclass(frozen=True, slots=True)
-class SourceView:
-    """A source at the end of a step. generations, errors: of predicates, by slot; the former goes on
-    changing. read: answers of eager aggregates that were asked for, each read from its tree once.
+class SetView:
+    """The queries over a set of sources at the end of a step.
+
+    now_ms: their NOW. at: how the sources stand at it. joins: what is kept of joins. kept: answers that are
+    kept. read: answers of eager aggregates that were asked for, each read from its tree once.
     """
 
-    stream: Stream
-    sql: str
+    sources: Mapping[SourceName, SourceView]
     now_ms: int | None
-    retained_from_ms: int | None
-    rows: Rows
-    pending: int
-    late: int
-    rejected: int
-    next_offsets: Mapping[int, int]
-    generations: Int64Array
-    errors: Int64Array
+    at: Mapping[SourceName, ScanAt]
+    joins: Composites | None
     kept: Mapping[str, Kept]
     read: dict[str, tuple[StandingQuery, Evaluated]] = field(default_factory=dict)
 
@@ -53,6 +48,7 @@ class View:
     position: Position
     limits: Limits
     _sources: Mapping[str, SourceView]
+    _sets: Mapping[SetKey, SetView]
     _queries: Mapping[str, StandingQuery]
 
     def snapshot(self, query_id: str, *, at_ms: int | None = None, rows_max: int | None = None) -> Answer:
@@ -60,44 +56,46 @@ class View:
 
         rows_max: refuse a larger answer; the engine's limit where None.
         Cost: O(segments + log rows + rows out) where matches are kept as row lists, one pass over the
-        window's words where they are dense.
+        window's words where they are dense; joins as :mod:`engine.operators.join` says.
         Raises UnknownQuery, QueryPaused, InstantOutOfRange, LimitExceeded.
         """
         query = self._standing(query_id)
         if query.paused:
             raise QueryPaused()
-        source = self._sources[query.source]
+        over = self._sets[query.set_key]
         limit = rows_max or self.limits.snapshot_rows_max
-        kept = source.kept.get(query_id) if at_ms is None else None
-        at = self._at(query, source, at_ms)
+        kept = over.kept.get(query_id) if at_ms is None else None
         if kept is not None:
-            result = kept.answer(limit)
+            now_ms, result = over.now_ms, kept.answer(limit)
         else:
-            result = self._evaluated(query, source, at, at_ms, limit)
+            now_ms = over.now_ms if at_ms is None else at_ms
+            result = self._evaluated(query, over, at_ms, limit)
         return Answer(
             query_id,
             result.table,
             self.position,
-            at.now_ms,
+            now_ms,
             complete=result.complete_from_ms is None,
             complete_from_ms=result.complete_from_ms,
             errors=result.errors,
         )
 
-    def _evaluated(
-        self, query: StandingQuery, source: SourceView, at: ScanAt, at_ms: int | None, limit: int
-    ) -> Evaluated:
+    def _evaluated(self, query: StandingQuery, over: SetView, at_ms: int | None, limit: int) -> Evaluated:
         """What the answer's rows are. That of an eager aggregate is read from its tree once in a view."""
         remembers = query.partials is not None and at_ms is None
         if remembers:
-            known = source.read.get(query.query_id)
+            known = over.read.get(query.query_id)
             if known is not None and known[0] is query:
                 return known[1]
-        result = evaluate(query.query, at, limit, self.limits.intermediate_rows_max, query.partials)
-        if any(source.generations[slot] != generation for slot, generation in query.slots):
-            raise UnknownQuery()
+        at = query.at(over.at if at_ms is None else self._earlier(query, over, at_ms))
+        joins = over.joins if query.keeps_matches else None
+        rows_max = self.limits.intermediate_rows_max
+        result = evaluate(query.query, at, limit, rows_max, query.partials, joins)
+        for name, (slot, generation) in query.places():
+            if over.sources[name].generations[slot] != generation:
+                raise UnknownQuery()
         if remembers:
-            source.read[query.query_id] = query, result
+            over.read[query.query_id] = query, result
         return result
 
     def _standing(self, query_id: str) -> StandingQuery:
@@ -106,21 +104,24 @@ class View:
             raise UnknownQuery()
         return query
 
-    def _at(self, query: StandingQuery, source: SourceView, at_ms: int | None) -> ScanAt:
-        """The stream at NOW, or at an earlier instant, where nothing that the windows need may be gone."""
-        now_ms, rows, retained_ms = source.now_ms, source.rows, source.retained_from_ms
-        if at_ms is None:
-            return ScanAt.now(rows, now_ms, retained_ms).with_slots(query.slot_of)
+    def _earlier(self, query: StandingQuery, over: SetView, at_ms: int) -> Mapping[SourceName, ScanAt]:
+        """The sources at an earlier instant, where nothing that the windows need may be gone."""
+        now_ms = over.now_ms
         if now_ms is None:
-            raise InstantOutOfRange(at_ms, None, at_ms, hint="no row of the stream has entered yet")
+            raise InstantOutOfRange(at_ms, None, at_ms, hint="the query's sources have no row yet")
         if at_ms > now_ms:
             hint = "the data has come no further; without an instant the answer is that of NOW"
             raise InstantOutOfRange(at_ms, None, now_ms, hint=hint)
-        at = ScanAt.earlier(rows, at_ms, retained_ms).with_slots(query.slot_of)
-        if not can_answer(query.query, at):
-            hint = "rows that the window needs are no longer retained"
-            raise InstantOutOfRange(at_ms, first_answer_ms(query.query, at, now_ms), now_ms, hint=hint)
-        return at
+
+        def stand(instant_ms: int) -> Mapping[SourceName, ScanAt]:
+            return query.at(sources_at(over.sources, instant_ms))
+
+        if not can_answer(query.query, stand(at_ms)):
+            hint = "rows that the windows need are no longer retained"
+            raise InstantOutOfRange(
+                at_ms, first_answer_ms(query.query, stand, at_ms, now_ms), now_ms, hint=hint
+            )
+        return sources_at(over.sources, at_ms)
 
     def query(self, query_id: str) -> QueryInfo:
         """One query as lists show it. Raises UnknownQuery."""
@@ -140,17 +141,15 @@ class View:
         return (self._info(query) for query in self._queries.values())
 
     def _info(self, query: StandingQuery) -> QueryInfo:
-        source = query.source
-        errors = self._sources[source].errors
         return QueryInfo(
             query.query_id,
             query.registration.sql,
             query.registration.parameters,
-            (source,),
+            query.sources,
             query.maintenance,
             query.registration.weight,
             query.born,
-            sum(int(errors[slot]) for slot, _ in query.slots),
+            sum(int(self._sources[name].errors[slot]) for name, (slot, _) in query.places()),
             query.paused,
             query.registration.options,
         )
@@ -163,7 +162,7 @@ class View:
                 source.sql,
                 source.now_ms,
                 source.retained_from_ms,
-                source.rows.end - source.rows.base,
+                source.rows.count,
                 source.pending,
                 source.late,
                 source.rejected,

@@ -28,6 +28,7 @@ from engine.model.source import Field, Schema, SourceName, Stream
 from engine.model.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, STRING, Type, decimal
 from engine.reference.aggregates import BLOCK_ROWS, CHILDREN, Item, aggregate, fold
 from engine.reference.rows import Placed, Row, Source
+from engine.reference.seen import Seen
 from engine.reference.stages import answer
 from engine.windows.clauses import UNBOUNDED, RowWindow
 
@@ -46,7 +47,7 @@ def source(*values: tuple[Any, ...]) -> Source:
 
 def rows(*stages: Stage, of: Source, scan: Scan | None = None) -> list[tuple[Any, ...]]:
     query = Query("", scan or Scan(SourceName("s"), UNBOUNDED), stages)
-    return answer(query, of, 1_000)[0]
+    return answer(query, {"s": Seen(of, 1_000)})[0]
 
 
 def call(

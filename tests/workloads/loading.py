@@ -18,8 +18,8 @@ import pyarrow as pa
 import pytest
 
 from engine.engine import Engine
-from engine.model.batch import Batch
-from engine.model.source import Schema, SourceName
+from engine.model.batch import Batch, versions
+from engine.model.source import Schema, SourceName, Stream
 from engine.model.step import Heartbeat, Position, Step
 from engine.model.types import Kind
 
@@ -65,7 +65,31 @@ def read(engine: Engine, stream: str, rows: Iterable[dict[str, Any]]) -> None:
         table = pa.Table.from_arrays(arrays, schema=schema.arrow)
         offsets = np.arange(first, first + len(some))
         times = [row[place] for row in some]
-        engine.ingest(stream, Batch.from_arrow(schema, table, np.zeros(len(some)), offsets, times), clock)
+        batch = Batch.from_arrow(schema, table, np.zeros(len(some)), offsets, times)
+        engine.ingest(stream, versions(made, batch) if made.is_table else batch, clock)
+
+
+def read_changes(engine: Engine, table: str, changes: Iterable[dict[str, Any]]) -> None:
+    """Bring a change log in Debezium's form to a table: rows as they are after a change, or that are gone.
+
+    Times are microseconds there.
+    """
+    made = engine.catalogue[table]
+    assert isinstance(made, Stream)
+    for first, change in enumerate(changes):
+        gone = change["after"] is None
+        row = {name: change["before"][name] for name in made.key} if gone else change["after"]
+        columns = []
+        for f in made.schema:
+            value = row.get(f.name)
+            if f.type.kind is Kind.TIMESTAMP and value is not None:
+                columns.append(pa.array([value // 1_000], pa.int64()).cast(f.type.arrow))
+            else:
+                columns.append(pa.array([value], f.type.arrow))
+        written = pa.Table.from_arrays(columns, names=[f.name for f in made.schema])
+        batch = Batch.from_arrow(made.schema, written, np.zeros(1), np.array([first]), [change["ts_ms"]])
+        engine.ingest(table, versions(made, batch, np.array([gone])), change["ts_ms"])
+    let_time_pass(engine, table)
 
 
 def _value(schema: Schema, name: str, value: Any) -> Any:

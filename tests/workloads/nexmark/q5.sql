@@ -1,17 +1,17 @@
--- Published as a join of the counts with each window's greatest count. Here a count stays if it is among the greatest
--- ones; window and count are looked for as one text, since IN compares one value.
-SELECT auction, num
+-- As published, but that the column of time is not named in HOP.
+SELECT AuctionBids.auction, AuctionBids.num
 FROM (
-    SELECT auction, COUNT(*) AS num, window_start AS starttime
+    SELECT bid.auction, COUNT(*) AS num, window_start AS starttime
     FROM HOP(bid, INTERVAL '2' SECOND, INTERVAL '10' SECOND)
-    GROUP BY window_start, auction
-)
-WHERE CAST(starttime AS STRING) || '/' || CAST(num AS STRING) IN (
-    SELECT CAST(starttime AS STRING) || '/' || CAST(MAX(num) AS STRING)
+    GROUP BY window_start, bid.auction
+) AS AuctionBids
+JOIN (
+    SELECT MAX(CountBids.num) AS maxn, CountBids.starttime_c
     FROM (
-        SELECT COUNT(*) AS num, window_start AS starttime
+        SELECT COUNT(*) AS num, window_start AS starttime_c
         FROM HOP(bid, INTERVAL '2' SECOND, INTERVAL '10' SECOND)
-        GROUP BY auction, window_start
-    )
-    GROUP BY starttime
-)
+        GROUP BY bid.auction, window_start
+    ) AS CountBids
+    GROUP BY CountBids.starttime_c
+) AS MaxBids
+ON AuctionBids.starttime = MaxBids.starttime_c AND AuctionBids.num >= MaxBids.maxn

@@ -1,9 +1,9 @@
--- Published as a join of the bids with each window's greatest price, over an interval closed at both ends; no bid of
--- the sample is on a boundary. Here window and price are looked for as one text, since IN compares one value.
-SELECT auction, price, bidder, date_time
-FROM TUMBLE(bid, INTERVAL '10' SECOND)
-WHERE CAST(window_end AS STRING) || '/' || CAST(price AS STRING) IN (
-    SELECT CAST(window_end AS STRING) || '/' || CAST(MAX(price) AS STRING)
+-- Published with B1.date_time - INTERVAL '10' SECOND, and with the column of time named in TUMBLE.
+SELECT B.auction, B.price, B.bidder, B.date_time
+FROM bid B
+JOIN (
+    SELECT MAX(price) AS maxprice, window_end AS date_time
     FROM TUMBLE(bid, INTERVAL '10' SECOND)
     GROUP BY window_end
-)
+) B1 ON B.price = B1.maxprice
+WHERE B.date_time BETWEEN TO_TIMESTAMP(EPOCH_MS(B1.date_time) - 10000) AND B1.date_time

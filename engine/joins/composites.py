@@ -1,0 +1,147 @@
+"""Composites that are kept: ordinals of their parts, in the order in which they were found.
+
+They lie in chunks that fill from the front. What is below a chunk's count never changes, so a reader who took
+chunks and counts needs no lock. A composite dies with the first of its parts. A chunk goes as a whole when
+one input's parts have all left: mostly that is enough, for windows slide over chunks in order. Where the dead
+are many all the same, those that live move together.
+
+Memory: 4 bytes a part, of the living and of at most three times as many dead. Cost: O(1) a composite,
+amortised.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.kernels import joins
+from engine.model.batch import Int64Array
+from engine.stems.segment import SEGMENT_ROWS, BitPool
+
+Int32Array = npt.NDArray[np.int32]
+
+CHUNK = SEGMENT_ROWS
+POOLED_MAX = 64
+"""Chunks that wait to be filled again: fresh memory costs more than all that is written into it."""
+SPAN_MAX = 2**31 - 1
+
+
+@dataclass(slots=True)
+class Chunk:
+    """parts: int32[room, inputs], less origin, int64[inputs]; the first ``count`` of them are there. end:
+    int64[inputs], all parts are below it.
+    """
+
+    parts: Int32Array
+    origin: Int64Array
+    count: int
+    end: Int64Array
+
+    @property
+    def room(self) -> int:
+        return len(self.parts) - self.count
+
+
+Snapshot = tuple[tuple[Int32Array, int, Int64Array], ...]
+"""(parts, count, origin) of each chunk."""
+
+
+class Composites:
+    """Of a shape of ``inputs`` inputs."""
+
+    def __init__(self, inputs: int) -> None:
+        self._inputs = inputs
+        self._pool = BitPool(POOLED_MAX)
+        self._chunks: list[Chunk] = []
+        self._count = 0
+        self._alive = 0
+        self._view: Snapshot | None = None
+
+    def __len__(self) -> int:
+        """How many are held, dead ones with them."""
+        return self._count
+
+    def chunk(self, floor: Int64Array, highest: int) -> Chunk:
+        """Where the next are written; :meth:`wrote` tells that they were.
+
+        floor: no part will be below it; highest: nor above this.
+        """
+        chunk = self._chunks[-1] if self._chunks else None
+        if chunk is None or not chunk.room or highest - int(chunk.origin.min()) > SPAN_MAX:
+            chunk = self._empty(CHUNK, floor.copy())
+            self._chunks.append(chunk)
+        return chunk
+
+    def enlarge(self, floor: Int64Array) -> None:
+        """The next did not fit: another chunk, twice as large as the last if that was empty."""
+        room = CHUNK
+        if self._chunks and not self._chunks[-1].count:
+            room = 2 * self._chunks.pop().room
+        self._chunks.append(self._empty(room, floor.copy()))
+
+    def _empty(self, room: int, origin: Int64Array) -> Chunk:
+        words = -(-room * self._inputs // (2 * SEGMENT_ROWS))
+        numbers = self._pool.take(words).reshape(-1).view(np.int32)
+        parts = numbers[: room * self._inputs].reshape(room, self._inputs)
+        return Chunk(parts, origin, 0, origin)
+
+    def wrote(self, chunk: Chunk, count: int, end: Int64Array) -> None:
+        """So many are in the chunk now; end: no part is there or above."""
+        self._count += count - chunk.count
+        chunk.count = count
+        chunk.end = end
+        self._view = None
+
+    def drop_below(self, floor: Int64Array) -> None:
+        """Those with a part below floor are dead. O(chunks), and now and then O(composites)."""
+        if not self._chunks or not (self._chunks[0].end <= floor).any():
+            if self._count > 4 * (self._alive + CHUNK):
+                self.sweep(floor)
+            return
+        dead = [bool((chunk.end <= floor).any()) for chunk in self._chunks]
+        self._chunks = [chunk for chunk, gone in zip(self._chunks, dead, strict=True) if not gone]
+        self._count = sum(chunk.count for chunk in self._chunks)
+        self._view = None
+
+    def sweep(self, floor: Int64Array) -> int:
+        """Let go of those with a part below floor; returns how many are left. O(composites)."""
+        kept: list[Chunk] = []
+        for chunk in self._chunks:
+            alive = joins.count_alive(chunk.parts, chunk.count, chunk.origin, floor)
+            if alive == chunk.count and alive:
+                kept.append(chunk)
+            elif alive:
+                last = kept[-1] if kept else None
+                if last is None or last.room < alive or not self._fits(last, chunk):
+                    last = self._empty(max(CHUNK, alive), np.maximum(floor, chunk.origin))
+                    kept.append(last)
+                last.count = joins.keep_alive(
+                    chunk.parts, chunk.count, chunk.origin, floor, last.parts, last.count, last.origin
+                )
+                last.end = np.maximum(last.end, chunk.end)
+        self._chunks = kept
+        self._count = self._alive = sum(chunk.count for chunk in kept)
+        self._view = None
+        return self._count
+
+    def _fits(self, into: Chunk, chunk: Chunk) -> bool:
+        """Whether parts of one can be told from the origin of the other."""
+        return bool((np.abs(into.origin - chunk.origin) < SPAN_MAX // 2).all())
+
+    def clear(self) -> None:
+        """Let go of all."""
+        self._chunks = []
+        self._count = self._alive = 0
+        self._view = None
+
+    def view(self) -> Snapshot:
+        """As they stand; the same object until something changes."""
+        if self._view is None:
+            self._view = tuple((chunk.parts, chunk.count, chunk.origin) for chunk in self._chunks)
+        return self._view
+
+    @property
+    def nbytes(self) -> int:
+        return sum(chunk.parts.nbytes for chunk in self._chunks)

@@ -1,0 +1,124 @@
+"""The joins of a set of sources: a group for each shape, made with its first query and gone with its last."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from engine.joins.bounds import Reach
+from engine.joins.group import JoinGroup
+from engine.joins.key_index import KeyIndexes
+from engine.joins.shape import Shape, shape_of, windows_of
+from engine.joins.view import JoinView
+from engine.language.query import Query
+from engine.limits import Limits
+from engine.model.batch import Int64Array
+from engine.model.source import SourceName
+from engine.stems.data_stem import Rows
+
+
+class Numbered(Protocol):
+    """A relation whose rows are known by their ordinals in the source."""
+
+    def stored_ordinals(self) -> Int64Array: ...
+
+
+@dataclass(frozen=True, slots=True)
+class JoinViews:
+    """The joins as they stand; immutable. widths: how many columns each source has."""
+
+    views: Mapping[Shape, JoinView]
+    widths: Mapping[SourceName, int]
+
+    def places(self, query: Query, relations: Sequence[Numbered]) -> tuple[Int64Array, ...] | None:
+        """Which rows of relations are partners by the keys of the query's chain of joins, in order.
+
+        relations: what the scans of the query's inputs give, in the order of FROM; those behind the chain may
+        be there or not. Returns places in each relation of the chain, so many arrays as it has inputs, and
+        None where nothing is known. Raises LimitExceeded: too many tuples.
+        """
+        shape = shape_of(query, self.widths)
+        view = None if shape is None else self.views.get(shape)
+        if shape is None or view is None or len(relations) < len(shape.inputs):
+            return None
+        ordinals = [relation.stored_ordinals() for relation in relations[: len(shape.inputs)]]
+        return view.tuples(ordinals, [Reach.of(window) for window in windows_of(query, shape)])
+
+
+class Joins:
+    """The writing side. indexes: those of the engine, which its sets of sources share."""
+
+    def __init__(
+        self,
+        indexes: KeyIndexes,
+        widths: Mapping[SourceName, int],
+        timeless: Collection[SourceName] = (),
+        composites_max: int = Limits().composites_max,
+    ) -> None:
+        self.groups: dict[Shape, JoinGroup] = {}
+        self._indexes = indexes
+        self._widths = dict(widths)
+        self._timeless = frozenset(timeless)
+        self._composites_max = composites_max
+        self._view: JoinViews | None = None
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    def __iter__(self) -> Iterator[JoinGroup]:
+        return iter(self.groups.values())
+
+    def group_of(self, query: Query) -> JoinGroup | None:
+        """The group that a query shares, if there is one."""
+        shape = shape_of(query, self._widths)
+        return None if shape is None else self.groups.get(shape)
+
+    def add(self, query: Query) -> Shape | None:
+        """A query comes; what it shares, None where nothing, is there after the next :meth:`advance`."""
+        shape = shape_of(query, self._widths)
+        if shape is not None:
+            group = self.groups.get(shape)
+            if group is None:
+                group = JoinGroup(shape, self._indexes, self._timeless, self._composites_max)
+                self.groups[shape] = group
+            group.hold(windows_of(query, shape))
+            self._view = None
+        return shape
+
+    def remove(self, query: Query) -> None:
+        """It goes."""
+        shape = shape_of(query, self._widths)
+        if shape is None:
+            return
+        group = self.groups[shape]
+        group.release(windows_of(query, shape))
+        if not group.queries:
+            group.close()
+            del self.groups[shape]
+        self._view = None
+
+    def advance(
+        self, rows: Mapping[SourceName, Rows], ends: Mapping[SourceName, int], now_ms: int | None
+    ) -> None:
+        """After a step or when queries came: rows below ``ends`` are visible at NOW."""
+        self._view = None
+        for group in self:
+            group.advance(rows, ends, now_ms)
+
+    def drop_below(self, source: SourceName, base: int) -> None:
+        """Rows of a source are gone."""
+        self._view = None
+        for group in self:
+            group.drop_below(source, base)
+
+    def view(self) -> JoinViews:
+        """As they stand; the same object until something changes."""
+        if self._view is None:
+            self._view = JoinViews({shape: g.view() for shape, g in self.groups.items()}, self._widths)
+        return self._view
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all composites; the indexes' are told by ``indexes``."""
+        return sum(group.nbytes for group in self)

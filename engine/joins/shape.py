@@ -1,0 +1,144 @@
+"""Shapes: what queries must have in common to share the work of a join.
+
+A shape is the equalities among the sources that a query's leading joins name, and nothing else: windows,
+predicates of scans, conditions, what is selected and what follows may differ. A join belongs to the *chain*
+as long as its inputs are rows of a source and each side of its keys is decided by one row:
+
+    scan of s, JOIN t ON s.k = t.k, JOIN u ON t.m = u.m AND s.v < u.v, Filter, ...
+    inputs  s, t, u          edges  s.k = t.k, t.m = u.m          the condition is the query's own
+
+The chain is that of :mod:`engine.operators.chain`, as far as its keys go: it ends before a join with a key
+that may be an error (errors are counted query by query) or that takes columns of more than one input.
+
+Cost: O(size of the keys).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
+
+from engine.language import expressions as ex
+from engine.language.query import Join, Project, Query
+from engine.language.render import render_expression
+from engine.model.source import SourceName
+from engine.model.types import BIGINT, Kind, Type
+from engine.operators.chain import leading_joins
+from engine.operators.maintained.measure import can_err
+from engine.windows.clauses import Window
+
+INPUTS_MAX = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """Rows of inputs ``left`` < ``right`` are partners where all keys equal, pair by pair, none of them NULL.
+
+    left_keys, right_keys: over the columns of either input's source.
+    """
+
+    left: int
+    right: int
+    left_keys: tuple[ex.Expression, ...]
+    right_keys: tuple[ex.Expression, ...]
+
+    def other(self, place: int) -> int:
+        """The input at its other end."""
+        return self.right if place == self.left else self.left
+
+    def keys_of(self, place: int) -> tuple[ex.Expression, ...]:
+        """The keys at one end."""
+        return self.left_keys if place == self.left else self.right_keys
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """inputs: 2 to 8 sources in the order of FROM, one perhaps more than once. edges: every input but the
+    first has one to an earlier input; two inputs have one at most between them.
+    """
+
+    inputs: tuple[SourceName, ...]
+    edges: tuple[Edge, ...]
+
+    def __str__(self) -> str:
+        """Its edges, inputs numbered from 0 as FROM names them: ``s#0.k = t#1.k``."""
+        return ", ".join(
+            f"{self.inputs[edge.left]}#{edge.left}.{render_expression(one)} = "
+            f"{self.inputs[edge.right]}#{edge.right}.{render_expression(other)}"
+            for edge in self.edges
+            for one, other in zip(edge.left_keys, edge.right_keys, strict=True)
+        )
+
+
+def shape_of(query: Query, widths: Mapping[SourceName, int]) -> Shape | None:
+    """The shape of a query's chain; None where it has none. widths: how many columns each source has."""
+    if query.scan.assignment is not None or query.scan.history:
+        return None
+    owners = [(0, place) for place in range(widths[query.scan.source])]
+    inputs, edges = [query.scan.source], list[Edge]()
+    for stage in leading_joins(query)[: INPUTS_MAX - 1]:
+        (project,) = stage.inner.stages
+        assert isinstance(project, Project)
+        columns = [o.expression.index for o in project.outputs if isinstance(o.expression, ex.Column)]
+        found = _edges(stage, owners, len(inputs), columns)
+        if found is None:
+            break
+        owners += [(len(inputs), place) for place in columns]
+        inputs.append(stage.inner.scan.source)
+        edges += found
+    return Shape(tuple(inputs), tuple(edges)) if edges else None
+
+
+def windows_of(query: Query, shape: Shape) -> tuple[Window, ...]:
+    """The window of each input of the shape, which is the query's or one that begins as it does."""
+    joins = query.stages[: len(shape.inputs) - 1]
+    return (query.scan.window, *(stage.inner.scan.window for stage in joins if isinstance(stage, Join)))
+
+
+def _edges(stage: Join, owners: list[tuple[int, int]], right: int, columns: list[int]) -> list[Edge] | None:
+    """The keys of a join, those of one earlier input together; None where one of them is not to be shared."""
+    inner = [(right, place) for place in columns]
+    by_input: dict[int, list[tuple[ex.Expression, ex.Expression]]] = {}
+    for left_key, right_key in stage.keys:
+        here, there = _local(left_key, owners), _local(right_key, inner)
+        if here is None or there is None:
+            return None
+        (left, left_local), (_, right_local) = here, there
+        if not _alike(left_local.type, right_local.type):
+            return None
+        by_input.setdefault(left, []).append((left_local, right_local))
+    edges = []
+    for left, pairs in by_input.items():
+        pairs = sorted(set(pairs), key=repr)  # however the text orders them
+        edges.append(Edge(left, right, tuple(a for a, _ in pairs), tuple(b for _, b in pairs)))
+    return edges
+
+
+def _alike(one: Type, other: Type) -> bool:
+    """Whether values of the two equal where the numbers do that stand for them."""
+    if one.kind in (Kind.NULL, Kind.ARRAY):
+        return False
+    return (one.is_integer and other.is_integer) or (one.kind is other.kind and one.scale == other.scale)
+
+
+def _local(key: ex.Expression, owners: list[tuple[int, int]]) -> tuple[int, ex.Expression] | None:
+    """The one input whose columns a key takes, and the key over them."""
+    taken: set[int] = set()
+
+    def moved(node: Any) -> Any:
+        if isinstance(node, ex.Column):
+            owner, place = owners[node.index]
+            taken.add(owner)
+            return replace(node, index=place)
+        if isinstance(node, tuple):
+            return tuple(moved(part) for part in node)
+        if isinstance(node, ex.Cast) and node.type == BIGINT and node.operand.type.is_integer:
+            return moved(node.operand)  # the same number
+        if isinstance(node, ex.Function | ex.Literal) or not is_dataclass(node) or isinstance(node, type):
+            return node  # functions may err, and their keys are not shared
+        parts = {part.name: moved(getattr(node, part.name)) for part in fields(node)}
+        return replace(node, **parts)
+
+    local: ex.Expression = moved(key)
+    return (taken.pop(), local) if len(taken) == 1 and not can_err(local) else None

@@ -1,0 +1,59 @@
+"""What a source lets go of at the end of a step.
+
+At its own NOW it keeps what RETAIN says. At NOW of each standing query over it, which may lag behind, it
+keeps that as well, and what the query's windows reach beyond it; while a query has no NOW yet, all. Of the
+rows that are kept for queries that lag, beyond what these would need if they did not, at most
+``held_rows_max`` stay, the newest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine.language.query import Scan
+from engine.reference.rows import Source
+from engine.reference.windows import reach_ms
+from engine.windows.clauses import RowWindow
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """The scans of a standing query over a source, and at which instant it sees that now."""
+
+    instant: int | None
+    scans: Sequence[Scan]
+
+
+def retain(source: Source, readers: Sequence[Reader], held_rows_max: int) -> None:
+    """Move ``retained_from`` and ``base`` on."""
+    if source.now is None:
+        return
+    retained_from, base = _needed(source, readers)
+    allowed = len(source.rows) - held_rows_max
+    if base < allowed:
+        prompt = [Reader(source.now, reader.scans) for reader in readers]
+        base = max(base, min(allowed, _needed(source, prompt)[1]))
+        if base > source.base:
+            first = source.rows[base - 1].timestamp + 1
+            retained_from = first if retained_from is None else max(retained_from, first)
+    source.retained_from = retained_from
+    source.base = max(source.base, base)
+
+
+def _needed(source: Source, readers: Sequence[Reader]) -> tuple[int | None, int]:
+    """From which instant on, and from which ordinal on, rows are needed."""
+    assert source.now is not None
+    retain_ms = source.stream.retain_ms
+    retained_from, base = source.now - retain_ms, len(source.rows)
+    for reader in readers:
+        if reader.instant is None:
+            return source.retained_from, source.base
+        visible = sum(row.timestamp <= reader.instant for row in source.rows)
+        for scan in reader.scans:
+            retained_from = min(retained_from, reader.instant - max(retain_ms, reach_ms(scan) or 0))
+            if isinstance(scan.window, RowWindow) and scan.window.plain and scan.assignment is None:
+                base = min(base, visible - scan.window.rows)
+    if source.retained_from is not None:
+        retained_from = max(source.retained_from, retained_from)
+    return retained_from, min(base, source.first_at_or_after(retained_from))

@@ -1,0 +1,331 @@
+"""The standing queries over a set of sources: their NOW, and what is kept for their answers.
+
+Matches of their predicates are kept by each source's Query SteM, shared with all queries that read it. Kept
+here are the answers of eager queries, trees of partial aggregates for those over one stream, and the
+combinations of rows that queries which join by the same keys have in common (:mod:`engine.joins`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from sortedcontainers import SortedList
+
+from engine.explain import Plan, Timer, explain
+from engine.joins.group import JoinGroup
+from engine.joins.joins import Joins
+from engine.joins.key_index import KeyIndexes
+from engine.language.query import Query
+from engine.language.templates import Fixed, Meaning
+from engine.limits import Limits
+from engine.maintenance import Maintenance, Options
+from engine.model.attributes import Attribute
+from engine.model.source import SourceName
+from engine.model.step import Position, Registration
+from engine.operators.maintained.ranked_aggregates import RankedAggregates
+from engine.operators.scan import ScanAt
+from engine.planner import Planner, Setting
+from engine.results.kept import KeptAnswers
+from engine.results.source_view import SourceView, now_of, sources_at, timeless
+from engine.results.view import SetView
+from engine.source import Hold, Source
+from engine.standing import StandingQuery
+from engine.windows.clauses import RowWindow
+from engine.windows.retention import reach_ms
+
+Coming = tuple[Registration, Meaning, Query, Position]
+"""A query that comes: what its text means, the tree, and since when it stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The sources, NOW of the queries, and how the sources are seen at it."""
+
+    sources: Mapping[SourceName, SourceView]
+    now_ms: int | None
+    at: Mapping[SourceName, ScanAt]
+
+
+class SourceSet:
+    """One owner, as the engine. Trees are kept where the set is one stream."""
+
+    def __init__(
+        self, sources: Sequence[Source], limits: Limits, planner: Planner, indexes: KeyIndexes
+    ) -> None:
+        """indexes: by keys of joins, those of the engine."""
+        self.sources = {source.stream.name: source for source in sources}
+        self.standing: dict[str, StandingQuery] = {}
+        self._limits = limits
+        self._planner = planner
+        self._eager: dict[str, StandingQuery] = {}
+        self._kept = KeptAnswers(limits)
+        self._lone = sources[0] if len(sources) == 1 and not sources[0].stream.is_table else None
+        self._trees = RankedAggregates(sources[0].rows.base)
+        self._joins = Joins(
+            indexes,
+            {source.stream.name: len(source.stream.schema) for source in sources},
+            timeless([source.stream for source in sources]),
+            limits.composites_max,
+        )
+        self._reaches: dict[SourceName, SortedList] = {name: SortedList() for name in self.sources}
+        self._row_counts: dict[SourceName, SortedList] = {name: SortedList() for name in self.sources}
+        self._last_seen: Seen | None = None
+        self._view: SetView | None = None
+
+    # --- queries ----------------------------------------------------------------------------------
+
+    def register(self, coming: Sequence[Coming], *, apply: bool = True) -> list[StandingQuery]:
+        """Queries come: their predicates are put in, then applied to all retained rows, in one pass a source
+        for all. apply: False where the rows are about to come.
+        """
+        setting = self._setting()
+        standing = [
+            self._standing(registration, meaning, query, born, setting)
+            for registration, meaning, query, born in coming
+        ]
+        bound = [query for _, _, query, _ in coming]
+        for query in bound:
+            self._count_windows(query, 1)
+        put = self._put(self._keep_matches(standing, bound, apply=apply), bound)
+        shared = [self._joins.add(query) for one, query in zip(put, bound, strict=True) if one.keeps_matches]
+        if apply and any(shared):
+            self._advance_joins()
+        return put
+
+    def _standing(
+        self, registration: Registration, meaning: Meaning, query: Query, born: Position, setting: Setting
+    ) -> StandingQuery:
+        options = Options.of(registration.options)
+        maintenance = options.maintenance
+        if maintenance == "auto":
+            maintenance = self._planner.first(query, setting).maintenance
+        return StandingQuery(registration, meaning, born, maintenance, options.paused)
+
+    def _put(self, standing: Sequence[StandingQuery], bound: Sequence[Query]) -> list[StandingQuery]:
+        self._view = None
+        eager = {  # their trees are read at every step
+            one.query_id: replace(one, meaning=Fixed(query))
+            for one, query in zip(standing, bound, strict=True)
+            if one.keeps_answer
+        }
+        if eager and self._lone is not None:
+            self._trees.add(
+                {q.query_id: (q.query, q.scan_slot) for q in eager.values()}, self._lone.rows.rows()
+            )
+        put = []
+        for one in standing:
+            query_id = one.query_id
+            self._eager.pop(query_id, None)
+            query = eager.get(query_id)
+            if query is None:
+                query = one
+            elif (partials := self._trees.reader(query_id)) is not None:
+                query = replace(query, partials=partials)
+            else:
+                self._eager[query_id] = query
+            self.standing[query_id] = query
+            put.append(query)
+        return put
+
+    def _keep_matches(
+        self, standing: Sequence[StandingQuery], bound: Sequence[Query], *, apply: bool
+    ) -> list[StandingQuery]:
+        """Slots for those that keep matches and have none. bound: ``query`` of each."""
+        needed = [
+            query.predicates() if one.keeps_matches else ()
+            for one, query in zip(standing, bound, strict=True)
+        ]
+        places = {
+            name: iter(source.keep([p for each in needed for of, p in each if of == name], apply=apply))
+            for name, source in self.sources.items()
+        }
+        return [
+            replace(one, slots=tuple(next(places[of]) for of, _ in each))
+            for one, each in zip(standing, needed, strict=True)
+        ]
+
+    def change(self, registration: Registration) -> StandingQuery:
+        """A standing query gets other options. Raises OptionRefused, and then nothing changed."""
+        before = self.standing[registration.query_id]
+        query = before.query
+        after = self._standing(registration, before.meaning, query, before.born, self._setting())
+        return self._replace(before, after, query)
+
+    def revise(self, before: StandingQuery, answers_per_s: float) -> StandingQuery:
+        """Let the planner choose again for a query that leaves it open."""
+        choice = self._planner.again(before, self._setting(), answers_per_s)
+        if choice.maintenance == before.maintenance:
+            return before
+        return self._become(before, choice.maintenance)
+
+    def _become(self, before: StandingQuery, maintenance: Maintenance) -> StandingQuery:
+        return self._replace(before, replace(before, maintenance=maintenance), before.query)
+
+    def _replace(self, before: StandingQuery, after: StandingQuery, query: Query) -> StandingQuery:
+        after = replace(after, slots=(), partials=None)
+        if not after.keeps_answer:
+            self._trees.remove([before.query_id])
+        if after.keeps_matches and before.keeps_matches:
+            after = replace(after, slots=before.slots)
+        elif after.keeps_matches:
+            (after,) = self._keep_matches([after], [query], apply=True)
+        else:
+            self._release(before)
+        if after.keeps_matches and not before.keeps_matches:
+            self._joins.add(query)
+            self._advance_joins()
+        elif before.keeps_matches and not after.keeps_matches:
+            self._joins.remove(query)
+        (after,) = self._put([after], [query])
+        return after
+
+    def unregister(self, query_id: str) -> None:
+        """A query goes."""
+        query = self.standing.pop(query_id)
+        self._view = None
+        self._eager.pop(query_id, None)
+        self._trees.remove([query_id])
+        bound = query.query
+        if query.keeps_matches:
+            self._joins.remove(bound)
+        self._release(query)
+        self._count_windows(bound, -1)
+
+    def _release(self, query: StandingQuery) -> None:
+        for name, (slot, _) in query.places():
+            self.sources[name].release([slot])
+
+    # --- what steps do ----------------------------------------------------------------------------
+
+    def advance(self) -> None:
+        """One of the sources took a step."""
+        self._view = None
+        if self._lone is not None and len(self._trees):
+            self._trees.advance(self._lone.rows.rows())
+        if len(self._joins):
+            self._advance_joins()
+
+    def _advance_joins(self) -> None:
+        seen = self._seen()
+        rows = {name: source.rows for name, source in seen.sources.items()}
+        self._joins.advance(rows, {name: at.end for name, at in seen.at.items()}, seen.now_ms)
+
+    def dropped(self, name: SourceName) -> None:
+        """One of the sources let go of rows."""
+        self._view = None
+        if self._lone is not None:
+            self._trees.drop_below(self._lone.rows.base)
+        self._joins.drop_below(name, self.sources[name].rows.base)
+        if self.sources[name].stream.is_table and len(self._joins):
+            self._advance_joins()  # rows that stayed have other ordinals now
+
+    def _count_windows(self, query: Query, change: int) -> None:
+        """Windows of standing queries decide what is retained."""
+        for scan in query.scans():
+            window, width_ms = scan.window, reach_ms(scan.window, scan.assignment)
+            if width_ms is not None:
+                held, reach = self._reaches[scan.source], width_ms
+            elif isinstance(window, RowWindow) and window.plain:
+                held, reach = self._row_counts[scan.source], window.rows
+            else:
+                continue
+            if change > 0:
+                held.add(reach)
+            else:
+                held.remove(reach)
+
+    def hold(self, name: SourceName) -> Hold:
+        """What the queries need of one of the sources."""
+        reaches, counts = self._reaches[name], self._row_counts[name]
+        if self._lone is not None:
+            seen_ms = self._lone.clock.now_ms
+        else:
+            seen_ms = self._seen().at[name].now_ms
+        return Hold(seen_ms, reaches[-1] if reaches else 0, counts[-1] if counts else 0)
+
+    # --- readers ----------------------------------------------------------------------------------
+
+    def _seen(self) -> Seen:
+        """The sources as they stand now; the same object until one of them changes."""
+        sources = {name: source.view() for name, source in self.sources.items()}
+        known = self._last_seen
+        if known is None or any(known.sources[name] is not source for name, source in sources.items()):
+            now_ms = now_of(sources.values())
+            known = self._last_seen = Seen(sources, now_ms, sources_at(sources, now_ms))
+        return known
+
+    def view(self) -> SetView:
+        """The queries as they stand; the same object until something changes."""
+        seen = self._seen()
+        if self._view is None or self._view.sources is not seen.sources:
+            joins = self._joins.view() if len(self._joins) else None
+            kept = self._kept.refresh(self._eager.values(), seen.at, joins)
+            self._view = SetView(seen.sources, seen.now_ms, seen.at, joins, kept)
+        return self._view
+
+    def _setting(self) -> Setting:
+        return Setting({name: source.meter for name, source in self.sources.items()}, self._seen().at)
+
+    def explain(self, query: Query, standing: StandingQuery | None, timer: Timer | None) -> Plan:
+        """The plan of a query over these sources."""
+        setting = self._setting()
+        if standing is None:
+            at: Mapping[SourceName, ScanAt] = setting.at
+            choice = self._planner.first(query, setting)
+        else:
+            at = standing.at(setting.at)
+            choice = self._planner.as_it_is(standing, setting)
+        stems = {name: source.queries for name, source in self.sources.items()}
+        rows_max = self._limits.intermediate_rows_max
+        group = self._joins.group_of(query)
+        joined = {} if group is None else {f"join/{group.shape}": group.statistics()}
+        return explain(query, standing, choice, stems, at, self._planner.costs, rows_max, timer, joined)
+
+    def attributes(self) -> tuple[Attribute, ...]:
+        """What can be read of this module."""
+        return (
+            Attribute("queries", len(self.standing), "standing queries over exactly these sources"),
+            Attribute(
+                "now_ms", now_of([s.view() for s in self.sources.values()]), "their NOW, ms since 1970"
+            ),
+            Attribute("kept_answers", len(self._eager), "answers of eager queries that are kept whole"),
+            *self._trees.attributes(),
+        )
+
+    # --- the store's side -------------------------------------------------------------------------
+
+    def erring(self) -> Iterator[tuple[str, tuple[int, ...]]]:
+        """Queries whose predicates met errors, and how many each."""
+        errors = {name: source.queries.errors for name, source in self.sources.items()}
+        if any(counts.any() for counts in errors.values()):
+            for query_id, query in self.standing.items():
+                counts = tuple(int(errors[name][slot]) for name, (slot, _) in query.places())
+                if any(counts):
+                    yield query_id, counts
+
+    def restored(self, errors: Mapping[str, Sequence[int]]) -> None:
+        """The rows came back. errors: of each query's predicates, as saved."""
+        self.advance()
+        by_slot: dict[SourceName, dict[int, int]] = {name: {} for name in self.sources}
+        for query_id, counts in errors.items():
+            places = list(self.standing[query_id].places())
+            if len(places) == len(counts):
+                for (name, (slot, _)), count in zip(places, counts, strict=True):
+                    by_slot[name][slot] = count
+        for name, found in by_slot.items():
+            self.sources[name].restore_errors(found)
+
+    def groups(self) -> Iterator[tuple[str, JoinGroup]]:
+        """The joins, each by what it joins."""
+        for group in self._joins:
+            yield str(group.shape), group
+
+    def _check(self) -> None:
+        for group in self._joins:
+            group._check()
+        if len(self._trees):
+            self._trees._check()
+        for query in self.standing.values():
+            for name, (slot, generation) in query.places():
+                assert self.sources[name].queries.generations[slot] == generation

@@ -1,0 +1,1 @@
+SELECT ISTREAM(vid, seg) FROM report [PARTITION BY vid ROWS 1]

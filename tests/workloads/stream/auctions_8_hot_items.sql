@@ -1,0 +1,5 @@
+SELECT item, bids
+FROM (SELECT item, COUNT(*) AS bids FROM bid [RANGE 1 HOUR SLIDE 1 MINUTE] GROUP BY item) c
+WHERE bids IN (
+    SELECT MAX(bids) FROM (SELECT COUNT(*) AS bids FROM bid [RANGE 1 HOUR SLIDE 1 MINUTE] GROUP BY item)
+)

@@ -1,0 +1,1 @@
+SELECT AVG(light) AS light FROM reading [RANGE 30 SECONDS]

@@ -1,0 +1,1 @@
+SELECT sensor, light FROM reading SAMPLE PERIOD 10 s

@@ -1,0 +1,1 @@
+SELECT DSTREAM(src, dst) FROM packet [RANGE 2 MINUTES] WHERE flags = 'SYN'
