@@ -206,9 +206,9 @@ class Store:
     def _schema(self, source: SourceName) -> Schema | None:
         key = name_key(source)
         value = self._require().get(SOURCES, key)
-        return (
-            None if value is None else state_codec.decode_source(value, _named("source", key)).stream.schema
-        )
+        if value is None:
+            return None
+        return state_codec.decode_source(value, _named("source", key)).stream.stored_schema
 
     # --- the database, which a failed write makes us open again ---------------------------------------
 

@@ -110,15 +110,28 @@ class Admin:
         self.ensure(service_topics(names, policies), policies.replication)
 
     def ensure_source_topic(
-        self, topic: str, partitions: int = 1, *, arrival_time: bool = False, replication: int = -1
+        self,
+        topic: str,
+        partitions: int = 1,
+        *,
+        arrival_time: bool = False,
+        table: bool = False,
+        replication: int = -1,
     ) -> int:
-        """A stream's topic; returns how many partitions it has, which is ``partitions`` only if it is new.
+        """A source's topic; returns how many partitions it has, which is ``partitions`` only if it is new.
 
-        arrival_time: it must stamp records itself (message.timestamp.type=LogAppendTime).
-        Raises TopicPolicyMismatch when it exists and stamps otherwise.
+        arrival_time: it must stamp records itself (message.timestamp.type=LogAppendTime). table: it must be
+        compacted, so that it holds the last record of every key for ever; a new one holds deletions for as
+        long as the journal is kept, so that no replay misses one.
+        Raises TopicPolicyMismatch when it exists and is not so.
         """
         config = {"message.timestamp.type": "LogAppendTime"} if arrival_time else {}
-        self.ensure([TopicPolicy(topic, partitions, config, tuple(config))], replication)
+        if table:
+            config["cleanup.policy"] = "compact"
+        verified = tuple(config)
+        if table:
+            config["delete.retention.ms"] = str(Policies().steps_retention_ms)
+        self.ensure([TopicPolicy(topic, partitions, config, verified)], replication)
         return self.partitions(topic)
 
     def ensure(self, wanted: Iterable[TopicPolicy], replication: int = -1) -> None:

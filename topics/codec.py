@@ -12,6 +12,8 @@ missing ones are NULL. What is accepted, by type::
     TIMESTAMP         ms since 1970, or "YYYY-MM-DD[T ]HH:MM:SS[.fff][Z|+HH:MM]"; no zone means UTC;
                       digits below the millisecond are cut
 
+Records of tables have keys besides: :mod:`topics.keyed`.
+
 A record that does not fit gives no row but a :class:`Bad` with the reason; it never stops the others.
 
 Columns are read at once by Arrow's reader, strictly: whatever it refuses is cut into smaller pieces, and the
@@ -47,6 +49,10 @@ CAREFUL_RECORDS = 128
 _PIECE_BYTES_MAX = 256 * 1024 * 1024
 
 
+Piece = tuple[Int64Array, tuple[Column, ...]]
+"""Places of records, ascending, and their columns."""
+
+
 @dataclass(frozen=True, slots=True)
 class Bad:
     """A record that gave no row: ``place`` in the values given, and why."""
@@ -78,6 +84,21 @@ def decode(
     partitions = np.asarray(partition, np.int32)
     offsets = np.asarray(offset, np.int64)
     appended = np.asarray(append_ms, np.int64)
+    pieces, bad = read(stream, values)
+    batches = []
+    for rows, columns in pieces:
+        if stream.timestamp_column is None:
+            timestamp = appended[rows]
+        else:
+            at = stream.schema.index(stream.timestamp_column)
+            assert at is not None
+            timestamp = columns[at].values.astype(np.int64, copy=False)
+        batches.append(Batch(stream.schema, columns, partitions[rows], offsets[rows], timestamp))
+    return Decoded(concatenate(stream.schema, batches), bad)
+
+
+def read(stream: Stream, values: Sequence[bytes | None]) -> tuple[list[Piece], tuple[Bad, ...]]:
+    """The columns of records in pieces, by ascending place; and the records that are in none."""
     bad: list[Bad] = []
     records = list(values)
     for place, value in enumerate(records):
@@ -101,19 +122,10 @@ def decode(
         keep[[one.place for one in bad]] = False
         places = np.flatnonzero(keep)
         records = [records[place] for place in places.tolist()]
-    pieces: list[tuple[Int64Array, tuple[Column, ...]]] = []
+    pieces: list[Piece] = []
     _decode(stream, records, places, pieces, bad)  # type: ignore[arg-type]
-    batches = []
-    for rows, columns in pieces:
-        if stream.timestamp_column is None:
-            timestamp = appended[rows]
-        else:
-            at = stream.schema.index(stream.timestamp_column)
-            assert at is not None
-            timestamp = columns[at].values.astype(np.int64, copy=False)
-        batches.append(Batch(stream.schema, columns, partitions[rows], offsets[rows], timestamp))
     bad.sort(key=lambda one: one.place)
-    return Decoded(concatenate(stream.schema, batches), tuple(bad))
+    return pieces, tuple(bad)
 
 
 def _scan(records: Sequence[bytes | None]) -> npt.NDArray[np.uint8]:
@@ -126,7 +138,7 @@ def _decode(
     stream: Stream,
     records: list[bytes],
     places: Int64Array,
-    pieces: list[tuple[Int64Array, tuple[Column, ...]]],
+    pieces: list[Piece],
     bad: list[Bad],
 ) -> None:
     """Append pieces in order; halves what can't be read at once."""

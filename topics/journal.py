@@ -6,6 +6,8 @@ idle partitions) stands beside it for checking. The record's key is the position
 a position are passed over without being parsed.
 
 Replaying the journal from the beginning gives the engine's state; a gap in it is an error, never skipped.
+Records of a table may be gone, where its compacted topic has later ones of the same keys: a replay then gives
+the same rows at its end, if not the same versions on its way.
 """
 
 from __future__ import annotations
@@ -40,8 +42,8 @@ from engine.model.step import (
     Unregister,
 )
 from topics.admin import Admin
-from topics.codec import decode
 from topics.consumer import BatchConsumer, OffsetLost, Range
+from topics.keyed import decode_messages
 from topics.settings import KafkaSettings
 from tureen.errors import KafkaUnavailable, TureenError
 
@@ -83,11 +85,17 @@ class StepRecord:
     now_ms: int | None
     idle: frozenset[int]
 
-    def step(self, batch: Batch | None = None) -> Step:
-        """The step itself. ``batch``: what :func:`read_ranges` gave for a step of records."""
+    def step(self, batch: Batch | None = None, *, compacted: bool = False) -> Step:
+        """The step itself. ``batch``: what :class:`RangeReader` gave for a step of records; ``compacted``: it
+        may have fewer rows than the step had.
+        """
         body: Body
         if isinstance(self.body, RecordsNamed):
-            if batch is None or len(batch) != self.body.rows:
+            if (
+                batch is None
+                or len(batch) > self.body.rows
+                or (len(batch) < self.body.rows and not compacted)
+            ):
                 got = "none" if batch is None else f"{len(batch):,}"
                 raise JournalUnreadable(
                     f"step {self.position} had {self.body.rows:,} rows of {self.body.source}, now {got}"
@@ -312,22 +320,25 @@ class RangeReader:
         self._readers: dict[tuple[str, int], _PartitionReader] = {}
 
     def read(self, stream: Stream, ranges: Sequence[Range]) -> Batch:
-        """The batch of a step, row for row as it was. Raises OffsetLost when records are gone."""
-        values: list[bytes | None] = []
-        partition: list[int] = []
-        offset: list[int] = []
-        append_ms: list[int] = []
+        """The batch of a step, row for row as it was; of a table what is left of it.
+
+        Raises OffsetLost when records of a stream are gone.
+        """
+        found: list[Any] = []
         for one in ranges:
             place = (stream.topic, one.partition)
             reader = self._readers.get(place)
             if reader is None:
                 reader = self._readers[place] = _PartitionReader(self._settings, *place, self._timeout_s)
-            messages = reader.read(one)
-            values.extend(m.value() for m in messages)
-            partition.extend([one.partition] * len(messages))
-            offset.extend(m.offset() for m in messages)
-            append_ms.extend(m.timestamp()[1] for m in messages)
-        return decode(stream, values, partition, offset, append_ms).batch
+            found += reader.read(one, compacted=stream.is_table)
+        return decode_messages(
+            stream,
+            found,
+            [m.value() for m in found],
+            [m.partition() for m in found],
+            [m.offset() for m in found],
+            [m.timestamp()[1] for m in found],
+        ).batch
 
     def close(self) -> None:
         for reader in self._readers.values():
@@ -346,7 +357,7 @@ class _PartitionReader:
         self._ahead: list[Any] = []
         self._next = -1
 
-    def read(self, wanted: Range) -> list[Any]:
+    def read(self, wanted: Range, *, compacted: bool) -> list[Any]:
         if wanted.first < self._next or self._next < 0:
             self._ahead = []
             self._consumer.add(self._topic, {self._partition: wanted.first})
@@ -367,7 +378,7 @@ class _PartitionReader:
         self._ahead = [m for m in found if m.offset() > wanted.last]
         found = [m for m in found if wanted.first <= m.offset() <= wanted.last]
         self._next = wanted.last + 1
-        if len(found) != wanted.count:
+        if len(found) != wanted.count and not compacted:
             raise OffsetLost(
                 self._topic,
                 self._partition,

@@ -55,13 +55,13 @@ def error_from(message: Mapping[str, Any]) -> TureenError:
 class QueryStatus:
     """A standing query as the broker lists it; no list holds handles.
 
-    state: PENDING (its source is missing), RUNNING, PAUSED or ERROR, with ``error`` then.
+    state: PENDING (a source is missing), RUNNING, PAUSED or ERROR, with ``error`` then.
     """
 
     query_id: str
     state: str
     sql: str | None = None
-    source: str | None = None
+    sources: tuple[str, ...] = ()
     error: TureenError | None = None
     facts: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
@@ -72,7 +72,7 @@ class QueryStatus:
             query_id=str(message.get("query_id", "")),
             state=str(message.get("state", "RUNNING")),
             sql=message.get("sql"),
-            source=message.get("source"),
+            sources=tuple(message.get("sources") or ()),
             error=error_from(error) if error else None,
             facts={key: value for key, value in message.items() if key != "handle"},
         )
@@ -80,7 +80,8 @@ class QueryStatus:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A stream as the broker lists it: NOW, since when it is retained, rows entered, waiting, refused.
+    """A stream or a table as the broker lists it: NOW, since when it is retained, rows entered, waiting,
+    refused.
 
     A view has no rows of its own; what it is, and over what, is in ``facts``: kind, reads.
     """

@@ -51,7 +51,7 @@ def headline(plan: Mapping[str, Any]) -> list[str]:
     """What the plan is of, and how its answer is maintained and why."""
     subject = f"query {plan['query_id']}" if plan["query_id"] else "a query that is not registered,"
     state = ", paused" if plan["paused"] else ""
-    lines = [f"{subject} over {plan['source']}, maintenance {plan['maintenance']}{state}"]
+    lines = [f"{subject} over {', '.join(plan['sources'])}, maintenance {plan['maintenance']}{state}"]
     if plan["uses"]:
         lines.append(f"by way of {', '.join(plan['uses'])}")
     if plan["reason"]:
@@ -65,8 +65,28 @@ def predicates(plan: Mapping[str, Any]) -> list[str]:
     for one in plan["predicates"]:
         told = {name.replace("_", " "): _plain(value) for name, value in one["facts"].items()}
         facts = ", ".join(f"{name} {value}" for name, value in told.items() if value)
-        lines.append(f"{one['predicate']}: {facts or 'no matches are kept'}")
+        lines.append(f"{one['source']}: {one['predicate']}: {facts or 'no matches are kept'}")
     return lines
+
+
+MODULE_COLUMNS = ("module", "queries", "tickets", "visits", "rows", "killed", "ms")
+
+
+def modules(plan: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """What rows go through on their way to matches, one row for each module; for :data:`MODULE_COLUMNS`."""
+    return [
+        (
+            f"{place} {one['name']}",
+            one["queries"],
+            None if one["tickets"] is None else round(one["tickets"], 3),
+            one["visits"],
+            one["given"],
+            one["killed"],
+            _ms(one["cost"]),
+        )
+        for place, held in plan["modules"].items()
+        for one in held
+    ]
 
 
 def _ms(ns: float | None) -> float | None:

@@ -53,7 +53,7 @@ UNCHANGED_AFTER_S = 2.0
 """A registration that changed nothing is not told again, so after this the whole status topic is read."""
 
 _STREAM_NAME = re.compile(
-    r"\s*CREATE\s+(?:OR\s+REPLACE\s+)?(?:STREAM|VIEW)\s+(?:IF\s+NOT\s+EXISTS\s+)?(?:\"((?:[^\"]|\"\")+)\"|([A-Za-z_]\w*))",
+    r"\s*CREATE\s+(?:OR\s+REPLACE\s+)?(?:STREAM|TABLE|VIEW)\s+(?:IF\s+NOT\s+EXISTS\s+)?(?:\"((?:[^\"]|\"\")+)\"|([A-Za-z_]\w*))",
     re.IGNORECASE,
 )
 _log = logging.getLogger("tureen.kafka")
@@ -63,7 +63,7 @@ Made = TypeVar("Made")
 
 
 def stream_name(sql: str) -> str:
-    """The name in a CREATE STREAM or CREATE VIEW text; the broker reads the rest. Raises SyntaxRefused.
+    """The name in a CREATE STREAM, TABLE or VIEW text; the broker reads the rest. Raises SyntaxRefused.
 
     >>> stream_name("CREATE STREAM IF NOT EXISTS Trades (price DOUBLE)")
     'trades'
@@ -71,7 +71,7 @@ def stream_name(sql: str) -> str:
     found = _STREAM_NAME.match(sql)
     if found is None:
         raise SyntaxRefused(
-            "this does not create a stream",
+            "this does not create a stream, a table or a view",
             line=1,
             column=1,
             hint="write CREATE STREAM name (column TYPE, ...), or CREATE VIEW name AS SELECT ...",

@@ -70,6 +70,7 @@ class Control:
         self.instance: str | None = None
         self._lock = asyncio.Lock()
         self._recovered = False
+        self._shared = False
         self.app = app = faust.App(
             f"{settings.service_id}-control",
             broker=broker_urls(kafka),
@@ -374,11 +375,14 @@ class Control:
             if not self._owns_all():
                 if self._recovered:
                     log.info("registry_shared", hint="waiting for the other owner to leave")
-                    self._recovered, self.instance = False, None
-                    # If the other one is newer, this worker's shards are fenced, and now they notice.
+                    self._recovered, self.instance, self._shared = False, None, True
+                if self._shared:
+                    # If the other one is newer it fences this worker's shards, sooner or later, and they notice
+                    # when they write.
                     await self.link.call("POST", "/internal/prove")
                 await asyncio.sleep(HELLO_S)
                 continue
+            self._shared = False
             if not self._recovered:
                 await self.app.tables.wait_until_recovery_completed()
                 if not self._owns_all():

@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import faust
-from confluent_kafka import Producer
 from faust.types import TP
 
+from broker.producing import producer
 from tureen.errors import KafkaUnavailable
 
 Headers = Sequence[tuple[str, bytes]]
@@ -29,19 +29,15 @@ class Writer:
 
     def __init__(self, kafka: dict[str, str]) -> None:
         self._failure: Any = None
-        self._producer = Producer(
-            {"log_level": "0"}
-            | kafka
-            | {
-                "acks": "all",
-                "enable.idempotence": "true",
+        self._producer = producer(
+            kafka,
+            {
                 "partitioner": "murmur2_random",  # as Java's clients and Faust's
                 "linger.ms": "5",
                 "message.timeout.ms": "0",
-                "message.max.bytes": str(2 << 20),
                 "delivery.report.only.error": True,
                 "on_delivery": self._refused,
-            }
+            },
         )
 
     def send(

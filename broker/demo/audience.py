@@ -10,7 +10,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from broker.demo.flights import Replayed
+from broker.demo.flights import Data
 from tureen.client import Client, Template
 from tureen.errors import BrokerUnavailable
 from tureen.protocol import Handle, new_handle
@@ -33,9 +33,6 @@ class Question(Protocol):
         """What is registered: its text, or a template and parameters that mean the same."""
 
     @property
-    def stream(self) -> str: ...
-
-    @property
     def count(self) -> bool:
         """Whether it counts rows instead of giving them."""
 
@@ -46,12 +43,12 @@ class Question(Protocol):
     def within(self) -> Mapping[str, float]:
         """By which share a column may differ from what is expected; one that is not there must be equal."""
 
-    def expected(self, stream: Replayed, now_ms: int | None) -> pa.Table: ...
+    def expected(self, data: Data, now_ms: int | None) -> pa.Table: ...
 
 
 @dataclass
 class Progress:
-    """How far the broker is, over all streams of the demo; ``now_ms`` and ``lag_ms`` are the flights'."""
+    """How far the broker is, over all streams of the demo; ``now_ms`` is the flights'. tables: their rows."""
 
     records: int = 0
     entered: int = 0
@@ -62,6 +59,7 @@ class Progress:
     per_s: float = 0.0
     queries: int = 0
     by_stream: dict[str, int] = field(default_factory=dict)
+    tables: int = 0
 
 
 @dataclass
@@ -124,6 +122,9 @@ class Audience:
             queries=facts.get("queries", {}).get("RUNNING", 0),
         )
         for source in facts.get("sources", []):
+            if source["kind"] == "table":
+                found.tables += source["rows"]
+                continue
             found.records += source["records"]
             found.entered += source["rows"]
             found.pending += source["pending"]
@@ -161,7 +162,7 @@ class Audience:
                 )
             time.sleep(0.05)
 
-    def check(self, streams: dict[str, Replayed], seconds_max: float) -> Verdict:
+    def check(self, data: Data, seconds_max: float) -> Verdict:
         """Compare all answers with the plain computation over the files, all rows in order.
 
         After ``seconds_max`` no further one is begun; the first are checked first, so some of each kind are.
@@ -173,7 +174,7 @@ class Audience:
             if time.monotonic() > deadline:
                 return None
             query, snapshot = self.standing[which], self.look(which)
-            expected = query.expected(streams[query.stream], snapshot.now_ms)
+            expected = query.expected(data, snapshot.now_ms)
             if same(snapshot.table, expected, query.within):
                 return len(snapshot), None
             wrong = f"{query.sql}: {len(snapshot):,} rows, expected {expected.num_rows:,} at {snapshot.now}"

@@ -1,6 +1,6 @@
 """The demo's board: questions about all flights together, each in SQL and as the plain computation beside it.
 
-Groups, the first of each, closed windows, sessions, views, a derived stream, subqueries. The plain
+Groups, the first of each, closed windows, sessions, views, a derived stream, subqueries, joins. The plain
 computations go over the files' rows by Arrow's ``group_by`` and by loops: no code of the engine is in them.
 Answers are equal in values and order; only sketches, and doubles that are added in another order, may differ
 by the share that ``within`` grants.
@@ -16,14 +16,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from broker.demo.flights import Replayed
+from broker.demo.flights import Data, Kept, Replayed
 
 MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS
 DAY_MS = 24 * HOUR_MS
+ORIGINS = ("EWR", "JFK", "LGA")
 
-Plain = Callable[[Replayed, int], pa.Table]
-"""The answer at an instant (ms), from all rows of the stream."""
+Plain = Callable[..., pa.Table]
+"""The answer from all rows of what it reads, each a Replayed or a Kept, at an instant (ms)."""
 
 CREATES = (
     "CREATE VIEW late AS SELECT departs, carrier, origin, dest, dep_delay FROM flights WHERE dep_delay > 60",
@@ -45,7 +46,7 @@ class Tile:
     title: str
     sql: str
     plain: Plain
-    stream: str = "flights"
+    reads: tuple[str, ...] = ("flights",)
     drawn: Literal["table", "bars", "columns"] | None = None
     options: Mapping[str, str] = field(default_factory=dict)
     within: Mapping[str, float] = field(default_factory=dict)
@@ -56,9 +57,9 @@ class Tile:
         """What is registered."""
         return self.sql
 
-    def expected(self, stream: Replayed, now_ms: int | None) -> pa.Table:
+    def expected(self, data: Data, now_ms: int | None) -> pa.Table:
         """Its answer at an instant, computed from the files."""
-        return self.plain(stream, -1 if now_ms is None else now_ms)
+        return self.plain(*(data[name] for name in self.reads), -1 if now_ms is None else now_ms)
 
 
 # --- what the computations are made of -----------------------------------------------------------------
@@ -149,7 +150,7 @@ def _worst(stream: Replayed, now_ms: int) -> pa.Table:
     ordered = sorted(
         rows.to_pylist(), key=lambda row: -1e9 if row["dep_delay"] is None else -row["dep_delay"]
     )
-    for origin in ("EWR", "JFK", "LGA"):  # NULLs stand first where the order goes down
+    for origin in ORIGINS:  # NULLs stand first where the order goes down
         kept += [row for row in ordered if row["origin"] == origin and row["dep_delay"] is not None][:3]
     return listed(kept, rows, "origin", "carrier", "flight", "dest", "dep_delay")
 
@@ -322,6 +323,70 @@ def _day_before(stream: Replayed, now_ms: int) -> pa.Table:
     return groups(rows, ["origin"], ("*", "count", "flights")).sort_by("origin")
 
 
+def _winds(flights: Replayed, weather: Replayed, now_ms: int) -> pa.Table:
+    wind: dict[object, list[float | None]] = {}
+    for row in last(weather, now_ms, 2 * DAY_MS).to_pylist():
+        wind.setdefault((row["origin"], row["at"]), []).append(row["wind_speed"])
+    rows = last(flights, now_ms, DAY_MS)
+    hours = pc.floor_temporal(rows["departs"], unit="hour").to_pylist()
+    pairs = [
+        (place, one)
+        for place, key in enumerate(zip(rows["origin"].to_pylist(), hours, strict=True))
+        for one in wind.get(key, [])
+    ]
+    rows = rows.take(pa.array([place for place, _ in pairs], pa.int64()))
+    rows = rows.append_column("wind", pa.array([one for _, one in pairs], pa.float64()))
+    found = groups(
+        rows, ["origin"], ("*", "count", "flights"), ("dep_delay", "mean", "delay"), ("wind", "mean", "wind")
+    )
+    return found.sort_by("origin")
+
+
+def _storms(flights: Replayed, weather: Replayed, now_ms: int) -> pa.Table:
+    """The reports are looked up backwards from each flight."""
+    reports = between(weather, 0, now_ms)
+    at = {origin: [row for row in reports.to_pylist() if row["origin"] == origin] for origin in ORIGINS}
+    rows = last(flights, now_ms, DAY_MS)
+    names = ["departs", "carrier", "flight", "origin", "dep_delay", "at", "wind_speed", "visib"]
+    found: list[dict[str, object]] = []
+    for row in only(rows, pc.greater(rows["dep_delay"], 30)).to_pylist():
+        report = next((one for one in reversed(at[row["origin"]]) if one["at"] <= row["departs"]), None)
+        if report is None:
+            continue
+        fog = report["visib"] is not None and report["visib"] < 5
+        if fog or (report["wind_speed"] is not None and report["wind_speed"] > 18):
+            found.append({name: (report | row)[name] for name in names})
+    fields = [(rows if name in rows.column_names else reports).schema.field(name) for name in names]
+    return pa.Table.from_pylist(found, pa.schema(fields))
+
+
+def _makers(flights: Replayed, planes: Kept, now_ms: int) -> pa.Table:
+    makers = {row["tailnum"]: row for row in planes.table.to_pylist()}
+    seats: dict[str, list[int]] = {}
+    for tail in last(flights, now_ms, DAY_MS)["tailnum"].to_pylist():
+        if tail in makers:
+            seats.setdefault(makers[tail]["manufacturer"], []).append(makers[tail]["seats"])
+    best = sorted(
+        ((maker, sum(one), len(one)) for maker, one in seats.items()), key=lambda one: (-one[1], one[0])
+    )
+    types = {"manufacturer": pa.string(), "seats": pa.int64(), "flights": pa.int64()}
+    return pa.table(
+        {
+            name: pa.array([one[at] for one in best[:8]], type_)
+            for at, (name, type_) in enumerate(types.items())
+        }
+    )
+
+
+def _unknown(flights: Replayed, planes: Kept, now_ms: int) -> pa.Table:
+    known = set(planes.table["tailnum"].to_pylist())
+    rows = last(flights, now_ms, 7 * DAY_MS)
+    rows = rows.filter(pa.array([tail not in known for tail in rows["tailnum"].to_pylist()], pa.bool_()))
+    return groups(rows, ["carrier"], ("*", "count", "flights")).sort_by(
+        [("flights", "descending"), ("carrier", "ascending")]
+    )
+
+
 EAGER = {"maintenance": "eager"}
 
 BOARD = (
@@ -336,6 +401,35 @@ BOARD = (
         "SELECT dest, COUNT(*) AS flights FROM flights [RANGE 1 DAY]"
         " GROUP BY dest ORDER BY flights DESC, dest LIMIT 10",
         _airports, drawn="bars", options=EAGER,
+    ),
+    Tile(
+        "seats flown by manufacturer, last day: flights with the table of aircraft",
+        "SELECT p.manufacturer, SUM(p.seats) AS seats, COUNT(*) AS flights FROM flights [RANGE 1 DAY] f"
+        " JOIN planes p ON p.tailnum = f.tailnum"
+        " GROUP BY p.manufacturer ORDER BY seats DESC, p.manufacturer LIMIT 8",
+        _makers, reads=("flights", "planes"), drawn="bars",
+    ),
+    Tile(
+        "delays and the wind of their hour, last day: flights with the weather",
+        "SELECT f.origin, COUNT(*) AS flights, AVG(f.dep_delay) AS delay, AVG(w.wind_speed) AS wind"
+        " FROM flights [RANGE 1 DAY] f JOIN weather [RANGE 2 DAYS] w"
+        " ON w.origin = f.origin AND w.at = DATE_TRUNC('hour', f.departs)"
+        " GROUP BY f.origin ORDER BY f.origin",
+        _winds, reads=("flights", "weather"), drawn="table", within={"wind": 1e-12},
+    ),
+    Tile(
+        "late in wind or fog, last day: flights with the latest report before",
+        "SELECT f.departs, f.carrier, f.flight, f.origin, f.dep_delay, w.at, w.wind_speed, w.visib"
+        " FROM flights [RANGE 1 DAY] f ASOF JOIN weather w ON w.origin = f.origin AND f.departs >= w.at"
+        " WHERE f.dep_delay > 30 AND (w.visib < 5 OR w.wind_speed > 18)",
+        _storms, reads=("flights", "weather"),
+    ),
+    Tile(
+        "flights of aircraft that the table does not have, last week",
+        "SELECT f.carrier, COUNT(*) AS flights FROM flights [RANGE 7 DAYS] f"
+        " LEFT JOIN planes p ON p.tailnum = f.tailnum WHERE p.tailnum IS NULL"
+        " GROUP BY f.carrier ORDER BY flights DESC, f.carrier",
+        _unknown, reads=("flights", "planes"),
     ),
     Tile(
         "flights a day, two weeks",
@@ -417,7 +511,7 @@ BOARD = (
         "the weather of a day, every six hours",
         "SELECT origin, MIN(temp) AS coldest, MAX(temp) AS warmest, AVG(wind_speed) AS wind"
         " FROM weather [RANGE 1 DAY SLIDE 6 HOURS] GROUP BY origin ORDER BY origin",
-        _weather, stream="weather", within={"wind": 1e-12},
+        _weather, reads=("weather",), within={"wind": 1e-12},
     ),
     Tile(
         "where the busiest aircraft went in two days",

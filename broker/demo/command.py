@@ -25,7 +25,7 @@ from rich.text import Text
 from broker.demo import screen
 from broker.demo.audience import Audience, Progress, Verdict
 from broker.demo.board import BOARD, CREATES
-from broker.demo.flights import Replayed, load
+from broker.demo.flights import Data, Replayed, load, planes
 from broker.demo.queries import Standing, count_of_all, headlines, standing, watch_list
 from broker.demo.replay import Replay
 from broker.demo.services import Services, services
@@ -134,18 +134,20 @@ class Show:
                 running = stack.enter_context(services(self.console))
             with self._part("reading the flights of 2013", "load"):
                 flights, weather = loading.result()
+                aircraft = planes()
                 queries = standing(flights, wanted or count_of_all(flights))
             client = stack.enter_context(connect(running.url))
             audience, board = Audience(client, queries), Audience(client, BOARD)
-            with self._part("creating streams, a view and the first queries", "register"):
-                for sql in (flights.sql, weather.sql, *CREATES):
+            with self._part("creating streams, a table, a view and the first queries", "register"):
+                for sql in (flights.sql, weather.sql, aircraft.sql, *CREATES):
                     client.create(sql)
                 board.register(len(BOARD))
                 audience.register(EARLY)
                 absent, handle = self._traveller(running, flights)
             replay = Replay([flights, weather], running.bootstrap, self.days_per_s)
             stack.callback(replay.stop)
-            with self._part("sending the first records", "prime"):
+            with self._part("sending the aircraft and the first records", "prime"):
+                replay.keep(aircraft, lambda rows: audience.progress().tables >= rows)
                 replay.prime(
                     lambda rows: all(audience.progress().by_stream.get(n, 0) >= k for n, k in rows.items())
                 )
@@ -164,9 +166,9 @@ class Show:
             returned = self._come_back(running, handle, absent)
             late = self._newcomer(client)
             with self._part("comparing every answer with the files", "check"):
-                streams = {"flights": flights, "weather": weather}
-                verdict = board.check(streams, CHECK_MAX_S)
-                verdict += audience.check(streams, CHECK_MAX_S)
+                data: Data = {one.name: one for one in (flights, weather, aircraft)}
+                verdict = board.check(data, CHECK_MAX_S)
+                verdict += audience.check(data, CHECK_MAX_S)
                 matched = self._match(client, audience, flights, verdict)
             good = not verdict.wrong and not progress.late and not progress.refused
             self._conclude(replay, progress, verdict, {**returned, **late, "matched": matched.total}, good)

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from broker.demo.flights import Replayed
+from broker.demo.flights import Data, Replayed
 from tureen.client import Template
 
 DAY_MS = 86_400_000
@@ -65,8 +65,10 @@ class Standing:
         )
         return f"SELECT {outputs} FROM {self.stream}{window} WHERE {where}"
 
-    def expected(self, stream: Replayed, now_ms: int | None) -> pa.Table:
+    def expected(self, data: Data, now_ms: int | None) -> pa.Table:
         """Its answer at an instant, computed from the whole table. O(rows)."""
+        stream = data[self.stream]
+        assert isinstance(stream, Replayed)
         if now_ms is None:
             now_ms = -1
         end = int(np.searchsorted(stream.ts_ms, now_ms, side="right"))

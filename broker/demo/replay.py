@@ -10,15 +10,17 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from confluent_kafka import KafkaError, Message, Producer
 
-from broker.demo.flights import Replayed
+from broker.demo.flights import Kept, Replayed
 from tureen.errors import KafkaUnavailable
 
 DAY_MS = 86_400_000
 TICK_S = 0.02
+FIRST_TIMEOUT_S = 30.0
 SLICE_ROWS = 4_096
 """At full speed a round ends after about so many rows."""
 
@@ -61,7 +63,14 @@ class Replay:
         """Rows of all streams."""
         return sum(len(stream.ts_ms) for stream in self._streams)
 
-    def prime(self, arrived: Callable[[dict[str, int]], bool], timeout_s: float = 30.0) -> None:
+    def keep(self, table: Kept, arrived: Callable[[int], bool]) -> None:
+        """Send all of a table and wait until its rows have ``arrived``. Raises KafkaUnavailable."""
+        for key, value in zip(*table.records(), strict=True):
+            self._produce(table.name, value, key=key)
+        self._flush()
+        _await(lambda: arrived(table.table.num_rows))
+
+    def prime(self, arrived: Callable[[dict[str, int]], bool]) -> None:
         """Send the first row of each partition and wait until it ``arrived`` (rows by stream).
 
         So every partition is known to hold rows before the pace begins, and none is taken for an idle one
@@ -74,11 +83,7 @@ class Replay:
             self._primed[stream.name] = set(first.values())
         self._flush()
         wanted = {name: len(rows) for name, rows in self._primed.items()}
-        deadline = time.monotonic() + timeout_s
-        while not arrived(wanted):
-            if time.monotonic() > deadline:
-                raise KafkaUnavailable("the first records did not reach the broker")
-            time.sleep(0.02)
+        _await(lambda: arrived(wanted))
 
     def start(self) -> None:
         """Begin; returns at once."""
@@ -132,18 +137,18 @@ class Replay:
         for place, value in enumerate(stream.records(begin, end)):
             if without and begin + place in without:
                 continue
-            while True:
-                try:
-                    self._producer.produce(
-                        stream.name, value, partition=partitions[place], on_delivery=self._delivered
-                    )
-                    break
-                except BufferError:
-                    self._producer.poll(0.05)
+            self._produce(stream.name, value, partition=partitions[place])
             self.sent[stream.name] += 1
         self._producer.poll(0)
         if self._failed is not None:
             raise KafkaUnavailable(f"records could not be written: {self._failed.str()}")
+
+    def _produce(self, topic: str, value: bytes, **where: Any) -> None:
+        while True:
+            try:
+                return self._producer.produce(topic, value, on_delivery=self._delivered, **where)
+            except BufferError:
+                self._producer.poll(0.05)
 
     def _delivered(self, error: KafkaError | None, _: Message) -> None:
         if error is not None:
@@ -152,3 +157,11 @@ class Replay:
     def _flush(self) -> None:
         if self._producer.flush(30.0) or self._failed is not None:
             raise KafkaUnavailable("records could not be written in time")
+
+
+def _await(arrived: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + FIRST_TIMEOUT_S
+    while not arrived():
+        if time.monotonic() > deadline:
+            raise KafkaUnavailable("the first records did not reach the broker")
+        time.sleep(TICK_S)

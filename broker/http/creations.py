@@ -1,4 +1,4 @@
-"""CREATE and DROP of streams and views over HTTP: to the topic first, then the outcome is awaited.
+"""CREATE and DROP of streams, tables and views over HTTP: to the topic first, then the outcome is awaited.
 
 What can be refused on sight is refused before anything is written.
 """
@@ -14,10 +14,10 @@ from broker.http.requests import body_object, sql_of
 from broker.http.writes import Answer, Writes
 from broker.internal import Outcome
 from broker.settings import Settings
-from broker.worker.creation import conflict, kind_of, refuse_if_read
+from broker.worker.creation import conflict, kind_of, refuse_if_read, replaces
 from broker.worker.node import Node
 from engine.language.query import CreateDerived, CreateStream, DropStream
-from engine.model.source import Derived, Stream
+from engine.model.source import Stream
 from tureen.errors import BrokerUnavailable, NotSupported, SourceConflict, UnknownSource
 
 
@@ -30,12 +30,15 @@ class Creations:
         self._writes = writes
 
     async def statement(self, body: bytes) -> Answer:
-        """CREATE or DROP of a stream or a view. Raises QueryError, SourceConflict, KafkaUnavailable."""
+        """CREATE or DROP of a stream, a table or a view.
+
+        Raises QueryError, SourceConflict, KafkaUnavailable.
+        """
         sql = sql_of(body_object(body), self._settings.sql_bytes_max)
         statement = await self._node.understand(sql)
         if not isinstance(statement, CreateStream | CreateDerived | DropStream):
             raise NotSupported(
-                "this endpoint takes CREATE and DROP of streams and views",
+                "this endpoint takes CREATE and DROP of streams, tables and views",
                 hint="POST /queries takes SELECT, POST /statements the rest",
             )
         return await self.make(statement)
@@ -46,7 +49,7 @@ class Creations:
             return await self._drop(statement)
         made = statement.stream if isinstance(statement, CreateStream) else statement.derived
         there = self._node.catalogue.get(made.name)
-        if there is not None and not _gives_way(statement, there):
+        if there is not None and not replaces(statement, there):
             if there == made or statement.if_not_exists:
                 return 200, self._created(made.name, {"state": "RUNNING"})
             raise conflict(made.name, there)
@@ -77,11 +80,12 @@ class Creations:
 
     async def _drop(self, statement: DropStream) -> Answer:
         name = statement.name
+        said = "view" if statement.view else "table" if statement.table else "stream"
         there = self._node.catalogue.get(name)
         if there is None and name not in self._node.waiting and statement.if_exists:
-            return 200, {"name": name, "kind": "view" if statement.view else "stream", "state": "GONE"}
-        if there is not None and statement.view != (kind_of(there) == "view"):
-            what = kind_of(there)
+            return 200, {"name": name, "kind": said, "state": "GONE"}
+        what = kind_of(there)
+        if there is not None and what != said:
             raise SourceConflict(f"{name!r} is a {what}", hint=f"write DROP {what.upper()} {name}")
         return await self.drop(name)
 
@@ -99,8 +103,3 @@ class Creations:
             error = outcome.get("error") or {}
             return status_of(error), told | {"state": "ERROR"} | error
         return 200, told | {"state": "GONE"}
-
-
-def _gives_way(statement: CreateStream | CreateDerived, there: Stream | Derived) -> bool:
-    """Whether OR REPLACE puts the new one in the place of what stands."""
-    return isinstance(statement, CreateDerived) and statement.replace and isinstance(there, Derived)

@@ -27,7 +27,7 @@ def listed(node: Node, name: str, entry: QueryEntry) -> dict[str, Any]:
         "query_id": name,
         "sql": entry.sql,
         "state": entry.state,
-        "source": entry.source,
+        "sources": list(entry.sources),
         "error": entry.error,
         "maintenance": entry.options.get("maintenance", "auto"),
         "paused": entry.state == "PAUSED",
@@ -38,8 +38,6 @@ def listed(node: Node, name: str, entry: QueryEntry) -> dict[str, Any]:
     with contextlib.suppress(OptionRefused):  # a refused registration may have any
         told["paused"] = query_options.is_paused(entry.options)
         told["weight"] = query_options.weight_of(entry.options)
-    if entry.parameters is not None:
-        told["parameters"] = entry.parameters
     if entry.shard is not None:
         with contextlib.suppress(UnknownQuery):  # it is just being replaced
             info = node.shards[entry.shard].view().query(name)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from time import perf_counter_ns
 from typing import Any
 
 from broker.http.described import standing
 from broker.http.errors import QueryNotRunning
 from broker.worker.node import Node
+from engine.explain import Plan, Timer
 from engine.language.query import Query
 
 
@@ -24,6 +26,21 @@ async def plan_of(node: Node, query_id: str, analyze: bool) -> dict[str, Any]:
 async def plan_for(node: Node, query: Query, analyze: bool) -> dict[str, Any]:
     """Of a SELECT that is not registered. Raises BrokerUnavailable, and what its text is refused with."""
     timer = perf_counter_ns if analyze else None
-    shard = node.sources[query.source].shard
-    found = await node.ask(shard, lambda engine: engine.explain(sql=query.sql, timer=timer))
+    shard = node.home_of(query.sources)
+    there = {*node.guests.on(shard), *(name for name, one in node.sources.items() if one.shard == shard)}
+    there |= {name for name, one in node.views.items() if one.shard == shard}
+    if not there.issuperset((*query.sources, *query.uses)):
+        found = await asyncio.to_thread(_without_rows, node, query, timer)
+    else:
+        found = await node.ask(shard, lambda engine: engine.explain(sql=query.sql, timer=timer))
     return found.as_dict()
+
+
+def _without_rows(node: Node, query: Query, timer: Timer | None) -> Plan:
+    """The plan of a text whose sources do not stand side by side yet: over no rows."""
+    engine = node.engines.fresh()
+    for name in query.sources:
+        engine.create(node.sources[name].sql)
+    for view in sorted((node.views[name] for name in query.uses), key=lambda one: len(one.uses)):
+        engine.create(view.sql)
+    return engine.explain(sql=query.sql, timer=timer)

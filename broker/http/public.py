@@ -112,17 +112,17 @@ def public_api(
 
     @app.post("/sources", tags=["sources"])
     async def post_source(request: Request) -> Response:
-        """CREATE or DROP of a stream or a view: `{"sql": "..."}`."""
+        """CREATE or DROP of a stream, a table or a view: `{"sql": "..."}`."""
         return await told(creations.statement(await request.body()))
 
     @app.get("/sources", tags=["sources"])
     async def get_sources() -> Response:
-        """Every stream and view, its state and its NOW."""
+        """Every stream, table and view, its state and its NOW."""
         return json({"sources": source_list(node)})
 
     @app.delete("/sources/{name}", tags=["sources"])
     async def delete_source(name: str) -> Response:
-        """Drop a stream or a view that nothing reads."""
+        """Drop a stream, a table or a view that nothing reads."""
         return await told(creations.drop(name))
 
     @app.post("/statements", tags=["statements"])

@@ -46,6 +46,8 @@ from tureen.protocol import query_id
 QUERIES_MAX = 10_000
 """Rows of SHOW QUERIES; GET /queries has pages."""
 
+SOURCE_KINDS = ("stream", "table", "view")
+
 Table = dict[str, Any]
 
 
@@ -91,8 +93,8 @@ class Statements:
             return self._queries(extended)
         if what == "functions":
             return _functions(self._node.engines.functions)
-        kinds = {"streams": ("stream",), "views": ("view",), "sources": ("stream", "view")}[what]
-        sources = [one for one in source_list(self._node) if one["kind"] in kinds]
+        kinds = {"streams": ("stream",), "tables": ("table",), "views": ("view",)}
+        sources = [one for one in source_list(self._node) if one["kind"] in kinds.get(what, SOURCE_KINDS)]
         shown: dict[str, Callable[[dict[str, Any]], Any]] = {"name": lambda one: one["name"]}
         if what == "sources":
             shown["kind"] = lambda one: one["kind"]
@@ -100,11 +102,12 @@ class Statements:
         if what != "views":
             shown |= {
                 "topic": lambda one: one["topic"],
+                **({"key": lambda one: ", ".join(one["key"])} if what == "tables" else {}),
                 "now_ms": lambda one: one["now_ms"],
                 "rows": lambda one: one["rows"],
             }
         shown["queries"] = lambda one: one["queries"]
-        if what != "streams":
+        if what in ("sources", "views"):
             shown["statement"] = lambda one: one["sql"]
         return _table(shown, sources)
 
@@ -114,7 +117,7 @@ class Statements:
         shown: dict[str, Callable[[dict[str, Any]], Any]] = {
             "query": lambda one: one["query_id"],
             "state": lambda one: one["state"],
-            "stream": lambda one: one["source"],
+            "sources": lambda one: ", ".join(one["sources"]),
         }
         if extended:
             shown |= {

@@ -1,8 +1,8 @@
-"""CREATE and DROP of streams and views, on their way to a shard.
+"""CREATE and DROP of streams, tables and views, on their way to a shard.
 
-A stream lives on the shard that its name chooses. A view, or a stream derived from a query, lives where the
-stream does that it selects from, through however many views, so that queries over it find all of them there.
-A view whose stream is missing waits: it stands as soon as the stream does, if the registry says it again.
+A stream or a table lives on the shard that its name chooses. A view, or a stream derived from a query, lives
+where a query over the same sources would, through however many views. A view whose stream is missing waits:
+it stands as soon as the stream does, if the registry says it again.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from broker.internal import Command, Outcome
 from broker.worker.entries import SourceEntry, ViewEntry, WaitingView
+from broker.worker.placement import of_view
 from broker.worker.shard_command import ShardCommand
 from engine.language.query import CreateDerived, CreateStream, Query
 from engine.language.statements import parse
@@ -49,9 +50,15 @@ class Creation:
             with contextlib.suppress(QueryError):  # a view that this version refuses is shown all the same
                 query = parse(one.sql, known, self._node.limits, functions=self._node.engines.functions)
                 assert isinstance(query, Query)
-                self._node.views[one.name] = ViewEntry(one, shard, query.source, query.uses)
+                if shard == self._node.home_of(query.sources):
+                    self._node.views[one.name] = ViewEntry(one, shard, query.sources, query.uses)
+                    continue
+                several = [name for name, entry in self._node.queries.items() if entry.shard == shard]
+                self._node.guests.found(shard, one.name, several)
                 continue
-            self._node.views[one.name] = ViewEntry(one, shard, "", ())
+            self._node.views[one.name] = ViewEntry(one, shard, (), ())
+        for name, view in self._node.views.items():
+            self._node.guests.need_more(of_view(name), view.shard, (*view.sources, *view.uses))
 
     async def _create(self, name: str, sql: str) -> Outcome:
         node = self._node
@@ -66,7 +73,7 @@ class Creation:
             node.waiting[name] = WaitingView(sql, missing.as_dict())
             return {"state": "PENDING", "error": missing.as_dict()}
         if not isinstance(statement, CreateStream | CreateDerived):
-            raise NotSupported("a stream is made by CREATE STREAM, a view by CREATE VIEW")
+            raise NotSupported("write CREATE STREAM, CREATE TABLE or CREATE VIEW")
         made = statement.stream if isinstance(statement, CreateStream) else statement.derived
         if made.name != name:
             raise SourceConflict(
@@ -75,8 +82,7 @@ class Creation:
         there = node.catalogue.get(name)
         if there == made:
             return {"state": "RUNNING"}
-        replaces = isinstance(statement, CreateDerived) and statement.replace and isinstance(there, Derived)
-        if there is not None and not replaces:
+        if there is not None and not replaces(statement, there):
             raise conflict(name, there)
         outcome = await (
             self._create_stream(statement)
@@ -102,8 +108,9 @@ class Creation:
             stream.topic,
             statement.partitions,
             arrival_time=not stream.event_time,
+            table=stream.is_table,
         )
-        number = node.home_of(stream.name)
+        number = node.home_of([stream.name])
         (outcome,) = await node.hand_over(number, [ShardCommand.create(stream, statement.sql)])
         if outcome["state"] == "RUNNING":
             node.sources[stream.name] = SourceEntry(stream, statement.sql, number)
@@ -111,16 +118,20 @@ class Creation:
 
     async def _create_view(self, statement: CreateDerived) -> Outcome:
         node, derived, query = self._node, statement.derived, statement.query
-        number = node.sources[query.source].shard
+        number = node.home_of(query.sources)
         there = node.views.get(derived.name)
         if there is not None and there.shard != number:
             raise SourceConflict(
                 f"{derived.name} selects from another stream at present",
                 hint=f"DROP VIEW {derived.name} first",
             )
-        (outcome,) = await node.hand_over(number, [ShardCommand.create_derived(derived)])
+        guests = node.invited(of_view(derived.name), number, query)
+        *_, outcome = await node.hand_over(number, [*guests, ShardCommand.create_derived(derived)])
         if outcome["state"] == "RUNNING":
-            node.views[derived.name] = ViewEntry(derived, number, query.source, query.uses)
+            node.views[derived.name] = ViewEntry(derived, number, query.sources, query.uses)
+        elif there is None:
+            node.guests.release(of_view(derived.name), number)
+        await node.see_off()
         return outcome
 
     async def _drop(self, name: str) -> Outcome:
@@ -135,21 +146,29 @@ class Creation:
             node.sources.pop(name, None)
             node.views.pop(name, None)
             node.catalogue_changed()
+            node.guests.release(of_view(name), entry.shard)
+            await node.see_off()
         return outcome
+
+
+def replaces(statement: CreateStream | CreateDerived, there: Stream | Derived) -> bool:
+    """Whether OR REPLACE puts the new one in the place of what stands."""
+    return isinstance(statement, CreateDerived) and statement.replace and isinstance(there, Derived)
 
 
 def conflict(name: str, there: object) -> SourceConflict:
     """The refusal of a definition under a name that stands with another."""
     what = kind_of(there)
-    drop = "DROP VIEW" if what == "view" else "DROP STREAM"
     return SourceConflict(
         f"a {what} named {name!r} exists with another definition",
-        hint=f"{drop} {name} first, or choose another name",
+        hint=f"DROP {what.upper()} {name} first, or choose another name",
     )
 
 
 def kind_of(source: object) -> str:
     """What lists call it."""
+    if isinstance(source, Stream):
+        return source.kind
     return "view" if isinstance(source, Derived) and not source.is_stream else "stream"
 
 
@@ -160,5 +179,5 @@ def refuse_if_read(node: Node, name: str) -> None:
         what = kind_of(node.catalogue.get(name))
         raise SourceConflict(f"{readers:,} queries read the {what} {name!r}", hint="unregister them first")
     for other, view in node.views.items():
-        if other != name and name in (view.source, *view.uses):
+        if other != name and name in (*view.sources, *view.uses):
             raise SourceConflict(f"{other} reads {name!r}", hint=f"drop {other} first")

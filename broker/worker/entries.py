@@ -19,15 +19,16 @@ from tureen.errors import UnknownSource
 
 @dataclass(slots=True)
 class QueryEntry:
-    """A registration and what became of it. shard: where it stands, None while it does not. uses: the views
-    that its text names. parameters: of the placeholders in ``sql``, where it is a template.
+    """A registration and what became of it. shard: where it stands, None while it does not. sources: the
+    streams and tables that it reads. uses: the views that its text names. parameters: of the placeholders in
+    ``sql``, where it is a template.
     """
 
     sql: str | None
     state: State
     error: dict[str, Any] | None = None
     shard: int | None = None
-    source: str | None = None
+    sources: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     uses: tuple[str, ...] = ()
     parameters: Values | None = None
@@ -48,7 +49,7 @@ class QueryEntry:
 
 @dataclass(frozen=True, slots=True)
 class SourceEntry:
-    """A stream that stands."""
+    """A stream or a table that stands; shard: its home."""
 
     stream: Stream
     sql: str
@@ -59,12 +60,12 @@ class SourceEntry:
 class ViewEntry:
     """A view, or a stream derived from a query, that stands.
 
-    source: the stream that it selects from in the end. uses: the views on the way there.
+    sources: the streams and tables that it selects from in the end. uses: the views on the way there.
     """
 
     derived: Derived
     shard: int
-    source: str
+    sources: tuple[str, ...]
     uses: tuple[str, ...]
 
     @property

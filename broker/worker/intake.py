@@ -19,8 +19,8 @@ import numpy as np
 from engine.model.source import Stream
 from engine.model.step import Records
 from topics.admin import Admin
-from topics.codec import decode
 from topics.consumer import BatchConsumer, Polled, Range
+from topics.keyed import decode_messages
 from tureen.errors import TopicMissing, TureenError
 
 
@@ -29,20 +29,20 @@ class TopicRecreated(TureenError):
 
     code = "topic_recreated"
 
-    def __init__(self, stream: str, topic: str) -> None:
+    def __init__(self, stream: Stream) -> None:
         super().__init__(
-            f"topic {topic} was deleted and created again: its offsets begin anew",
-            hint=f"DROP STREAM {stream} and create it again to read the new topic; until then the rows read "
-            "before are answered",
+            f"topic {stream.topic} was deleted and created again: its offsets begin anew",
+            hint=f"DROP {stream.kind.upper()} {stream.name} and create it again to read the new topic; until "
+            "then the rows read before are answered",
         )
 
 
-def topic_deleted(stream: str, topic: str) -> TopicMissing:
-    """The error of a stream whose topic is gone."""
+def topic_deleted(stream: Stream) -> TopicMissing:
+    """The error of a stream or a table whose topic is gone."""
     return TopicMissing(
-        topic,
-        hint="the rows read before are still answered; create the topic again, then DROP STREAM "
-        f"{stream} and create it again",
+        stream.topic,
+        hint="the rows read before are still answered; create the topic again, then DROP "
+        f"{stream.kind.upper()} {stream.name} and create it again",
     )
 
 
@@ -94,10 +94,10 @@ class Intake:
         try:
             end = self._admin.end_offsets(self.stream.topic)
         except TopicMissing:
-            raise topic_deleted(self.stream.name, self.stream.topic) from None
+            raise topic_deleted(self.stream) from None
         for partition, offset in offsets.items():
             if offset > end.get(partition, 0):
-                raise TopicRecreated(self.stream.name, self.stream.topic)
+                raise TopicRecreated(self.stream)
         return {partition: offsets.get(partition, -1) for partition in end}
 
     @property
@@ -122,7 +122,7 @@ class Intake:
         """
         count = self._admin.partitions(self.stream.topic)
         if self._admin.topic_id(self.stream.topic) != self._topic_id:
-            raise TopicRecreated(self.stream.name, self.stream.topic)
+            raise TopicRecreated(self.stream)
         if count > self._partitions:
             added = range(self._partitions, count)
             self._consumer.add(self.stream.topic, dict.fromkeys(added, -1))
@@ -141,7 +141,9 @@ class Intake:
 
     def _taken(self, polled: Polled) -> Taken:
         values = polled.values
-        decoded = decode(self.stream, values, polled.partition, polled.offset, polled.append_ms)
+        decoded = decode_messages(
+            self.stream, polled.messages, values, polled.partition, polled.offset, polled.append_ms
+        )
         bad = [(item.place, item.reason) for item in decoded.bad]
         rows = np.arange(len(values))
         if bad:

@@ -161,7 +161,10 @@ class _FromShards:
         rows = GaugeMetricFamily("tureen_rows", "Rows retained and visible.", labels=["stream"])
         pending = GaugeMetricFamily("tureen_rows_pending", "Rows that wait for NOW.", labels=["stream"])
         for shard in shards:
+            guests = node.guests.on(shard.number)
             for info in shard.view().sources():
+                if info.name in guests:
+                    continue  # its home tells of it
                 rows.add_metric([info.name], info.rows)
                 pending.add_metric([info.name], info.pending)
                 if info.now_ms is not None:

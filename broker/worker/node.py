@@ -1,8 +1,9 @@
 """The node: which stream and which query lives on which shard, and the way of a command to its shard.
 
-A stream lives on the shard that its name chooses, a query on its stream's. Shards are started when they get
-something to do, or when the journal or a store says that they have. Runs on the event loop; a shard is a
-thread of its own, reached by futures.
+A stream lives on the shard that its name chooses, a query on its stream's; one over several sources lives on
+the shard that their set chooses, with those sources as guests (:mod:`broker.worker.placement`). Shards are
+started when they get something to do, or when the journal or a store says that they have. Runs on the event
+loop; a shard is a thread of its own, reached by futures.
 
 Commands are idempotent: registering the text that stands, creating the stream that stands, and removing
 what is not there are answered and change nothing.
@@ -14,7 +15,6 @@ import asyncio
 import secrets
 import sys
 import time
-import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from broker import logs
@@ -26,6 +26,7 @@ from broker.worker.creation import Creation
 from broker.worker.engines import Engines
 from broker.worker.entries import QueryEntry, SourceEntry, ViewEntry, WaitingView
 from broker.worker.parsed import Parsed
+from broker.worker.placement import Guests, shard_of
 from broker.worker.questions import Found
 from broker.worker.shard import Shard
 from broker.worker.shard_command import ShardCommand
@@ -58,11 +59,6 @@ def limits(settings: Settings) -> Limits:
     )
 
 
-def shard_of(sources: Iterable[str], shards: int) -> int:
-    """The shard that a set of sources chooses; the same on every machine and in every release."""
-    return zlib.crc32("\0".join(sorted(sources)).encode()) % shards
-
-
 class Node:
     """Shards, entries and outcomes of this worker."""
 
@@ -92,6 +88,7 @@ class Node:
         self.sources: dict[str, SourceEntry] = {}
         self.views: dict[str, ViewEntry] = {}
         self.waiting: dict[str, WaitingView] = {}
+        self.guests = Guests()
         self.waiters = Waiters()
         self.reserved: dict[str, str] = {}
         self._parsed = Parsed({}, self.limits, engines.functions)
@@ -136,15 +133,19 @@ class Node:
 
     def _adopt(self, shard: Shard) -> None:
         """Learn what a shard brought back from its store and its journal."""
+        infos = shard.view().queries()
         for name, (stream, sql) in shard.streams().items():
-            self.sources[name] = SourceEntry(stream, sql, shard.number)
-        for info in shard.view().queries():
+            if shard.number == self.home_of([name]):
+                self.sources[name] = SourceEntry(stream, sql, shard.number)
+            else:
+                self.guests.found(shard.number, name, (one.query_id for one in infos if name in one.sources))
+        for info in infos:
             self.queries[info.query_id] = QueryEntry(
                 info.sql,
                 "PAUSED" if info.paused else "RUNNING",
                 None,
                 shard.number,
-                info.sources[0] if info.sources else None,
+                tuple(info.sources),
                 parameters=list(held) if isinstance(held := info.parameters, tuple) else held,
             )
 
@@ -241,7 +242,7 @@ class Node:
         placed = await asyncio.to_thread(self._place, commands)
         outcomes: list[Outcome | None] = [None] * len(commands)
         leaving: dict[int, list[ShardCommand]] = {}
-        coming: dict[int, list[tuple[int, ShardCommand]]] = {}
+        coming: dict[int, list[tuple[int | None, ShardCommand]]] = {}
         entries: list[QueryEntry | None] = []
         standing = sum(entry.shard is not None for entry in self.queries.values())
         for place, (command, target) in enumerate(zip(commands, placed, strict=True)):
@@ -251,9 +252,9 @@ class Node:
             if command["kind"] == "unregister":
                 outcomes[place] = {"state": "GONE"}
                 if old is not None and old.shard is not None:
-                    leaving.setdefault(old.shard, []).append(ShardCommand.unregister(name))
+                    self._leave(name, old.shard, leaving)
             elif isinstance(target, Query):
-                number = self.sources[target.source].shard
+                number = self.home_of(target.sources)
                 if old is None or old.shard is None:
                     standing += 1
                 if standing > self.settings.queries_max:
@@ -264,17 +265,19 @@ class Node:
                     )
                 else:
                     if old is not None and old.shard is not None and old.shard != number:
-                        leaving.setdefault(old.shard, []).append(ShardCommand.unregister(name))
+                        self._leave(name, old.shard, leaving)
                     options = command.get("options", {})
                     stands: State = "PAUSED" if query_options.is_paused(options) else "RUNNING"
                     sql, parameters = command["sql"], command.get("parameters")
                     if parameters is not None:
                         sql = sys.intern(sql)
                     entry = QueryEntry(
-                        sql, stands, None, number, target.source, options, target.uses, parameters
+                        sql, stands, None, number, target.sources, options, target.uses, parameters
                     )
                     shard_command = ShardCommand.register(name, sql, options, parameters)
-                    coming.setdefault(number, []).append((place, shard_command))
+                    pairs = coming.setdefault(number, [])
+                    pairs += ((None, guest) for guest in self.invited(name, number, target))
+                    pairs.append((place, shard_command))
             else:
                 state: State = "PENDING" if isinstance(target, UnknownSource) else "ERROR"
                 error = command.get("error") or (target.as_dict() if target else None)
@@ -286,7 +289,7 @@ class Node:
                     parameters=command.get("parameters"),
                 )
                 if old is not None and old.shard is not None:
-                    leaving.setdefault(old.shard, []).append(ShardCommand.unregister(name))
+                    self._leave(name, old.shard, leaving)
             entries.append(entry)
         await asyncio.gather(
             *(self.hand_over(number, shard_commands) for number, shard_commands in leaving.items())
@@ -295,20 +298,52 @@ class Node:
             *(self.hand_over(number, [command for _, command in pairs]) for number, pairs in coming.items())
         )
         for pairs, results in zip(coming.values(), answers, strict=True):
-            for (place, _), result in zip(pairs, results, strict=True):
-                outcomes[place] = result
+            for (place_, _), result in zip(pairs, results, strict=True):
+                if place_ is not None:
+                    outcomes[place_] = result
         told: list[Outcome] = []
         for command, entry, outcome in zip(commands, entries, outcomes, strict=True):
             if entry is None:
                 self.queries.pop(command["name"], None)
             else:
                 if outcome is not None and outcome["state"] == "ERROR":
+                    if entry.shard is not None:
+                        self.guests.release(command["name"], entry.shard)
                     entry.state, entry.error, entry.shard = "ERROR", outcome.get("error"), None
                 elif outcome is not None:
                     outcome = {**outcome, "state": entry.state}
                 self.queries[command["name"]] = entry
             told.append(outcome if outcome is not None else entry.outcome() if entry else {"state": "GONE"})
+        await self.see_off()
         return told
+
+    def _leave(self, name: str, number: int, leaving: dict[int, list[ShardCommand]]) -> None:
+        leaving.setdefault(number, []).append(ShardCommand.unregister(name))
+        self.guests.release(name, number)
+
+    def invited(self, who: str, number: int, query: Query) -> list[ShardCommand]:
+        """What a shard is to be told before a query, or a view over it, comes there: its guests."""
+        names: list[str] = [name for name in query.sources if self.sources[name].shard != number]
+        views = (self.views[name] for name in query.uses)
+        # A view names fewer views than one that names it.
+        names += (
+            view.derived.name for view in sorted(views, key=lambda one: len(one.uses)) if view.shard != number
+        )
+        if not names:
+            return []
+        return [
+            ShardCommand.create_derived(self.views[name].derived)
+            if name in self.views
+            else ShardCommand.create(self.sources[name].stream, self.sources[name].sql)
+            for name in self.guests.need(who, number, names)
+        ]
+
+    async def see_off(self) -> None:
+        """Drop guests that nobody needs any more."""
+        for number, names in list(self.guests.unneeded()):
+            outcomes = await self.hand_over(number, [ShardCommand.drop(name) for name in names])
+            gone = [name for name, one in zip(names, outcomes, strict=True) if one["state"] == "GONE"]
+            self.guests.gone(number, gone)
 
     async def hand_over(self, number: int, commands: list[ShardCommand]) -> list[Outcome]:
         """Have a shard carry out commands, in order; one outcome each."""
@@ -340,13 +375,13 @@ class Node:
                 )
         return placed
 
-    def home_of(self, stream: str) -> int:
-        """The shard that a new stream is for."""
-        return shard_of([stream], self.settings.shards)
+    def home_of(self, sources: Iterable[str]) -> int:
+        """The shard that a stream is for, or what reads just these sources."""
+        return shard_of(sources, self.settings.shards)
 
     def readers(self, name: str) -> int:
-        """How many queries stand on a stream or a view; O(queries)."""
+        """How many queries stand on a source or a view; O(queries)."""
         return sum(
-            entry.shard is not None and (entry.source == name or name in entry.uses)
+            entry.shard is not None and (name in entry.sources or name in entry.uses)
             for entry in self.queries.values()
         )

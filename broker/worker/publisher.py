@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import KafkaException
 
+from broker.producing import producer
 from tureen.errors import KafkaUnavailable
 
 Delivered = Callable[[Any, Any], None]
@@ -23,17 +24,7 @@ class Publisher:
     """``publish`` from the event loop, ``close`` at the end."""
 
     def __init__(self, kafka: dict[str, str], timeout_ms: int) -> None:
-        self._producer = Producer(
-            {"log_level": "0"}
-            | kafka
-            | {
-                "acks": "all",
-                "enable.idempotence": "true",
-                "linger.ms": "1",
-                "message.timeout.ms": str(timeout_ms),
-                "message.max.bytes": str(2 << 20),
-            }
-        )
+        self._producer = producer(kafka, {"linger.ms": "1", "message.timeout.ms": str(timeout_ms)})
         self._timeout_ms = timeout_ms
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._serve, name="publisher", daemon=True)

@@ -88,12 +88,12 @@ def _replayed(number: int, engine: Engine, settings: Settings, kafka: dict[str, 
     replayed = 0
     try:
         for record in read_steps(kafka, settings.names.steps, number, stored):
-            batch = None
+            batch, compacted = None, False
             if isinstance(record.body, RecordsNamed):
                 stream = engine.catalogue[record.body.source]
                 assert isinstance(stream, Stream)
-                batch = reader.read(stream, record.body.ranges)
-            engine.enqueue(record.step(batch))
+                batch, compacted = reader.read(stream, record.body.ranges), stream.is_table
+            engine.enqueue(record.step(batch, compacted=compacted))
             engine.run()
             replayed += 1
     finally:

@@ -30,6 +30,7 @@ from broker.worker.engines import Engines
 from broker.worker.intake import Taken
 from broker.worker.metrics import SAVE_SECONDS, STEP_SECONDS, Counts
 from broker.worker.outbox import Interrupted, Letter, Outbox, Outgoing
+from broker.worker.placement import shard_of
 from broker.worker.questions import Asked, Found, Questions
 from broker.worker.recovery import recover
 from broker.worker.shard_command import ShardCommand, Standing, step_bodies
@@ -351,6 +352,10 @@ class Shard(threading.Thread):
             self._tell("read", None)
         if not reading:
             return
+        joined = [names for names in self._engine.source_sets if len(names) > 1]
+        if joined:
+            nows = {info.name: info.now_ms for info in self._view.sources()}
+            reading = self._streams.in_step(nows, joined)
         timeout_s = self._settings.poll_ms / 1_000 / len(reading) if wait else 0.0
         share = max(self._settings.step_rows_max, self._settings.transaction_rows_max // len(reading))
         for stream in reading:
@@ -368,6 +373,10 @@ class Shard(threading.Thread):
         name = stream.stream.name
         result = self._step(taken.body, outgoing, taken.ranges)
         stream.pace.stepped(self._clock_ms, taken.body.batch.partitions(), taken.body.lagging)
+        self._rows_unsaved += len(taken.messages)
+        self._only_heartbeats = False
+        if shard_of([name], self._settings.shards) != self.number:
+            return  # a guest: its home writes what was refused, and counts
         names = self._settings.names
         for place, reason in taken.bad:
             outgoing.letters.append(_letter(names.dead_letters, taken.messages[place], reason))
@@ -382,8 +391,6 @@ class Shard(threading.Thread):
         counts.entered[name] += result.entered
         counts.late[name] += len(result.late)
         counts.dead_letters[name] += len(taken.bad) + len(result.rejected)
-        self._rows_unsaved += len(taken.messages)
-        self._only_heartbeats = False
 
     def _beat(self, outgoing: Outgoing) -> None:
         clock_ms = self._now_ms()
@@ -394,7 +401,8 @@ class Shard(threading.Thread):
             if stream.pace.is_due(clock_ms, lagging):
                 result = self._step(Heartbeat(stream.stream.name, lagging), outgoing)
                 stream.pace.stepped(self._clock_ms, (), lagging)
-                self.counts.entered[name] += result.entered
+                if shard_of([name], self._settings.shards) == self.number:
+                    self.counts.entered[name] += result.entered
                 if result.entered:
                     self._only_heartbeats = False
 

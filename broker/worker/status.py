@@ -42,14 +42,15 @@ def readiness(node: Node) -> dict[str, Any]:
 
 
 def source_list(node: Node) -> list[dict[str, Any]]:
-    """Every stream and view as lists show it, by name."""
+    """Every stream, table and view as lists show it, by name."""
     readers: Counter[str] = Counter()
     for entry in list(node.queries.values()):
-        if entry.shard is not None and entry.source is not None:
-            readers.update({entry.source, *entry.uses})
+        if entry.shard is not None:
+            readers.update({*entry.sources, *entry.uses})
     infos: dict[str, SourceInfo] = {}
     for shard in list(node.shards.values()):
-        infos |= {info.name: info for info in shard.view().sources()}
+        guests = node.guests.on(shard.number)
+        infos |= {info.name: info for info in shard.view().sources() if info.name not in guests}
     listed = [_stream(node, name, infos.get(name)) for name in node.sources]
     listed += [_view(node, name, infos) for name in node.views]
     listed += [_waiting(name, view) for name, view in node.waiting.items()]
@@ -82,7 +83,8 @@ def _stream(node: Node, name: str, info: SourceInfo | None) -> dict[str, Any]:
     error = shard.stream_errors.get(name)
     return {
         "name": name,
-        "kind": "stream",
+        "kind": entry.stream.kind,
+        "key": list(entry.stream.key),
         "topic": entry.stream.topic,
         "sql": entry.sql,
         "time": "event" if entry.stream.event_time else "arrival",
@@ -109,7 +111,7 @@ def _stream(node: Node, name: str, info: SourceInfo | None) -> dict[str, Any]:
 
 
 def _view(node: Node, name: str, infos: dict[str, SourceInfo]) -> dict[str, Any]:
-    """A view has no rows of its own; its NOW is that of the stream it selects from."""
+    """A view has no rows of its own; its NOW is that of a query over it."""
     entry = node.views[name]
     quoted = name.replace('"', '""')
     columns: list[dict[str, Any]] = []
@@ -117,7 +119,12 @@ def _view(node: Node, name: str, infos: dict[str, SourceInfo]) -> dict[str, Any]
         described = node.parse(f'DESCRIBE "{quoted}"')
         assert isinstance(described, Describe)
         columns = [{"name": one, "type": str(of), "nullable": True} for one, of in described.columns]
-    info = infos.get(entry.source)
+    streams = [one for one in entry.sources if one in node.sources and not node.sources[one].stream.is_table]
+    nows = [info.now_ms if (info := infos.get(one)) else None for one in streams or entry.sources]
+    known = [now_ms for now_ms in nows if now_ms is not None]
+    now_ms = None
+    if known:
+        now_ms = max(known) if not streams else min(known) if len(known) == len(nows) else None
     return _NOTHING | {
         "name": name,
         "kind": kind_of(entry.derived),
@@ -125,8 +132,8 @@ def _view(node: Node, name: str, infos: dict[str, SourceInfo]) -> dict[str, Any]
         "state": "RUNNING",
         "error": None,
         "shard": entry.shard,
-        "reads": entry.source,
-        "now_ms": info.now_ms if info else None,
+        "reads": list(entry.sources),
+        "now_ms": now_ms,
         "columns": columns,
     }
 
@@ -156,6 +163,7 @@ def status(node: Node, settings: Settings, metrics: Metrics) -> dict[str, Any]:
                 "epoch": shard.epoch,
                 "queries": sum(1 for e in list(node.queries.values()) if e.shard == shard.number),
                 "sources": sorted(n for n, s in node.sources.items() if s.shard == shard.number),
+                "guests": sorted(node.guests.on(shard.number)),
                 "transactions": shard.counts.transactions,
                 "steps": shard.counts.steps,
             }

@@ -9,8 +9,9 @@ others.
 from __future__ import annotations
 
 import contextlib
+import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,6 +79,23 @@ class Streams:
         """Those with an intake."""
         return [stream for stream in self.by_name.values() if stream.intake is not None]
 
+    def in_step(self, now_ms: Mapping[str, int | None], sets: Iterable[Sequence[str]]) -> list[ReadStream]:
+        """Those with an intake whose turn it is: of sources that a query joins, one that is ahead of another
+        with unread records waits for it, so that what is read stays near NOW of the query, however much a
+        topic holds. Only instants of one kind of time compare. O(sources of all sets)."""
+        waiting: set[str] = set()
+        for names in sets:
+            together = [one for name in names if (one := self.by_name.get(name)) and one.intake is not None]
+            for event_time in (True, False):
+                clocks = [
+                    (-math.inf if (now := now_ms.get(one.stream.name)) is None else now, one)
+                    for one in together
+                    if one.stream.event_time == event_time
+                ]
+                unread = [now for now, one in clocks if one.intake is not None and one.intake.lagging]
+                waiting |= {one.stream.name for now, one in clocks if now > min(unread, default=math.inf)}
+        return [stream for stream in self.reading() if stream.stream.name not in waiting]
+
     def is_away(self) -> bool:
         """Whether a stream waits for Kafka."""
         return any(
@@ -88,17 +106,16 @@ class Streams:
     def poll(self, stream: ReadStream, timeout_s: float) -> Taken | None:
         """What came of one stream; a stream that is lost by it gives None."""
         assert stream.intake is not None
-        name = stream.stream.name
         try:
             taken = stream.intake.poll(self._settings.step_rows_max, timeout_s)
         except TopicMissing:
-            self._lose(stream, topic_deleted(name, stream.stream.topic))
+            self._lose(stream, topic_deleted(stream.stream))
             return None
         except OffsetLost as lost:
             self._lose(stream, lost)
             return None
         if taken is not None:
-            self.lagging[name] = taken.body.lagging
+            self.lagging[stream.stream.name] = taken.body.lagging
         return taken
 
     def look_after(self) -> None:
@@ -117,15 +134,15 @@ class Streams:
                     self._look_at_topic(stream)
 
     def _look_at_topic(self, stream: ReadStream) -> None:
-        name, topic = stream.stream.name, stream.stream.topic
+        topic = stream.stream.topic
         try:
             if stream.intake is not None:
                 stream.intake.look_again()
-            elif self.errors[name]["code"] == TopicMissing.code:
+            elif self.errors[stream.stream.name]["code"] == TopicMissing.code:
                 self._admin.partitions(topic)
-                self._lose(stream, TopicRecreated(name, topic))
+                self._lose(stream, TopicRecreated(stream.stream))
         except TopicMissing:
-            self._lose(stream, topic_deleted(name, topic))
+            self._lose(stream, topic_deleted(stream.stream))
         except TopicRecreated as lost:
             self._lose(stream, lost)
 

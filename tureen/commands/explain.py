@@ -43,3 +43,7 @@ def show(plan: Mapping[str, Any]) -> None:
     console.show_table(names, plans.rows(plan), numeric)
     for line in plans.predicates(plan):
         out.print(line, style="dim", markup=False, soft_wrap=True)
+    if plans.is_analyzed(plan) and (found := plans.modules(plan)):
+        console.show_table(
+            plans.MODULE_COLUMNS, found, [place > 0 for place in range(len(plans.MODULE_COLUMNS))]
+        )

@@ -41,14 +41,14 @@ def queries(
 def show(found: Sequence[QueryStatus], limit: int = ROWS_DEFAULT, extended: bool = False) -> None:
     """The table of the first ``limit`` queries."""
     more = {"mode": "maintenance", "weight": "weight"} if extended else {}
-    names = ["query", "state", "stream", *more, "statement"]
+    names = ["query", "state", "sources", *more, "statement"]
     console.show_table(
         names,
         [
             (
                 one.query_id,
                 one.state,
-                one.source or "-",
+                ", ".join(one.sources) or "-",
                 *(one.facts.get(fact) for fact in more.values()),
                 " ".join((one.sql or "").split()),
             )

@@ -1,4 +1,4 @@
-"""``tureen sources``: the streams there are."""
+"""``tureen sources``: the streams, tables and views there are."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tureen.facts import Source
 @click.option("--sql", "with_sql", is_flag=True, help="Print the statements that made them instead.")
 @console.broker_options
 def sources(with_sql: bool, url: str, token: str | None, as_json: bool) -> None:
-    """List the streams, their rows and their NOW.
+    """List streams, tables and views, their rows and their NOW.
 
     waiting: rows above NOW, which enter when it passes them. late: rows that came after NOW had passed.
     NOW is shown to the second; --json has all of it, and the records that could not be read (dead_letters).
@@ -32,12 +32,13 @@ def sources(with_sql: bool, url: str, token: str | None, as_json: bool) -> None:
 
 
 def show(found: Sequence[Source]) -> None:
-    """The table of streams."""
+    """The table of them."""
     console.show_table(
-        ["stream", "topic", "NOW (UTC)", "rows", "waiting", "late", "queries"],
+        ["source", "kind", "topic", "NOW (UTC)", "rows", "waiting", "late", "queries"],
         [
             (
                 one.name,
+                one.facts.get("kind") or "-",
                 one.facts.get("topic") or "-",
                 console.instant_of_ms(None if one.now_ms is None else one.now_ms // 1_000 * 1_000),
                 _count(one.rows),
@@ -47,7 +48,7 @@ def show(found: Sequence[Source]) -> None:
             )
             for one in found
         ],
-        [False, False, False, True, True, True, True],
+        [False, False, False, False, True, True, True, True],
     )
 
 
