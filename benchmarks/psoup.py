@@ -101,8 +101,15 @@ def create(retain_ms: int, limits: Limits | None = None) -> Engine:
 
 def register(engine: Engine, texts: Iterable[str], options: Mapping[str, str] | None = None) -> None:
     """Register the texts as q0, q1, ... in one step. Raises RuntimeError where one is refused."""
+    register_named(engine, {f"q{n}": sql for n, sql in enumerate(texts)}, options)
+
+
+def register_named(
+    engine: Engine, texts: Mapping[str, str], options: Mapping[str, str] | None = None
+) -> None:
+    """Register texts under their names in one step. Raises RuntimeError where one is refused."""
     options = options or {}
-    apply(engine, Register(tuple(Registration(f"q{n}", sql, options=options) for n, sql in enumerate(texts))))
+    apply(engine, Register(tuple(Registration(name, sql, options=options) for name, sql in texts.items())))
 
 
 def apply(engine: Engine, body: Register) -> None:

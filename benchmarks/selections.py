@@ -46,25 +46,30 @@ CHECKED_QUERIES = 40
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options besides those that every benchmark has."""
-    parser.add_argument(
-        "--queries",
-        action=Numbers,
-        nargs="+",
-        default=[1_000, 10_000],
-        help="how many stand (default: %(default)s)",
-    )
-    parser.add_argument("--rows", type=int, default=2_000_000, help="timed rows (default: %(default)s)")
-    parser.add_argument(
-        "--retain",
-        type=int,
-        default=200_000,
-        help="rows that stay, with their matches (default: %(default)s)",
-    )
+    add_sizes(parser, queries=[1_000, 10_000], rows=2_000_000)
     parser.add_argument(
         "--peers", action=argparse.BooleanOptionalAction, default=True, help="Esper and DuckDB beside it"
     )
     parser.add_argument(
         "--peer-seconds", type=float, default=2.0, help="of a pass of Esper (default: %(default)s)"
+    )
+
+
+def add_sizes(parser: argparse.ArgumentParser, queries: list[int], rows: int) -> None:
+    """How much of what: the options that the benchmarks of selections share."""
+    parser.add_argument(
+        "--queries",
+        action=Numbers,
+        nargs="+",
+        default=queries,
+        help="how many stand (default: %(default)s)",
+    )
+    parser.add_argument("--rows", type=int, default=rows, help="timed rows (default: %(default)s)")
+    parser.add_argument(
+        "--retain",
+        type=int,
+        default=200_000,
+        help="rows that stay, with their matches (default: %(default)s)",
     )
 
 

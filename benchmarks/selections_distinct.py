@@ -17,10 +17,9 @@ import sys
 import numpy as np
 
 from benchmarks import psoup
-from benchmarks.numbers import Numbers
 from benchmarks.psoup import Bounds
 from benchmarks.report import Figure, Plot, Report, Series
-from benchmarks.selections import STRETCHES, check, measure
+from benchmarks.selections import STRETCHES, add_sizes, check, measure
 from engine.model.batch import BATCH_ROWS_MAX
 
 VALUES = 10_000
@@ -28,20 +27,7 @@ VALUES = 10_000
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options besides those that every benchmark has."""
-    parser.add_argument(
-        "--queries",
-        action=Numbers,
-        nargs="+",
-        default=[1_000, 10_000],
-        help="how many stand (default: %(default)s)",
-    )
-    parser.add_argument("--rows", type=int, default=1_000_000, help="timed rows (default: %(default)s)")
-    parser.add_argument(
-        "--retain",
-        type=int,
-        default=200_000,
-        help="rows that stay, with their matches (default: %(default)s)",
-    )
+    add_sizes(parser, queries=[1_000, 10_000], rows=1_000_000)
 
 
 def run(options: argparse.Namespace) -> Report:

@@ -24,10 +24,9 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks import psoup
-from benchmarks.numbers import Numbers
 from benchmarks.psoup import ROWS_PER_MS
 from benchmarks.report import Figure, Plot, Report, Series
-from benchmarks.selections import CHECKED_QUERIES, STRETCHES
+from benchmarks.selections import CHECKED_QUERIES, STRETCHES, add_sizes
 from benchmarks.timing import Timing
 from engine.engine import Engine
 from engine.model.batch import BATCH_ROWS_MAX, Batch, Column
@@ -41,20 +40,7 @@ SCHEMA = Schema((Field("key", INTEGER), Field("value", INTEGER), Field("ts", TIM
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options besides those that every benchmark has."""
-    parser.add_argument(
-        "--queries",
-        action=Numbers,
-        nargs="+",
-        default=[100_000],
-        help="how many stand (default: %(default)s)",
-    )
-    parser.add_argument("--rows", type=int, default=4_000_000, help="timed rows (default: %(default)s)")
-    parser.add_argument(
-        "--retain",
-        type=int,
-        default=200_000,
-        help="rows that stay, with their matches (default: %(default)s)",
-    )
+    add_sizes(parser, queries=[100_000], rows=4_000_000)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,5 @@
-"""Runs `Harness.java` on rows and queries: Esper in a process of its own, one runtime for each call.
+"""Runs a harness in Java, here `Harness.java` on rows and queries: Esper in a process of its own, one runtime
+for each call.
 
 A query is deployed in the form that Esper indexes best, a filter of ranges in the stream itself, `psoup(a in
 [lo:hi), b in [lo:hi))`, its constants as parameters: texts that name the same columns are compiled once.
@@ -48,7 +49,7 @@ class EsperRun:
 class Esper:
     """A harness that is compiled and ready. Raises PeerMissing where Java or the jars are missing."""
 
-    def __init__(self) -> None:
+    def __init__(self, harness: Path = HARNESS) -> None:
         try:
             self._java = str(find_java().path)
         except EmbeddedKafkaError as error:
@@ -57,7 +58,8 @@ class Esper:
         self._directory = tempfile.TemporaryDirectory(prefix="tureen-esper-")
         self._class_path = os.pathsep.join(map(str, jars))
         command = [self._java, "-jar", str(compiler), "-17", "-proc:none", "-d", self._directory.name]
-        self._call([*command, "-cp", self._class_path, str(HARNESS)])
+        self._call([*command, "-cp", self._class_path, str(harness)])
+        self._main = harness.stem
 
     def close(self) -> None:
         """Remove what was compiled."""
@@ -72,14 +74,8 @@ class Esper:
             directory = Path(name)
             values.astype("<i4").tofile(directory / "rows")
             (directory / "queries").write_text("\n".join(map(epl, bounds)) + "\n", encoding="ascii")
-            class_path = os.pathsep.join([self._directory.name, self._class_path])
-            command = [self._java, f"-Xmx{HEAP}", "-XX:+UseSerialGC", "-cp", class_path, "Harness"]
-            printed = self._call([*command, name, str(seconds), str(PASSES)])
+            facts = self.start(name, str(seconds), str(PASSES))
             counts = np.fromfile(directory / "counts", ">i8").astype(np.int64)
-        facts: dict[str, list[float]] = {}
-        for line in printed.splitlines():
-            key, _, value = line.partition(" ")
-            facts.setdefault(key, []).append(float(value))
         return EsperRun(
             int(facts["rows"][0]),
             median(facts["pass_s"]),
@@ -87,6 +83,16 @@ class Esper:
             facts["heap_bytes"][0],
             counts,
         )
+
+    def start(self, *arguments: str) -> dict[str, list[float]]:
+        """Run the harness to its end; the values that it printed, by key."""
+        class_path = os.pathsep.join([self._directory.name, self._class_path])
+        command = [self._java, f"-Xmx{HEAP}", "-XX:+UseSerialGC", "-cp", class_path, self._main]
+        facts: dict[str, list[float]] = {}
+        for line in self._call([*command, *arguments]).splitlines():
+            key, _, value = line.partition(" ")
+            facts.setdefault(key, []).append(float(value))
+        return facts
 
     def _call(self, command: list[str]) -> str:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
