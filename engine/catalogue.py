@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
+from engine.eddy.eddy import Timer
 from engine.language.functions import FunctionCatalogue
 from engine.language.query import Query
 from engine.language.statements import parse
@@ -20,10 +21,11 @@ from tureen.errors import SourceConflict, TureenError, UnknownSource
 class Catalogue:
     """A name is a stream's or a view's. Whatever something reads stays as it is until that is gone."""
 
-    def __init__(self, limits: Limits, functions: FunctionCatalogue) -> None:
+    def __init__(self, limits: Limits, functions: FunctionCatalogue, timer: Timer | None) -> None:
         self.sources: dict[str, Source] = {}
         self.derived: dict[str, Derived] = {}
         self.functions = functions
+        self._timer = timer
         self._limits = limits
         self._unsaved: set[str] = set()
         self._dropped: set[str] = set()
@@ -45,7 +47,7 @@ class Catalogue:
             hint = "DROP VIEW first, or choose another name"
             raise SourceConflict(f"{stream.name} is a view", hint=hint)
         if there is None:
-            self.sources[stream.name] = Source(stream, sql, self._limits)
+            self.sources[stream.name] = Source(stream, sql, self._limits, timer=self._timer)
             self.changed()
         elif there.stream != stream:
             kind = there.stream.kind

@@ -16,8 +16,8 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 
 from engine.catalogue import Catalogue
-from engine.explain import Plan, Timer
-from engine.joins.key_index import KeyIndexes
+from engine.eddy.eddy import Timer
+from engine.explain import Plan
 from engine.language.functions import BUILT_IN, FunctionCatalogue
 from engine.language.parameters import refused_at, text_of
 from engine.language.query import CreateDerived as DerivedStatement
@@ -47,7 +47,8 @@ from engine.persistence import QueryState, StateSink, StateSource
 from engine.planner import Planner, is_left_open
 from engine.results.view import View
 from engine.source import Source
-from engine.source_set import Coming, SourceSet
+from engine.source_set import Coming
+from engine.source_sets import SourceSets
 from engine.standing import SetKey, StandingQuery, set_key
 from tureen.errors import (
     HandleInUse,
@@ -71,9 +72,11 @@ class Engine:
         *,
         functions: FunctionCatalogue = BUILT_IN,
         costs: Costs | None = None,
+        timer: Timer | None = None,
     ) -> None:
         """functions: what texts may call. costs: measured times, for the choice of maintenance; without them
-        every open choice is lazy.
+        every open choice is lazy. timer: measures what visits of the eddy's modules take; without one
+        they tell what work they are.
         """
         self.limits = limits or Limits()
         self._planner = Planner(costs)
@@ -81,10 +84,9 @@ class Engine:
         self._clock_ms = 0
         self._queue: deque[Step] = deque()
         self._enqueued = BEGINNING
-        self._catalogue = Catalogue(self.limits, functions)
+        self._catalogue = Catalogue(self.limits, functions, timer)
         self._sources = self._catalogue.sources
-        self._indexes = KeyIndexes()
-        self._sets: dict[SetKey, SourceSet] = {}
+        self._sets = SourceSets(self._sources, self.limits, self._planner)
         self._queries: dict[str, StandingQuery] = {}
         self._to_revise: list[str] = []
         self._view: View | None = None
@@ -136,10 +138,10 @@ class Engine:
         match step.body:
             case Records(source=name) as body:
                 result = self._source(name).records(body, step.position, self._clock_ms)
-                self._advance(name)
+                self._sets.advance(name)
             case Heartbeat(name, lagging):
                 result = self._source(name).heartbeat(lagging, step.position, self._clock_ms)
-                self._advance(name)
+                self._sets.advance(name)
             case Register(registrations):
                 result = self._register(registrations, step.position)
             case Unregister(query_ids):
@@ -149,20 +151,8 @@ class Engine:
             case CreateSource() | CreateDerived() | DropSource() as body:
                 result = StepResult(step.position, failed=self._define(body))
         self.position = step.position
-        self._retain()
+        self._sets.retain()
         return result
-
-    def _advance(self, name: SourceName) -> None:
-        for over in self._sets.values():
-            if name in over.sources:
-                over.advance()
-
-    def _retain(self) -> None:
-        for name, source in self._sources.items():
-            readers = [over for over in self._sets.values() if name in over.sources]
-            if source.retain([over.hold(SourceName(name)) for over in readers]):
-                for over in readers:
-                    over.dropped(SourceName(name))
 
     def _source(self, name: str) -> Source:
         source = self._sources.get(name)
@@ -205,22 +195,12 @@ class Engine:
             except TureenError as refusal:
                 failed[registration.query_id] = refusal
         for key, queries in by_set.items():
-            for standing in self._set(key).register(queries):
+            for standing in self._sets.joined(key).register(queries):
                 self._queries[standing.query_id] = standing
                 self._shown = None
                 self._unsaved_queries.add(standing.query_id)
                 self._dropped_queries.discard(standing.query_id)
         return StepResult(position, failed=failed)
-
-    def _set(self, key: SetKey) -> SourceSet:
-        """The queries over these sources."""
-        over = self._sets.get(key)
-        if over is None:
-            over = self._sets[key] = self._new_set(key)
-        return over
-
-    def _new_set(self, key: SetKey) -> SourceSet:
-        return SourceSet([self._sources[name] for name in key], self.limits, self._planner, self._indexes)
 
     def _changes(self, registration: Registration) -> bool:
         """Whether it gives a query that stands other options."""
@@ -232,7 +212,7 @@ class Engine:
         )
 
     def _change(self, registration: Registration) -> None:
-        over = self._sets[self._queries[registration.query_id].set_key]
+        over = self._sets.of(self._queries[registration.query_id])
         self._queries[registration.query_id] = over.change(registration)
         self._shown = None
         self._unsaved_queries.add(registration.query_id)
@@ -270,10 +250,7 @@ class Engine:
         query = self._queries.pop(query_id, None)
         if query is not None:
             self._shown = None
-            over = self._sets[query.set_key]
-            over.unregister(query_id)
-            if not over.standing:
-                del self._sets[query.set_key]
+            self._sets.unregister(query)
             self._unsaved_queries.discard(query_id)
             self._dropped_queries.add(query_id)
 
@@ -286,8 +263,7 @@ class Engine:
             if self._shown is None:
                 self._shown = dict(self._queries)
             sources = {name: source.view() for name, source in self._sources.items()}
-            sets = {key: over.view() for key, over in self._sets.items()}
-            self._view = View(self.position, self.limits, sources, sets, self._shown)
+            self._view = View(self.position, self.limits, sources, self._sets.views(), self._shown)
         return self._view
 
     def modules(self) -> dict[str, tuple[Attribute, ...]]:
@@ -304,9 +280,10 @@ class Engine:
             modules[f"source/{name}"] = source.attributes()
             modules[f"data-stem/{name}"] = source.rows.attributes()
             modules[f"query-stem/{name}"] = source.queries.attributes()
-        for key, over in self._sets.items():
-            modules[f"queries/{'+'.join(key)}"] = over.attributes()
-            modules.update((f"join/{name}", group.attributes()) for name, group in over.groups())
+        for over in self._sets:
+            modules[f"queries/{'+'.join(over.sources)}"] = over.attributes()
+        for name, group in self._sets.groups().items():
+            modules[f"join/{name}"] = group.attributes()
         return modules
 
     def stats(self) -> dict[str, dict[str, AttributeValue]]:
@@ -334,11 +311,7 @@ class Engine:
             if not isinstance(statement, Query):
                 raise NotSupported("only a SELECT has a plan", hint="EXPLAIN SELECT ...", line=1, column=1)
             query = statement
-        key = set_key(query.sources)
-        over = self._sets.get(key)
-        if over is None:
-            over = self._new_set(key)
-        return over.explain(query, standing, timer)
+        return self._sets.seen(set_key(query.sources)).explain(query, standing, timer)
 
     def set_attribute(self, module: str, name: str, value: str) -> None:
         """Set what can be set while running; no answer changes. Raises SettingsError."""
@@ -348,8 +321,7 @@ class Engine:
             if kind == "query-stem":
                 self._sources[of].queries.eddy.set_attribute(name, value)
             else:
-                groups = {joined: group for over in self._sets.values() for joined, group in over.groups()}
-                groups[of].set_attribute(name, value)
+                self._sets.groups()[of].set_attribute(name, value)
             return
         choices = [f"{m}.{a.name}" for m, held in known.items() for a in held if a.choices]
         raise SettingsError(f"{module}.{name} cannot be set to {value!r}", hint=f"can be set: {choices}")
@@ -367,7 +339,7 @@ class Engine:
             query = self._queries.get(self._to_revise.pop())
             if query is None or not is_left_open(query):
                 continue
-            after = self._sets[query.set_key].revise(query, answers.get(query.query_id, 0) / seconds)
+            after = self._sets.of(query).revise(query, answers.get(query.query_id, 0) / seconds)
             if after is not query:
                 self._queries[query.query_id] = after
                 self._shown = self._view = None
@@ -406,7 +378,7 @@ class Engine:
         """Queries whose counts of predicate errors are not the saved ones."""
         return {
             query_id: counts
-            for over in self._sets.values()
+            for over in self._sets
             for query_id, counts in over.erring()
             if counts != self._saved_errors.get(query_id)
         }
@@ -419,19 +391,20 @@ class Engine:
         *,
         functions: FunctionCatalogue = BUILT_IN,
         costs: Costs | None = None,
+        timer: Timer | None = None,
     ) -> Engine:
         """An engine as of the store's position; empty where the store is. Matches are computed again.
 
         Raises the refusal of a stored statement that this version does not accept any more.
         """
-        engine = cls(limits, functions=functions, costs=costs)
+        engine = cls(limits, functions=functions, costs=costs, timer=timer)
         position = store.position()
         if position is None:
             return engine
         engine.position = engine._enqueued = position
         states = list(store.sources())
         for state in states:
-            source = Source(state.stream, state.sql, engine.limits, state.base)
+            source = Source(state.stream, state.sql, engine.limits, state.base, timer)
             source.restore_state(state)
             engine._sources[state.stream.name] = source
             engine._clock_ms = max(engine._clock_ms, state.clock_ms)
@@ -444,11 +417,11 @@ class Engine:
             by_set.setdefault(set_key(meaning.sources), []).append(coming)
             engine._saved_errors[stored.registration.query_id] = stored.predicate_errors
         for key, queries in by_set.items():
-            engine._set(key).register(queries, apply=False)
+            engine._sets.joined(key).register(queries, apply=False)
         for state in states:
             name = state.stream.name
             engine._sources[name].restore(store.rows(name), store.pending(name), state.end)
-        for over in engine._sets.values():
+        for over in engine._sets:
             over.restored({query_id: engine._saved_errors[query_id] for query_id in over.standing})
             engine._queries.update(over.standing)
         return engine
@@ -493,10 +466,10 @@ class Engine:
         """Every invariant of every part."""
         for source in self._sources.values():
             source._check()
-        for over in self._sets.values():
+        for over in self._sets:
             assert over.standing
             over._check()
-        there = {query_id for over in self._sets.values() for query_id in over.standing}
+        there = {query_id for over in self._sets for query_id in over.standing}
         assert there == self._queries.keys()
 
 

@@ -7,10 +7,11 @@ evaluates the query once, each stage timed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from engine.eddy.eddy import Timer
 from engine.eddy.statistics import ModuleStatistics
 from engine.language.query import (
     Aggregate,
@@ -41,9 +42,6 @@ pairs, by a join without keys: as a filter."""
 
 SAMPLED_ROWS = 4_096
 """So many of the last rows tell how many match where no matches are kept."""
-
-Timer = Callable[[], int]
-"""Nanoseconds from any beginning."""
 
 
 @dataclass(frozen=True, slots=True)

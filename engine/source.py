@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from engine.eddy.eddy import Timer
 from engine.language.expressions import Expression
 from engine.limits import Limits
 from engine.model.attributes import Attribute
@@ -42,7 +43,10 @@ class Hold:
 class Source:
     """A stream or a table at work. Rows wait in ``pending`` until NOW reaches them, then enter ``rows``."""
 
-    def __init__(self, stream: Stream, sql: str, limits: Limits, base: int = 0) -> None:
+    def __init__(
+        self, stream: Stream, sql: str, limits: Limits, base: int = 0, timer: Timer | None = None
+    ) -> None:
+        """timer: measures visits of the eddy's modules."""
         self.stream = stream
         self.sql = sql
         self.limits = limits
@@ -50,7 +54,7 @@ class Source:
         self.clock = SourceClock(stream)
         schema = stream.stored_schema
         self.pending = PendingRows(schema)
-        self.queries = QueryStem(schema)
+        self.queries = QueryStem(schema, timer)
         self.rows = (
             TableStem(stream, self.queries, base) if stream.is_table else DataStem(schema, self.queries, base)
         )

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 
 from sortedcontainers import SortedList
 
-from engine.explain import Plan, Timer, explain
+from engine.eddy.eddy import Timer
+from engine.explain import Plan, explain
 from engine.joins.group import JoinGroup
 from engine.joins.joins import Joins
 from engine.joins.key_index import KeyIndexes
@@ -279,7 +280,7 @@ class SourceSet:
         stems = {name: source.queries for name, source in self.sources.items()}
         rows_max = self._limits.intermediate_rows_max
         group = self._joins.group_of(query)
-        joined = {} if group is None else {f"join/{group.shape}": group.statistics()}
+        joined = {} if group is None else {f"join/{self._name(group)}": group.statistics()}
         return explain(query, standing, choice, stems, at, self._planner.costs, rows_max, timer, joined)
 
     def attributes(self) -> tuple[Attribute, ...]:
@@ -319,7 +320,10 @@ class SourceSet:
     def groups(self) -> Iterator[tuple[str, JoinGroup]]:
         """The joins, each by what it joins."""
         for group in self._joins:
-            yield str(group.shape), group
+            yield self._name(group), group
+
+    def _name(self, group: JoinGroup) -> str:
+        return f"{'+'.join(self.sources)}/{group.shape}"
 
     def _check(self) -> None:
         for group in self._joins:

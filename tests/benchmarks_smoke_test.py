@@ -43,6 +43,18 @@ RUNS = {
         "--queries 1,5 --window 100 --batches 5",
         ["rows_per_s.lazy.shared.q5", "rows_per_s.eager.unshared.q5"],
     ),
+    "psoup-fig9-joins": (
+        "--queries 1,5 --window 100 --batches 5",
+        ["rows_per_s.lazy.shared.q5", "rows_per_s.lazy.probing.q5", "rows_per_s.eager.unshared.q5"],
+    ),
+    "psoup-fig11": (
+        "--windows 2,150 --times 2",
+        ["ms.eq_ineq.composite.w150", "ms.ineq_eq.kept.w2", "ms.ineq_ineq.separate.w150"],
+    ),
+    "join": (
+        "--queries 1,30 --rows 60000 --window 1000 --keys 100 --no-peers",
+        ["rows_per_s.q30", "matches_per_row.q1", "answer_ms.q30"],
+    ),
     "cacq-table3": (
         "--batches 30 --times 1",
         ["overhead_against_best", *(f"visits_per_tuple.{p}" for p in ("tickets", "worst", "optimal"))],

@@ -37,9 +37,11 @@ def free_ports(count: int) -> list[int]:
 def wait_until(condition: Callable[[], object], deadline_s: float = DEADLINE_S, what: str = "") -> None:
     """Return as soon as the condition is true; fail when it does not become so in time."""
     end = time.monotonic() + deadline_s
+    pause_s = 0.005
     while not condition():
         assert time.monotonic() < end, f"not within {deadline_s} s: {what or condition}"
-        time.sleep(0.01)
+        time.sleep(pause_s)
+        pause_s = min(1.3 * pause_s, 0.2)  # who waits long leaves the machine to what it waits for
 
 
 class Node:

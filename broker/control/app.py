@@ -377,7 +377,7 @@ class Control:
                     log.info("registry_shared", hint="waiting for the other owner to leave")
                     self._recovered, self.instance, self._shared = False, None, True
                 if self._shared:
-                    # If the other one is newer it fences this worker's shards, sooner or later, and they notice
+                    # If the other one is newer it fences this worker's shards, sooner or later; they notice
                     # when they write.
                     await self.link.call("POST", "/internal/prove")
                 await asyncio.sleep(HELLO_S)

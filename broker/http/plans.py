@@ -9,7 +9,8 @@ from typing import Any
 from broker.http.described import standing
 from broker.http.errors import QueryNotRunning
 from broker.worker.node import Node
-from engine.explain import Plan, Timer
+from engine.eddy.eddy import Timer
+from engine.explain import Plan
 from engine.language.query import Query
 
 

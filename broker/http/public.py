@@ -61,6 +61,7 @@ class Snapshots:
             if entry.shard is None:
                 raise QueryNotRunning(entry.state, entry.error)
             shard = self._node.shards[entry.shard]
+            await self._arrived(entry.shard)
             shard.asked.count(name)
             view = shard.view()
             try:
@@ -72,6 +73,12 @@ class Snapshots:
                         "the query is being replaced", hint="say it again in a second"
                     ) from None
                 await asyncio.sleep(0.01)
+
+    async def _arrived(self, shard: int) -> None:
+        """Wait a while for sources that came there with a query: its first answer has what was before."""
+        deadline_s = time.monotonic() + self._settings.outcome_wait_ms / 1_000
+        while self._node.is_arriving(shard) and time.monotonic() < deadline_s:
+            await asyncio.sleep(0.02)
 
     async def _timed(
         self, view: View, name: str, form: SnapshotFormat, at_ms: int | None

@@ -2,11 +2,11 @@
 
 | statement                              | answered with                                        |
 |----------------------------------------|------------------------------------------------------|
-| SHOW QUERIES [EXTENDED], STREAMS, SOURCES, VIEWS, FUNCTIONS | a table                         |
+| SHOW QUERIES, TABLES, FUNCTIONS, ...    | a table                                             |
 | DESCRIBE name                          | a table of columns, and ``source``                   |
 | EXPLAIN [ANALYZE] SELECT ... or 'handle' | a table of operators, and ``plan``                 |
 | PAUSE, RESUME, TERMINATE 'handle'      | the query, as PATCH and DELETE do                    |
-| CREATE, DROP of a stream or a view     | what became of it, as POST /sources does             |
+| CREATE, DROP of a stream, table or view | what became of it, as POST /sources does            |
 
 A table is ``{"columns": [name], "rows": [[value]]}``. Queries are shown by their public ids; what changes one
 asks for its handle.

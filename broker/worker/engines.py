@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from time import perf_counter_ns
 
 from broker import logs
 from broker.worker.parsed import Parsed
@@ -30,7 +31,7 @@ class Engines:
 
     def fresh(self) -> Engine:
         """One that holds nothing."""
-        return Engine(self.limits, functions=self.functions, costs=self.costs)
+        return Engine(self.limits, functions=self.functions, costs=self.costs, timer=perf_counter_ns)
 
     def restored(self, stored: StateSource) -> Engine:
         """One as stored, but for queries that are refused now: a function they call may be gone.
@@ -38,10 +39,15 @@ class Engines:
         Those stay in the store. The registry says them again, and their refusal is then their state.
         """
         try:
-            return Engine.restore(stored, self.limits, functions=self.functions, costs=self.costs)
+            return self._restored(stored)
         except (QueryError, LimitExceeded):
             accepted = _Accepted(stored, self)
-            return Engine.restore(accepted, self.limits, functions=self.functions, costs=self.costs)
+            return self._restored(accepted)
+
+    def _restored(self, stored: StateSource) -> Engine:
+        return Engine.restore(
+            stored, self.limits, functions=self.functions, costs=self.costs, timer=perf_counter_ns
+        )
 
 
 class _Accepted:

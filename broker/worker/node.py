@@ -89,6 +89,7 @@ class Node:
         self.views: dict[str, ViewEntry] = {}
         self.waiting: dict[str, WaitingView] = {}
         self.guests = Guests()
+        self._arriving: dict[tuple[int, str], Mapping[int, int]] = {}
         self.waiters = Waiters()
         self.reserved: dict[str, str] = {}
         self._parsed = Parsed({}, self.limits, engines.functions)
@@ -331,12 +332,28 @@ class Node:
         )
         if not names:
             return []
-        return [
-            ShardCommand.create_derived(self.views[name].derived)
-            if name in self.views
-            else ShardCommand.create(self.sources[name].stream, self.sources[name].sql)
-            for name in self.guests.need(who, number, names)
-        ]
+        commands = []
+        for name in self.guests.need(who, number, names):
+            if name in self.views:
+                commands.append(ShardCommand.create_derived(self.views[name].derived))
+                continue
+            entry = self.sources[name]
+            at_home = self.shards[entry.shard].view().sources()
+            self._arriving[number, name] = next((one.next_offsets for one in at_home if one.name == name), {})
+            commands.append(ShardCommand.create(entry.stream, entry.sql))
+        return commands
+
+    def is_arriving(self, number: int) -> bool:
+        """Whether a guest of a shard has yet to read what its home had read when the guest came."""
+        if not self._arriving:
+            return False
+        read = {info.name: info.next_offsets for info in self.shards[number].view().sources()}
+        for shard, name in [key for key in self._arriving if key[0] == number]:
+            offsets = read.get(name)
+            wanted = self._arriving[shard, name]
+            if offsets is None or all(offsets.get(part, 0) >= offset for part, offset in wanted.items()):
+                del self._arriving[shard, name]
+        return any(shard == number for shard, _ in self._arriving)
 
     async def see_off(self) -> None:
         """Drop guests that nobody needs any more."""

@@ -9,7 +9,6 @@ decided by :mod:`engine.eddy.fusing`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 
 from engine.eddy.flight import LEAVING_SHIFT, Flight, Module
@@ -53,8 +52,8 @@ class Eddy:
         self._totals: dict[str, _Totals] = {}
 
     def aside(self) -> Eddy:
-        """Another one, for rows that were there before: it begins with what this one knows."""
-        return Eddy(deepcopy(self.policy), self.timer)
+        """Another one with such a policy, for rows that were there before, which tell nothing of new ones."""
+        return Eddy(POLICIES.get(self.policy.name, Tickets)(), self.timer)
 
     def route(self, flight: Flight, modules: Sequence[Module]) -> float:
         """Visit every module that some row needs; the flight has landed then. Returns what it cost."""

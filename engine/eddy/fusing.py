@@ -24,10 +24,10 @@ ROWS_MIN = 512
 """Smaller batches are fused: their cost is that of calls."""
 
 FIRST_FUSED, FIRST_SPLIT = 6, 10
-"""Batches that a way takes to begin with, before the two are compared; modules find their order in those."""
+"""Batches before the first trial, and of it: modules find their order in those."""
 
-TRIAL = 2
-"""Batches of a trial: the first brings tables into the caches, the last is measured."""
+TRIAL = 3
+"""Batches of a later one: the first brings tables into the caches, the others are measured."""
 
 TRIALS_SHARE = 1 / 50
 TRIAL_MIN, TRIAL_MAX = 16, 512
@@ -41,54 +41,54 @@ class Fusing:
     """Decides for a batch, and is told what came of it. O(1).
 
     mode: one of FUSING, may be set between batches. surviving: share of rows that some query wants, of those
-    that came lately, as far as it is known.
+    that came lately, as far as it is known. The way in use changes at the end of a trial alone, when the
+    other one cost less than this one did just before, so that both are measured on the same rows and the same
+    machine.
     """
 
     def __init__(self) -> None:
         self.mode = FUSING[0]
         self.surviving = 1.0
-        self._measured: dict[bool, deque[float]] = {way: deque(maxlen=MEASURED) for way in (False, True)}
-        self._runs = {False: 0, True: 0}
-        self._until_trial = 0
-        self._on_trial = 0
+        self._split = False
+        self._usual: deque[float] = deque(maxlen=MEASURED)
+        self._tried: deque[float] = deque(maxlen=MEASURED)
+        self._until_trial = FIRST_FUSED
+        self._trial = FIRST_SPLIT
+        self._left = 0
 
     def splits(self, rows: int, words: int, attributes: int) -> bool:
         """Whether the filters of the next batch are modules of their own."""
         if self.mode != "auto":
             return self.mode == "split" and words > 0
-        if rows < ROWS_MIN or words > WORDS_MAX or attributes < 2 or self._runs[False] < FIRST_FUSED:
+        if rows < ROWS_MIN or words > WORDS_MAX or attributes < 2:
             return False
-        better = self._runs[True] >= FIRST_SPLIT and self._cost(True) < self._cost(False)
-        if self.surviving > SURVIVING_MAX and not better:
-            self._on_trial = 0
+        if self.surviving > SURVIVING_MAX and not self._split:
+            self._left = 0
             return False
-        if self._runs[True] < FIRST_SPLIT:
-            return True
-        if self._on_trial:
-            self._on_trial -= 1
-            return not better
-        if not self._until_trial:
-            self._until_trial = self._interval()
-        self._until_trial -= 1
-        if not self._until_trial:
-            self._on_trial = TRIAL - 1
-            return not better
-        return better
-
-    def _cost(self, split: bool) -> float:
-        """Of a row."""
-        return min(self._measured[split])
-
-    def _interval(self) -> int:
-        better, worse = sorted((self._cost(False), self._cost(True)))
-        more = TRIAL * (worse / max(better, 1e-9) - 1)
-        return int(min(TRIAL_MAX, max(TRIAL_MIN, more / TRIALS_SHARE)))
+        if not self._left and self._until_trial <= 0 and self._usual:
+            self._left = self._trial
+            self._tried.clear()
+        return self._split != (self._left > 0)
 
     def observe(self, split: bool, rows: int, cost: float) -> None:
         """A batch of so many rows went one way or the other."""
-        if rows < ROWS_MIN:
+        if rows < ROWS_MIN or self.mode != "auto":
             return
-        self._runs[split] += 1
-        if self._runs[split] == 1 or self._on_trial:
-            return
-        self._measured[split].append(cost / rows)
+        if split == self._split:
+            self._until_trial -= 1
+            self._usual.append(cost / rows)
+        elif self._left:
+            self._left -= 1
+            if self._left < self._trial - 1:
+                self._tried.append(cost / rows)
+            if not self._left:
+                self._decide()
+
+    def _decide(self) -> None:
+        usual, tried = min(self._usual), min(self._tried)
+        if tried < usual:
+            self._split = not self._split
+            self._usual = self._tried.copy()
+        more = TRIAL * (max(usual, tried) / max(min(usual, tried), 1e-9) - 1)
+        self._until_trial = int(min(TRIAL_MAX, max(TRIAL_MIN, more / TRIALS_SHARE)))
+        self._trial = TRIAL

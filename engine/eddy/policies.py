@@ -24,6 +24,9 @@ PRIOR_ROWS, PRIOR_ENDED = 256.0, 64.0
 """Rows that a module is taken to have met before it met any, and how many of them it ended: one that was not
 visited for long comes back to that, and is tried again where the others are no better."""
 
+COST_MIN = 1e-9
+"""Of a row, so that nothing is had for nothing."""
+
 DELAYED = 2.0
 """A visit counts at most so many times as dear as those before: more is what something else did meanwhile."""
 
@@ -93,8 +96,9 @@ class Measured:
         self.cost *= FADING
 
     def add(self, visit: Visit) -> None:
-        known = self.cost_a_row()
-        cost = visit.cost if known is None else min(visit.cost, DELAYED * known * visit.given)
+        cost = visit.cost
+        if self.given:
+            cost = min(cost, DELAYED * self.cost / self.given * visit.given)
         self.given += visit.given
         self.passed += visit.passed
         self.ended += visit.ended
@@ -103,10 +107,6 @@ class Measured:
     def passed_a_row(self) -> float:
         """Rows let pass a row given."""
         return (self.passed + PRIOR_ROWS - PRIOR_ENDED) / (self.given + PRIOR_ROWS)
-
-    def cost_a_row(self) -> float | None:
-        """Cost of a row given; None: never visited."""
-        return self.cost / self.given if self.given else None
 
 
 class Measurements:
@@ -142,11 +142,10 @@ class Measurements:
 
     def cost_a_row(self, measured: Measured) -> float:
         """Of a module that was never visited: the mean of the others, or 1. Above 0."""
-        cost = measured.cost_a_row()
-        if cost is None:
-            known = [c for m in self._of.values() if (c := m.cost_a_row()) is not None]
-            cost = sum(known) / len(known) if known else 1.0
-        return max(cost, 1e-9)
+        if measured.given:
+            return measured.cost / measured.given or COST_MIN
+        known = [each.cost / each.given for each in self._of.values() if each.given]
+        return (sum(known) / len(known) if known else 1.0) or COST_MIN
 
 
 SHARPNESS = 12
@@ -165,6 +164,9 @@ FANNED_OUT = 1e-18
 """So little that a module which lets out more than went in comes after all others, whatever they cost; among
 such ones the order is that of (1 - passed) / cost."""
 
+DRAWN = 256
+"""Lots drawn at once."""
+
 
 class Tickets:
     """A lottery (CACQ section 4): tickets for rows ended, weighted by queries, and for wishes ended, by cost.
@@ -179,6 +181,7 @@ class Tickets:
         self._measurements = Measurements()
         self._generator = np.random.default_rng(seed)
         self._lots: dict[str, float] = {}
+        self._drawn: list[float] = []
 
     def begin(self) -> None:
         self._measurements.begin()
@@ -194,9 +197,10 @@ class Tickets:
         """
         lot = self._lots.get(module.name)
         if lot is None:
+            if not self._drawn:
+                self._drawn = np.log(self._generator.exponential(size=DRAWN)).tolist()
             tickets = self._worth(module, self._measurements.current(module))
-            lot = math.log(self._generator.exponential()) - SHARPNESS * math.log(tickets)
-            self._lots[module.name] = lot
+            lot = self._lots[module.name] = self._drawn.pop() - SHARPNESS * math.log(tickets)
         return lot
 
     def observe(self, module: Module, visit: Visit) -> None:

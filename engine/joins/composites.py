@@ -5,7 +5,7 @@ chunks and counts needs no lock. A composite dies with the first of its parts. A
 one input's parts have all left: mostly that is enough, for windows slide over chunks in order. Where the dead
 are many all the same, those that live move together.
 
-Memory: 4 bytes a part, of the living and of at most three times as many dead. Cost: O(1) a composite,
+Memory: 4 bytes a part, for at most 2n times as many as live, n inputs; mostly n. Cost: O(1) a composite,
 amortised.
 """
 
@@ -97,7 +97,7 @@ class Composites:
     def drop_below(self, floor: Int64Array) -> None:
         """Those with a part below floor are dead. O(chunks), and now and then O(composites)."""
         if not self._chunks or not (self._chunks[0].end <= floor).any():
-            if self._count > 4 * (self._alive + CHUNK):
+            if self._count > 2 * self._inputs * (self._alive + CHUNK):  # of those held one in n lives
                 self.sweep(floor)
             return
         dead = [bool((chunk.end <= floor).any()) for chunk in self._chunks]

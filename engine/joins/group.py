@@ -31,7 +31,7 @@ from engine.joins.bounds import Reach, timestamps
 from engine.joins.composites import Composites
 from engine.joins.key_index import KeyIndex, KeyIndexes
 from engine.joins.shape import Shape
-from engine.joins.steps import Bounds, Ends, Route, Step
+from engine.joins.steps import LISTS_MAX, Bounds, Ends, Lists, Route, Step
 from engine.joins.view import JoinView, Kept
 from engine.kernels import joins
 from engine.limits import Limits
@@ -91,6 +91,7 @@ class JoinGroup:
         self._visits = np.zeros(n, np.int64)
         self._work = np.zeros((n, 2), np.int64)
         self._scratch = np.empty((n, 0), np.int64)
+        self._lists = Lists.for_rows(LISTS_MAX)
         self._found = 0
         self._saved = 0
         self._view: JoinView | None = None
@@ -157,15 +158,20 @@ class JoinGroup:
             for index in pair:
                 index.append(rows[index.source], ends[index.source])
         inputs = [rows[source] for source in self.shape.inputs]
-        seen = np.maximum(self._end, [each.base for each in inputs])  # what went unseen never comes
+        bases = np.array([each.base for each in inputs], np.int64)
+        seen = np.maximum(self._end, bases)  # what went unseen never comes
         self._end = np.array([ends[source] for source in self.shape.inputs], np.int64)
-        if not (self._keeps and self.queries) or now_ms is None:
+        if not (self._keeps and self.queries):
             self._let_go()
             return
         needed = self._widest()
         if self.refused:
             return
-        before = np.maximum(self._floor, [each.base for each in inputs])
+        if now_ms is None:  # nothing is visible, so nothing is missing
+            self._let_go()
+            self._kept, self._floor, self._end = needed, bases, bases.copy()
+            return
+        before = np.maximum(self._floor, bases)
         self._floor = self._floors(inputs, needed, now_ms)
         if self._kept is None or not all(map(Reach.covers, self._kept, needed)):
             fits = self._begin_anew()
@@ -247,7 +253,7 @@ class JoinGroup:
     def _drive(self, bounds: Bounds, driver: int, start: int, floor: Int64Array, upper: Int64Array) -> bool:
         """The combinations of one input's rows from ``start`` on with the others'."""
         order = self._order(driver)
-        route = Route(self.shape, driver, order, self._end_of, bounds, floor, upper)
+        route = Route(self.shape, driver, order, self._end_of, bounds, floor, upper, self._lists)
         stop, composites = int(upper[driver]), self._composites
         bounds.counted[:] = 0
         while start < stop:
@@ -312,7 +318,8 @@ class JoinGroup:
                 composites = self._composites
                 kept = Kept(composites.view(), len(composites), self._floor.copy(), self._kept)
             keys = tuple((left.view(), right.view()) for left, right in self._indexes)
-            self._view = JoinView(self.shape, keys, self._end, kept)
+            plain = self._n == 2 and self._indexes[0][0].codes.is_plain
+            self._view = JoinView(self.shape, keys, self._end, kept, plain)
         return self._view
 
     @property

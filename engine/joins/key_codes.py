@@ -50,6 +50,11 @@ class Codes:
         lengths = [len(strings) for strings in self._strings if strings is not None]
         return max(lengths + [len(pairs) for pairs in self._pairs], default=0)
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether keys stand for themselves."""
+        return not self._pairs and self._strings[0] is None
+
     def number(self, columns: Sequence[Column]) -> Numbered:
         """The numbers of n rows."""
         null = NO_NULL

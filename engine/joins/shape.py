@@ -15,7 +15,7 @@ Cost: O(size of the keys).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
@@ -75,16 +75,17 @@ def shape_of(query: Query, widths: Mapping[SourceName, int]) -> Shape | None:
     """The shape of a query's chain; None where it has none. widths: how many columns each source has."""
     if query.scan.assignment is not None or query.scan.history:
         return None
-    owners = [(0, place) for place in range(widths[query.scan.source])]
+    owners = [_Owner(0, place) for place in range(widths[query.scan.source])]
     inputs, edges = [query.scan.source], list[Edge]()
     for stage in leading_joins(query)[: INPUTS_MAX - 1]:
         (project,) = stage.inner.stages
         assert isinstance(project, Project)
-        columns = [o.expression.index for o in project.outputs if isinstance(o.expression, ex.Column)]
-        found = _edges(stage, owners, len(inputs), columns)
+        columns = [o.expression for o in project.outputs if isinstance(o.expression, ex.Column)]
+        inner = [_Owner(len(inputs), column.index, column.name) for column in columns]
+        found = _edges(stage, owners, inner)
         if found is None:
             break
-        owners += [(len(inputs), place) for place in columns]
+        owners += inner
         inputs.append(stage.inner.scan.source)
         edges += found
     return Shape(tuple(inputs), tuple(edges)) if edges else None
@@ -96,9 +97,19 @@ def windows_of(query: Query, shape: Shape) -> tuple[Window, ...]:
     return (query.scan.window, *(stage.inner.scan.window for stage in joins if isinstance(stage, Join)))
 
 
-def _edges(stage: Join, owners: list[tuple[int, int]], right: int, columns: list[int]) -> list[Edge] | None:
+@dataclass(frozen=True, slots=True)
+class _Owner:
+    """Whose a column of a relation is: an input, its place in that input's source, and its name there if the
+    relation may call it otherwise.
+    """
+
+    input: int
+    place: int
+    name: str | None = None
+
+
+def _edges(stage: Join, owners: Sequence[_Owner], inner: Sequence[_Owner]) -> list[Edge] | None:
     """The keys of a join, those of one earlier input together; None where one of them is not to be shared."""
-    inner = [(right, place) for place in columns]
     by_input: dict[int, list[tuple[ex.Expression, ex.Expression]]] = {}
     for left_key, right_key in stage.keys:
         here, there = _local(left_key, owners), _local(right_key, inner)
@@ -111,7 +122,7 @@ def _edges(stage: Join, owners: list[tuple[int, int]], right: int, columns: list
     edges = []
     for left, pairs in by_input.items():
         pairs = sorted(set(pairs), key=repr)  # however the text orders them
-        edges.append(Edge(left, right, tuple(a for a, _ in pairs), tuple(b for _, b in pairs)))
+        edges.append(Edge(left, inner[0].input, tuple(a for a, _ in pairs), tuple(b for _, b in pairs)))
     return edges
 
 
@@ -122,15 +133,15 @@ def _alike(one: Type, other: Type) -> bool:
     return (one.is_integer and other.is_integer) or (one.kind is other.kind and one.scale == other.scale)
 
 
-def _local(key: ex.Expression, owners: list[tuple[int, int]]) -> tuple[int, ex.Expression] | None:
+def _local(key: ex.Expression, owners: Sequence[_Owner]) -> tuple[int, ex.Expression] | None:
     """The one input whose columns a key takes, and the key over them."""
     taken: set[int] = set()
 
     def moved(node: Any) -> Any:
         if isinstance(node, ex.Column):
-            owner, place = owners[node.index]
-            taken.add(owner)
-            return replace(node, index=place)
+            owner = owners[node.index]
+            taken.add(owner.input)
+            return replace(node, index=owner.place, name=owner.name or node.name)
         if isinstance(node, tuple):
             return tuple(moved(part) for part in node)
         if isinstance(node, ex.Cast) and node.type == BIGINT and node.operand.type.is_integer:

@@ -18,6 +18,7 @@ from engine.model.batch import BoolArray, Int64Array
 
 Int32Array = npt.NDArray[np.int32]
 
+LISTS_MAX = 4_096
 NO_TABLE: Int64Array = np.zeros((0, 2), np.int64)
 
 
@@ -81,6 +82,22 @@ class Bounds:
         return self.low[:, begin : begin + count]
 
 
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """Where the kernel for two inputs lists partners, as it describes them."""
+
+    heads: Int64Array
+    spans: Int64Array
+    lists: Int32Array
+
+    @classmethod
+    def for_rows(cls, n: int) -> Lists:
+        """For so many driving rows at a time."""
+        heads = 1 << (min(max(n, 1), LISTS_MAX) - 1).bit_length()
+        room = max(4 * joins.LISTED_MAX, 16 * heads)
+        return cls(np.empty(heads, np.int64), np.empty((heads, 4), np.int64), np.empty(room, np.int32))
+
+
 class Route:
     """From the rows of a driving input, in an order of the others.
 
@@ -96,8 +113,10 @@ class Route:
         bounds: Bounds,
         floor: Int64Array,
         upper: Int64Array,
+        lists: Lists,
     ) -> None:
-        """end_of: by the number of an edge and the input at one end of it."""
+        """end_of: by the number of an edge and the input at one end of it. lists: no other route's."""
+        self._lists = lists
         self._driver = driver
         self._bounds = bounds
         self._floor = floor
@@ -160,6 +179,9 @@ class Route:
             driver,
             int(origin[driver]),
             int(origin[other]),
+            self._lists.heads,
+            self._lists.spans,
+            self._lists.lists,
             parts,
             count,
             bounds.counted,

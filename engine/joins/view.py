@@ -7,7 +7,9 @@ partners in all keys, by one of two ways that give the same:
     relations hold nothing that is beyond what composites are kept for;
 *   a probe from relation to relation by the keys of their rows: O(rows of the relations).
 
-The cheaper one by their counts is taken. Both end with O(partners).
+The cheaper one by their counts is taken. Both end with O(partners). Where two inputs have a plain number for
+a key and composites are many, neither is: the pipeline's own join then is as fast, and need not spell
+partners out to count them.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from engine.joins.bounds import Reach
 from engine.joins.composites import Snapshot
 from engine.joins.key_index import Keys
 from engine.joins.shape import Shape
-from engine.joins.steps import Bounds, Ends, Route, Step, ends_of
+from engine.joins.steps import Bounds, Ends, Lists, Route, Step, ends_of
 from engine.kernels import joins
 from engine.limits import Limits
 from engine.model.batch import Int64Array
@@ -31,9 +33,10 @@ from tureen.errors import LimitExceeded
 Int32Array = npt.NDArray[np.int32]
 
 TUPLES_MAX = Limits().intermediate_rows_max
-PROBE_COST = 8
+PROBE_COST = 3
 """Composites that are looked through in the time of hashing and probing one row of a relation."""
 ROOM_MIN = 4_096
+ROOM_A_ROW = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +54,15 @@ class Kept:
 @dataclass(frozen=True, slots=True)
 class JoinView:
     """A join as it stands; immutable. keys: of each edge, at both ends. end: int64[inputs], rows below it are
-    in. kept: None where no composites are.
+    in. kept: None where no composites are. plain: two inputs, by a key that is a number: whoever has their
+    rows joins them as fast as the numbers of the keys are looked up here.
     """
 
     shape: Shape
     keys: tuple[tuple[Keys, Keys], ...]
     end: Int64Array
     kept: Kept | None
+    plain: bool = False
 
     def tuples(
         self, ordinals: Sequence[Int64Array], reaches: Sequence[Reach], tuples_max: int = TUPLES_MAX
@@ -65,7 +70,7 @@ class JoinView:
         """Places in each relation, of one length, ascending by the first, then the second, ...
 
         ordinals: int64, ascending, of each relation; reaches: of their windows. None: a relation has rows
-        that are not in the indexes. Raises LimitExceeded: too many tuples.
+        that are not in the indexes, or to join them anew is cheapest. Raises LimitExceeded: too many tuples.
         """
         if any(not len(each) for each in ordinals):
             return tuple(np.empty(0, np.int64) for _ in ordinals)
@@ -73,7 +78,7 @@ class JoinView:
         cheap = kept is not None and kept.count <= PROBE_COST * sum(map(len, ordinals))
         if cheap and self.covers(ordinals, reaches):
             return self.picked(ordinals, tuples_max)
-        if not self._indexed(ordinals):
+        if self.plain or not self._indexed(ordinals):
             return None
         return self.probed(ordinals, tuples_max)
 
@@ -129,22 +134,22 @@ class JoinView:
                 local[number, place] = ends_of(found, null, indexed=(number, place) in probed)
         upper, zeros = np.array(sizes, np.int64), np.zeros(len(sizes), np.int64)
         bounds = Bounds.none(len(sizes))
-        route = Route(self.shape, 0, order, lambda *at: local[at], bounds, zeros, upper)
-        found_parts: list[Int32Array] = []
-        total, start, room = 0, 0, ROOM_MIN
+        lists = Lists.for_rows(sizes[0])
+        route = Route(self.shape, 0, order, lambda *at: local[at], bounds, zeros, upper, lists)
+        pieces: list[Int32Array] = []
+        total, start, room = 0, 0, ROOM_A_ROW * max(sizes)
         while start < sizes[0]:
             parts = np.empty((room, len(sizes)), np.int32)
-            before = start
             start, count = route.run(start, sizes[0], zeros, parts, 0)
             total += count
-            _bounded(total, tuples_max)
-            found_parts.append(parts[:count])
-            if start == before:
-                _bounded(total + room, tuples_max)
+            _bounded(total if start == sizes[0] else total + 1, tuples_max)
+            pieces.append(parts[:count])
             room *= 2
-        tuples = np.concatenate(found_parts).T.astype(np.int64)
-        tuples[1:] = upper[1:, None] - 1 - tuples[1:]
-        return tuple(tuples)
+        places, at = np.empty((len(sizes), total), np.int64), 0
+        for parts in pieces:
+            joins.spell(parts, len(parts), upper, places, at)
+            at += len(parts)
+        return tuple(places)
 
 
 def _edges_to(shape: Shape, place: int) -> tuple[int, ...]:

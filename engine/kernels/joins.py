@@ -187,7 +187,7 @@ def combine(
     int64[., CHECK_COLUMNS], more equalities that a step's rows CHECKS .. CHECKS_END-1 must satisfy.
     floor, upper: of each input rows floor <= ordinal < upper may take part. new_from: rows from there on are
     new: low[j, new_at[i] + (row - new_from[i])] is the first row of input j that may meet this row of i, when
-    it enters or later; NEVER where no row of the input brings bounds with it.
+    it enters or later, ascending in the rows of i; NEVER where no row of the input brings bounds with it.
     parts: int32[room, inputs], written from ``count`` on, less origin. counted: int64[inputs - 1, 3], added
     to. Returns (the first row of the driving input that is not done, the composites there are then): it ends
     early, between two rows, where there is no more room.
@@ -196,12 +196,16 @@ def combine(
     inputs = floor.shape[0]
     last = steps.shape[0] - 1
     room = parts.shape[0]
+    flat = parts.reshape(room * inputs)
     part = np.zeros(inputs, np.int64)
     line = np.zeros(inputs, np.int32)
     bound = np.zeros((last + 2, inputs), np.int64)
     cursor = np.zeros(last + 1, np.int64)
+    known = np.zeros(last + 1, np.bool_)
+    known_key = np.zeros(last + 1, np.int64)
+    newest = np.zeros(last + 1, np.int64)
     listed = np.empty(LISTED_MAX, np.int32)
-    listed_head, listed_oldest, listed_end, listed_count = NEVER, 0, 0, 0
+    listed_head, listed_oldest, listed_end, listed_count, listed_fresh = NEVER, 0, 0, 0, 0
     for row in range(start, stop):
         began = count
         for j in range(inputs):
@@ -225,7 +229,10 @@ def combine(
                     cursor[level] = EMPTY
                 else:
                     key = _load64(steps[level, FROM_KEYS] + (bound_row << 3))
-                    cursor[level] = _newest(steps[level, TABLE], steps[level, MASK], key)
+                    if not known[level] or key != known_key[level]:  # partners mostly have one key
+                        known[level], known_key[level] = True, key
+                        newest[level] = _newest(steps[level, TABLE], steps[level, MASK], key)
+                    cursor[level] = newest[level]
                 enters = False
             here = cursor[level]
             oldest = bound[level, j]
@@ -234,31 +241,55 @@ def combine(
             fresh = new_from[j]
             checked = steps[level, CHECKS] < steps[level, CHECKS_END]
             if level == last and not checked:
-                if here != listed_head or oldest != listed_oldest:
-                    listed_head, listed_oldest, listed_count = here, oldest, 0
+                if here != listed_head or bound[0, j] != listed_oldest:
+                    listed_head, listed_oldest, listed_count, listed_fresh = here, bound[0, j], 0, 0
                     listed_end = here
-                    while listed_end >= oldest:
+                    while listed_end >= listed_oldest:
                         if listed_end < highest:
-                            if listed_end >= fresh or listed_count == LISTED_MAX:
-                                listed_head = NEVER  # too many, or some that others may not meet
+                            if listed_count == LISTED_MAX:
+                                listed_head = NEVER  # too many
                                 break
                             listed[listed_count] = listed_end - origin[j]
-                            listed_count += 1
+                            if listed_end < fresh:
+                                listed_count += 1
+                            elif listed_end >= low[j, new_at[j] + listed_end - fresh]:
+                                listed_count += 1
+                                listed_fresh += 1
                         behind = _load32(back + (listed_end << 2))
                         listed_end = listed_end - behind if behind > 0 else EMPTY
                 if listed_head == here:
-                    if count + listed_count > room:
+                    begin, end = 0, listed_count
+                    while end > 0 and listed[end - 1] + origin[j] < oldest:
+                        end -= 1
+                    while begin < min(end, listed_fresh):  # bounds ascend: what one may meet, older ones may
+                        column = new_at[j] + listed[begin] + origin[j] - fresh
+                        inside = part[driver] >= low[driver, column]
+                        for before in range(level):
+                            k = steps[before, INPUT]
+                            inside = inside and part[k] >= low[k, column]
+                        if inside:
+                            break
+                        begin += 1
+                    if count + end - begin > room:
                         return row, began
-                    for k in range(inputs):
-                        if k != j:
-                            each = line[k]
-                            for i in range(listed_count):
-                                parts[count + i, k] = each
-                    for i in range(listed_count):
-                        parts[count + i, j] = listed[i]
-                    count += listed_count
-                    counted[level, PASSED] += listed_count
-                    if listed_end >= floor[j]:
+                    at = count * inputs
+                    if inputs == 3:  # three stores a composite, without loops in the loop
+                        one, two = line[0 if j else 1], line[1 if j == 2 else 2]
+                        own, first, second = j, 0 if j else 1, 1 if j == 2 else 2
+                        for i in range(begin, end):
+                            flat[at + first] = one
+                            flat[at + second] = two
+                            flat[at + own] = listed[i]
+                            at += 3
+                    else:
+                        for i in range(begin, end):
+                            for k in range(inputs):
+                                flat[at + k] = line[k]
+                            flat[at + j] = listed[i]
+                            at += inputs
+                    count += end - begin
+                    counted[level, PASSED] += end - begin
+                    if end < listed_count or listed_end >= floor[j]:
                         counted[level, CUT] += 1
                     level -= 1
                     continue
@@ -340,6 +371,9 @@ def combine_two(
     place: int,
     own_origin: int,
     origin: int,
+    heads: Int64Array,
+    spans: Int64Array,
+    lists: Int32Array,
     parts: Int32Array,
     count: int,
     counted: Int64Array,
@@ -350,12 +384,20 @@ def combine_two(
     driving input's parts stand. low: for each row start .. stop-1 the first of the other's rows it may meet,
     none where low_self is above the row; of no length where rows bring no bounds with them. The other's
     rows from ``fresh`` on are new: row r meets driving rows from fresh_low[r - fresh] on, and none where
-    fresh_self[r - fresh] is above r.
+    fresh_self[r - fresh] is above r. Bounds ascend.
+
+    The partners of a key are listed once for all its rows, and each takes the beginning of the list. heads:
+    int64[a power of two], the newest rows whose lists there are; spans: int64[as many, 4], of each list its
+    begin, the end of the new ones, its end, and the first row beyond it; lists: int32, room for more than
+    LISTED_MAX. All three are overwritten.
     """
     mask = table.shape[0] - 1
     room = parts.shape[0]
     other = 1 - place
     bounded = low.shape[0] > 0
+    slots = heads.shape[0] - 1
+    heads[:] = EMPTY
+    used = 0
     given = 0
     cut = 0
     begun = count
@@ -370,33 +412,71 @@ def combine_two(
         if own_back[row - own_first] == UNKNOWN:
             continue
         key = keys[row - own_first]
-        slot = _home(key, mask)
-        here = table[slot, 1]
-        while here != EMPTY and table[slot, 0] != key:
-            slot = (slot + 1) & mask
-            here = table[slot, 1]
-        while here >= upper:
-            behind = back[here - first]
-            here = here - behind if behind > 0 else EMPTY
+        home = _home(key, mask)
+        head = table[home, 1]
+        while head != EMPTY and table[home, 0] != key:
+            home = (home + 1) & mask
+            head = table[home, 1]
+        if head < oldest:  # none at all, too
+            cut += head >= floor
+            continue
+        slot = head & slots
+        if heads[slot] != head:
+            if used + LISTED_MAX > lists.shape[0]:
+                heads[:] = EMPTY
+                used = 0
+            here = head
+            while here >= upper:
+                behind = back[here - first]
+                here = here - behind if behind > 0 else EMPTY
+            spans[slot, 0] = used
+            while here >= fresh and here >= oldest and used < lists.shape[0]:
+                lists[used] = here - origin
+                used += 1
+                behind = back[here - first]
+                here = here - behind if behind > 0 else EMPTY
+            spans[slot, 1] = used
+            while here >= oldest and used < lists.shape[0]:
+                lists[used] = here - origin
+                used += 1
+                behind = back[here - first]
+                here = here - behind if behind > 0 else EMPTY
+            spans[slot, 2] = used
+            spans[slot, 3] = here
+            heads[slot] = head
+        listed, settled, end, beyond = spans[slot, 0], spans[slot, 1], spans[slot, 2], spans[slot, 3]
         part = np.int32(row - own_origin)
-        while here >= fresh and here >= oldest:
+        least = oldest - origin
+        while end > listed and lists[end - 1] < least:  # as it is for all rows that follow
+            end -= 1
+            beyond = lists[end] + origin
+        spans[slot, 2] = end
+        spans[slot, 3] = beyond
+        for i in range(listed, min(settled, end)):
+            here = lists[i] + origin
             if row >= fresh_low[here - fresh] and here >= fresh_self[here - fresh]:
                 if count == room:
                     return row, began
                 parts[count, place] = part
-                parts[count, other] = here - origin
+                parts[count, other] = lists[i]
                 count += 1
-            behind = back[here - first]
-            here = here - behind if behind > 0 else EMPTY
-        while here >= oldest:
-            if count == room:
+        if end > settled:
+            if count + end - settled > room:
                 return row, began
-            parts[count, place] = part
-            parts[count, other] = here - origin
-            count += 1
-            behind = back[here - first]
-            here = here - behind if behind > 0 else EMPTY
-        if here >= floor:
+            for i in range(settled, end):
+                parts[count, place] = part
+                parts[count, other] = lists[i]
+                count += 1
+        while beyond >= oldest:  # more than a list holds
+            if beyond < fresh or (row >= fresh_low[beyond - fresh] and beyond >= fresh_self[beyond - fresh]):
+                if count == room:
+                    return row, began
+                parts[count, place] = part
+                parts[count, other] = beyond - origin
+                count += 1
+            behind = back[beyond - first]
+            beyond = beyond - behind if behind > 0 else EMPTY
+        if beyond >= floor:
             cut += 1
     counted[0, GIVEN] += given
     counted[0, PASSED] += count - begun
@@ -483,6 +563,21 @@ def pick(
                     out[j, found] = line[j]
             found += 1
     return found
+
+
+@kernel
+def spell(parts: Int32Array, count: int, sizes: Int64Array, out: Int64Array, at: int) -> None:
+    """Combinations as places: out[j, at + c], the first input's as they are, all others counted from the end.
+
+    out: int64[inputs, room]. O(count).
+    """
+    inputs = sizes.shape[0]
+    for c in range(count):
+        out[0, at + c] = parts[c, 0]
+    for j in range(1, inputs):
+        last = sizes[j] - 1
+        for c in range(count):
+            out[j, at + c] = last - parts[c, j]
 
 
 @kernel

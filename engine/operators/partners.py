@@ -213,7 +213,7 @@ def _grouped(
     held: Int64Array, order: Int64Array, rows: Int64Array, width: int
 ) -> tuple[Int64Array, Int64Array, Int64Array]:
     """The places ``order`` of the held side by code; for each row where those of its code begin and end."""
-    if width == 1:
+    if width <= 1:  # 0: no row has a code
         starts = np.array([0, len(order)], np.int64)
     else:
         starts, grouped = np.empty(width + 1, np.int64), np.empty(len(order), np.int64)

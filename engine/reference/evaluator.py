@@ -64,9 +64,10 @@ from engine.model.step import (
 from engine.reference.expressions import evaluate
 from engine.reference.retention import Reader, retain
 from engine.reference.rows import Partition, Row, Source, Values, python_rows, versions
-from engine.reference.seen import now_of, seen_at
+from engine.reference.seen import At, now_of, seen_at
 from engine.reference.stages import answer as answer_of
 from engine.reference.values import ERROR
+from engine.reference.windows import lacks_versions
 from tureen.errors import (
     HandleInUse,
     InstantOutOfRange,
@@ -386,7 +387,7 @@ class Reference:
             raise InstantOutOfRange(instant, None, now or 0)
         at = seen_at(query.query, self.sources, instant)
         rows, errors, complete_from = answer_of(query.query, at)
-        if at_ms is not None and complete_from is not None:
+        if at_ms is not None and (complete_from is not None or _lacks_versions(query.query, at)):
             raise InstantOutOfRange(at_ms, complete_from, now or 0)
         return ReferenceAnswer(
             rows, instant, complete_from is None, complete_from, self._predicate_errors(query), errors
@@ -395,6 +396,12 @@ class Reference:
     def standing(self) -> list[str]:
         """The ids of the queries that stand, in order of registration."""
         return list(self.queries)
+
+
+def _lacks_versions(query: Query, at: At) -> bool:
+    """Whether an instant is too early for a table whose history is read."""
+    histories = [at[scan.source] for scan in query.scans() if scan.history]
+    return any(seen.instant is not None and lacks_versions(seen.source, seen.instant) for seen in histories)
 
 
 def errors_of(predicate: Expression, rows: list[Row]) -> int:

@@ -165,8 +165,13 @@ def _table(scan: Scan, source: Source, instant: int) -> Held:
         versions = [row.values for row in sorted(latest.values()) if not row.deleted]
     kept = [values for values in versions if _holds(scan.predicate, values)]
     placed = [Placed(place, values) for place, values in enumerate(kept)]
-    complete = scan.history or not gone or instant >= _since(source)
+    complete = scan.history or not lacks_versions(source, instant)
     return Held(placed, None if complete else source.retained_from)
+
+
+def lacks_versions(source: Source, instant: int) -> bool:
+    """Whether versions that a table had at an instant may be gone."""
+    return instant < _since(source) and bool(gone_versions(source))
 
 
 def gone_versions(source: Source) -> set[int]:

@@ -28,24 +28,19 @@ class BatchKeys:
         """int64[n]: of a column; what stands where a row is NULL means nothing."""
         keys = self._keys.get(index)
         if keys is None:
-            keys = self._keys[index] = self._made(index)
+            keys = self._keys[index] = self._made(self.rows.columns[index], self._domains[index])
         return keys
 
-    def _made(self, index: int) -> Int64Array:
-        column, domain = self.column(index), self._domains[index]
+    def _made(self, column: Column, domain: Domain) -> Int64Array:
         if column.values.dtype == np.int64 and type(domain) is Domain and not domain.double:
             return column.values
         keys = np.empty(self.n, np.int64)
         domain.keys(column, keys)
         return keys
 
-    def column(self, index: int) -> Column:
-        """Its values."""
-        return self.rows.columns[index]
-
     def valid(self, index: int) -> BoolArray | None:
         """Where a column is not NULL; None: everywhere."""
-        return self.column(index).valid
+        return self.rows.columns[index].valid
 
     def order(self, index: int) -> tuple[npt.NDArray[np.uint16], Int64Array]:
         """(places, keys) in ascending order of a column's keys."""
@@ -71,15 +66,23 @@ class PartKeys(BatchKeys):
         self._places = places
         self._taken: dict[int, Column] = {}
 
-    def column(self, index: int) -> Column:
+    def keys(self, index: int) -> Int64Array:
+        """Strings are labelled for the whole batch at once: that costs what its dictionary does."""
+        keys = self._keys.get(index)
+        if keys is None:
+            domain = self._domains[index]
+            if index in self._whole._keys or isinstance(domain, StringDomain):
+                keys = self._whole.keys(index)[self._places]
+            else:
+                keys = self._made(self._column(index), domain)
+            self._keys[index] = keys
+        return keys
+
+    def valid(self, index: int) -> BoolArray | None:
+        return self._column(index).valid
+
+    def _column(self, index: int) -> Column:
         column = self._taken.get(index)
         if column is None:
             column = self._taken[index] = self.rows.columns[index].take(self._places)
         return column
-
-    def _made(self, index: int) -> Int64Array:
-        """Strings are labelled for the whole batch at once: that costs what its dictionary does."""
-        whole = self._whole
-        if index in whole._keys or isinstance(self._domains[index], StringDomain):
-            return whole.keys(index)[self._places]
-        return super()._made(index)

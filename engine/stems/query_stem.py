@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from engine.eddy.eddy import Eddy
+from engine.eddy.eddy import Eddy, Timer
 from engine.eddy.statistics import ModuleStatistics
 from engine.kernels import bitmaps
 from engine.language import expressions as ex
@@ -77,7 +77,7 @@ class Added:
 class QueryStem:
     """See the module. Not thread-safe: one engine, one owner. ``errors``, ``generations``: int64, by slot."""
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, timer: Timer | None = None) -> None:
         self.schema = schema
         self.errors = np.zeros(64, np.int64)
         self.generations = np.zeros(64, np.int64)
@@ -89,6 +89,7 @@ class QueryStem:
         self.sample = Sample(self.domains)
         self.residuals = ResidualSet()
         self._routing = Routing(schema, self.store, self.dense, self.selective, self.residuals)
+        self._routing.eddy.timer = timer
         self._prints = np.zeros(64, np.int64)
         self._shared = SharedPredicates()
         self._with_residuals: dict[ex.Expression, int] = {}
@@ -329,7 +330,7 @@ class QueryStem:
             self.cohorts.place,
             slots,
             list(modules.values()),
-            self.eddy.aside(),
+            self.eddy.aside() if modules else self.eddy,
             self.count_errors,
             self.holders > 0,
         )

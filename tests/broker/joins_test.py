@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from itertools import count
 from pathlib import Path
 from typing import Any
 
+from broker.worker.placement import shard_of
+from engine.model.step import BEGINNING
 from tests.broker.conftest import stream_sql
-from tests.broker.running import Broker
+from tests.broker.running import SHARDS, Broker
 from tests.broker.tables_test import put
 from tests.kafka import wait_until
+from topics.journal import RecordsNamed, read_steps
 from tureen.protocol import query_id
 
 BASE_MS = 1_700_000_000_000
@@ -68,9 +72,18 @@ def test_two_streams(shared: Broker, name: str) -> None:
     plan = shared.http.get(f"/queries/{handle}/plan").json()
     assert plan["sources"] == [a, b]
     assert any("join" in step["operator"] for step in plan["steps"])
-    for each, count in ((a, 59), (b, 44)):
+    for each, entered in ((a, 59), (b, 44)):
         facts = shared.source(each)
-        assert (facts["queries"], facts["rows"], facts["records"]) == (1, count, count + 1)
+        assert (facts["queries"], facts["rows"], facts["records"]) == (1, entered, entered + 1)
+
+
+def test_a_query_that_comes_late_sees_what_was_before(shared: Broker, name: str) -> None:
+    a, b = pair(shared, name)
+    for each in (a, b):
+        shared.send(each, rows(500))
+        wait_until(lambda each=each: shared.source(each)["rows"] == 499)
+    handle = shared.register(joined(a, b))
+    assert sorted(shared.rows(handle)) == expected(BASE_MS + 498, rows(500), rows(500)) != []
 
 
 def test_late_and_bad_records_are_written_once(shared: Broker, name: str) -> None:
@@ -149,30 +162,42 @@ def test_a_stream_with_a_table(shared: Broker, name: str) -> None:
     wait_until(lambda: sorted(shared.rows(outer)) == [[0, "zero"], [1, "uno"], [2, None]])
 
 
-def test_a_long_topic_does_not_run_ahead_of_its_partner(kafka: str, tmp_path: Path, service_id: str) -> None:
-    """Both are full before anybody reads them, and one has far more to tell than the other."""
-    own = Broker(kafka, tmp_path / "data", service_id, STEP_ROWS_MAX=256, TRANSACTION_ROWS_MAX=512)
-    long, short = (f"{service_id}_{each}" for each in ("long", "short"))
-    for topic in (long, short):
+def test_a_source_that_is_ahead_waits_for_its_partner(kafka: str, tmp_path: Path, service_id: str) -> None:
+    """Both topics are full before anybody reads them; a record of one tells of ten times the time."""
+    rows_max = 256
+    limits = {"STEP_ROWS_MAX": rows_max, "TRANSACTION_ROWS_MAX": 2 * rows_max}
+    own = Broker(kafka, tmp_path / "data", service_id, **limits)
+    # Both are guests where they are joined, so that neither is read there before the other.
+    slow, fast = next(
+        pair
+        for pair in ((f"slow_{i}_{service_id}", f"fast_{i}_{service_id}") for i in count())
+        if shard_of(pair, SHARDS) not in {shard_of([one], SHARDS) for one in pair}
+    )
+    every_ms = {slow: 1, fast: 10}
+    records = {topic: rows(20_000 // each, every_ms=each) for topic, each in every_ms.items()}
+    for topic in records:
         own.admin.ensure_source_topic(topic)
-    own.send(long, rows(20_000))
-    own.send(short, rows(20, every_ms=1_000))
+        own.send(topic, records[topic])
     own.start()
-    own.http.post("/queries", json={"sql": joined(long, short)}).raise_for_status()
-    for each in (short, long):
-        own.create(stream_sql(each))
-    waiting = []
+    handle = own.http.post("/queries", json={"sql": joined(slow, fast)}).json()["handle"]
+    for topic in (fast, slow):
+        own.create(stream_sql(topic))
+    wait_until(lambda: own.state(handle) == "RUNNING")
+    now_ms = BASE_MS + 19_989
+    wait_until(lambda: own.snapshot(handle)["now_ms"] == now_ms, what="all is read")
+    assert sorted(own.rows(handle)) == expected(now_ms, records[slow][-20:], records[fast])
 
-    def is_read() -> bool:
-        sources = {one["name"]: one for one in own.http.get("/sources").json()["sources"]}
-        waiting.append(sources[long]["rows"])
-        return bool(sources[long]["rows"] == 19_999)
-
-    wait_until(is_read, what="all is read")
-    (handle,) = [own.register(joined(long, short))]
-    wait_until(lambda: own.snapshot(handle)["now_ms"] == BASE_MS + 18_999)
-    assert sorted(own.rows(handle)) == expected(BASE_MS + 18_999, rows(20_000), rows(20, every_ms=1_000))
-    own.close()
+    shard = own.http.get("/status").json()["shards"]
+    (number,) = (one["shard"] for one in shard if one["guests"])
+    read_ms, ahead_ms = dict.fromkeys(records, 0), []
+    for step in read_steps({"bootstrap.servers": kafka}, own.names.steps, number, BEGINNING):
+        if isinstance(step.body, RecordsNamed):
+            source = str(step.body.source)
+            read_ms[source] = max(step.body.next_offsets.values()) * every_ms[source]
+            ahead_ms.append(read_ms[fast] - read_ms[slow])
+    assert min(read_ms.values()) == 20_000
+    # One turn of the fast one, of two steps at most, and no further.
+    assert 0 < max(ahead_ms) <= 2 * rows_max * every_ms[fast]
 
 
 def test_joins_come_back(kafka: str, tmp_path: Path, service_id: str, name: str) -> None:

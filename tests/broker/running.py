@@ -24,6 +24,7 @@ from topics.producer import BatchProducer
 from tureen.protocol import TopicNames, query_id
 
 READY_S = 60.0
+SHARDS = 4
 
 
 EVERY: list[Broker] = []
@@ -57,7 +58,7 @@ class Broker:
             if not name.startswith("TUREEN_") and name != "PYTHONDONTWRITEBYTECODE"
         }
         own = {
-            "SHARDS": "4",
+            "SHARDS": str(SHARDS),
             "DATA_DIR": str(self.data_dir),
             "SERVICE_ID": self.names.service_id,
             "HTTP_PORT": str(self.port),

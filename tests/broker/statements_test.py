@@ -41,7 +41,7 @@ def test_show_and_describe(shared: Broker, name: str) -> None:
     assert query == {
         "query": query_id(handle),
         "state": "RUNNING",
-        "stream": name,
+        "sources": name,
         "statement": f"SELECT id FROM {name}",
     }
     shown = run(shared, "SHOW QUERIES EXTENDED")

@@ -10,6 +10,7 @@ import pyarrow as pa
 from engine.engine import Engine
 from engine.language.evaluate import truth
 from engine.language.expressions import Expression
+from engine.language.functions import BUILT_IN, FunctionCatalogue
 from engine.model.batch import Batch
 from engine.stems.cohorts import SELECTIVE
 from engine.stems.query_stem import QueryStem
@@ -38,8 +39,10 @@ def rows(seed: int, n: int, high: int = 100) -> pa.Table:
 class Matched:
     """One Query SteM of `create`, its predicates given as texts."""
 
-    def __init__(self, texts: Sequence[str], create: str = BASE) -> None:
-        self.binder = Engine()
+    def __init__(
+        self, texts: Sequence[str], create: str = BASE, functions: FunctionCatalogue = BUILT_IN
+    ) -> None:
+        self.binder = Engine(functions=functions)
         self.binder.create(create)
         self.schema = self.binder.catalogue["s"].schema
         self.stem = QueryStem(self.schema)
@@ -56,6 +59,14 @@ class Matched:
         self._offset += n
         numbers = np.arange(self._offset - n, self._offset)
         return Batch.from_arrow(self.schema, table, np.zeros(n), numbers, numbers)
+
+    def kept(self, batch: Batch) -> tuple[bytes, bytes, bytes, list[int]]:
+        """(bits, rows and slots of pairs, errors) as they are kept: quick to compare."""
+        before = self.stem.errors.copy()
+        out = np.zeros((self.stem.words, len(batch)), np.uint64)
+        pairs = self.stem.match(batch, out, 0)
+        errors = (self.stem.errors - before).tolist()
+        return out.tobytes(), pairs.rows.tobytes(), pairs.slots.tobytes(), errors
 
     def match(self, batch: Batch) -> tuple[dict[int, list[int]], list[int]]:
         """(rows of each slot, its errors in this batch)."""

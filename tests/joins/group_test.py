@@ -87,6 +87,9 @@ def check(
     expected = nested_loops(sources, view.shape, [each.tolist() for each in ordinals])
     reaches = [Reach.of(window) for window in windows_]
     ways = [view.tuples(ordinals, reaches)]
+    if ways == [None]:
+        assert view.plain
+        ways = []
     if all(map(len, ordinals)):
         ways.append(view.probed(ordinals, 10**6))
         if view.kept is not None and view.covers(ordinals, reaches):
@@ -208,9 +211,10 @@ TWO = Shape((SourceName("a"), SourceName("b")), (Edge(0, 1, (KEYS["k"],), (KEYS[
 @pytest.mark.parametrize("window", [range_window(10), RowWindow(11)])
 def test_cutting_the_input_changes_nothing_that_is_found(window):
     found = []
-    for cuts in ([1], [1, 50], [1, 2, 3, 4, 77], list(range(1, 100))):
+    for cuts in ([], [1, 50], [1, 2, 3, 4, 77], list(range(1, 100))):
         sources, group = Sources(NAMES), JoinGroup(TWO, KeyIndexes())
         group.hold([window, window])
+        group.advance(*sources.now(), None)
         fill(group, sources, cuts)
         told = {attribute.name: attribute.value for attribute in group.attributes()}
         found.append(told["composites_found"])

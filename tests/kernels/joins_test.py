@@ -112,6 +112,8 @@ def test_two_inputs_are_combined_as_many_are(data):
         counts = [int(u) - f for u, f in zip(upper, fresh, strict=True)]
         low = np.array([[data.draw(st.integers(0, 14)) for _ in range(sum(counts))] for _ in range(2)])
         low = low.reshape(2, sum(counts)).astype(np.int64)
+        for piece in np.split(low, [counts[0]], axis=1):
+            piece.sort(axis=1)
         new_at = np.array([0, counts[0]], np.int64)
     start = int(floor[driver]) if fresh[driver] == NEVER else fresh[driver]
     stop = int(upper[driver])
@@ -170,6 +172,9 @@ def test_two_inputs_are_combined_as_many_are(data):
     assert counted[0, joins.PASSED] == len(expected)
 
     two = np.zeros((room, 2), np.int32)
+    size = data.draw(st.sampled_from([1, 2, 64]))
+    room = data.draw(st.sampled_from([joins.LISTED_MAX + 1, 3 * joins.LISTED_MAX]))
+    lists = np.empty(size, np.int64), np.empty((size, 4), np.int64), np.empty(room, np.int32)
     column = 0 if fresh[driver] == NEVER else int(new_at[driver]) + start - fresh[driver]
     mine = low[:, column : column + stop - start]
     theirs = low[:, int(new_at[other]) : int(new_at[other]) + max(0, int(upper[other]) - fresh[other])]
@@ -192,6 +197,7 @@ def test_two_inputs_are_combined_as_many_are(data):
         driver,
         int(origin[driver]),
         int(origin[other]),
+        *lists,
         two,
         0,
         counted,
@@ -218,6 +224,7 @@ def test_two_inputs_are_combined_as_many_are(data):
             driver,
             int(origin[driver]),
             int(origin[other]),
+            *lists,
             two[: len(expected) - 1],
             0,
             counted,

@@ -82,7 +82,7 @@ FORMS = [
     "SELECT wind + {} FROM flights f ASOF JOIN weather w ON f.dest = w.dest AND f.ts > w.ts AND wind < {}",
     "SELECT carrier FROM flights WHERE dest IN (SELECT dest FROM weather WHERE wind > {}) AND delay > {}",
     "SELECT 1 FROM flights f JOIN weather w ON {} = {} AND f.dest = {}",
-    "SELECT 1 FROM flights f WHERE NOT EXISTS (SELECT 1 FROM weather WHERE wind > f.delay + {} AND wind < {})",
+    "SELECT 1 FROM flights f WHERE NOT EXISTS (SELECT 1 FROM weather WHERE wind > delay + {} AND wind < {})",
     "SELECT nothing FROM flights WHERE delay > {} AND flight = {}",
     "SELECT carrier FROM missing WHERE delay > {}",
 ]

@@ -96,7 +96,7 @@ def test_topics_without_their_properties_are_not_overwritten(tmp_path: Path) -> 
 def test_a_starter_that_is_killed_leaves_a_node_that_the_next_one_finds(tmp_path: Path) -> None:
     mine = Node(tmp_path)
     text = (
-        f"from pathlib import Path; from topics.embedded import up; up(Path({str(tmp_path)!r}), {mine.port})"
+        f"from pathlib import Path; from topics.embedded import up; up(Path({str(tmp_path)!r}), {mine.ports[0]})"
     )
     starter = subprocess.Popen([sys.executable, "-c", text])
     try:

@@ -1,0 +1,83 @@
+"""All sets of sources that queries stand over: made with the first query of each, gone with the last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from engine.joins.group import JoinGroup
+from engine.joins.key_index import KeyIndexes
+from engine.limits import Limits
+from engine.model.source import SourceName
+from engine.planner import Planner
+from engine.results.view import SetView
+from engine.source import Source
+from engine.source_set import SourceSet
+from engine.standing import SetKey, StandingQuery
+
+
+class SourceSets:
+    """``sources``: all there are, as they come and go. Sets share indexes of rows by the keys of joins."""
+
+    def __init__(self, sources: Mapping[str, Source], limits: Limits, planner: Planner) -> None:
+        self._sources = sources
+        self._limits = limits
+        self._planner = planner
+        self._indexes = KeyIndexes()
+        self._sets: dict[SetKey, SourceSet] = {}
+
+    def __iter__(self) -> Iterator[SourceSet]:
+        return iter(self._sets.values())
+
+    def keys(self) -> tuple[SetKey, ...]:
+        """Of the sets there are."""
+        return tuple(self._sets)
+
+    def of(self, query: StandingQuery) -> SourceSet:
+        """The set that a standing query is in."""
+        return self._sets[query.set_key]
+
+    def joined(self, key: SetKey) -> SourceSet:
+        """The set over these sources, to register with."""
+        over = self._sets.get(key)
+        if over is None:
+            over = self._sets[key] = self._new(key)
+        return over
+
+    def seen(self, key: SetKey) -> SourceSet:
+        """The set over these sources, to look at: an empty one of nobody where there is none."""
+        return self._sets.get(key) or self._new(key)
+
+    def _new(self, key: SetKey) -> SourceSet:
+        return SourceSet([self._sources[name] for name in key], self._limits, self._planner, self._indexes)
+
+    def unregister(self, query: StandingQuery) -> None:
+        """A query goes, and its set with the last."""
+        over = self._sets[query.set_key]
+        over.unregister(query.query_id)
+        if not over.standing:
+            del self._sets[query.set_key]
+
+    def advance(self, name: SourceName) -> None:
+        """A source took a step."""
+        for over in self._reading(name):
+            over.advance()
+
+    def retain(self) -> None:
+        """At the end of a step: sources let go of rows that nobody needs."""
+        for source in self._sources.values():
+            name = source.stream.name
+            readers = self._reading(name)
+            if source.retain([over.hold(name) for over in readers]):
+                for over in readers:
+                    over.dropped(name)
+
+    def _reading(self, name: SourceName) -> list[SourceSet]:
+        return [over for over in self._sets.values() if name in over.sources]
+
+    def views(self) -> dict[SetKey, SetView]:
+        """Of all sets."""
+        return {key: over.view() for key, over in self._sets.items()}
+
+    def groups(self) -> dict[str, JoinGroup]:
+        """The joins of all sets, by what they join."""
+        return {name: group for over in self for name, group in over.groups()}
