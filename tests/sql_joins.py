@@ -227,6 +227,11 @@ class Inputs(Selects):
         fields = tuple(Field(f"{alias}c{n}", f.type) for n, f in enumerate(item.schema))
         return aliased(item.text, alias, Schema(fields))
 
+    def brackets(self) -> str:
+        """Mostly wide enough that rows of several sources are in their windows together."""
+        wide = self.pick("", "[RANGE 90 MILLISECONDS]", "[ROWS 8]", "[UNBOUNDED]", "other", "other")
+        return super().brackets() if wide == "other" else wide
+
     def windowed(self, alias: str) -> Item:
         """The source itself. What stands in its brackets speaks of the columns by their new names."""
         fields = tuple(Field(f"{alias}c{n}", f.type) for n, f in enumerate(self.stream.schema))

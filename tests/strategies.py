@@ -313,13 +313,13 @@ class Script:
     def heartbeat(self) -> None:
         self.add(Heartbeat(SourceName(self.draw(st.sampled_from(sorted(self.streams)))), self.lagging()))
 
-    def records(self) -> None:
+    def records(self, name: str | None = None) -> None:
         """Values from the stream's few favourites, so that groups have members and keys meet.
 
         Where all is orderly rows come in the order of time, from one partition, and none is late. Which row
         has which value comes from a seed: a choice a cell would leave room for few rows.
         """
-        name = self.draw(st.sampled_from(sorted(self.streams)))
+        name = name or self.draw(st.sampled_from(sorted(self.streams)))
         stream, pools = self.streams[name], self.pools[name]
         count = self.draw(st.sampled_from([self.rows_max, self.rows_max, self.rows_max // 2, 1, 0]))
         rng = random.Random(self.draw(st.integers(0, 1_000)))

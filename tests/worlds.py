@@ -83,6 +83,18 @@ class World(Script):
         text = self.of_all(self.draw, self.streams)
         return text, tuple(name for name in self.streams if f'"{name}"' in text)
 
+    def round(self) -> None:
+        """Rows of every source, of the same few milliseconds."""
+        for name in self.streams:
+            self.records(name)
+
+    def settle(self) -> None:
+        """Time passes until every partition is idle."""
+        for _ in range(2):
+            self.clock += 2_000
+            for name in self.streams:
+                self.add(Heartbeat(SourceName(name)))
+
     def batch(
         self, stream: Stream, rows: Sequence[tuple[int, int, int, Values]], rng: random.Random
     ) -> Batch:
@@ -125,7 +137,7 @@ def worlds(
     orderly = draw(st.sampled_from([True, True, False]))
     world = World(draw, no_text, orderly=orderly, favourites=favourites, of_all=text, roomy=roomy)
     world.begin("stu"[:streams_count], "hk"[:tables_count])
-    often = [world.records] * 5 + [world.register] * 2
+    often = [world.records] * 2 + [world.round] * 3 + [world.register] * 2
     seldom = [world.heartbeat, world.unregister]
     if changes:
         seldom.append(world.change)
@@ -134,6 +146,26 @@ def worlds(
         world.tick()
         draw(st.sampled_from([*often, *seldom]))()
     return world.steps
+
+
+@st.composite
+def settled_worlds(
+    draw: st.DrawFn, tables_count: int, favourites: Callable[[Type], st.SearchStrategy[Any]]
+) -> list[Step]:
+    """Two streams and tables with rows of the same time, all of them retained and at or before NOW."""
+    world = World(
+        draw, no_text, orderly=True, favourites=favourites, of_all=no_texts, roomy=True, rows_max=10
+    )
+    world.begin("st", "hk"[:tables_count])
+    for _ in range(2):
+        world.round()
+        world.clock += 20
+    world.settle()
+    return world.steps
+
+
+def no_texts(draw: st.DrawFn, sources: Mapping[str, Stream]) -> str:
+    raise AssertionError("nothing is registered here")
 
 
 def no_text(draw: st.DrawFn, stream: Stream) -> str:

@@ -14,58 +14,39 @@ A handle is a secret: whoever has it reads the answer. The query id that is deri
 With ``kafka=`` everything that touches a query goes through topics alone, and no broker needs to be
 reachable by HTTP: streams and queries are published, outcomes come on the status topic, snapshots on a
 reply topic of this client. Lists (``queries``, ``sources``), statements, changes, plans and matches always go
-by HTTP.
+by HTTP. :mod:`tureen.async_client` is the same for asyncio, by HTTP alone.
 """
 
 from __future__ import annotations
 
-import json
+import contextlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from types import TracebackType
 from typing import Any
 
+from tureen import calls
 from tureen.answers import Listing, Matches
-from tureen.errors import TureenError
+from tureen.builder import Select
+from tureen.errors import UnknownQuery
 from tureen.facts import QueryStatus, Source
 from tureen.http_client import HttpTransport
-from tureen.protocol import Handle, QueryId, SnapshotFormat, new_handle, query_id
+from tureen.protocol import SnapshotFormat, new_handle
+from tureen.query import Handled
 from tureen.snapshot import Reply, Snapshot, instant_ms
+from tureen.texts import Said, published, published_many, said_of
 from tureen.transport import WAIT_DEFAULT_S, Parameter, Publication, Transport
 
 URL_DEFAULT = "http://127.0.0.1:8080"
 TIMEOUT_DEFAULT_S = 30.0
 MATCHES_DEFAULT = 1_000
+ONCE = {"maintenance": "none"}
+"""Options of a query that is asked once."""
 
 
-class Query:
-    """A registered query, by its handle. Costs nothing to make: nothing is asked before a method is called.
-
-    state: as it was told at registration (``RUNNING``; ``PENDING`` while its stream is missing), None for a
-    query that was only named by its handle. error: why it is ``PENDING``, or was refused (``register_many``).
-    """
-
-    def __init__(
-        self,
-        client: Client,
-        handle: str,
-        *,
-        sql: str | None = None,
-        state: str | None = None,
-        error: TureenError | None = None,
-    ) -> None:
-        self._client = client
-        self.handle = Handle(handle)
-        self.sql = sql
-        self.state = state
-        self.error = error
-
-    @property
-    def query_id(self) -> QueryId:
-        """The public id; lists and log lines show it."""
-        return query_id(self.handle)
+class Query(Handled["Client"]):
+    """A registered query, by its handle. Costs nothing to make: nothing is asked before a method is called."""
 
     def status(self) -> QueryStatus:
         """How it stands now. Raises UnknownQuery."""
@@ -101,29 +82,6 @@ class Query:
         """
         return self._client.plan(self.handle, analyze=analyze)
 
-    def __repr__(self) -> str:
-        return f"<Query {self.query_id} {self.state or ''}>".replace(" >", ">")
-
-
-@dataclass(frozen=True, slots=True)
-class Template:
-    """A text with placeholders, and the parameters that fill them: one query of many that differ in those.
-
-    >>> Template("SELECT * FROM flights WHERE carrier = ?", ["AA"])
-    Template(sql='SELECT * FROM flights WHERE carrier = ?', parameters=['AA'])
-    """
-
-    sql: str
-    parameters: Sequence[Parameter] | Mapping[str, Parameter]
-
-
-def _published(said: str | Template, handle: str | None, options: Mapping[str, Any] | None) -> Publication:
-    """A query on its way to the broker, under this handle or a new one."""
-    own = Handle(handle or new_handle())
-    if isinstance(said, str):
-        return Publication(own, said, options or {})
-    return Publication(own, said.sql, options or {}, said.parameters)
-
 
 class Client:
     """A connection to one broker. Close it, or use it in a ``with``. Threads may share it by HTTP only."""
@@ -138,7 +96,7 @@ class Client:
 
         Raises QueryError for a refused text, SourceConflict where the name is taken by another definition.
         """
-        return Source.of(self._way.create(sql, wait))
+        return self._way.create(sql, wait)
 
     def drop(self, name: str, *, wait: float = WAIT_DEFAULT_S) -> None:
         """Drop a stream or a view that nothing reads."""
@@ -146,17 +104,17 @@ class Client:
 
     def register(
         self,
-        sql: str | None = None,
+        sql: str | Select | None = None,
         handle: str | None = None,
         *,
-        template: str | None = None,
+        template: str | Select | None = None,
         parameters: Sequence[Parameter] | Mapping[str, Parameter] | None = None,
         wait: float = WAIT_DEFAULT_S,
         options: Mapping[str, Any] | None = None,
     ) -> Query:
         """Register a standing query and wait until it stands.
 
-        A text, or a template and its parameters: each placeholder means the constant that would be written
+        A text, or one that was built (:func:`tureen.stream`), or a template and its parameters: each placeholder means the constant that would be written
         in its place, a list for ``?`` and ``$1``, a mapping for ``:name``. Dates and datetimes may be given
         where a column holds them.
 
@@ -167,17 +125,15 @@ class Client:
         publishes and returns at once, with the state PUBLISHED.
         Raises QueryError for a refused text, HandleInUse for a handle that stands with another one.
         """
-        if (sql is None) == (template is None) or (parameters is not None and template is None):
-            raise TypeError("register takes a text, or template= and parameters=")
-        said = Template(template, parameters or ()) if template is not None else sql or ""
-        query = self._register([_published(said, handle, options)], wait)[0]
+        publication = published(said_of(sql, template, parameters), handle, options)
+        query = self._register([publication], wait)[0]
         if query.state == "ERROR" and query.error is not None:
             raise query.error
         return query
 
     def register_many(
         self,
-        statements: Iterable[str | Template | tuple[str | Template, str]],
+        statements: Iterable[Said | tuple[Said, str]],
         *,
         wait: float = 4 * WAIT_DEFAULT_S,
         options: Mapping[str, Any] | None = None,
@@ -185,15 +141,12 @@ class Client:
     ) -> list[Query]:
         """Register many at once; the answers are in the same order.
 
-        statements: each a text or a :class:`Template`, or one of both with its handle: ``("SELECT ...",
-        handle)``. options: of all of them. progress: called with the number of those whose state is known,
+        statements: each a text, a built one or a :class:`Template`, or one of them with its handle:
+        ``("SELECT ...", handle)``. options: of all of them. progress: called with the number of those whose state is known,
         now and then. A refused one does not keep the others back: its ``error`` is set and its state is
         ``ERROR``.
         """
-        publications = []
-        for one in statements:
-            said, handle = one if isinstance(one, tuple) else (one, None)
-            publications.append(_published(said, handle, options))
+        publications = published_many(statements, options)
         return self._register(publications, wait, progress) if publications else []
 
     def _register(
@@ -204,6 +157,30 @@ class Client:
             Query(self, one.handle, sql=one.sql, state=status.state, error=status.error)
             for one, status in zip(publications, statuses, strict=True)
         ]
+
+    def ask(
+        self,
+        sql: str | Select | None = None,
+        *,
+        template: str | Select | None = None,
+        parameters: Sequence[Parameter] | Mapping[str, Parameter] | None = None,
+        at: int | datetime | None = None,
+        wait: float = WAIT_DEFAULT_S,
+    ) -> Snapshot:
+        """The answer of a SELECT, once: it stands no longer than that takes.
+
+        Arguments as those of :meth:`register` and :meth:`snapshot`; raises what they raise, and UnknownSource
+        where the stream does not exist.
+        """
+        publication = published(said_of(sql, template, parameters), new_handle(), ONCE)
+        try:
+            (query,) = self._register([publication], wait)
+            if query.error is not None:
+                raise query.error
+            return query.snapshot(at)
+        finally:
+            with contextlib.suppress(UnknownQuery):
+                self.unregister(publication.handle)
 
     def query(self, handle: str) -> Query:
         """The query of a handle; nothing is asked, so it may not exist."""
@@ -241,19 +218,18 @@ class Client:
 
         Raises UnknownQuery, OptionRefused.
         """
-        given = {"paused": paused, "maintenance": maintenance, "weight": weight}
-        return self._http.change(handle, {name: value for name, value in given.items() if value is not None})
+        return self._http.run(calls.change(handle, paused, maintenance, weight))
 
     def execute(self, sql: str, *, wait: float = WAIT_DEFAULT_S) -> Listing:
         """Run a statement that is no SELECT, by HTTP: SHOW, DESCRIBE, EXPLAIN, PAUSE, CREATE and so on.
 
         Raises QueryError for a refused text, and whatever the thing it does raises.
         """
-        return Listing.of(self._http.statement(sql, wait))
+        return self._http.run(calls.execute(sql, wait))
 
     def plan(self, handle: str, *, analyze: bool = False) -> Mapping[str, Any]:
         """How the answer of a query comes about, by HTTP. Raises UnknownQuery."""
-        return self._http.plan(handle, analyze)
+        return self._http.run(calls.plan(handle, analyze))
 
     def match(
         self,
@@ -267,20 +243,19 @@ class Client:
         records: JSON objects, as such or as text. limit: ids told for each of them; the total is always told.
         Raises UnknownSource.
         """
-        lines = b"".join(_line(record) for record in records)
-        return [Matches.of(one) for one in self._http.match(source, lines, limit)] if lines else []
+        return self._http.run(calls.match(source, records, limit))
 
     def queries(self) -> list[QueryStatus]:
         """All standing queries, by their public ids."""
-        return [QueryStatus.of(one) for one in self._http.queries()]
+        return self._http.run(calls.queries())
 
     def sources(self) -> list[Source]:
         """All streams and views."""
-        return [Source.of(one) for one in self._http.sources()]
+        return self._http.run(calls.sources())
 
     def service(self) -> Mapping[str, Any]:
         """The broker's own figures, as ``GET /status`` gives them."""
-        return self._http.service()
+        return self._http.run(calls.service())
 
     def close(self) -> None:
         self._http.close()
@@ -296,12 +271,9 @@ class Client:
         self.close()
 
 
-def _line(record: Mapping[str, Any] | str | bytes) -> bytes:
-    """A record on a line of its own; JSON has no bare line break within a value."""
-    if isinstance(record, Mapping):
-        return json.dumps(record).encode() + b"\n"
-    data = record.encode() if isinstance(record, str) else record
-    return b" ".join(data.splitlines()) + b"\n"
+def broker_url(url: str | None) -> str:
+    """The address that was given, else the environment's, else a broker on this machine."""
+    return url or os.environ.get("TUREEN_URL") or URL_DEFAULT
 
 
 def connect(
@@ -327,7 +299,7 @@ def connect(
     hint: start one with `tureen serve`, or name its address by --url or TUREEN_URL
     >>> client.close()
     """
-    http = HttpTransport(url or os.environ.get("TUREEN_URL") or URL_DEFAULT, token, timeout)
+    http = HttpTransport(broker_url(url), token, timeout)
     if kafka is None:
         return Client(http)
     from tureen.topic_client import TopicTransport

@@ -30,7 +30,7 @@ from tureen.errors import (
     TopicMissing,
     UnknownQuery,
 )
-from tureen.facts import QueryStatus, error_from
+from tureen.facts import QueryStatus, Source, error_from
 from tureen.protocol import (
     HEADER_CHUNK,
     HEADER_CHUNKS,
@@ -101,11 +101,11 @@ class TopicTransport:
         self._replies: Consumer | None = None
         self._reply_to = f"{self._names.reply_prefix}{uuid.uuid4().hex}"
 
-    def create(self, sql: str, wait_s: float) -> Mapping[str, Any]:
+    def create(self, sql: str, wait_s: float) -> Source:
         """Publish a stream or a view. A refusal goes to the dead letters: this topic has no status."""
         name = stream_name(sql)
         self._publish([(self._names.sources, name, json.dumps({"sql": sql}))])
-        return {"name": name, "sql": sql, "state": PUBLISHED}
+        return Source.of({"name": name, "sql": sql, "state": PUBLISHED})
 
     def drop(self, name: str, wait_s: float) -> None:
         self._publish([(self._names.sources, name, None)])

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import Any, Protocol
 
-from tureen.facts import QueryStatus
+from tureen.facts import QueryStatus, Source
 from tureen.protocol import Handle, SnapshotFormat
 from tureen.snapshot import Reply
 
@@ -62,11 +62,11 @@ def json_value(value: Parameter) -> bool | int | float | str | None:
 class Transport(Protocol):
     """Calls raise the TureenError that the broker answered with, or BrokerUnavailable, KafkaUnavailable."""
 
-    def create(self, sql: str, wait_s: float) -> Mapping[str, Any]:
-        """Create a stream."""
+    def create(self, sql: str, wait_s: float) -> Source:
+        """Create a stream, a table or a view."""
 
     def drop(self, name: str, wait_s: float) -> None:
-        """Drop a stream."""
+        """Drop a stream, a table or a view."""
 
     def register(
         self, publications: Sequence[Publication], wait_s: float, progress: Progress | None = None

@@ -36,8 +36,10 @@ def readiness(node: Node) -> dict[str, Any]:
         trouble = shard.trouble
         if trouble is not None:
             reasons.append({"shard": shard.number} | trouble)
+        guests = node.guests.on(shard.number)
         for name, error in list(shard.stream_errors.items()):
-            degraded.append({"stream": name} | error)
+            if name not in guests:
+                degraded.append({"stream": name} | error)
     return {"ready": not reasons, "reasons": reasons, "degraded": degraded}
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from engine.kernels import joins
+from engine.kernels import composites
 from engine.model.batch import Int64Array
 from engine.stems.segment import SEGMENT_ROWS, BitPool
 
@@ -109,7 +109,7 @@ class Composites:
         """Let go of those with a part below floor; returns how many are left. O(composites)."""
         kept: list[Chunk] = []
         for chunk in self._chunks:
-            alive = joins.count_alive(chunk.parts, chunk.count, chunk.origin, floor)
+            alive = composites.count_alive(chunk.parts, chunk.count, chunk.origin, floor)
             if alive == chunk.count and alive:
                 kept.append(chunk)
             elif alive:
@@ -117,7 +117,7 @@ class Composites:
                 if last is None or last.room < alive or not self._fits(last, chunk):
                     last = self._empty(max(CHUNK, alive), np.maximum(floor, chunk.origin))
                     kept.append(last)
-                last.count = joins.keep_alive(
+                last.count = composites.keep_alive(
                     chunk.parts, chunk.count, chunk.origin, floor, last.parts, last.count, last.origin
                 )
                 last.end = np.maximum(last.end, chunk.end)

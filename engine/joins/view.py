@@ -25,7 +25,7 @@ from engine.joins.composites import Snapshot
 from engine.joins.key_index import Keys
 from engine.joins.shape import Shape
 from engine.joins.steps import Bounds, Ends, Lists, Route, Step, ends_of
-from engine.kernels import joins
+from engine.kernels import composites
 from engine.limits import Limits
 from engine.model.batch import Int64Array
 from tureen.errors import LimitExceeded
@@ -113,7 +113,7 @@ class JoinView:
             out = np.empty((len(first), room), np.int64)
             found = 0
             for parts, count, origin in self.kept.composites:
-                found = joins.pick(parts, count, origin, first, at, places, out, found)
+                found = composites.pick(parts, count, origin, first, at, places, out, found)
             _bounded(found, tuples_max)
             if found <= room:
                 return _in_order(out[:, :found], [len(each) for each in ordinals])
@@ -147,7 +147,7 @@ class JoinView:
             room *= 2
         places, at = np.empty((len(sizes), total), np.int64), 0
         for parts in pieces:
-            joins.spell(parts, len(parts), upper, places, at)
+            composites.spell(parts, len(parts), upper, places, at)
             at += len(parts)
         return tuple(places)
 
@@ -168,6 +168,6 @@ def _in_order(tuples: Int64Array, sizes: Sequence[int]) -> tuple[Int64Array, ...
     order = np.arange(tuples.shape[1])
     for places, size in zip(tuples[::-1], reversed(sizes), strict=True):
         after = np.empty_like(order)
-        joins.arrange(places, order, np.zeros(size + 1, np.int64), after)
+        composites.arrange(places, order, np.zeros(size + 1, np.int64), after)
         order = after
     return tuple(places[order] for places in tuples)

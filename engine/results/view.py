@@ -70,6 +70,10 @@ class View:
         else:
             now_ms = over.now_ms if at_ms is None else at_ms
             result = self._evaluated(query, over, at_ms, limit)
+            if at_ms is not None and result.complete_from_ms is not None:
+                assert over.now_ms is not None
+                hint = "versions of a table that rows are joined with are no longer retained"
+                raise InstantOutOfRange(at_ms, None, over.now_ms, hint=hint)
         return Answer(
             query_id,
             result.table,

@@ -18,10 +18,14 @@ from tureen.snapshot import Reply, Snapshot
 
 MODULES = [
     "tureen",
+    "tureen.builder",
     "tureen.carets",
     "tureen.client",
     "tureen.console",
+    "tureen.dbapi",
+    "tureen.display",
     "tureen.facts",
+    "tureen.literals",
     "tureen.protocol",
     "tureen.snapshot",
     "tureen.statements",
@@ -127,7 +131,7 @@ def test_nobody_at_the_address() -> None:
 
 
 def test_handles_are_hidden_from_the_log_of_http(caplog: pytest.LogCaptureFixture) -> None:
-    importlib.import_module("tureen.http_client")
+    importlib.import_module("tureen.exchange")
     with caplog.at_level(logging.INFO, logger="httpx"):
         logging.getLogger("httpx").info(
             "HTTP Request: %s %s", "GET", httpx.URL("http://h:1/queries/my-secret-handle/snapshot?at=1")
@@ -161,14 +165,14 @@ def test_an_incomplete_answer_says_from_when_it_is_complete() -> None:
 
 
 def test_many_registrations_are_cut_into_bodies_by_number_and_size() -> None:
-    from tureen.http_client import BULK_CHARACTERS, BULK_QUERIES, _bodies
+    from tureen.calls import BULK_CHARACTERS, BULK_QUERIES, bodies
     from tureen.transport import Publication
 
     many = [Publication(tureen.new_handle(), "s") for _ in range(2 * BULK_QUERIES + 1)]
-    assert [len(part) for part in _bodies(many)] == [BULK_QUERIES, BULK_QUERIES, 1]
+    assert [len(part) for part in bodies(many)] == [BULK_QUERIES, BULK_QUERIES, 1]
     large = [Publication(tureen.new_handle(), "x" * (BULK_CHARACTERS // 2 - 100)) for _ in range(5)]
-    assert [len(part) for part in _bodies(large)] == [2, 2, 1]
-    assert list(_bodies([])) == []
+    assert [len(part) for part in bodies(large)] == [2, 2, 1]
+    assert list(bodies([])) == []
 
 
 @pytest.mark.parametrize(

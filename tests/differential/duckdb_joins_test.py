@@ -25,7 +25,7 @@ from tests.sql_joins import Inputs, Joins
 from tests.sql_selects import Item
 from tests.sql_strategies import Writer
 from tests.strategies import OPTIONS, tame_nullable
-from tests.worlds import worlds
+from tests.worlds import settled_worlds
 from tureen.errors import InstantOutOfRange
 
 
@@ -92,15 +92,8 @@ def database() -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
-def nothing(draw: st.DrawFn, sources: Mapping[str, Stream]) -> str:
-    return 'SELECT 1 AS o FROM "s" [NOW]'
-
-
 @settings(max_examples=max(20, settings.default.max_examples // 2))
-@given(
-    steps=worlds(nothing, streams_count=2, tables_count=1, steps_max=6, roomy=True, favourites=tame_nullable),
-    data=st.data(),
-)
+@given(steps=settled_worlds(1, tame_nullable), data=st.data())
 def test_joins(database: duckdb.DuckDBPyConnection, steps: list[Step], data: st.DataObject) -> None:
     subject = EngineSubject()
     for step in steps:

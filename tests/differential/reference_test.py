@@ -24,13 +24,16 @@ from engine.language.query import (
     SortKey,
     Stage,
 )
-from engine.model.source import Field, Schema, SourceName, Stream
+from engine.model.source import Derived, Field, Schema, SourceName, Stream
+from engine.model.step import CreateSource, DropSource, Position, Step
 from engine.model.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, STRING, Type, decimal
+from engine.reference import Reference
 from engine.reference.aggregates import BLOCK_ROWS, CHILDREN, Item, aggregate, fold
 from engine.reference.rows import Placed, Row, Source
 from engine.reference.seen import Seen
 from engine.reference.stages import answer
 from engine.windows.clauses import UNBOUNDED, RowWindow
+from tureen.errors import SourceConflict
 
 K, X, D = Column(0, "k", STRING), Column(1, "x", INTEGER), Column(2, "d", DOUBLE)
 SCHEMA = Schema((Field("k", STRING), Field("x", INTEGER), Field("d", DOUBLE)))
@@ -181,3 +184,14 @@ def test_an_argument_or_filter_that_errs_is_passed_over_and_counted() -> None:
     apart = Compare(">", X, Literal(0, INTEGER))
     assert aggregate(call("SUM", inverse, BIGINT, filter_=apart), placed) == (3, 0)
     assert aggregate(call("BOOL_AND", Compare(">", X, Literal(0, INTEGER)), BOOLEAN), placed) == (False, 0)
+
+
+def test_a_view_that_cannot_be_understood_reads_what_its_text_mentions() -> None:
+    reference = Reference()
+    for sequence, name in enumerate("stu", start=1):
+        stream = Stream(SourceName(name), SCHEMA, name)
+        reference.apply(Step(Position(1, sequence), 0, CreateSource(stream, "")))
+    reference.derived["v"] = Derived(SourceName("v"), 'SELECT GONE(s.k) AS k FROM S JOIN "t" ON s.k = "t".k')
+    for sequence, name in enumerate("stu", start=4):
+        dropped = reference.apply(Step(Position(1, sequence), 0, DropSource(SourceName(name))))
+        assert [type(refusal) for refusal in dropped.failed.values()] == [SourceConflict] * (name != "u")

@@ -263,6 +263,7 @@ JOINS = {
     "now": "SELECT s.k, x, v FROM s [RANGE 20 MILLISECONDS] JOIN t ON s.k = t.k",
     "left": "SELECT s.k, x, v FROM s [RANGE 20 MILLISECONDS] LEFT JOIN t ON s.k = t.k AND v > 3",
     "sum": "SELECT COUNT(*), SUM(v) FROM s [RANGE 20 MILLISECONDS] JOIN t ON s.k = t.k",
+    "back": "SELECT s.k, x, v FROM s [RANGE 20 MILLISECONDS] JOIN n ON s.k = n.k",
     "then": "SELECT s.k, x, v FROM s [RANGE 5 MILLISECONDS] JOIN n ON s.k = n.k",
 }
 
@@ -320,6 +321,12 @@ def test_joins_with_tables_stay_right_while_rows_get_new_ordinals():
         then = [(k, x, latest("n", min(ts, now["n"])).get(k)) for ts, k, x in window if ts >= now["s"] - 5]
         assert answer(engine, "then") == [row for row in then if row[2] is not None]
     assert len(bases) > 10, "rows never moved"
+    for mode in MODES:  # rows that are older than the versions that are kept
+        found_now = engine.view().snapshot(f"back-{mode}")
+        assert found_now.complete_from_ms == engine._sources["n"].retained_from_ms
+        assert found_now.now_ms is not None
+        with pytest.raises(InstantOutOfRange, match="no answer"):
+            engine.view().snapshot(f"back-{mode}", at_ms=found_now.now_ms)
 
 
 def test_a_batch_without_the_mark_of_deletions_is_no_batch_of_a_table():

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.kernels import joins
+from engine.kernels import composites, joins
 from engine.kernels.joins import EMPTY, NEVER, UNKNOWN
 
 keys_in = st.lists(st.one_of(st.none(), st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1)), max_size=40)
@@ -233,18 +233,18 @@ def test_two_inputs_are_combined_as_many_are(data):
         assert held == sum(pair[driver] < cut for pair in expected)
 
 
-composites = st.lists(st.tuples(*[st.integers(0, 9)] * 3), max_size=30)
+tuples_of_three = st.lists(st.tuples(*[st.integers(0, 9)] * 3), max_size=30)
 
 
-@given(composites, st.tuples(*[st.integers(0, 9)] * 3))
+@given(tuples_of_three, st.tuples(*[st.integers(0, 9)] * 3))
 @settings(max_examples=40)
 def test_the_living_move_together(tuples, floor):
     parts = np.array(tuples, np.int32).reshape(len(tuples), 3)
     origin, to, floor = np.array([2, 0, 5]), np.array([1, 1, 1]), np.array(floor) + 2
     alive = (parts + origin)[((parts + origin) >= floor).all(axis=1)]
-    assert joins.count_alive(parts, len(parts), origin, floor) == len(alive)
+    assert composites.count_alive(parts, len(parts), origin, floor) == len(alive)
     target = np.zeros((len(parts) + 2, 3), np.int32)
-    assert joins.keep_alive(parts, len(parts), origin, floor, target, 2, to) == 2 + len(alive)
+    assert composites.keep_alive(parts, len(parts), origin, floor, target, 2, to) == 2 + len(alive)
     assert (target[2 : 2 + len(alive)] + to).tolist() == alive.tolist()
 
 
@@ -262,7 +262,7 @@ def test_composites_are_picked_by_their_parts(tuples, relations, room):
         for place, ordinal in enumerate(line):
             places[start + ordinal - line[0]] = place
     out = np.full((3, room), -1, np.int64)
-    found = joins.pick(parts, len(parts), origin, first, at, places, out, 0)
+    found = composites.pick(parts, len(parts), origin, first, at, places, out, 0)
     expected = [
         [line.index(ordinal) for line, ordinal in zip(lines, each, strict=True)]
         for each in (parts + origin).tolist()
@@ -278,7 +278,7 @@ def test_tuples_are_arranged_stably(places, random):
     before = list(range(len(places)))
     random.shuffle(before)
     out = np.empty(len(places), np.int64)
-    joins.arrange(np.array(places, np.int64), np.array(before, np.int64), np.zeros(8, np.int64), out)
+    composites.arrange(np.array(places, np.int64), np.array(before, np.int64), np.zeros(8, np.int64), out)
     assert out.tolist() == sorted(before, key=lambda each: places[each])
 
 

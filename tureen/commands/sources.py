@@ -32,14 +32,14 @@ def sources(with_sql: bool, url: str, token: str | None, as_json: bool) -> None:
 
 
 def show(found: Sequence[Source]) -> None:
-    """The table of them."""
+    """The table of them. A topic that is named as its source is not told twice: 80 columns are few."""
     console.show_table(
         ["source", "kind", "topic", "NOW (UTC)", "rows", "waiting", "late", "queries"],
         [
             (
                 one.name,
                 one.facts.get("kind") or "-",
-                one.facts.get("topic") or "-",
+                "same" if one.facts.get("topic") == one.name else one.facts.get("topic") or "-",
                 console.instant_of_ms(None if one.now_ms is None else one.now_ms // 1_000 * 1_000),
                 _count(one.rows),
                 _count(one.pending),

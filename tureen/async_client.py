@@ -1,0 +1,232 @@
+"""The client for asyncio: the calls of :mod:`tureen.client`, by HTTP, each to be awaited.
+
+    async with tureen.connect_async() as client:
+        query = await client.register("SELECT carrier, delay FROM flights [RANGE 1 DAY] WHERE delay > 120")
+        answer = await query.snapshot()
+        answer.to_pandas()
+
+A client belongs to one event loop; its tasks may share it. What is sent, read and sent again is that of
+:mod:`tureen.calls`, so both clients answer and refuse alike.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from types import TracebackType
+from typing import Any
+
+from tureen import calls
+from tureen.answers import Listing, Matches
+from tureen.builder import Select
+from tureen.client import MATCHES_DEFAULT, ONCE, TIMEOUT_DEFAULT_S, broker_url
+from tureen.errors import UnknownQuery
+from tureen.facts import QueryStatus, Source
+from tureen.http_client import AsyncHttp
+from tureen.protocol import SnapshotFormat, new_handle
+from tureen.query import Handled
+from tureen.snapshot import Reply, Snapshot, instant_ms
+from tureen.texts import Said, published, published_many, said_of
+from tureen.transport import WAIT_DEFAULT_S, Parameter, Publication
+
+
+class AsyncQuery(Handled["AsyncClient"]):
+    """A registered query, by its handle; as :class:`tureen.Query`, to be awaited."""
+
+    async def status(self) -> QueryStatus:
+        """How it stands now. Raises UnknownQuery."""
+        return await self._client.status(self.handle)
+
+    async def snapshot(self, at: int | datetime | None = None) -> Snapshot:
+        """Its answer now, or as of an earlier instant. Raises UnknownQuery, InstantOutOfRange."""
+        return await self._client.snapshot(self.handle, at=at)
+
+    async def unregister(self) -> None:
+        """End it; the handle opens nothing any more. Raises UnknownQuery."""
+        await self._client.unregister(self.handle)
+
+    async def pause(self) -> QueryStatus:
+        """Stop serving it, at no cost, until :meth:`resume`. Raises UnknownQuery."""
+        return await self._client.change(self.handle, paused=True)
+
+    async def resume(self) -> QueryStatus:
+        """Serve it again, as if it had never been paused. Raises UnknownQuery."""
+        return await self._client.change(self.handle, paused=False)
+
+    async def set_maintenance(self, maintenance: str) -> QueryStatus:
+        """How its answer is maintained: auto, none, lazy or eager. Raises UnknownQuery, OptionRefused."""
+        return await self._client.change(self.handle, maintenance=maintenance)
+
+    async def plan(self, *, analyze: bool = False) -> Mapping[str, Any]:
+        """How its answer comes about; analyze: evaluate it once. Raises UnknownQuery."""
+        return await self._client.plan(self.handle, analyze=analyze)
+
+
+class AsyncClient:
+    """A connection to one broker, for asyncio. Close it, or use it in an ``async with``.
+
+    Methods take, return and raise what those of :class:`tureen.Client` do.
+    """
+
+    def __init__(self, http: AsyncHttp) -> None:
+        self._http = http
+
+    async def create(self, sql: str, *, wait: float = WAIT_DEFAULT_S) -> Source:
+        """Create a stream, a table or a view. Raises QueryError, SourceConflict."""
+        return await self._http.run(calls.create(sql, wait))
+
+    async def drop(self, name: str, *, wait: float = WAIT_DEFAULT_S) -> None:
+        """Drop a stream, a table or a view that nothing reads."""
+        await self._http.run(calls.drop(name, wait))
+
+    async def register(
+        self,
+        sql: str | Select | None = None,
+        handle: str | None = None,
+        *,
+        template: str | Select | None = None,
+        parameters: Sequence[Parameter] | Mapping[str, Parameter] | None = None,
+        wait: float = WAIT_DEFAULT_S,
+        options: Mapping[str, Any] | None = None,
+    ) -> AsyncQuery:
+        """Register a standing query and wait until it stands. Raises QueryError, HandleInUse."""
+        publication = published(said_of(sql, template, parameters), handle, options)
+        query = (await self._register([publication], wait))[0]
+        if query.state == "ERROR" and query.error is not None:
+            raise query.error
+        return query
+
+    async def register_many(
+        self,
+        statements: Iterable[Said | tuple[Said, str]],
+        *,
+        wait: float = 4 * WAIT_DEFAULT_S,
+        options: Mapping[str, Any] | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> list[AsyncQuery]:
+        """Register many at once; the answers are in the same order, refusals among them."""
+        publications = published_many(statements, options)
+        return await self._register(publications, wait, progress) if publications else []
+
+    async def _register(
+        self, publications: list[Publication], wait: float, progress: Callable[[int], None] | None = None
+    ) -> list[AsyncQuery]:
+        statuses = await self._http.run(calls.register(publications, wait, progress))
+        return [
+            AsyncQuery(self, one.handle, sql=one.sql, state=status.state, error=status.error)
+            for one, status in zip(publications, statuses, strict=True)
+        ]
+
+    async def ask(
+        self,
+        sql: str | Select | None = None,
+        *,
+        template: str | Select | None = None,
+        parameters: Sequence[Parameter] | Mapping[str, Parameter] | None = None,
+        at: int | datetime | None = None,
+        wait: float = WAIT_DEFAULT_S,
+    ) -> Snapshot:
+        """The answer of a SELECT, once: it stands no longer than that takes, also where the task is
+        cancelled. Raises as :meth:`tureen.Client.ask`."""
+        publication = published(said_of(sql, template, parameters), new_handle(), ONCE)
+        try:
+            (query,) = await self._register([publication], wait)
+            if query.error is not None:
+                raise query.error
+            return await query.snapshot(at)
+        finally:
+            with contextlib.suppress(UnknownQuery):
+                await self.unregister(publication.handle)
+
+    def query(self, handle: str) -> AsyncQuery:
+        """The query of a handle; nothing is asked, so it may not exist."""
+        return AsyncQuery(self, handle)
+
+    async def status(self, handle: str) -> QueryStatus:
+        """How a query stands. Raises UnknownQuery."""
+        return await self._http.run(calls.status(handle))
+
+    async def snapshot(self, handle: str, at: int | datetime | None = None) -> Snapshot:
+        """The answer of a query. Raises UnknownQuery, InstantOutOfRange, LimitExceeded."""
+        return Snapshot.of(await self.fetch(handle, "arrow", at))
+
+    async def fetch(self, handle: str, form: SnapshotFormat, at: int | datetime | None = None) -> Reply:
+        """The answer as bytes in a format, as the broker wrote them. Raises as :meth:`snapshot`."""
+        return await self._http.run(calls.snapshot(handle, form, None if at is None else instant_ms(at)))
+
+    async def unregister(self, handle: str) -> None:
+        """End a query. Raises UnknownQuery."""
+        await self._http.run(calls.unregister(handle))
+
+    async def change(
+        self,
+        handle: str,
+        *,
+        paused: bool | None = None,
+        maintenance: str | None = None,
+        weight: float | None = None,
+    ) -> QueryStatus:
+        """Change options of a query while it runs; what is None stays. Raises UnknownQuery, OptionRefused."""
+        return await self._http.run(calls.change(handle, paused, maintenance, weight))
+
+    async def execute(self, sql: str, *, wait: float = WAIT_DEFAULT_S) -> Listing:
+        """Run a statement that is no SELECT. Raises QueryError, and whatever the thing it does raises."""
+        return await self._http.run(calls.execute(sql, wait))
+
+    async def plan(self, handle: str, *, analyze: bool = False) -> Mapping[str, Any]:
+        """How the answer of a query comes about. Raises UnknownQuery."""
+        return await self._http.run(calls.plan(handle, analyze))
+
+    async def match(
+        self,
+        source: str,
+        records: Iterable[Mapping[str, Any] | str | bytes],
+        *,
+        limit: int = MATCHES_DEFAULT,
+    ) -> list[Matches]:
+        """Which standing queries each record satisfies. Raises UnknownSource."""
+        return await self._http.run(calls.match(source, records, limit))
+
+    async def queries(self) -> list[QueryStatus]:
+        """All standing queries, by their public ids."""
+        return await self._http.run(calls.queries())
+
+    async def sources(self) -> list[Source]:
+        """All streams, tables and views."""
+        return await self._http.run(calls.sources())
+
+    async def service(self) -> Mapping[str, Any]:
+        """The broker's own figures, as ``GET /status`` gives them."""
+        return await self._http.run(calls.service())
+
+    async def close(self) -> None:
+        await self._http.close()
+
+    async def __aenter__(self) -> AsyncClient:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+def connect_async(
+    url: str | None = None, token: str | None = None, *, timeout: float = TIMEOUT_DEFAULT_S
+) -> AsyncClient:
+    """A client for asyncio of the broker at ``url``; nothing is sent before the first call.
+
+    Arguments as those of :func:`tureen.connect`.
+
+    >>> import asyncio
+    >>> async def main() -> None:
+    ...     async with connect_async("http://127.0.0.1:1") as client:
+    ...         await client.queries()
+    >>> asyncio.run(main())  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    tureen.errors.BrokerUnavailable: no broker answers at http://127.0.0.1:1: ...
+    hint: start one with `tureen serve`, or name its address by --url or TUREEN_URL
+    """
+    return AsyncClient(AsyncHttp(broker_url(url), token, timeout))

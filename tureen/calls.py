@@ -1,0 +1,218 @@
+"""What can be asked of a broker over HTTP: each call as a talk, from arguments to typed results.
+
+Nothing here sends or waits (:mod:`tureen.exchange` says who does), so the blocking and the asynchronous
+client say the same and read the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from tureen.answers import Listing, Matches
+from tureen.errors import BrokerUnavailable, TureenError
+from tureen.exchange import Request, Talk, ask, json_of
+from tureen.facts import QueryStatus, Source
+from tureen.protocol import SnapshotFormat
+from tureen.snapshot import Reply
+from tureen.transport import Progress, Publication
+
+PAGE_QUERIES = 10_000
+BULK_QUERIES = 5_000
+BULK_CHARACTERS = 8_000_000
+"""Of one NDJSON body, far below the broker's limit on its bytes."""
+
+_NDJSON = {"Content-Type": "application/x-ndjson"}
+
+
+def create(sql: str, wait_s: float) -> Talk[Source]:
+    """POST /sources."""
+    body = {"json": {"sql": sql}}
+    return ask(Request("POST", "/sources", _source, body=body, again=False, wait_s=wait_s))
+
+
+def drop(name: str, wait_s: float) -> Talk[None]:
+    """DELETE /sources/{name}."""
+    path = f"/sources/{quote(name, safe='')}"
+    return ask(Request("DELETE", path, _nothing, again=False, wait_s=wait_s))
+
+
+def register(
+    publications: Sequence[Publication], wait_s: float, progress: Progress | None = None
+) -> Talk[list[QueryStatus]]:
+    """POST /queries, of many in pieces; a refusal is a status ERROR."""
+    if len(publications) == 1:
+        (one,) = publications
+        body = {"json": _registration(one)}
+        try:
+            status: QueryStatus = yield Request("POST", "/queries", _status, body=body, wait_s=wait_s)
+        except BrokerUnavailable:
+            raise
+        except TureenError as error:
+            status = QueryStatus("", "ERROR", one.sql, error=error)
+        return [status]
+    statuses: list[QueryStatus] = []
+    for part in bodies(publications):
+        lines = "".join(json.dumps(_registration(one)) + "\n" for one in part)
+        body = {"content": lines.encode(), "headers": _NDJSON}
+        told: list[QueryStatus] = yield Request("POST", "/queries", _outcomes, body=body, wait_s=wait_s)
+        if len(told) != len(part):
+            raise BrokerUnavailable(
+                f"the broker answered {len(told)} of {len(part)} registrations",
+                hint="register the same handles again: what stands already is left as it is",
+            )
+        statuses += told
+        if progress is not None:
+            progress(len(statuses))
+    return statuses
+
+
+def status(handle: str) -> Talk[QueryStatus]:
+    """GET /queries/{handle}."""
+    return ask(Request("GET", _path(handle), _status))
+
+
+def unregister(handle: str) -> Talk[None]:
+    """DELETE /queries/{handle}."""
+    return ask(Request("DELETE", _path(handle), _nothing))
+
+
+def change(
+    handle: str, paused: bool | None, maintenance: str | None, weight: float | None
+) -> Talk[QueryStatus]:
+    """PATCH /queries/{handle}; the same change made again changes nothing."""
+    given = {"paused": paused, "maintenance": maintenance, "weight": weight}
+    body = {"json": {name: value for name, value in given.items() if value is not None}}
+    return ask(Request("PATCH", _path(handle), _status, body=body, wait_s=0))
+
+
+def execute(sql: str, wait_s: float) -> Talk[Listing]:
+    """POST /statements: anything but a SELECT."""
+    body = {"json": {"sql": sql}}
+    return ask(Request("POST", "/statements", _listing, body=body, again=False, wait_s=wait_s))
+
+
+def plan(handle: str, analyze: bool) -> Talk[Mapping[str, Any]]:
+    """GET /queries/{handle}/plan."""
+    return ask(Request("GET", f"{_path(handle)}/plan", json_of, {"analyze": str(analyze).lower()}))
+
+
+def match(
+    source: str, records: Iterable[Mapping[str, Any] | str | bytes], limit: int
+) -> Talk[list[Matches]]:
+    """POST /match, records one a line; none need no asking."""
+    lines = b"".join(_line(record) for record in records)
+    if not lines:
+        return []
+    body = {"content": lines, "headers": _NDJSON}
+    found: list[Matches] = yield Request(
+        "POST", "/match", _matches, {"source": source, "limit": limit}, body=body
+    )
+    return found
+
+
+def snapshot(handle: str, form: SnapshotFormat, at_ms: int | None) -> Talk[Reply]:
+    """GET /queries/{handle}/snapshot."""
+    params: dict[str, str | int] = {"format": form} | ({} if at_ms is None else {"at": at_ms})
+
+    def read(response: httpx.Response) -> Reply:
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        return Reply(response.content, form, headers)
+
+    return ask(Request("GET", f"{_path(handle)}/snapshot", read, params))
+
+
+def queries() -> Talk[list[QueryStatus]]:
+    """GET /queries, page by page."""
+    found: list[QueryStatus] = []
+    after = ""
+    while True:
+        page = yield Request("GET", "/queries", json_of, {"after": after, "limit": PAGE_QUERIES})
+        found += [QueryStatus.of(one) for one in page["queries"]]
+        if not page.get("next"):
+            return found
+        after = page["next"]
+
+
+def sources() -> Talk[list[Source]]:
+    """GET /sources."""
+    return ask(Request("GET", "/sources", _sources))
+
+
+def service() -> Talk[Mapping[str, Any]]:
+    """GET /status."""
+    return ask(Request("GET", "/status", json_of))
+
+
+# --- what is sent ---------------------------------------------------------------------------------
+
+
+def bodies(publications: Sequence[Publication]) -> Iterator[Sequence[Publication]]:
+    """Pieces that fit one body each."""
+    begin = characters = 0
+    for place, one in enumerate(publications):
+        size = len(one.sql) + len(repr(one.parameters))
+        characters += size
+        if place > begin and (place - begin >= BULK_QUERIES or characters > BULK_CHARACTERS):
+            yield publications[begin:place]
+            begin, characters = place, size
+    if begin < len(publications):
+        yield publications[begin:]
+
+
+def _path(handle: str) -> str:
+    return f"/queries/{quote(handle, safe='')}"
+
+
+def _registration(publication: Publication) -> dict[str, Any]:
+    return publication.fields() | {"handle": publication.handle}
+
+
+def _line(record: Mapping[str, Any] | str | bytes) -> bytes:
+    """A record on a line of its own; JSON has no bare line break within a value."""
+    if isinstance(record, Mapping):
+        return json.dumps(record).encode() + b"\n"
+    data = record.encode() if isinstance(record, str) else record
+    return b" ".join(data.splitlines()) + b"\n"
+
+
+# --- what is read ---------------------------------------------------------------------------------
+
+
+def _nothing(_: httpx.Response) -> None:
+    """Done is all that is told."""
+
+
+def _status(response: httpx.Response) -> QueryStatus:
+    return QueryStatus.of(json_of(response))
+
+
+def _source(response: httpx.Response) -> Source:
+    return Source.of(json_of(response))
+
+
+def _sources(response: httpx.Response) -> list[Source]:
+    return [Source.of(one) for one in json_of(response)["sources"]]
+
+
+def _listing(response: httpx.Response) -> Listing:
+    return Listing.of(json_of(response))
+
+
+def _matches(response: httpx.Response) -> list[Matches]:
+    return [Matches.of(one) for one in json_of(response)["matches"]]
+
+
+def _outcomes(response: httpx.Response) -> list[QueryStatus]:
+    return [_outcome(json.loads(line)) for line in response.text.splitlines() if line.strip()]
+
+
+def _outcome(answer: Mapping[str, Any]) -> QueryStatus:
+    """A line of a bulk answer: a registration, or an error by itself."""
+    if "code" in answer and "state" not in answer:
+        answer = {"state": "ERROR", "error": answer}
+    return QueryStatus.of(answer)

@@ -1,0 +1,201 @@
+"""How a client talks with a broker over HTTP, without any input or output.
+
+A :class:`Request` is a value: what to send, and how to read the reply. A *talk* is a generator that yields
+requests and is given what was read; what it returns is the result. :func:`steps` makes of it what a
+connection carries out, blocking or not, which does no more than to send and to wait:
+
+    steps                             connection
+    yields Request     ------------>  sends it
+                       <------------  the response, or httpx.HTTPError thrown in
+    yields Pause       ------------>  waits
+    returns, or raises TureenError
+
+A request that can safely be made twice is made again when the connection breaks: reads, removals, and
+registrations, since the client makes the handle. Any is made again when no connection came about at all, or
+when the broker is not ready.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+import httpx
+
+from tureen.errors import BrokerUnavailable, TureenError, UnknownQuery
+from tureen.facts import error_from
+
+ATTEMPTS = 4
+PAUSE_S = 0.15
+"""Between attempts, doubled each time: about a second in all."""
+
+BROKER_WAIT_S = 15.0
+"""So long the broker itself waits for the outcome of a write; then it says PENDING."""
+
+_LOOPBACK = {"127.0.0.1", "localhost", "::1"}
+_ADDRESS_HINT = "write it like http://127.0.0.1:8080"
+_HANDLE_IN_PATH = re.compile(r"(/queries/)[^/?#\s\"]+")
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Request(Generic[Result]):
+    """One call of the broker.
+
+    read: makes the result of a response that is no refusal. again: whether it may be sent twice.
+    wait_s: how long the broker may take, None for the client's own patience.
+    body: what httpx takes: ``json``, or ``content`` and ``headers``.
+    """
+
+    method: str
+    path: str
+    read: Callable[[httpx.Response], Result]
+    params: Mapping[str, str | int] = field(default_factory=dict)
+    body: Mapping[str, Any] = field(default_factory=dict)
+    again: bool = True
+    wait_s: float | None = None
+
+    def arguments(self) -> dict[str, Any]:
+        """What ``httpx.Client.request`` takes besides method and path."""
+        found: dict[str, Any] = dict(self.body)
+        if self.params:
+            found["params"] = dict(self.params)
+        if self.wait_s is not None:
+            found["timeout"] = max(self.wait_s, BROKER_WAIT_S) + 5.0
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """So many seconds before the talk goes on."""
+
+    seconds: float
+
+
+Talk = Generator[Request[Any], Any, Result]
+Steps = Generator[Request[Any] | Pause, httpx.Response | None, Result]
+
+
+def ask(request: Request[Result]) -> Talk[Result]:
+    """The talk of one request."""
+    result: Result = yield request
+    return result
+
+
+def steps(talk: Talk[Result], address: str) -> Steps[Result]:
+    """What a connection to this address has to do for a talk. Raises what the talk does not catch."""
+    try:
+        request = next(talk)
+        while True:
+            try:
+                result = yield from _asked(request, address)
+            except TureenError as error:
+                request = talk.throw(error)
+            else:
+                request = talk.send(result)
+    except StopIteration as done:
+        found: Result = done.value
+        return found
+
+
+def _asked(request: Request[Result], address: str) -> Steps[Result]:
+    """Send a request until it is answered, and read the reply. Raises what the broker answered with,
+    BrokerUnavailable."""
+    pause_s = PAUSE_S
+    for attempt in range(1, ATTEMPTS + 1):
+        last = attempt == ATTEMPTS
+        try:
+            response = yield request
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            if last:
+                raise _unavailable(error, address) from None
+        except (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError) as error:
+            if last or not request.again:
+                raise _unavailable(error, address) from None
+        except httpx.TimeoutException:
+            raise BrokerUnavailable(
+                f"the broker at {address} did not answer in time",
+                hint="is it busy? `tureen status` tells; a longer timeout may do",
+            ) from None
+        except (httpx.UnsupportedProtocol, httpx.InvalidURL):
+            raise BrokerUnavailable(f"{address!r} is not an address", hint=_ADDRESS_HINT) from None
+        except httpx.HTTPError as error:
+            raise _unavailable(error, address) from None
+        else:
+            assert response is not None, "a request is answered by a response"
+            if response.status_code < 400:
+                return request.read(response)
+            if response.status_code != 503 or last:
+                raise _refusal(response, address)
+        yield Pause(pause_s)
+        pause_s *= 2
+    raise AssertionError("the last attempt returns or raises")
+
+
+def json_of(response: httpx.Response) -> Any:
+    """What a response says; an empty one says nothing. Raises BrokerUnavailable for what is no JSON."""
+    if not response.content:
+        return {}
+    try:
+        return response.json()
+    except ValueError:
+        raise BrokerUnavailable(
+            "what answered was not JSON", hint="is it a Tureen broker that listens there?"
+        ) from None
+
+
+def settings(address: str, token: str | None, timeout_s: float) -> dict[str, Any]:
+    """What ``httpx.Client`` and ``httpx.AsyncClient`` are made of. Raises BrokerUnavailable."""
+    try:
+        host = httpx.URL(address).host
+    except httpx.InvalidURL as error:
+        raise BrokerUnavailable(f"{address!r} is not an address: {error}", hint=_ADDRESS_HINT) from None
+    return {
+        "base_url": address,
+        "timeout": timeout_s,
+        "headers": {"Authorization": f"Bearer {token}"} if token else {},
+        "trust_env": host not in _LOOPBACK,  # a proxy of the environment can't reach our loopback
+    }
+
+
+def _unavailable(error: Exception, address: str) -> BrokerUnavailable:
+    return BrokerUnavailable(
+        f"no broker answers at {address}: {str(error) or type(error).__name__}",
+        hint="start one with `tureen serve`, or name its address by --url or TUREEN_URL",
+    )
+
+
+def _refusal(response: httpx.Response, address: str) -> TureenError:
+    try:
+        message = response.json()
+    except ValueError:
+        message = None
+    if isinstance(message, dict) and "code" in message:
+        return error_from(message)
+    if response.status_code == 404 and "/queries/" in response.request.url.path:
+        return UnknownQuery()
+    if response.status_code >= 500:
+        return BrokerUnavailable(f"the broker at {address} failed with HTTP {response.status_code}")
+    return BrokerUnavailable(
+        f"{address} answered HTTP {response.status_code} in a way no broker does",
+        hint="is it a Tureen broker that listens there?",
+    )
+
+
+class _HideHandles(logging.Filter):
+    """Handles are part of addresses, so the log lines of the HTTP library are made to hide them."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if isinstance(record.args, tuple):
+            record.args = tuple(
+                _HANDLE_IN_PATH.sub(r"\1***", str(part)) if isinstance(part, str | httpx.URL) else part
+                for part in record.args
+            )
+        return True
+
+
+logging.getLogger("httpx").addFilter(_HideHandles())
