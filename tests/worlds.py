@@ -15,8 +15,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from engine.model.batch import Batch, versions
-from engine.model.source import Field, Schema, Stream
-from engine.model.step import CreateSource, Step
+from engine.model.source import Field, Schema, SourceName, Stream
+from engine.model.step import CreateSource, Heartbeat, Step
 from engine.model.types import BIGINT, DOUBLE, INTEGER, STRING, Type
 from tests.strategies import Script, Values, batch_of, common, create_text, streams
 

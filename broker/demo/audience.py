@@ -11,7 +11,8 @@ from typing import Protocol
 import pyarrow as pa
 
 from broker.demo.flights import Data
-from tureen.client import Client, Template
+from tureen.client import Client
+from tureen.texts import Template
 from tureen.errors import BrokerUnavailable
 from tureen.protocol import Handle, new_handle
 from tureen.snapshot import Snapshot

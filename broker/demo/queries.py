@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from broker.demo.flights import Data, Replayed
-from tureen.client import Template
+from tureen.texts import Template
 
 DAY_MS = 86_400_000
 

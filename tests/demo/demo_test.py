@@ -26,7 +26,7 @@ from engine.language.parameters import written
 from engine.language.statements import parse
 from engine.limits import Limits
 from tests.kafka import wait_until
-from tureen.client import Template
+from tureen.texts import Template
 from tureen.snapshot import Snapshot
 
 

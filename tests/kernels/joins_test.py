@@ -249,7 +249,9 @@ def test_the_living_move_together(tuples, floor):
 
 
 @given(
-    composites, st.lists(st.sets(st.integers(0, 9), min_size=1), min_size=3, max_size=3), st.integers(0, 9)
+    tuples_of_three,
+    st.lists(st.sets(st.integers(0, 9), min_size=1), min_size=3, max_size=3),
+    st.integers(0, 9),
 )
 @settings(max_examples=40)
 def test_composites_are_picked_by_their_parts(tuples, relations, room):

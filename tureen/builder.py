@@ -1,0 +1,328 @@
+"""Queries put together call by call, as DataFrames are; what comes out is a text.
+
+    >>> busy = (
+    ...     stream("orders").where("price > 50").window(range="30 minutes")
+    ...     .group_by("city").agg(orders="COUNT(*)").order_by("orders DESC").limit(3)
+    ... )
+    >>> print(busy.sql())
+    SELECT city, COUNT(*) AS orders FROM orders [RANGE 30 MINUTES] WHERE price > 50 GROUP BY city ORDER BY orders DESC LIMIT 3
+
+Conditions and expressions are SQL; names that are given as names (of streams, of results) are exact and quoted
+where they must be, and values for ``?`` become constants. Each call is about what the calls before it give, so
+a condition on groups makes a query around them; only a window is always that of the stream itself:
+
+    >>> print(busy.where("orders > ?", 9).sql()[:40])
+    SELECT * FROM (SELECT city, COUNT(*) AS
+
+A query is a value: a call returns another one and leaves this one as it is. Nothing is asked of a broker, which
+says whether columns exist. Every call costs O(what the query holds).
+"""  # noqa: E501
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any, Literal
+
+from tureen.errors import NotSupported, ParametersRefused, SyntaxRefused
+from tureen.literals import duration, filled, literal, name
+
+How = Literal["inner", "left", "right", "full", "semi", "anti", "cross", "asof", "asof left"]
+
+_JOINS: dict[str, str] = {
+    "inner": "JOIN",
+    "left": "LEFT JOIN",
+    "right": "RIGHT JOIN",
+    "full": "FULL JOIN",
+    "semi": "SEMI JOIN",
+    "anti": "ANTI JOIN",
+    "cross": "CROSS JOIN",
+    "asof": "ASOF JOIN",
+    "asof left": "ASOF LEFT JOIN",
+}
+_WORD = re.compile(r"\w+")
+
+
+def stream(called: str) -> Select:
+    """All rows of a stream, a table or a view of this very name.
+
+    >>> stream("Weather").sql()
+    'SELECT * FROM "Weather"'
+    """
+    return Select(name(called), name(called))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Select:
+    """A query that is being put together; begin one by :func:`stream`. Usable wherever a text is registered.
+
+    Methods raise QueryError for what can be seen to be no piece of a query.
+    """
+
+    origin: str
+    known_as: str
+    scope: str = ""
+    joins: tuple[tuple[str, str], ...] = ()
+    conditions: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    groups: tuple[tuple[str, str], ...] = ()
+    """(expression, the same as it is selected)"""
+    aggregates: tuple[str, ...] = ()
+    having_: tuple[str, ...] = ()
+    only_once: bool = False
+    orders: tuple[str, ...] = ()
+    bound: str = ""
+
+    # --- what is read -----------------------------------------------------------------------------
+
+    def alias(self, called: str) -> Select:
+        """Another name for it, by which its columns are told apart in joins.
+
+        >>> stream("orders").alias("o").sql()
+        'SELECT * FROM orders AS o'
+        """
+        whole = self._around() if self._shaped or self.joins or self.conditions else self
+        return replace(whole, known_as=name(called))
+
+    def window(
+        self,
+        text: str | None = None,
+        *,
+        range: str | timedelta | None = None,  # noqa: A002
+        rows: int | None = None,
+        slide: str | timedelta | None = None,
+        partition_by: str | None = None,
+    ) -> Select:
+        """Which rows of the stream count: those of a length of time, or the last so many.
+
+        >>> print(stream("orders").window(range="1 hour", slide="5 minutes").sql())
+        SELECT * FROM orders [RANGE 1 HOUR SLIDE 5 MINUTES]
+        >>> print(stream("orders").window(rows=3, partition_by="city").sql())
+        SELECT * FROM orders [PARTITION BY city ROWS 3]
+        >>> print(stream("orders").window("UNBOUNDED SLIDE 1 HOUR").sql())
+        SELECT * FROM orders [UNBOUNDED SLIDE 1 HOUR]
+        """
+        if self.joins:
+            raise NotSupported("after a join it is open whose window this is", hint="call window() before join()")
+        if sum(one is not None for one in (text, range, rows)) != 1:
+            raise SyntaxRefused("a window is one of a text, range= and rows=")
+        if text is not None:
+            said = filled(text)
+        else:
+            said = f"RANGE {duration(range)}" if range is not None else f"ROWS {_count(rows)}"
+        if slide is not None:
+            said += f" SLIDE {duration(slide)}"
+        if partition_by is not None:
+            said = f"PARTITION BY {filled(partition_by)} {said}"
+        return replace(self, scope=f" [{said}]")
+
+    def tumble(self, size: str | timedelta) -> Select:
+        """Windows one after another: rows with ``window_start`` and ``window_end``.
+
+        >>> print(stream("orders").tumble("1 hour").group_by("window_start").agg(n="COUNT(*)").sql())
+        SELECT window_start, COUNT(*) AS n FROM TUMBLE(orders, 1 HOUR) AS orders GROUP BY window_start
+        """
+        return self._cut("TUMBLE", duration(size))
+
+    def hop(self, every: str | timedelta, size: str | timedelta) -> Select:
+        """Windows of this size, one every so often: rows with ``window_start`` and ``window_end``."""
+        return self._cut("HOP", f"{duration(every)}, {duration(size)}")
+
+    def session(self, gap: str | timedelta, partition_by: str | None = None) -> Select:
+        """Windows as long as rows follow each other within the gap, for each key or for all.
+
+        >>> print(stream("clicks").session("5 minutes", partition_by="visitor").sql())
+        SELECT * FROM SESSION(clicks PARTITION BY visitor, 5 MINUTES) AS clicks
+        """
+        key = "" if partition_by is None else f" PARTITION BY {filled(partition_by)}"
+        return self._cut("SESSION", duration(gap), key)
+
+    def join(
+        self, other: Select | str, on: str | list[str] | tuple[str, ...] | None = None, *, how: How = "inner"
+    ) -> Select:
+        """This beside another one. on: a condition, or the names of columns that are equal in both.
+
+        >>> print(stream("orders").join("customers", on="customer").sql())
+        SELECT * FROM orders JOIN customers USING (customer)
+        >>> o, c = stream("orders").window(range="1 hour").alias("o"), stream("customers").alias("c")
+        >>> print(o.join(c.where("vip"), on="o.customer = c.id", how="left").select("o.price", "c.city").sql())
+        SELECT o.price, c.city FROM orders [RANGE 1 HOUR] AS o LEFT JOIN (SELECT * FROM customers AS c WHERE vip) AS c ON o.customer = c.id
+        """  # noqa: E501
+        if how not in _JOINS:
+            raise NotSupported(f"there is no join {how!r}", hint=f"joins are {', '.join(_JOINS)}")
+        if (on is None) != (how == "cross"):
+            raise SyntaxRefused("a cross join has no on=, all others have one")
+        right = stream(other) if isinstance(other, str) else other
+        left = self._around() if self._shaped or self.conditions else self
+        if right.known_as in (left.known_as, *(known_as for _, known_as in left.joins)):
+            raise SyntaxRefused(
+                f"two sources of this query are called {right.known_as}", hint="give one of them an alias()"
+            )
+        bare = not (right._shaped or right.joins or right.conditions)
+        source = right._source() if bare else f"({right.sql()}) AS {right.known_as}"
+        return replace(left, joins=(*left.joins, (f"{_JOINS[how]} {source}{_on(on)}", right.known_as)))
+
+    # --- what is made of it -----------------------------------------------------------------------
+
+    def where(self, condition: str | None = None, *values: Any, **equal: Any) -> Select:
+        """Rows for which a condition is true, and whose columns equal these values (a list: one of them).
+
+        A value is a constant, a list of some for IN, or a query of its own.
+
+        >>> print(stream("orders").where("price > ? OR city IN ?", 50, ["Bern", "Zug"]).where(vip=True).sql())
+        SELECT * FROM orders WHERE (price > 50 OR city IN ('Bern', 'Zug')) AND (vip = TRUE)
+        >>> late = stream("flights").where("delay > 60").select("dest")
+        >>> print(stream("flights").where("dest IN ?", late).where(gate=None).sql())
+        SELECT * FROM flights WHERE (dest IN (SELECT dest FROM flights WHERE delay > 60)) AND (gate IS NULL)
+        """
+        told = [] if condition is None else [_filled(condition, values)]
+        told += [_equals(column, value) for column, value in equal.items()]
+        if not told:
+            raise SyntaxRefused("where() has no condition")
+        inner = self._around() if self._shaped else self
+        return replace(inner, conditions=(*inner.conditions, *told))
+
+    def select(self, *expressions: str, **named: str) -> Select:
+        """Columns and expressions, the latter by name.
+
+        >>> print(stream("orders").select("id", total="price * 1.08").sql())
+        SELECT id, price * 1.08 AS total FROM orders
+        """
+        inner = self._around() if self._shaped else self
+        return replace(inner, columns=tuple(said for _, said in _items(expressions, named)))
+
+    def group_by(self, *expressions: str, **named: str) -> Select:
+        """Groups of rows that agree in these; :meth:`agg` says what is told of each."""
+        inner = self._around() if self._shaped else self
+        return replace(inner, groups=_items(expressions, named))
+
+    def agg(self, *expressions: str, **named: str) -> Select:
+        """What is told of each group, or of all rows, behind what they are grouped by.
+
+        >>> print(stream("orders").agg(n="COUNT(*)", mean="AVG(price)").sql())
+        SELECT COUNT(*) AS n, AVG(price) AS mean FROM orders
+        """
+        grouped = not (self.columns or self.only_once or self.orders or self.bound)
+        inner = self if grouped else self._around()
+        return replace(inner, aggregates=inner.aggregates + tuple(said for _, said in _items(expressions, named)))
+
+    def having(self, condition: str, *values: Any) -> Select:
+        """Groups for which a condition on aggregates is true; :meth:`where` behind agg() names results."""
+        if not (self.aggregates or self.groups):
+            raise SyntaxRefused("having() is about groups", hint="call group_by() before, or where()")
+        if self.bound:
+            raise SyntaxRefused("having() comes before limit()")
+        return replace(self, having_=(*self.having_, _filled(condition, values)))
+
+    def distinct(self) -> Select:
+        """Equal rows once."""
+        inner = self._around() if self.bound else self
+        return replace(inner, only_once=True)
+
+    def order_by(self, *expressions: str) -> Select:
+        """The order of the answer; the first call counts most.
+
+        >>> print(stream("orders").order_by("price DESC", "id").limit(2, offset=4).sql())
+        SELECT * FROM orders ORDER BY price DESC, id LIMIT 2 OFFSET 4
+        """
+        inner = self._around() if self.bound else self
+        orders = tuple(said for _, said in _items(expressions, {}))
+        return replace(inner, orders=inner.orders + orders)
+
+    def limit(self, rows: int, offset: int = 0) -> Select:
+        """The first rows of the answer, behind some that are left out."""
+        inner = self._around() if self.bound else self
+        skipped = f" OFFSET {_count(offset)}" if offset else ""
+        return replace(inner, bound=f" LIMIT {_count(rows)}{skipped}")
+
+    def sql(self) -> str:
+        """The text. Raises SyntaxRefused for groups of which nothing is told."""
+        if self.groups and not self.aggregates:
+            raise SyntaxRefused("nothing is told of the groups", hint="call agg(), or distinct()")
+        selected = (*(said for _, said in self.groups), *self.aggregates) or self.columns or ("*",)
+        text = f"SELECT {'DISTINCT ' if self.only_once else ''}{', '.join(selected)} FROM {self._source()}"
+        text += "".join(f" {said}" for said, _ in self.joins)
+        if self.conditions:
+            text += f" WHERE {_all(self.conditions)}"
+        if self.groups:
+            text += f" GROUP BY {', '.join(expression for expression, _ in self.groups)}"
+        if self.having_:
+            text += f" HAVING {_all(self.having_)}"
+        if self.orders:
+            text += f" ORDER BY {', '.join(self.orders)}"
+        return text + self.bound
+
+    def __str__(self) -> str:
+        return self.sql()
+
+    def __repr__(self) -> str:
+        return f"<{self.sql()}>" if self.aggregates or not self.groups else f"<groups of {self.origin}>"
+
+    # --- within -----------------------------------------------------------------------------------
+
+    @property
+    def _shaped(self) -> bool:
+        """Whether its rows are no longer those that FROM and WHERE give."""
+        return bool(
+            self.columns or self.groups or self.aggregates or self.only_once or self.orders or self.bound
+        )
+
+    def _around(self) -> Select:
+        """A query of all that this one gives, under the same name."""
+        return Select(f"({self.sql()})", self.known_as)
+
+    def _source(self) -> str:
+        same = self.origin == self.known_as
+        return f"{self.origin}{self.scope}" + ("" if same else f" AS {self.known_as}")
+
+    def _cut(self, function: str, lengths: str, key: str = "") -> Select:
+        if self.scope or self.joins or self.conditions or self._shaped or "(" in self.origin:
+            raise NotSupported(
+                f"{function} cuts the time of a stream",
+                hint="call it right after stream(); window(), where() and join() may follow",
+            )
+        return replace(self, origin=f"{function}({self.origin}{key}, {lengths})")
+
+
+def _on(on: str | list[str] | tuple[str, ...] | None) -> str:
+    if on is None:
+        return ""
+    if isinstance(on, str) and not _WORD.fullmatch(on):
+        return f" ON {filled(on)}"
+    columns = [on] if isinstance(on, str) else on
+    return f" USING ({', '.join(name(column) for column in columns)})"
+
+
+def _items(expressions: tuple[str, ...], named: dict[str, str]) -> tuple[tuple[str, str], ...]:
+    """(expression, the same as it is selected) for each. Raises SyntaxRefused where there is none."""
+    found = [(text, text) for text in map(filled, expressions)]
+    found += [(text, f"{text} AS {name(key)}") for key, text in zip(named, map(filled, named.values()), strict=True)]
+    if not found:
+        raise SyntaxRefused("there is nothing to select, group or order by")
+    return tuple(found)
+
+
+def _all(conditions: tuple[str, ...]) -> str:
+    if len(conditions) == 1:
+        return conditions[0]
+    return " AND ".join(f"({one})" for one in conditions)
+
+
+def _equals(column: str, value: Any) -> str:
+    if value is None:
+        return f"{name(column)} IS NULL"
+    if isinstance(value, list | tuple):
+        return f"{name(column)} IN {literal(value)}"
+    return f"{name(column)} = {literal(value)}"
+
+
+def _filled(condition: str, values: tuple[Any, ...]) -> str:
+    """A condition with its values, queries among them in brackets."""
+    return filled(condition, [Piece(f"({one.sql()})") if isinstance(one, Select) else one for one in values])
+
+
+def _count(given: int | None) -> int:
+    if isinstance(given, bool) or not isinstance(given, int) or given < 0:
+        raise ParametersRefused(f"{given!r} is no number of rows", hint="give a whole number from 0 on")
+    return given
