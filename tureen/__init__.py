@@ -16,43 +16,59 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     __version__: str
     from tureen.answers import Listing, Matches
-    from tureen.client import Client, Query, Template, connect
+    from tureen.async_client import AsyncClient, AsyncQuery, connect_async
+    from tureen.builder import Select, stream
+    from tureen.client import Client, Query, connect
+    from tureen.display import display_live
     from tureen.errors import TureenError
     from tureen.facts import QueryStatus, Source
     from tureen.protocol import new_handle, query_id
     from tureen.snapshot import Snapshot
+    from tureen.texts import Template
     from tureen.udf import function
 
 _HOMES = {
+    "AsyncClient": "tureen.async_client",
+    "AsyncQuery": "tureen.async_client",
     "Client": "tureen.client",
     "Listing": "tureen.answers",
     "Matches": "tureen.answers",
     "Query": "tureen.client",
     "QueryStatus": "tureen.facts",
+    "Select": "tureen.builder",
     "Snapshot": "tureen.snapshot",
     "Source": "tureen.facts",
-    "Template": "tureen.client",
+    "Template": "tureen.texts",
     "TureenError": "tureen.errors",
     "connect": "tureen.client",
+    "connect_async": "tureen.async_client",
+    "display_live": "tureen.display",
     "function": "tureen.udf",
     "new_handle": "tureen.protocol",
     "query_id": "tureen.protocol",
+    "stream": "tureen.builder",
 }
 
 __all__ = [
+    "AsyncClient",
+    "AsyncQuery",
     "Client",
     "Listing",
     "Matches",
     "Query",
     "QueryStatus",
+    "Select",
     "Snapshot",
     "Source",
     "Template",
     "TureenError",
     "connect",
+    "connect_async",
+    "display_live",
     "function",
     "new_handle",
     "query_id",
+    "stream",
 ]
 
 

@@ -11,8 +11,8 @@ Conditions and expressions are SQL; names that are given as names (of streams, o
 where they must be, and values for ``?`` become constants. Each call is about what the calls before it give, so
 a condition on groups makes a query around them; only a window is always that of the stream itself:
 
-    >>> print(busy.where("orders > ?", 9).sql()[:40])
-    SELECT * FROM (SELECT city, COUNT(*) AS
+    >>> print(busy.where("orders > ?", 9).sql()[:34])
+    SELECT * FROM (SELECT city, COUNT(
 
 A query is a value: a call returns another one and leaves this one as it is. Nothing is asked of a broker, which
 says whether columns exist. Every call costs O(what the query holds).
@@ -26,7 +26,7 @@ from datetime import timedelta
 from typing import Any, Literal
 
 from tureen.errors import NotSupported, ParametersRefused, SyntaxRefused
-from tureen.literals import duration, filled, literal, name
+from tureen.literals import Piece, duration, filled, literal, name
 
 How = Literal["inner", "left", "right", "full", "semi", "anti", "cross", "asof", "asof left"]
 
@@ -104,7 +104,9 @@ class Select:
         SELECT * FROM orders [UNBOUNDED SLIDE 1 HOUR]
         """
         if self.joins:
-            raise NotSupported("after a join it is open whose window this is", hint="call window() before join()")
+            raise NotSupported(
+                "after a join it is open whose window this is", hint="call window() before join()"
+            )
         if sum(one is not None for one in (text, range, rows)) != 1:
             raise SyntaxRefused("a window is one of a text, range= and rows=")
         if text is not None:
@@ -165,7 +167,7 @@ class Select:
 
     # --- what is made of it -----------------------------------------------------------------------
 
-    def where(self, condition: str | None = None, *values: Any, **equal: Any) -> Select:
+    def where(self, condition: str | None = None, /, *values: Any, **equal: Any) -> Select:
         """Rows for which a condition is true, and whose columns equal these values (a list: one of them).
 
         A value is a constant, a list of some for IN, or a query of its own.
@@ -193,7 +195,11 @@ class Select:
         return replace(inner, columns=tuple(said for _, said in _items(expressions, named)))
 
     def group_by(self, *expressions: str, **named: str) -> Select:
-        """Groups of rows that agree in these; :meth:`agg` says what is told of each."""
+        """Groups of rows that agree in these; :meth:`agg` says what is told of each.
+
+        >>> print(stream("orders").group_by(dear="price > 50").agg(n="COUNT(*)").having("n > ?", 9).sql())
+        SELECT price > 50 AS dear, COUNT(*) AS n FROM orders GROUP BY price > 50 HAVING n > 9
+        """
         inner = self._around() if self._shaped else self
         return replace(inner, groups=_items(expressions, named))
 
@@ -205,7 +211,9 @@ class Select:
         """
         grouped = not (self.columns or self.only_once or self.orders or self.bound)
         inner = self if grouped else self._around()
-        return replace(inner, aggregates=inner.aggregates + tuple(said for _, said in _items(expressions, named)))
+        return replace(
+            inner, aggregates=inner.aggregates + tuple(said for _, said in _items(expressions, named))
+        )
 
     def having(self, condition: str, *values: Any) -> Select:
         """Groups for which a condition on aggregates is true; :meth:`where` behind agg() names results."""
@@ -237,9 +245,7 @@ class Select:
         return replace(inner, bound=f" LIMIT {_count(rows)}{skipped}")
 
     def sql(self) -> str:
-        """The text. Raises SyntaxRefused for groups of which nothing is told."""
-        if self.groups and not self.aggregates:
-            raise SyntaxRefused("nothing is told of the groups", hint="call agg(), or distinct()")
+        """The text, on one line."""
         selected = (*(said for _, said in self.groups), *self.aggregates) or self.columns or ("*",)
         text = f"SELECT {'DISTINCT ' if self.only_once else ''}{', '.join(selected)} FROM {self._source()}"
         text += "".join(f" {said}" for said, _ in self.joins)
@@ -257,7 +263,7 @@ class Select:
         return self.sql()
 
     def __repr__(self) -> str:
-        return f"<{self.sql()}>" if self.aggregates or not self.groups else f"<groups of {self.origin}>"
+        return f"<{self.sql()}>"
 
     # --- within -----------------------------------------------------------------------------------
 
@@ -297,7 +303,9 @@ def _on(on: str | list[str] | tuple[str, ...] | None) -> str:
 def _items(expressions: tuple[str, ...], named: dict[str, str]) -> tuple[tuple[str, str], ...]:
     """(expression, the same as it is selected) for each. Raises SyntaxRefused where there is none."""
     found = [(text, text) for text in map(filled, expressions)]
-    found += [(text, f"{text} AS {name(key)}") for key, text in zip(named, map(filled, named.values()), strict=True)]
+    found += [
+        (text, f"{text} AS {name(key)}") for key, text in zip(named, map(filled, named.values()), strict=True)
+    ]
     if not found:
         raise SyntaxRefused("there is nothing to select, group or order by")
     return tuple(found)

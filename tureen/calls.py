@@ -47,7 +47,7 @@ def register(
     """POST /queries, of many in pieces; a refusal is a status ERROR."""
     if len(publications) == 1:
         (one,) = publications
-        body = {"json": _registration(one)}
+        body: dict[str, Any] = {"json": _registration(one)}
         try:
             status: QueryStatus = yield Request("POST", "/queries", _status, body=body, wait_s=wait_s)
         except BrokerUnavailable:
@@ -101,9 +101,7 @@ def plan(handle: str, analyze: bool) -> Talk[Mapping[str, Any]]:
     return ask(Request("GET", f"{_path(handle)}/plan", json_of, {"analyze": str(analyze).lower()}))
 
 
-def match(
-    source: str, records: Iterable[Mapping[str, Any] | str | bytes], limit: int
-) -> Talk[list[Matches]]:
+def match(source: str, records: Iterable[Mapping[str, Any] | str | bytes], limit: int) -> Talk[list[Matches]]:
     """POST /match, records one a line; none need no asking."""
     lines = b"".join(_line(record) for record in records)
     if not lines:
@@ -117,7 +115,9 @@ def match(
 
 def snapshot(handle: str, form: SnapshotFormat, at_ms: int | None) -> Talk[Reply]:
     """GET /queries/{handle}/snapshot."""
-    params: dict[str, str | int] = {"format": form} | ({} if at_ms is None else {"at": at_ms})
+    params: dict[str, str | int] = {"format": form}
+    if at_ms is not None:
+        params["at"] = at_ms
 
     def read(response: httpx.Response) -> Reply:
         headers = {name.lower(): value for name, value in response.headers.items()}

@@ -46,7 +46,7 @@ ONCE = {"maintenance": "none"}
 
 
 class Query(Handled["Client"]):
-    """A registered query, by its handle. Costs nothing to make: nothing is asked before a method is called."""
+    """A registered query, by its handle. Costs nothing to make: nothing is asked before a call."""
 
     def status(self) -> QueryStatus:
         """How it stands now. Raises UnknownQuery."""
@@ -114,9 +114,9 @@ class Client:
     ) -> Query:
         """Register a standing query and wait until it stands.
 
-        A text, or one that was built (:func:`tureen.stream`), or a template and its parameters: each placeholder means the constant that would be written
-        in its place, a list for ``?`` and ``$1``, a mapping for ``:name``. Dates and datetimes may be given
-        where a column holds them.
+        A text, or one that was built (:func:`tureen.stream`), or a template and its parameters: each
+        placeholder means the constant that would be written in its place, a list for ``?`` and ``$1``, a
+        mapping for ``:name``. Dates and datetimes may be given where a column holds them.
 
             client.register(template="SELECT * FROM flights WHERE carrier = ?", parameters=["AA"])
 
@@ -142,9 +142,9 @@ class Client:
         """Register many at once; the answers are in the same order.
 
         statements: each a text, a built one or a :class:`Template`, or one of them with its handle:
-        ``("SELECT ...", handle)``. options: of all of them. progress: called with the number of those whose state is known,
-        now and then. A refused one does not keep the others back: its ``error`` is set and its state is
-        ``ERROR``.
+        ``("SELECT ...", handle)``. options: of all of them. progress: called with the number of those whose
+        state is known, now and then. A refused one does not keep the others back: its ``error`` is set and
+        its state is ``ERROR``.
         """
         publications = published_many(statements, options)
         return self._register(publications, wait, progress) if publications else []

@@ -21,16 +21,14 @@ from typing import Any
 
 from tureen.errors import ParametersRefused, SyntaxRefused
 
-QUOTED = frozenset(
-    """
-    ALL AND ANY AS ASOF BEGIN BETWEEN CASE CAST CLUSTER CROSS CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP
-    DATE DISTINCT ELSE EMIT END ESCAPE EXCEPT EXISTS FALSE FETCH FOR FROM FULL GETDATE GROUP HAVING ILIKE IN
-    INNER INTERSECT INTERVAL INTO IS JOIN LATERAL LEFT LIKE LIMIT LOCALTIMESTAMP MINUS NATURAL NOT NOW NULL
-    OFFSET ON OR ORDER OUTER OVER PIVOT QUALIFY RANGE RETAIN RIGHT ROWS SAMPLE SELECT SEMI ANTI SOME SORT
-    SYSDATE TABLE TABLESAMPLE THEN TIME TIMESTAMP TODAY TRUE TRY_CAST UNION UNPIVOT USING WHEN WHERE WINDOW
-    WITH WITHIN
-    """.split()
-)
+_WORDS = """
+ALL AND ANTI ANY AS ASOF BEGIN BETWEEN CASE CAST CLUSTER CROSS CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP
+DATE DISTINCT ELSE EMIT END ESCAPE EXCEPT EXISTS FALSE FETCH FOR FROM FULL GETDATE GROUP HAVING ILIKE IN INNER
+INTERSECT INTERVAL INTO IS JOIN LATERAL LEFT LIKE LIMIT LOCALTIMESTAMP MINUS NATURAL NOT NOW NULL OFFSET ON OR
+ORDER OUTER OVER PIVOT QUALIFY RANGE RETAIN RIGHT ROWS SAMPLE SELECT SEMI SOME SORT SYSDATE TABLE TABLESAMPLE
+THEN TIME TIMESTAMP TODAY TRUE TRY_CAST UNION UNPIVOT USING WHEN WHERE WINDOW WITH WITHIN
+"""
+QUOTED = frozenset(_WORDS.split())
 """Words that mean something by themselves; as names they are written in quotes."""
 
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
@@ -41,6 +39,12 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _PAIRS = {"(": ")", "[": "]"}
+
+
+class Piece(str):
+    """SQL that stands for a value as it is."""
+
+    __slots__ = ()
 
 
 def name(text: str) -> str:
@@ -69,6 +73,8 @@ def literal(value: Any) -> str:
             return repr(float(value))
         case Decimal() if value.is_finite():
             return format(value, "f")
+        case Piece():
+            return str(value)
         case str():
             return "'" + value.replace("'", "''") + "'"
         case datetime():
@@ -80,7 +86,7 @@ def literal(value: Any) -> str:
             return f"({', '.join(literal(one) for one in value)})"
     raise ParametersRefused(
         f"{value!r} is no constant of the language",
-        hint="numbers that are finite, strings, bools, dates, datetimes and None are; a list of some is for IN",
+        hint="numbers that are finite, strings, bools, dates, datetimes, None; a list of some for IN",
     )
 
 

@@ -129,6 +129,12 @@ class Snapshot:
     def __repr__(self) -> str:
         return f"<Snapshot of {len(self):,} rows at position {self.position}, NOW {self.now}>"
 
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        from tureen.display import snapshot_html
+
+        return snapshot_html(self)
+
     def __len__(self) -> int:
         return int(self.table.num_rows)
 

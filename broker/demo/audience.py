@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from broker.demo.flights import Data
 from tureen.client import Client
-from tureen.texts import Template
 from tureen.errors import BrokerUnavailable
 from tureen.protocol import Handle, new_handle
 from tureen.snapshot import Snapshot
+from tureen.texts import Template
 
 BULK = 1_000
 SETTLE_TIMEOUT_S = 60.0

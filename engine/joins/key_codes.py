@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.kernels import intervals, joins
+from engine.kernels import intervals, key_table
 from engine.language.evaluation.vector import compact, from_column
 from engine.model.batch import BoolArray, Column, Int64Array
 from engine.model.types import Kind, Type
@@ -150,7 +150,7 @@ class Pairs:
     def __init__(self) -> None:
         self._ones = np.empty(TABLE_MIN, np.int64)
         self._others = np.empty(TABLE_MIN, np.int64)
-        self._table = np.full(4 * TABLE_MIN, joins.EMPTY, np.int32)
+        self._table = np.full(4 * TABLE_MIN, key_table.EMPTY, np.int32)
         self._count = 0
 
     def __len__(self) -> int:
@@ -161,7 +161,7 @@ class Pairs:
         if self._count + len(ones) > len(self._ones):
             self._grow(2 * (self._count + len(ones)))
         numbers = np.empty(len(ones), np.int64)
-        self._count = joins.number_pairs(
+        self._count = key_table.number_pairs(
             ones, others, self._ones, self._others, self._table, self._count, numbers
         )
         return numbers
@@ -173,9 +173,9 @@ class Pairs:
     def _grow(self, room: int) -> None:
         ones, others = self._ones[: self._count], self._others[: self._count]
         self._ones, self._others = np.empty(room, np.int64), np.empty(room, np.int64)
-        self._table = np.full(1 << (2 * room - 1).bit_length(), joins.EMPTY, np.int32)
+        self._table = np.full(1 << (2 * room - 1).bit_length(), key_table.EMPTY, np.int32)
         numbers = np.empty(self._count, np.int64)
-        self._count = joins.number_pairs(ones, others, self._ones, self._others, self._table, 0, numbers)
+        self._count = key_table.number_pairs(ones, others, self._ones, self._others, self._table, 0, numbers)
 
     @property
     def nbytes(self) -> int:

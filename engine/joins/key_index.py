@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.joins.key_codes import Codes, Numbered, kind_of
-from engine.kernels import joins
+from engine.kernels import key_table
 from engine.language.expressions import Expression
 from engine.model.batch import BoolArray, Int64Array
 from engine.model.source import SourceName
@@ -49,7 +49,7 @@ class Keys:
     def of(self, ordinals: Int64Array) -> tuple[Int64Array, BoolArray]:
         """int64[n], and bool[n]: where they are NULL."""
         places = ordinals - self._first
-        return self._keys[places], self._back[places] == joins.UNKNOWN
+        return self._keys[places], self._back[places] == key_table.UNKNOWN
 
 
 class KeyIndex:
@@ -88,7 +88,7 @@ class KeyIndex:
         self._make_room(n)
         place = 0
         while True:
-            place, self._used = joins.insert(
+            place, self._used = key_table.insert(
                 coming.keys,
                 coming.null,
                 place,
@@ -117,9 +117,9 @@ class KeyIndex:
 
     def _renew_table(self) -> None:
         """Without the keys that have no rows any more, and at most a quarter full."""
-        self._used = joins.count_live(self.table, self.base)
+        self._used = key_table.count_live(self.table, self.base)
         table = _table(max(TABLE_MIN, 1 << (4 * self._used - 1).bit_length()))
-        joins.move_live(self.table, self.base, table)
+        key_table.move_live(self.table, self.base, table)
         self.table = table
 
     def drop_below(self, base: int) -> None:
@@ -149,13 +149,13 @@ class KeyIndex:
     def used_codes(self) -> Int64Array:
         """The numbers that retained rows have, distinct and ascending."""
         alive = slice(self.base - self.first, self.end - self.first)
-        return np.unique(self.keys[alive][self.back[alive] != joins.UNKNOWN])
+        return np.unique(self.keys[alive][self.back[alive] != key_table.UNKNOWN])
 
     def recode(self, used: Int64Array, renewed: Int64Array) -> None:
         """Keys with number used[i] have number renewed[i] from now on; all that rows have are among them."""
         alive = slice(self.base - self.first, self.end - self.first)
         keys, back = np.zeros(len(self.keys), np.int64), self.back
-        known = back[alive] != joins.UNKNOWN
+        known = back[alive] != key_table.UNKNOWN
         keys[alive][known] = renewed[np.searchsorted(used, self.keys[alive][known])]
         entries = self.table[self.table[:, 1] >= self.base]
         self._used = len(entries)
@@ -163,7 +163,7 @@ class KeyIndex:
         if len(entries):
             moved = entries.copy()
             moved[:, 0] = renewed[np.searchsorted(used, entries[:, 0])]
-            joins.move_live(moved, self.base, self.table)
+            key_table.move_live(moved, self.base, self.table)
         self.keys = keys
         self._view = None
 
@@ -172,7 +172,7 @@ class KeyIndex:
         newest: dict[int, int] = {}
         for ordinal in range(self.base, self.end):
             key, back = int(self.keys[ordinal - self.first]), int(self.back[ordinal - self.first])
-            if back == joins.UNKNOWN:
+            if back == key_table.UNKNOWN:
                 continue
             before = newest.get(key)
             if before is None:
@@ -183,12 +183,12 @@ class KeyIndex:
         live = self.table[self.table[:, 1] >= self.base] if len(self) else self.table[:0]
         assert dict(map(tuple, live.tolist())) == newest
         assert 2 * self._used <= len(self.table)
-        assert self._used == int((self.table[:, 1] != joins.EMPTY).sum())
+        assert self._used == int((self.table[:, 1] != key_table.EMPTY).sum())
 
 
 def _table(size: int) -> Int64Array:
     table = np.zeros((size, 2), np.int64)
-    table[:, 1] = joins.EMPTY
+    table[:, 1] = key_table.EMPTY
     return table
 
 

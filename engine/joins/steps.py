@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.joins.shape import Shape
-from engine.kernels import joins
+from engine.kernels import joins, key_table
 from engine.model.batch import BoolArray, Int64Array
 
 Int32Array = npt.NDArray[np.int32]
@@ -45,12 +45,12 @@ class Step:
 def ends_of(keys: Int64Array, null: BoolArray, *, indexed: bool) -> Ends:
     """The end of an edge over a few rows, counted from 0, for one walk."""
     n = len(keys)
-    back = np.where(null, joins.UNKNOWN, 0).astype(np.int32)
+    back = np.where(null, key_table.UNKNOWN, 0).astype(np.int32)
     if not indexed:
         return Ends(keys, back, NO_TABLE, 0)
     table = np.zeros((max(2, 1 << (2 * n).bit_length()), 2), np.int64)
-    table[:, 1] = joins.EMPTY
-    joins.insert(keys, null, 0, table, 0, 0, 0, 0, np.empty(n, np.int64), back)
+    table[:, 1] = key_table.EMPTY
+    key_table.insert(keys, null, 0, table, 0, 0, 0, 0, np.empty(n, np.int64), back)
     return Ends(keys, back, table, 0)
 
 

@@ -1,12 +1,7 @@
 """Joins: from rows to their partners.
 
-An *index* over one input holds for the ordinals from ``first`` on ``keys``, int64, and ``back``, int32: how
-many ordinals before a row the last row of the same key stands, 0 where none does, UNKNOWN where the key is
-NULL. Its ``table`` finds the newest row of a key: int64[size, 2], (key, ordinal or EMPTY), open addressing in
-a power of two, so that a key and where it leads lie side by side. Chains run from newest to oldest: whoever
-walks one stops at the first row that is too old.
-
-A composite is a row of int32, one part an input in the order of the shape, each relative to an origin.
+Partners are found by :mod:`engine.kernels.key_table`. A composite is a row of int32, one part an input in the
+order of the shape, each relative to an origin.
 
 Steps and checks name arrays by their addresses, so that one compiled kernel serves any number of inputs; who
 calls keeps the arrays alive.
@@ -24,19 +19,16 @@ from numba import types
 from numba.extending import intrinsic
 
 from engine.kernels.compiled import kernel
+from engine.kernels.key_table import EMPTY, UNKNOWN, home
 
 Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
-EMPTY = -1
-UNKNOWN = -1
 NEVER = 2**62
 """Above all ordinals."""
 LISTED_MAX = 256
 """Partners of one key that are written down, not to walk their chain for each combination of the others."""
-
-_MIX = 0x9E3779B97F4A7C15
 
 # Columns of a step: the input that is probed, from which input's keys, by which index.
 INPUT, FROM, FROM_KEYS, FROM_BACK, FROM_FIRST, TABLE, MASK, BACK, FIRST, CHECKS, CHECKS_END = range(11)
@@ -67,86 +59,14 @@ _load64 = _loads(64)
 
 
 @kernel
-def _home(key: int, mask: int) -> int:
-    mixed = np.uint64(key) * np.uint64(_MIX)
-    return np.int64((mixed ^ (mixed >> np.uint64(32))) & np.uint64(mask))  # type: ignore[return-value]
-
-
-@kernel
 def _newest(table: int, mask: int, key: int) -> int:
     """The newest row of a key in the table at an address, EMPTY if there is none."""
-    place = _home(key, mask)
+    place = home(key, mask)
     while True:
         ordinal = _load64(table + (place << 4) + 8)
         if ordinal == EMPTY or _load64(table + (place << 4)) == key:
             return ordinal
         place = (place + 1) & mask
-
-
-@kernel
-def insert(
-    coming: Int64Array,
-    null: BoolArray,
-    begin: int,
-    table: Int64Array,
-    used: int,
-    base: int,
-    first: int,
-    ordinal: int,
-    keys: Int64Array,
-    back: Int32Array,
-) -> tuple[int, int]:
-    """Put rows ``begin`` and on into an index, until its table is half full.
-
-    coming: int64[n], the keys of ordinals ``ordinal``, ordinal + 1, ...; null: bool[n], or of no length where
-    none is. base: rows below it are gone. keys, back: of the ordinals from ``first`` on, written.
-    Returns (the first row that is not in, the keys that the table holds then). O(n).
-    """
-    mask = table.shape[0] - 1
-    limit = table.shape[0] >> 1
-    has_null = null.shape[0] > 0
-    for row in range(begin, coming.shape[0]):
-        here = ordinal + row
-        key = coming[row]
-        keys[here - first] = key
-        if has_null and null[row]:
-            back[here - first] = UNKNOWN
-            continue
-        place = _home(key, mask)
-        while table[place, 1] != EMPTY and table[place, 0] != key:
-            place = (place + 1) & mask
-        before = table[place, 1]
-        if before == EMPTY:
-            if used >= limit:
-                return row, used
-            table[place, 0] = key
-            used += 1
-        back[here - first] = here - before if before >= base else 0
-        table[place, 1] = here
-    return coming.shape[0], used
-
-
-@kernel
-def count_live(table: Int64Array, base: int) -> int:
-    """How many keys have a row at or above base."""
-    live = 0
-    for place in range(table.shape[0]):
-        if table[place, 1] >= base:
-            live += 1
-    return live
-
-
-@kernel
-def move_live(table: Int64Array, base: int, other: Int64Array) -> None:
-    """Put the keys with a row at or above base, not negative, into another table with room for them."""
-    mask = other.shape[0] - 1
-    for place in range(table.shape[0]):
-        if table[place, 1] >= base:
-            home = _home(table[place, 0], mask)
-            while other[home, 1] != EMPTY:
-                home = (home + 1) & mask
-            other[home, 0] = table[place, 0]
-            other[home, 1] = table[place, 1]
 
 
 @kernel
@@ -412,11 +332,11 @@ def combine_two(
         if own_back[row - own_first] == UNKNOWN:
             continue
         key = keys[row - own_first]
-        home = _home(key, mask)
-        head = table[home, 1]
-        while head != EMPTY and table[home, 0] != key:
-            home = (home + 1) & mask
-            head = table[home, 1]
+        found = home(key, mask)
+        head = table[found, 1]
+        while head != EMPTY and table[found, 0] != key:
+            found = (found + 1) & mask
+            head = table[found, 1]
         if head < oldest:  # none at all, too
             cut += head >= floor
             continue
@@ -482,35 +402,3 @@ def combine_two(
     counted[0, PASSED] += count - begun
     counted[0, CUT] += cut
     return stop, count
-
-
-@kernel
-def number_pairs(
-    ones: Int64Array,
-    others: Int64Array,
-    known_ones: Int64Array,
-    known_others: Int64Array,
-    table: Int32Array,
-    known: int,
-    out: Int64Array,
-) -> int:
-    """out[i]: the number of the pair (ones[i], others[i]); pairs that are not known get known, known + 1, ...
-
-    known_ones, known_others: the pairs by number, with room for all that come. table: numbers or EMPTY, a
-    power of two, larger than they are many. Returns how many are known then. O(n).
-    """
-    mask = table.shape[0] - 1
-    for i in range(ones.shape[0]):
-        one, other = ones[i], others[i]
-        place = _home(one * 31 + other, mask)
-        while table[place] != EMPTY and (
-            known_ones[table[place]] != one or known_others[table[place]] != other
-        ):
-            place = (place + 1) & mask
-        if table[place] == EMPTY:
-            table[place] = known
-            known_ones[known] = one
-            known_others[known] = other
-            known += 1
-        out[i] = table[place]
-    return known

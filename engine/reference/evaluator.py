@@ -67,7 +67,7 @@ from engine.reference.rows import Partition, Row, Source, Values, python_rows, v
 from engine.reference.seen import At, now_of, seen_at
 from engine.reference.stages import answer as answer_of
 from engine.reference.values import ERROR
-from engine.reference.windows import lacks_versions
+from engine.reference.windows import gone_versions, lacks_versions
 from tureen.errors import (
     HandleInUse,
     InstantOutOfRange,
@@ -239,7 +239,7 @@ class Reference:
         self.errors = {pair: count for pair, count in self.errors.items() if pair in held}
         for name, predicate in held - self.errors.keys():
             source = self.sources[name]
-            self.errors[name, predicate] = errors_of(predicate, source.rows[source.base :])
+            self.errors[name, predicate] = errors_of(predicate, retained(source))
 
     def _predicate_errors(self, standing: Standing) -> int:
         if not standing.keeps_matches:
@@ -396,6 +396,14 @@ class Reference:
     def standing(self) -> list[str]:
         """The ids of the queries that stand, in order of registration."""
         return list(self.queries)
+
+
+def retained(source: Source) -> list[Row]:
+    """The rows that are there; of a table all versions that an answer may want."""
+    if not source.stream.is_table:
+        return source.rows[source.base :]
+    gone = gone_versions(source)
+    return [row for place, row in enumerate(source.rows) if place not in gone]
 
 
 def _lacks_versions(query: Query, at: At) -> bool:

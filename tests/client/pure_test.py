@@ -18,18 +18,22 @@ from tureen.snapshot import Reply, Snapshot
 
 MODULES = [
     "tureen",
+    "tureen.async_client",
     "tureen.builder",
     "tureen.carets",
     "tureen.client",
     "tureen.console",
     "tureen.dbapi",
-    "tureen.display",
+    "tureen.dbapi_errors",
     "tureen.facts",
     "tureen.literals",
     "tureen.protocol",
     "tureen.snapshot",
+    "tureen.sparkline",
     "tureen.statements",
+    "tureen.texts",
     "tureen.topic_client",
+    "tureen.transport",
 ]
 
 

@@ -26,8 +26,8 @@ from engine.language.parameters import written
 from engine.language.statements import parse
 from engine.limits import Limits
 from tests.kafka import wait_until
-from tureen.texts import Template
 from tureen.snapshot import Snapshot
+from tureen.texts import Template
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.kernels import composites, joins
-from engine.kernels.joins import EMPTY, NEVER, UNKNOWN
+from engine.kernels import composites, joins, key_table
+from engine.kernels.joins import NEVER
+from engine.kernels.key_table import EMPTY, UNKNOWN
 
 keys_in = st.lists(st.one_of(st.none(), st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1)), max_size=40)
 
@@ -25,7 +26,7 @@ class Index:
         self.table[:, 1] = EMPTY
         null = np.array([key is None for key in keys], np.bool_)
         coming = np.array([0 if key is None else key for key in keys], np.int64)
-        self.done, self.used = joins.insert(
+        self.done, self.used = key_table.insert(
             coming,
             null if null.any() else null[:0],
             0,
@@ -64,9 +65,9 @@ def test_an_index_chains_the_rows_of_a_key(keys, first, gone):
             assert index.keys[place] == key
             assert index.back[place] == (place - before[-1] if before else 0)
     live = index.newest(first + gone)
-    assert joins.count_live(index.table, first + gone) == len(live)
+    assert key_table.count_live(index.table, first + gone) == len(live)
     other = np.full((256, 2), EMPTY, np.int64)
-    joins.move_live(index.table, first + gone, other)
+    key_table.move_live(index.table, first + gone, other)
     assert entries(other, 0) == live
 
 
@@ -293,7 +294,7 @@ def test_pairs_keep_their_numbers(pairs, cut):
         out = np.empty(len(piece), np.int64)
         left = np.array([one for one, _ in piece], np.int64)
         right = np.array([other for _, other in piece], np.int64)
-        known = joins.number_pairs(left, right, ones, others, table, known, out)
+        known = key_table.number_pairs(left, right, ones, others, table, known, out)
         numbers += out.tolist()
     order = list(dict.fromkeys(pairs))
     assert known == len(order)

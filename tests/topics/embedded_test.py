@@ -95,9 +95,8 @@ def test_topics_without_their_properties_are_not_overwritten(tmp_path: Path) -> 
 
 def test_a_starter_that_is_killed_leaves_a_node_that_the_next_one_finds(tmp_path: Path) -> None:
     mine = Node(tmp_path)
-    text = (
-        f"from pathlib import Path; from topics.embedded import up; up(Path({str(tmp_path)!r}), {mine.ports[0]})"
-    )
+    port, _ = mine.ports
+    text = f"from pathlib import Path; from topics.embedded import up; up(Path({str(tmp_path)!r}), {port})"
     starter = subprocess.Popen([sys.executable, "-c", text])
     try:
         wait_until(lambda: (tmp_path / "kafka" / "node.pid").exists(), what="the node was started")

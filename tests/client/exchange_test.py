@@ -1,0 +1,138 @@
+"""What a client says over HTTP, and says again: driven step by step, without a connection."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+import httpx
+import pytest
+
+import tureen
+from tureen import calls
+from tureen.errors import BrokerUnavailable, SyntaxRefused, UnknownQuery
+from tureen.exchange import ATTEMPTS, Pause, Request, Talk, steps
+from tureen.transport import Publication
+
+ADDRESS = "http://broker:1"
+REQUEST = httpx.Request("GET", f"{ADDRESS}/queries/secret")
+
+Reply = httpx.Response | httpx.HTTPError
+
+
+def answered(message: Any, status: int = 200) -> httpx.Response:
+    return httpx.Response(status, json=message, request=REQUEST)
+
+
+def carried_out(talk: Talk[Any], replies: Sequence[Reply]) -> tuple[Any, list[Request[Any] | Pause]]:
+    """What a talk returns, and what it wanted done until then."""
+    doing = steps(talk, ADDRESS)
+    left = list(replies)
+    done: list[Request[Any] | Pause] = []
+    try:
+        step = next(doing)
+        while True:
+            done.append(step)
+            if isinstance(step, Pause):
+                step = doing.send(None)
+            elif isinstance(reply := left.pop(0), httpx.HTTPError):
+                step = doing.throw(reply)
+            else:
+                step = doing.send(reply)
+    except StopIteration as end:
+        assert not left
+        return end.value, done
+
+
+def test_a_read_is_made_again_when_the_connection_breaks_or_the_broker_starts() -> None:
+    replies = [
+        httpx.ConnectError("refused"),
+        httpx.ReadError("cut"),
+        answered({}, 503),
+        answered({"rate": 1}),
+    ]
+
+    figures, done = carried_out(calls.service(), replies)
+
+    assert figures == {"rate": 1}
+    assert [step.seconds for step in done if isinstance(step, Pause)] == [0.15, 0.3, 0.6]
+    assert {step.path for step in done if isinstance(step, Request)} == {"/status"}
+
+
+def test_it_is_given_up_in_the_end() -> None:
+    with pytest.raises(BrokerUnavailable, match=f"no broker answers at {ADDRESS}: refused"):
+        carried_out(calls.service(), [httpx.ConnectError("refused")] * ATTEMPTS)
+
+
+@pytest.mark.parametrize(
+    "talk", [calls.create("CREATE ...", 1), calls.drop("s", 1), calls.execute("SHOW QUERIES", 1)]
+)
+def test_what_could_count_twice_is_not_sent_again_once_it_may_have_arrived(talk: Talk[Any]) -> None:
+    with pytest.raises(BrokerUnavailable):
+        carried_out(talk, [httpx.ConnectError("refused"), httpx.ReadError("cut")])
+
+
+def test_a_refusal_is_the_error_that_it_names() -> None:
+    with pytest.raises(SyntaxRefused, match="no statement"):
+        carried_out(calls.execute("x", 1), [answered({"code": "syntax", "message": "no statement"}, 400)])
+    with pytest.raises(UnknownQuery):
+        carried_out(calls.status("secret"), [httpx.Response(404, text="gone", request=REQUEST)])
+    with pytest.raises(BrokerUnavailable, match="HTTP 500"):
+        carried_out(calls.status("secret"), [httpx.Response(500, text="oh", request=REQUEST)])
+    with pytest.raises(BrokerUnavailable, match="not JSON"):
+        carried_out(calls.status("secret"), [httpx.Response(200, text="<html>", request=REQUEST)])
+
+
+def test_a_refused_registration_is_a_status_but_an_absent_broker_is_an_error() -> None:
+    one = Publication(tureen.new_handle(), "nonsense")
+
+    (status,), _ = carried_out(
+        calls.register([one], 1), [answered({"code": "syntax", "message": "no statement"}, 400)]
+    )
+
+    assert (status.state, type(status.error)) == ("ERROR", SyntaxRefused)
+    with pytest.raises(BrokerUnavailable):
+        carried_out(calls.register([one], 1), [httpx.ReadTimeout("late")])
+
+
+def test_registrations_that_were_not_all_answered_are_no_success() -> None:
+    two = [Publication(tureen.new_handle(), "SELECT 1")] * 2
+    with pytest.raises(BrokerUnavailable, match="1 of 2"):
+        carried_out(calls.register(two, 1), [answered({"state": "RUNNING"})])
+
+
+def test_lists_are_read_page_by_page() -> None:
+    pages = [
+        answered({"queries": [{"query_id": "a"}, {"query_id": "b"}], "next": "b"}),
+        answered({"queries": [{"query_id": "c"}], "next": None}),
+    ]
+
+    found, done = carried_out(calls.queries(), pages)
+
+    assert [one.query_id for one in found] == ["a", "b", "c"]
+    assert [step.params["after"] for step in done if isinstance(step, Request)] == ["", "b"]
+
+
+def test_handles_and_names_are_one_part_of_an_address_whatever_is_in_them() -> None:
+    for talk, path in [
+        (calls.status("../a b"), "/queries/..%2Fa%20b"),
+        (calls.drop("a/b?c", 1), "/sources/a%2Fb%3Fc"),
+    ]:
+        step = next(steps(talk, ADDRESS))
+        assert isinstance(step, Request)
+        assert step.path == path
+
+
+@pytest.mark.parametrize("pair", [(tureen.Client, tureen.AsyncClient), (tureen.Query, tureen.AsyncQuery)])
+def test_the_asynchronous_client_has_the_same_calls(pair: tuple[type, type]) -> None:
+    def parameters(kind: type) -> dict[str, list[str]]:
+        return {
+            name: [str(one).partition(":")[0] for one in inspect.signature(member).parameters.values()]
+            for name, member in vars(kind).items()
+            if inspect.isfunction(member) and not name.startswith("_")
+        }
+
+    blocking, awaited = map(parameters, pair)
+    assert blocking == awaited
+    assert blocking

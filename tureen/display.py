@@ -1,0 +1,175 @@
+"""Answers and queries as notebooks show them: small tables in plain HTML, everything in them escaped.
+
+Colours and fonts are the notebook's. Handles are never shown.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from html import escape
+from importlib import import_module
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tureen.errors import BrokerUnavailable, PackageMissing, TureenError
+from tureen.sparkline import sparkline
+
+if TYPE_CHECKING:
+    from tureen.client import Query
+    from tureen.snapshot import Snapshot
+
+ROWS_SHOWN = 20
+CELL_CHARACTERS = 200
+EVERY_MIN_S = 0.05
+
+
+def snapshot_html(answer: Snapshot) -> str:
+    """A table of the last rows with the types, lines of numeric columns over time, and what the answer says
+    of itself: rows, NOW, position, and what it lacks. O(rows) for the lines, else O(rows shown)."""
+    table = answer.table
+    shown = table.slice(max(0, table.num_rows - ROWS_SHOWN))
+    names = "".join(
+        f"<th>{escape(field.name)}<br><small>{escape(str(field.type))}</small></th>" for field in table.schema
+    )
+    head = f"<tr>{names}</tr>"
+    lines = _lines(table)
+    if any(lines):
+        head += f"<tr>{''.join(f'<td>{line}</td>' for line in lines)}</tr>"
+    columns = [column.to_pylist() for column in shown.columns]
+    body = "".join(
+        f"<tr>{''.join(f'<td>{_cell(value)}</td>' for value in row)}</tr>"
+        for row in zip(*columns, strict=True)
+    )
+    said = ", ".join(_said(answer))
+    return f"<table><caption>{escape(said)}</caption><thead>{head}</thead><tbody>{body}</tbody></table>"
+
+
+def query_html(query_id: str, state: str | None, sql: str | None, error: TureenError | None) -> str:
+    """A query: its public id, its state and its text."""
+    told = f"query {query_id}" + (f", {state}" if state else "")
+    text = f"<pre>{escape(sql)}</pre>" if sql else ""
+    why = f"<pre>{escape(str(error))}</pre>" if error is not None else ""
+    return f"<div>{escape(told)}{text}{why}</div>"
+
+
+def display_live(query: Query, every: float = 1.0, *, times: int | None = None) -> None:
+    """Show a query's answer in a notebook and draw it anew, until the cell is interrupted.
+
+    query: one that was registered, or ``client.query(handle)``. every: seconds between two snapshots. times:
+    so many of them. An answer at the position that is shown is not drawn again. While the broker is away
+    the last answer stays, with a remark; a query that is gone or paused ends it. Raises PackageMissing
+    without IPython, ValueError for an ``every`` below 0.05.
+    """
+    if not every >= EVERY_MIN_S:
+        raise ValueError(f"every is at least {EVERY_MIN_S} s")
+    try:
+        shell: Any = import_module("IPython.display")
+    except ModuleNotFoundError:
+        raise PackageMissing("ipython", hint="pip install ipython; print(snapshot) needs none") from None
+    place = None
+    try:
+        for html in pictures(query, every, time.sleep, times):
+            drawn = shell.HTML(html)
+            if place is None:
+                place = shell.display(drawn, display_id=True)
+            else:
+                place.update(drawn)
+    except KeyboardInterrupt:
+        return
+
+
+def pictures(
+    query: Query, every: float, pause: Callable[[float], None], times: int | None = None
+) -> Iterator[str]:
+    """What :func:`display_live` draws, one after another. pause: waits so many seconds."""
+    position: str | None = None
+    last, away = "", False
+    for turn in count():
+        if turn == times:
+            return
+        if turn:
+            pause(every)
+        try:
+            answer = query.snapshot()
+        except BrokerUnavailable as error:
+            if not away:
+                yield last + _remark(error)
+            away = True
+            continue
+        except TureenError as error:
+            yield last + _remark(error)
+            return
+        if away or answer.position != position:
+            position, last, away = answer.position, snapshot_html(answer), False
+            yield last
+
+
+def _remark(error: TureenError) -> str:
+    return f"<pre>{escape(str(error))}</pre>"
+
+
+def _said(answer: Snapshot) -> Iterator[str]:
+    rows = "1 row" if len(answer) == 1 else f"{len(answer):,} rows"
+    yield rows if len(answer) <= ROWS_SHOWN else f"the last {ROWS_SHOWN} of {rows}"
+    yield "nothing has come in yet" if answer.now_ms is None else f"NOW {_instant(answer.now_ms)}"
+    if answer.position:
+        yield f"position {answer.position}"
+    if not answer.complete:
+        since = answer.complete_from_ms
+        yield "incomplete" + ("" if since is None else f": complete from {_instant(since)} on")
+    if answer.approximate:
+        yield "approximate"
+    if answer.errors:
+        yield f"{answer.errors:,} values could not be computed"
+
+
+def _instant(ms: int) -> str:
+    """In UTC; the number where no calendar has such a day."""
+    try:
+        at = datetime.fromtimestamp(ms / 1_000, UTC).replace(tzinfo=None)
+    except (OverflowError, ValueError, OSError):
+        return f"{ms} ms"
+    return f"{at.isoformat(sep=' ', timespec='milliseconds')} UTC"
+
+
+def _cell(value: Any) -> str:
+    """A value, cut where it is long; NULL is not the string of that name."""
+    if value is None:
+        return "<i>NULL</i>"
+    text = str(value)
+    return escape(text if len(text) <= CELL_CHARACTERS else f"{text[:CELL_CHARACTERS]}…")
+
+
+def _lines(table: pa.Table) -> list[str]:
+    """For each column a line over time, where it is numeric and the rows are in the order of a timestamp."""
+    times = _times(table)
+    if times is None:
+        return [""] * table.num_columns
+    return [
+        sparkline(list(zip(times, _numbers(column), strict=True))) if _is_number(column.type) else ""
+        for column in table.columns
+    ]
+
+
+def _times(table: pa.Table) -> list[float] | None:
+    """The first column of instants without NULL that never goes back, as numbers."""
+    for column in table.columns:
+        if pa.types.is_timestamp(column.type) and column.null_count == 0 and len(column) > 1:
+            instants = column.cast(pa.int64())
+            values = instants.combine_chunks()
+            if pc.all(pc.less_equal(values.slice(0, len(values) - 1), values.slice(1))).as_py():
+                return [float(at) for at in values.to_pylist()]
+    return None
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def _numbers(column: pa.ChunkedArray) -> list[float | None]:
+    return [None if value is None else float(value) for value in column.to_pylist()]
