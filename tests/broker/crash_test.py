@@ -15,7 +15,7 @@ from topics.producer import BatchProducer
 
 BASE_MS = 1_700_000_000_000
 PARTITIONS = 2
-RECORDS = 60_000
+RECORDS = 24_000
 
 
 def values(partition: int) -> list[bytes]:
@@ -23,7 +23,7 @@ def values(partition: int) -> list[bytes]:
     rng = random.Random(partition)
     found = []
     for i in range(RECORDS):
-        if rng.random() < 0.001:
+        if rng.random() < 0.003:
             found.append(b'{"id": nonsense')
             continue
         ts = BASE_MS + i // 10 - rng.randrange(40)
@@ -76,7 +76,7 @@ def test_killed_in_mid_stream_answers_as_an_undisturbed_run(
         handles[one] = [one.register(text) for text in queries(name)]
     writer = Writer(kafka, name)
     writer.start()
-    for already in (5_000, 25_000, 60_000):
+    for already in (3_000, 12_000, 24_000):
         wait_until(lambda already=already: sum(read(killed, name).values()) > already, what="progress")
         killed.kill()
         killed.start()

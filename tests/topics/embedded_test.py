@@ -67,6 +67,7 @@ def test_a_taken_port_is_named(tmp_path: Path) -> None:
     assert "--port" in str(caught.value.hint)
 
 
+@pytest.mark.slow
 def test_half_a_format_is_done_again_and_stale_files_do_no_harm(tmp_path: Path) -> None:
     root = tmp_path / "kafka"
     (root / "log.new" / "junk").mkdir(parents=True)
@@ -93,6 +94,7 @@ def test_topics_without_their_properties_are_not_overwritten(tmp_path: Path) -> 
     assert (tmp_path / "kafka" / "log" / "orders-0").is_dir()
 
 
+@pytest.mark.slow
 def test_a_starter_that_is_killed_leaves_a_node_that_the_next_one_finds(tmp_path: Path) -> None:
     mine = Node(tmp_path)
     port, _ = mine.ports
@@ -107,6 +109,7 @@ def test_a_starter_that_is_killed_leaves_a_node_that_the_next_one_finds(tmp_path
         mine.stop()
 
 
+@pytest.mark.slow
 def test_a_node_that_dies_while_starting_tells_why(tmp_path: Path) -> None:
     mine = Node(tmp_path)
     mine.start()
