@@ -81,8 +81,8 @@ threadsafety = 2
 paramstyle = "qmark"
 
 Row = tuple[Any, ...]
-Column = tuple[str, "TypeCode", None, None, int | None, int | None, bool | None]
-"""Name, type, display size, internal size, precision, scale, whether it may hold NULL."""
+Column = tuple[str, "TypeCode", None, None, int | None, int | None, None]
+"""Name, type, display size, internal size, precision, scale, whether it may hold NULL, which is not known."""
 
 
 class TypeCode(Enum):
@@ -321,7 +321,7 @@ def _checked(parameters: Sequence[Any]) -> list[Any]:
 def _column(field: pa.Field) -> Column:
     kind = field.type
     precise = (kind.precision, kind.scale) if pa.types.is_decimal(kind) else (None, None)
-    return field.name, _code(kind), None, None, *precise, field.nullable
+    return field.name, _code(kind), None, None, *precise, None
 
 
 def _code(kind: pa.DataType) -> TypeCode:

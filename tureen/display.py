@@ -34,7 +34,8 @@ def snapshot_html(answer: Snapshot) -> str:
     table = answer.table
     shown = table.slice(max(0, table.num_rows - ROWS_SHOWN))
     names = "".join(
-        f"<th>{escape(field.name)}<br><small>{escape(str(field.type))}</small></th>" for field in table.schema
+        f"<th>{escape(field.name)}<br/><small>{escape(str(field.type))}</small></th>"
+        for field in table.schema
     )
     head = f"<tr>{names}</tr>"
     lines = _lines(table)

@@ -115,4 +115,4 @@ def test_nobody_at_the_address() -> None:
 
     asyncio.run(work())
     with pytest.raises(BrokerUnavailable):
-        tureen.connect_async("http://[broken")
+        tureen.connect_async("http://host:port")
