@@ -26,6 +26,7 @@ from engine.language.query import (
     Stage,
 )
 from engine.language.render import render_expression, render_scan, render_stage
+from engine.limits import Limits
 from engine.maintenance import Choice, Costs, Maintenance
 from engine.model.source import SourceName
 from engine.operators.patterns import update_patterns
@@ -77,7 +78,7 @@ class Plan:
     """How a query is answered.
 
     modules: what rows go through on their way to its matches, shared with other queries, by where it is: the
-    Query SteM of each source, the join.
+    Query SteM of each source, the join. waits_for: streams that have no NOW yet, so that the query has none.
     """
 
     query_id: str | None
@@ -89,6 +90,7 @@ class Plan:
     predicates: tuple[PlanPredicate, ...]
     steps: tuple[PlanStep, ...]
     modules: Mapping[str, tuple[ModuleStatistics, ...]]
+    waits_for: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON values."""
@@ -102,12 +104,13 @@ def explain(
     stems: Mapping[SourceName, QueryStem],
     at: Mapping[SourceName, ScanAt],
     costs: Costs | None,
-    rows_max: int,
+    limits: Limits,
     timer: Timer | None,
     joined: Mapping[str, tuple[ModuleStatistics, ...]],
+    waits_for: tuple[str, ...],
 ) -> Plan:
     """The plan. standing: None for a query that is not registered. timer: to ANALYZE. joined: the modules of
-    the join that it shares.
+    the join that it shares. waits_for: streams that have no NOW yet.
     """
     rows = list(_estimated_rows(query, at))
     tables = {name for name, source in at.items() if isinstance(source, TableAt)}
@@ -120,7 +123,7 @@ def explain(
     if timer is not None:
         steps = [
             replace(step, actual_rows=found, actual_ns=spent)
-            for step, (found, spent) in zip(steps, _analyzed(query, at, rows_max, timer), strict=True)
+            for step, (found, spent) in zip(steps, _analyzed(query, at, limits, timer), strict=True)
         ]
     return Plan(
         standing.query_id if standing is not None else None,
@@ -132,6 +135,7 @@ def explain(
         tuple(_predicates(query, standing, stems)),
         tuple(steps),
         {f"query-stem/{name}": stems[name].statistics() for name in query.sources} | dict(joined),
+        waits_for,
     )
 
 
@@ -223,22 +227,22 @@ def _estimated_ns(
 
 
 def _analyzed(
-    query: Query, at: Mapping[SourceName, ScanAt], rows_max: int, timer: Timer
+    query: Query, at: Mapping[SourceName, ScanAt], limits: Limits, timer: Timer
 ) -> Iterable[tuple[int, int]]:
     """(rows, nanoseconds) of the scan and each stage: of ever more stages, and what each adds."""
-    _evaluated(query, at, rows_max)  # what is compiled at its first use is no part of a stage
+    _evaluated(query, at, limits)  # what is compiled at its first use is no part of a stage
     before = 0
     for count in range(len(query.stages) + 1):
         began = timer()
-        relation = _evaluated(replace(query, stages=query.stages[:count]), at, rows_max)
+        relation = _evaluated(replace(query, stages=query.stages[:count]), at, limits)
         spent = timer() - began
         yield len(relation), max(0, spent - before)
         before = spent
 
 
-def _evaluated(query: Query, at: Mapping[SourceName, ScanAt], rows_max: int) -> Relation:
+def _evaluated(query: Query, at: Mapping[SourceName, ScanAt], limits: Limits) -> Relation:
     """A relation with all its columns, which are made when they are read."""
-    relation = relation_of(query, at, rows_max)
+    relation = relation_of(query, at, limits)
     for place in range(len(relation.columns)):
         relation.columns[place]
     return relation

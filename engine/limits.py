@@ -36,4 +36,4 @@ class Limits:
     held_rows_max: int = 20_000_000
     superseded_rows_max: int = 4_096
     join_candidates_max: int = 100_000_000
-    composites_max: int = 50_000_000
+    composites_max: int = 20_000_000

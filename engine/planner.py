@@ -4,7 +4,8 @@ Until the sources' rates are known matches are kept. At registration nothing is 
 windows and its sources, and an answer is not kept for somebody who may never come: the planner takes a share
 of :data:`SELECTIVITY_AT_FIRST` to match and an answer every :data:`ANSWER_EVERY_AT_FIRST_S`. Later it knows
 the matches and how often the answer was asked for, and takes nobody's absence for good. A mode is changed
-only where another costs less than half, so that a load near a border does not swing.
+only where another costs less than half, so that a load near a border does not swing. Answers of joins and of
+subqueries are evaluated again when a row that matters came: they are kept for those who ask for it alone.
 """
 
 from __future__ import annotations
@@ -84,7 +85,8 @@ class Planner:
             selectivity = _matching(query, standing.at(setting.at)) / held
         expected = max(answers_per_s, 1 / ANSWER_EVERY_AT_FIRST_S)
         load = self._load(query, setting, held, selectivity, expected)
-        choice = self._choose(load, MODES if answers_per_s else ("none", "lazy"))
+        may_keep = answers_per_s > 0 and len(list(query.scans())) == 1
+        choice = self._choose(load, MODES if may_keep else ("none", "lazy"))
         present = choice.shares[standing.maintenance]
         if choice.shares[choice.maintenance] * CHANGE_GAIN > present:
             return Choice(standing.maintenance, choice.shares)

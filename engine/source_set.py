@@ -278,10 +278,15 @@ class SourceSet:
             at = standing.at(setting.at)
             choice = self._planner.as_it_is(standing, setting)
         stems = {name: source.queries for name, source in self.sources.items()}
-        rows_max = self._limits.intermediate_rows_max
         group = self._joins.group_of(query)
         joined = {} if group is None else {f"join/{self._name(group)}": group.statistics()}
-        return explain(query, standing, choice, stems, at, self._planner.costs, rows_max, timer, joined)
+        waits_for = tuple(
+            name
+            for name, source in self._seen().sources.items()
+            if source.now_ms is None and not source.stream.is_table
+        )
+        costs, limits = self._planner.costs, self._limits
+        return explain(query, standing, choice, stems, at, costs, limits, timer, joined, waits_for)
 
     def attributes(self) -> tuple[Attribute, ...]:
         """What can be read of this module."""

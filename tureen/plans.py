@@ -56,6 +56,9 @@ def headline(plan: Mapping[str, Any]) -> list[str]:
         lines.append(f"by way of {', '.join(plan['uses'])}")
     if plan["reason"]:
         lines.append(plan["reason"])
+    if plan["waits_for"]:
+        names = ", ".join(plan["waits_for"])
+        lines.append(f"no answer yet: {names} has had no row, and NOW is the least of the streams'")
     return lines
 
 

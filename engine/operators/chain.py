@@ -59,7 +59,11 @@ def _is_bare(inner: Query) -> bool:
 
 
 def combined(
-    joins: Sequence[Join], inputs: Sequence[Relation], places: Sequence[Int64Array], rows_max: int
+    joins: Sequence[Join],
+    inputs: Sequence[Relation],
+    places: Sequence[Int64Array],
+    rows_max: int,
+    candidates_max: int,
 ) -> tuple[Relation, int]:
     """What the joins give over these combinations of their inputs' rows, and how many errors they meet.
 
@@ -67,7 +71,9 @@ def combined(
     """
     if joins[0].kind != "inner":
         left, right = places
-        return join(joins[0], inputs[0], inputs[1], rows_max, given=(left, right))
+        return join(
+            joins[0], inputs[0], inputs[1], rows_max, given=(left, right), candidates_max=candidates_max
+        )
     errors = 0
     for stage in joins[: len(places) - 1]:
         if stage.condition is not None:

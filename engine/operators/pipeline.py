@@ -50,7 +50,7 @@ from engine.operators.semi_join import semi_join
 from engine.operators.sort import sort
 from tureen.errors import LimitExceeded
 
-INTERMEDIATE_ROWS_MAX = Limits().intermediate_rows_max
+DEFAULT = Limits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def evaluate(
     query: Query,
     at: Mapping[SourceName, ScanAt],
     rows_max: int,
-    intermediate_rows_max: int = INTERMEDIATE_ROWS_MAX,
+    limits: Limits = DEFAULT,
     kept: KeptAggregate | None = None,
     composites: Composites | None = None,
 ) -> Evaluated:
@@ -81,8 +81,8 @@ def evaluate(
     at: how each of the query's sources stands at the instant.
     kept: what the query's first stage can be read from, composites: what its leading joins can; they change
     no answer.
-    Raises LimitExceeded for more than ``rows_max`` rows, or for more than ``intermediate_rows_max`` on the
-    way to them.
+    Raises LimitExceeded for more than ``rows_max`` rows, or for more than the limits allow on the way to
+    them.
     """
     if len(query.stages) == 1 and isinstance(query.stages[0], Project) and query.scan.assignment is None:
         scan_at = at[query.source]
@@ -90,7 +90,7 @@ def evaluate(
         _bounded(sum(len(where) for _, where in chosen.places), rows_max)
         table, errors = project(query.stages[0].outputs, scan_at.rows.schema, chosen.places)
         return Evaluated(table, errors, chosen.complete_from_ms)
-    run = _Run(at, intermediate_rows_max)
+    run = _Run(at, limits)
     relation = run.relation(query, kept, composites)
     _bounded(len(relation), rows_max)
     arrays = [column.to_arrow() for column in relation.columns]
@@ -103,9 +103,9 @@ def _schema(columns: tuple[tuple[str, Type], ...]) -> pa.Schema:
     return pa.schema([pa.field(name, type_.arrow) for name, type_ in columns])
 
 
-def relation_of(query: Query, at: Mapping[SourceName, ScanAt], rows_max: int) -> Relation:
+def relation_of(query: Query, at: Mapping[SourceName, ScanAt], limits: Limits = DEFAULT) -> Relation:
     """What a query's stages give, which may be none, before it becomes a table. Raises LimitExceeded."""
-    return _Run(at, rows_max).relation(query)
+    return _Run(at, limits).relation(query)
 
 
 def _bounded(rows: int, rows_max: int) -> None:
@@ -117,9 +117,10 @@ def _bounded(rows: int, rows_max: int) -> None:
 class _Run:
     """One evaluation: what it met on its way."""
 
-    def __init__(self, at: Mapping[SourceName, ScanAt], rows_max: int) -> None:
+    def __init__(self, at: Mapping[SourceName, ScanAt], limits: Limits) -> None:
         self._at = at
-        self._rows_max = rows_max
+        self._rows_max = limits.intermediate_rows_max
+        self._candidates_max = limits.join_candidates_max
         self._inner: dict[int, Relation] = {}
         self.errors = 0
         self.complete_from_ms: int | None = None
@@ -166,7 +167,7 @@ class _Run:
         places = composites.places(query, scanned)
         if places is None:
             return relation, query.stages
-        joined, errors = combined(joins, inputs, places, self._rows_max)
+        joined, errors = combined(joins, inputs, places, self._rows_max, self._candidates_max)
         self.errors += errors
         return joined, query.stages[len(places) - 1 :]
 
@@ -180,7 +181,7 @@ class _Run:
             instants = outer.values if outer.valid is None else outer.values[outer.valid]
             if gone_ms is not None and len(instants) and int(instants.min()) < gone_ms:
                 self._complete_from(gone_ms)
-        return join(stage, relation, inner, self._rows_max)
+        return join(stage, relation, inner, self._rows_max, candidates_max=self._candidates_max)
 
     def _kept(self, kept: KeptAggregate, query: Query) -> Relation | None:
         """What a first stage gives of which partial results are kept."""

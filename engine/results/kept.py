@@ -89,13 +89,7 @@ class KeptAnswers:
     ) -> Kept:
         def evaluated() -> Evaluated:
             limits = self._limits
-            return evaluate(
-                query.query,
-                at,
-                limits.snapshot_rows_max,
-                limits.intermediate_rows_max,
-                composites=composites,
-            )
+            return evaluate(query.query, at, limits.snapshot_rows_max, limits, composites=composites)
 
         bound = query.query
         try:

@@ -93,8 +93,7 @@ class View:
                 return known[1]
         at = query.at(over.at if at_ms is None else self._earlier(query, over, at_ms))
         joins = over.joins if query.keeps_matches else None
-        rows_max = self.limits.intermediate_rows_max
-        result = evaluate(query.query, at, limit, rows_max, query.partials, joins)
+        result = evaluate(query.query, at, limit, self.limits, query.partials, joins)
         for name, (slot, generation) in query.places():
             if over.sources[name].generations[slot] != generation:
                 raise UnknownQuery()

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.engine import Engine
 from engine.language import expressions as ex
 from engine.language.query import (
     Aggregate,
@@ -28,6 +29,7 @@ from engine.language.query import (
     SemiJoin,
     Stage,
 )
+from engine.limits import Limits
 from engine.model.batch import Int64Array
 from engine.model.source import SourceName
 from engine.model.types import BIGINT, DOUBLE, STRING, TIMESTAMP, Type
@@ -40,6 +42,7 @@ from engine.windows.clauses import UNBOUNDED, RowWindow, range_window
 from tests.operators.pipeline_test import table_rows
 from tests.operators.relations import exactly, rows_of, tables
 from tests.operators.stored import TYPES, parts, reference, scan_at
+from tests.strategies import batch_of
 from tureen.errors import LimitExceeded
 
 NAMES = [SourceName("s"), SourceName("t"), SourceName("u")]
@@ -161,7 +164,7 @@ def test_the_reference_agrees(data, query, kept):
         at[name], seen[name] = scan_at(stored, slots), reference(rows, stamps)
     expected, errors, complete_from = answer(query, seen)
     known = None if kept is None else Known(kept)
-    result = evaluate(query, at, 10_000, 10_000, composites=known)
+    result = evaluate(query, at, 10_000, Limits(intermediate_rows_max=10_000), composites=known)
     assert exactly(table_rows(query, result.table)) == exactly(expected)
     assert (result.errors, result.complete_from_ms) == (errors, complete_from)
     if known is not None:
@@ -217,6 +220,21 @@ def test_no_more_rows_on_the_way_than_may_be(composites):
     at = dict.fromkeys(NAMES, scan_at(stored, slots))
     count = Aggregate((), (AggregateCall("n", "COUNT", (), BIGINT),))
     query = Query("", Scan(NAMES[0], UNBOUNDED), (Join(INNER, "inner", KEY), count))
-    assert evaluate(query, at, 1, 16, composites=composites).table.to_pylist() == [{"n": 16}]
+    assert evaluate(
+        query, at, 1, Limits(intermediate_rows_max=16), composites=composites
+    ).table.to_pylist() == [{"n": 16}]
     with pytest.raises(LimitExceeded, match="intermediate_rows_max"):
-        evaluate(query, at, 1, 15, composites=composites)
+        evaluate(query, at, 1, Limits(intermediate_rows_max=15), composites=composites)
+
+
+def test_the_limit_of_candidates_is_the_engines() -> None:
+    engine = Engine(Limits(join_candidates_max=15))
+    for name in ("s", "t"):
+        engine.create(f"CREATE STREAM {name} (k BIGINT, ts TIMESTAMP NOT NULL) WITH (timestamp = 'ts')")
+    engine.register("pairs", "SELECT s.k FROM s JOIN t ON s.k <> t.k + 10")
+    schema = engine.catalogue["s"].schema
+    for name in ("s", "t"):
+        engine.ingest(name, batch_of(schema, [(0, i, 1_000, (i,)) for i in range(4)]), 1_000)
+        engine.ingest(name, batch_of(schema, [(0, 4, 2_000, (0,))]), 2_000)
+    with pytest.raises(LimitExceeded, match="join_candidates_max"):
+        engine.view().snapshot("pairs")

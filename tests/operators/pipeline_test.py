@@ -25,6 +25,7 @@ from engine.language.query import (
     SortKey,
     Stage,
 )
+from engine.limits import Limits
 from engine.model.batch import Column
 from engine.model.types import BIGINT, DOUBLE, INTEGER, TIMESTAMP, Type
 from engine.operators.pipeline import evaluate
@@ -165,7 +166,7 @@ EVERYTHING = Project((Output("v", column(1)),))
 def ask(stages: tuple[Stage, ...], rows_max: int, **limits: int) -> Any:
     stored, slots = parts(ROWS, list(range(20)), [7, 11])
     query = Query("", Scan(NAME, UNBOUNDED), stages)
-    return evaluate(query, {NAME: scan_at(stored, slots)}, rows_max, **limits)
+    return evaluate(query, {NAME: scan_at(stored, slots)}, rows_max, Limits(**limits))
 
 
 @pytest.mark.parametrize("stages", [(EVERYTHING,), (Distinct(), EVERYTHING)])
