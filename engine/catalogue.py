@@ -17,6 +17,9 @@ from engine.source import Source
 from engine.standing import StandingQuery
 from tureen.errors import SourceConflict, TureenError, UnknownSource
 
+READ_HINT = "unregister them first: SHOW QUERIES EXTENDED lists what each reads"
+"""Of the refusal to drop or replace what queries read."""
+
 
 class Catalogue:
     """A name is a stream's or a view's. Whatever something reads stays as it is until that is gone."""
@@ -85,7 +88,7 @@ class Catalogue:
     def _refuse_if_read(self, name: str, queries: Collection[StandingQuery]) -> None:
         readers = sum(name in (*query.sources, *query.meaning.uses) for query in queries)
         if readers:
-            raise SourceConflict(f"{readers} queries read {name}", hint="unregister them first")
+            raise SourceConflict(f"{readers} queries read {name}", hint=READ_HINT)
         for other in self.derived.values():
             if other.name != name and self._reads(other, name):
                 raise SourceConflict(f"{other.name} reads {name}", hint=f"drop {other.name} first")

@@ -178,9 +178,15 @@ class Source:
         return True
 
     def _settle(self, versions: TableStem, holds: Sequence[Hold], now_ms: int) -> bool:
-        if versions.superseded > self.limits.held_rows_max:
-            holds = [replace(hold, now_ms=now_ms) for hold in holds]
-        retained_ms, _ = self._needed(holds, versions.rows(), now_ms)
+        rows = versions.rows()
+        retained_ms, _ = self._needed(holds, rows, now_ms)
+        after = rows.base if retained_ms is None else rows.first_at_or_after(retained_ms + 1)
+        held = rows.end - self.limits.held_rows_max
+        if after < held:  # so many versions for queries that lag
+            prompt_ms, _ = self._needed([replace(hold, now_ms=now_ms) for hold in holds], rows, now_ms)
+            assert prompt_ms is not None
+            allowed_ms = min(prompt_ms, rows.timestamp_of(held - 1))
+            retained_ms = allowed_ms if retained_ms is None else max(retained_ms, allowed_ms)
         if retained_ms != self.retained_from_ms:
             self.retained_from_ms = retained_ms
             self._view = None

@@ -9,7 +9,6 @@ from typing import Any
 from broker.http.described import standing
 from broker.http.errors import QueryNotRunning
 from broker.worker.node import Node
-from engine.eddy.eddy import Timer
 from engine.explain import Plan
 from engine.language.query import Query
 
@@ -31,17 +30,17 @@ async def plan_for(node: Node, query: Query, analyze: bool) -> dict[str, Any]:
     there = {*node.guests.on(shard), *(name for name, one in node.sources.items() if one.shard == shard)}
     there |= {name for name, one in node.views.items() if one.shard == shard}
     if not there.issuperset((*query.sources, *query.uses)):
-        found = await asyncio.to_thread(_without_rows, node, query, timer)
+        found = await asyncio.to_thread(_without_rows, node, query)
     else:
         found = await node.ask(shard, lambda engine: engine.explain(sql=query.sql, timer=timer))
     return found.as_dict()
 
 
-def _without_rows(node: Node, query: Query, timer: Timer | None) -> Plan:
-    """The plan of a text whose sources do not stand side by side yet: over no rows."""
+def _without_rows(node: Node, query: Query) -> Plan:
+    """The plan of a text whose sources do not stand side by side yet: over no rows, so nothing is timed."""
     engine = node.engines.fresh()
     for name in query.sources:
         engine.create(node.sources[name].sql)
     for view in sorted((node.views[name] for name in query.uses), key=lambda one: len(one.uses)):
         engine.create(view.sql)
-    return engine.explain(sql=query.sql, timer=timer)
+    return engine.explain(sql=query.sql)

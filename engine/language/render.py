@@ -7,6 +7,7 @@ it is not plain.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from engine.language.expressions import (
     And,
@@ -52,6 +53,7 @@ from engine.language.query import (
     Stage,
     Statement,
 )
+from engine.language.rules.tree import transform
 from engine.model.source import DAY_MS, HOUR_MS, MINUTE_MS
 from engine.model.types import Kind
 from engine.windows.assignment import Assignment, Session
@@ -69,11 +71,13 @@ def render_statement(statement: Statement) -> str:
             return _create_derived(statement)
         case DropStream(name, if_exists, view, table):
             what = "view" if view else "table" if table else "stream"
-            return f"drop {what} {_name(name)}" + (" if it exists" if if_exists else "")
+            return f"drop {what} {render_name(name)}" + (" if it exists" if if_exists else "")
         case Show(what, extended):
             return f"show {what}" + (" with all that is known" if extended else "")
         case Describe(name, columns):
-            return "\n".join([f"describe {_name(name)}", *(f"  {_name(n)} {t}" for n, t in columns)])
+            return "\n".join(
+                [f"describe {render_name(name)}", *(f"  {render_name(n)} {t}" for n, t in columns)]
+            )
         case Explain(query, _, analyze):
             what = "a standing query" if query is None else "\n" + _indented(_query(query))
             return ("explain and run " if analyze else "explain ") + what
@@ -90,12 +94,14 @@ def _create_derived(create: CreateDerived) -> str:
     what = "stream" if derived.is_stream else "view"
     replacing = ", in place of one of this name" if create.replace else ""
     missing = " if it does not exist" if create.if_not_exists else ""
-    return f"create {what} {_name(derived.name)}{missing}{replacing}\n" + _indented(_query(create.query))
+    return f"create {what} {render_name(derived.name)}{missing}{replacing}\n" + _indented(
+        _query(create.query)
+    )
 
 
 def _query(query: Query) -> str:
     """The scan, then a line for each stage; what is inside another stands deeper."""
-    lines = [f"select from {_name(query.source)}"]
+    lines = [f"select from {render_name(query.source)}"]
     if query.uses:
         lines.append(f"  by way of {_names(query.uses)}")
     lines += ["  " + line for line in render_scan(query.scan)]
@@ -144,29 +150,63 @@ def render_stage(stage: Stage) -> list[str]:
 
 
 def _join(join: Join) -> str:
-    """The first line of a join; columns of the two sides that have one name stand beside each other."""
-    text = ("" if join.latest is None else "as of ") + f"{join.kind} join"
+    """The first line of a join; columns of inner's have its name before them."""
+    sources = _names(join.inner.sources)
+    text = ("" if join.latest is None else "as of ") + f"{join.kind} join {sources}"
     if not join.keys and join.condition is None and join.latest is None:
-        return text if join.kind != "inner" else "cross join"
-    parts = [f"{render_expression(left)} = {render_expression(inner)}" for left, inner in join.keys]
+        return text if join.kind != "inner" else f"cross join {sources}"
+    side = inner_name(join.inner)
+    shown = {f"{side}.{name}": f"{render_name(side)}.{render_name(name)}" for name, _ in join.inner.columns}
+
+    def inner_column(node: Expression) -> Expression:
+        if not isinstance(node, Column):
+            return node
+        name = f"{side}.{node.name}"
+        return _InnerColumn(node.index, node.name, node.type, shown[name])
+
+    def either_column(node: Expression) -> Expression:
+        if not isinstance(node, Column) or node.name not in shown:
+            return node
+        return _InnerColumn(node.index, node.name, node.type, shown[node.name])
+
+    def of_inner(expression: Expression) -> str:
+        return render_expression(transform(expression, inner_column))
+
+    parts = [f"{render_expression(left)} = {of_inner(inner)}" for left, inner in join.keys]
     if join.latest is not None:
         op = ">" if join.latest.strict else ">="
-        outer, inner = render_expression(join.latest.outer), render_expression(join.latest.inner)
+        outer, inner = render_expression(join.latest.outer), of_inner(join.latest.inner)
         parts.append(f"the latest of {outer} {op} {inner}")
     if join.condition is not None:
-        parts.append(render_expression(join.condition))
+        parts.append(render_expression(transform(join.condition, either_column)))
     return f"{text} on {' and '.join(parts)}"
 
 
+@dataclass(frozen=True, slots=True)
+class _InnerColumn(Column):
+    """A column of a join's inner query, and how it is shown."""
+
+    text: str
+
+
+def inner_name(inner: Query) -> str:
+    """What stands before the names of a join's inner columns: the source; ``joined``, where it joins
+    several.
+
+    Columns in the join's condition are called ``source.column`` where they are inner's.
+    """
+    return "joined" if any(isinstance(stage, Join) for stage in inner.stages) else inner.source
+
+
 def _output(output: Output) -> str:
-    return f"{_name(output.name)} {output.type} = {render_expression(output.expression)}"
+    return f"{render_name(output.name)} {output.type} = {render_expression(output.expression)}"
 
 
 def _call(call: AggregateCall) -> str:
     inside = ", ".join(render_expression(argument) for argument in call.arguments) or "*"
     distinct = "DISTINCT " if call.distinct else ""
     keep = "" if call.filter is None else f" FILTER (WHERE {render_expression(call.filter)})"
-    return f"{_name(call.name)} {call.type} = {call.function}({distinct}{inside}){keep}"
+    return f"{render_name(call.name)} {call.type} = {call.function}({distinct}{inside}){keep}"
 
 
 def _sort_key(key: SortKey) -> str:
@@ -175,16 +215,17 @@ def _sort_key(key: SortKey) -> str:
 
 
 def _names(names: Sequence[str]) -> str:
-    return ", ".join(_name(name) for name in names)
+    return ", ".join(render_name(name) for name in names)
 
 
 def _create(create: CreateStream) -> str:
     stream = create.stream
     what = "table" if stream.is_table else "stream"
     lines = [
-        f"create {what} {_name(stream.name)}" + (" if it does not exist" if create.if_not_exists else "")
+        f"create {what} {render_name(stream.name)}"
+        + (" if it does not exist" if create.if_not_exists else "")
     ]
-    lines += [f"  {_name(f.name)} {f.type}{'' if f.nullable else ' not null'}" for f in stream.schema]
+    lines += [f"  {render_name(f.name)} {f.type}{'' if f.nullable else ' not null'}" for f in stream.schema]
     if stream.is_table:
         lines.append(f"  key {_names(stream.key)}{'' if stream.retroactive else ', non retroactive'}")
     lines.append(f"  topic {stream.topic}, {create.partitions} partitions")
@@ -192,7 +233,7 @@ def _create(create: CreateStream) -> str:
         lines.append("  arrival time")
     else:
         lines.append(
-            f"  event time {_name(stream.timestamp_column)}, lateness {_span(stream.lateness_ms)}, "
+            f"  event time {render_name(stream.timestamp_column)}, lateness {_span(stream.lateness_ms)}, "
             f"at most {_span(stream.future_max_ms)} ahead"
         )
     advances = ", then NOW advances" if stream.idle_advances else ""
@@ -240,8 +281,10 @@ def _span(ms: int) -> str:
 def render_expression(expression: Expression) -> str:
     """SQL-like text of one expression."""
     match expression:
+        case _InnerColumn(text=text):
+            return text
         case Column(name=name):
-            return _name(name)
+            return render_name(name)
         case Literal():
             return _literal(expression)
         case Compare(op, left, right):
@@ -295,6 +338,7 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _name(name: str) -> str:
+def render_name(name: str) -> str:
+    """A name as SQL takes it: in quotes where it needs them."""
     plain = name.isidentifier() and name == name.lower() and name.upper() not in RESERVED
     return name if plain else '"' + name.replace('"', '""') + '"'

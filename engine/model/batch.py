@@ -193,11 +193,18 @@ class Batch:
 def versions(stream: Stream, rows: Batch, deleted: BoolArray | None = None) -> Batch:
     """Rows of a table's declared columns as a step brings them: with whether each takes its key away.
 
-    deleted: bool[n]; None: none does.
+    deleted: bool[n]; None: none does. Such a row has an instant, which its timestamp column tells as those of
+    others do.
     """
     marks = np.zeros(len(rows), np.bool_) if deleted is None else deleted
-    columns = (*rows.columns, Column(DELETED.type, marks))
-    return Batch(stream.stored_schema, columns, rows.partition, rows.offset, rows.timestamp)
+    columns = [*rows.columns, Column(DELETED.type, marks)]
+    if stream.timestamp_column is not None and marks.any():
+        place = stream.schema.index(stream.timestamp_column)
+        assert place is not None
+        written = columns[place]
+        valid = None if written.valid is None else written.valid | marks
+        columns[place] = Column(written.type, np.where(marks, rows.timestamp, written.values), valid)
+    return Batch(stream.stored_schema, tuple(columns), rows.partition, rows.offset, rows.timestamp)
 
 
 def concatenate(schema: Schema, batches: Sequence[Batch]) -> Batch:

@@ -3,7 +3,8 @@
 At its own NOW it keeps what RETAIN says. At NOW of each standing query over it, which may lag behind, it
 keeps that as well, and what the query's windows reach beyond it; while a query has no NOW yet, all. Of the
 rows that are kept for queries that lag, beyond what these would need if they did not, at most
-``held_rows_max`` stay, the newest.
+``held_rows_max`` stay, the newest. Of a table, whose current rows stay all the same, that goes for the
+versions after what is retained.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ class Reader:
 def retain(source: Source, readers: Sequence[Reader], held_rows_max: int) -> None:
     """Move ``retained_from`` and ``base`` on."""
     if source.now is None:
+        return
+    if source.stream.is_table:
+        source.retained_from = _of_versions(source, source.now, readers, held_rows_max)
         return
     retained_from, base = _needed(source, readers)
     allowed = len(source.rows) - held_rows_max
@@ -57,3 +61,16 @@ def _needed(source: Source, readers: Sequence[Reader]) -> tuple[int | None, int]
     if source.retained_from is not None:
         retained_from = max(source.retained_from, retained_from)
     return retained_from, min(base, source.first_at_or_after(retained_from))
+
+
+def _of_versions(source: Source, now: int, readers: Sequence[Reader], held_rows_max: int) -> int | None:
+    """From which instant on a table is known."""
+    retained_from, _ = _needed(source, readers)
+    after = [row for row in source.rows if retained_from is None or row.timestamp > retained_from]
+    if len(after) <= held_rows_max:
+        return retained_from
+    prompt, _ = _needed(source, [Reader(now, reader.scans) for reader in readers])
+    assert prompt is not None
+    newest = source.rows[len(source.rows) - held_rows_max - 1].timestamp
+    allowed = min(prompt, newest)
+    return allowed if retained_from is None else max(retained_from, allowed)

@@ -169,7 +169,9 @@ def test_a_stream_goes_only_when_nobody_reads_it():
         engine.enqueue(Step(Position(0, engine.position.sequence + 1), 0, DropSource(SourceName("s"))))
         return dict(engine.run()[0].failed)
 
-    assert isinstance(drop()["s"], SourceConflict)
+    refused = drop()["s"]
+    assert isinstance(refused, SourceConflict)
+    assert refused.hint == "unregister them first: SHOW QUERIES EXTENDED lists what each reads"
     engine.enqueue(Step(Position(0, engine.position.sequence + 1), 0, Unregister(("q0",))))
     engine.run()
     assert drop() == {}

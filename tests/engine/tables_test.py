@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 import numpy as np
 import pytest
@@ -327,6 +328,40 @@ def test_joins_with_tables_stay_right_while_rows_get_new_ordinals():
         assert found_now.now_ms is not None
         with pytest.raises(InstantOutOfRange, match="no answer"):
             engine.view().snapshot(f"back-{mode}", at_ms=found_now.now_ms)
+
+
+def test_a_version_that_takes_the_key_away_is_the_latest_of_its_instant():
+    engine = Engine()
+    engine.create(
+        "CREATE TABLE rate (k BIGINT PRIMARY KEY, r BIGINT, since TIMESTAMP NOT NULL) "
+        "WITH (timestamp = 'since') NON RETROACTIVE"
+    )
+    engine.create("CREATE STREAM uses (k BIGINT, at TIMESTAMP NOT NULL) WITH (timestamp = 'at')")
+    engine.register("left", "SELECT u.at, t.r FROM uses u LEFT JOIN rate t ON u.k = t.k")
+    engine.register("anti", "SELECT u.at FROM uses u ANTI JOIN rate t ON u.k = t.k")
+    rate, uses = engine.catalogue["rate"], engine.catalogue["uses"]
+    assert isinstance(rate, Stream)
+    assert isinstance(uses, Stream)
+    changes = [
+        (0, 0, 100, (1, 1, 100)),
+        (0, 1, 160, (1, None, None)),
+        (0, 2, 220, (1, 2, 220)),
+        (0, 3, 400, (2, 9, 400)),
+    ]
+    deleted = np.array([False, True, False, False])
+    engine.ingest("rate", versions(rate, batch_of(rate.schema, changes), deleted), 1_000)
+    instants = [100, 159, 160, 219, 220, 300]
+    rows = [(0, offset, at, (1, at)) for offset, at in enumerate(instants)]
+    engine.ingest("uses", batch_of(uses.schema, rows), 1_000)
+    known = {100: 1, 159: 1, 160: None, 219: None, 220: 2}
+    seen = engine.view().snapshot("left").table.to_pydict()
+    assert dict(zip((ms(at) for at in seen["at"]), seen["r"], strict=True)) == known
+    gone = engine.view().snapshot("anti").table.to_pydict()
+    assert [ms(at) for at in gone["at"]] == [160, 219]
+
+
+def ms(instant: datetime) -> int:
+    return round(instant.timestamp() * 1_000)
 
 
 def test_a_batch_without_the_mark_of_deletions_is_no_batch_of_a_table():

@@ -18,6 +18,7 @@ from engine.language.expressions import (
 )
 from engine.language.promotion import common
 from engine.language.query import Join, JoinKind, Latest, Output
+from engine.language.render import inner_name
 from engine.language.rules import rewrite
 from engine.language.rules.tree import transform
 from engine.model.types import Kind, Type
@@ -100,8 +101,22 @@ class Joined:
             else:
                 keys[rewrite(pair[0]), rewrite(pair[1])] = None
         rest += self.asked
-        remaining = rewrite(conjunction(rest)) if rest else None
-        return Join(inner.query(self.sql), self.kind, tuple(keys), remaining, self.latest)
+        query = inner.query(self.sql)
+        remaining = self._named(rewrite(conjunction(rest)), inner_name(query)) if rest else None
+        return Join(query, self.kind, tuple(keys), remaining, self.latest)
+
+    def _named(self, condition: Expression, name: str) -> Expression:
+        """With this name and a dot before the names of inner's columns."""
+        columns = [
+            Column(self.offset + at, f"{name}.{of}", type_) for at, (of, type_) in enumerate(self.columns())
+        ]
+
+        def named(node: Expression) -> Expression:
+            if isinstance(node, Column) and node.index >= self.offset:
+                return columns[node.index - self.offset]
+            return node
+
+        return transform(condition, named)
 
     def _plain(self) -> list[tuple[str, Column]]:
         return [(column.name, column) for column in self.inner.given()]

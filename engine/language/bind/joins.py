@@ -10,7 +10,7 @@ Cost: O(columns) for each source.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -30,6 +30,7 @@ from engine.language.grammar import nodes
 from engine.language.places import shown
 from engine.language.promotion import common
 from engine.language.query import JoinKind
+from engine.language.render import render_name
 from tureen.errors import NotSupported, SyntaxRefused
 
 
@@ -115,8 +116,8 @@ def _joined(left: From, join: exp.Expr, ends: exp.Expr | None, env: Environment,
     """One join more."""
     kind: JoinKind = "inner" if join.args["kind"] == "cross" else join.args["kind"]
     right = _bind_item(join.this, ends, env, select, alone=False)
-    _check(left, right, join.this, env)
-    versions = Versions.of(left.relation, right.relation, join, env)
+    _check(left, right, join, env)
+    versions = Versions.of(left.relation, right.relation, join, env, left.parts, right.parts)
     count = len(left.relation.columns)
     inner = right.relation if versions is None else versions.inner
     relation = left.relation.joined(inner, kind, env.text.sql)
@@ -134,21 +135,43 @@ def _joined(left: From, join: exp.Expr, ends: exp.Expr | None, env: Environment,
     return _merged(replace(both, relation=relation), kind, merged)
 
 
-def _check(left: From, right: From, item: exp.Expr, env: Environment) -> None:
+def _check(left: From, right: From, join: exp.Expr, env: Environment) -> None:
     """Raise LimitExceeded for too many sources, SyntaxRefused for two of one name."""
-    place, most = env.text.of_node(item), env.limits.joined_sources_max
+    place, most = env.text.of_node(join.this), env.limits.joined_sources_max
     inputs = left.relation.inputs + right.relation.inputs
     if inputs > most:
         raise place.exceeded("joined_sources_max", most, inputs, hint="join fewer sources in one query")
     taken = {part.name for part in left.parts} | set(left.hidden)
     for part in right.parts:
         if part.name is not None and part.name in taken:
-            name = shown(part.name)
+            other = _free_name(part.name, taken | {part.name for part in right.parts})
+            before = "FROM ...," if join.args.get("comma") else "JOIN"
             raise place.refuse(
                 SyntaxRefused,
-                f"two sources in FROM are called {name!r}",
-                hint=f"name them: FROM {name} a JOIN {name} b ON a.key = b.key",
+                f"two sources in FROM are called {shown(part.name)!r}",
+                hint=f"give one of them another name: {before} {_written(join.this.this)} {shown(other)}",
             )
+
+
+def _free_name(name: str, taken: Collection[str | None]) -> str:
+    """One like it that no source has, as SQL takes it."""
+    number = 2
+    while f"{name}_{number}" in taken:
+        number += 1
+    return render_name(f"{name}_{number}")
+
+
+def _written(item: exp.Expr) -> str:
+    """What an item of FROM is about, shortened."""
+    match item:
+        case nodes.SelectQuery():
+            return "(SELECT ...)"
+        case nodes.TableFunction():
+            return f"{item.args['name']}({shown(render_name(str(item.this.this)))}, ...)"
+        case nodes.FromList():
+            return "source"
+        case _:
+            return shown(render_name(str(item.this)))
 
 
 def _both(relation: Relation, left: From, right: From, count: int) -> From:

@@ -17,9 +17,11 @@ from engine.language.bind.joined import Joined
 from engine.language.bind.latest import Asked
 from engine.language.bind.placing import conjuncts
 from engine.language.bind.relation import Relation
+from engine.language.bind.scope import Part
 from engine.language.expressions import Column, Compare, Expression, Not, columns_of
 from engine.language.places import Place, shown
-from engine.language.query import Latest
+from engine.language.query import Aggregate, Latest
+from engine.language.render import render_name
 from engine.language.rules.tree import transform
 from engine.model.source import Stream
 from engine.model.types import BOOLEAN, TIMESTAMP
@@ -34,15 +36,25 @@ def is_versioned(relation: Relation) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """inner: the table's versions; its own conditions, which are not among inner's, must wait."""
+    """inner: the table's versions; its own conditions, which are not among inner's, must wait. parts: what
+    the sources before are called, and at last the table.
+    """
 
     inner: Relation
     waiting: tuple[Expression, ...]
     times: tuple[Column, ...]
     place: Place
+    parts: tuple[Part, ...]
 
     @staticmethod
-    def of(left: Relation, right: Relation, join: exp.Expr, env: Environment) -> Versions | None:
+    def of(
+        left: Relation,
+        right: Relation,
+        join: exp.Expr,
+        env: Environment,
+        before: Sequence[Part],
+        behind: Sequence[Part],
+    ) -> Versions | None:
         """None where the right side is no such table. Raises NotSupported."""
         place, kind = env.text.of_node(join.this), join.args["kind"]
         if not left.joins and is_versioned(left):
@@ -68,12 +80,13 @@ class Versions:
             )
         times = _times(left)
         if not times:
+            _refuse_what_has_no_instant(left, name, place)
             raise place.refuse(
                 NotSupported,
                 f"{name} is NON RETROACTIVE: what it is joined to must be a stream in event time",
                 hint="let the stream have WITH (timestamp = 'column'), or the table not be NON RETROACTIVE",
             )
-        return Versions(replace(right, where=(), history=True), right.where, times, place)
+        return Versions(replace(right, where=(), history=True), right.where, times, place, (*before, *behind))
 
     def joined(self, relation: Relation, on: Sequence[Asked]) -> Relation:
         """The relation, whose last join is with these versions. Raises NotSupported."""
@@ -86,11 +99,10 @@ class Versions:
         equal = {inner.index for _, inner in pairs if isinstance(inner, Column)}
         equal |= {place for part in parts if (place := _constant(part, last)) is not None}
         if not equal.issuperset(key):
-            columns = " AND ".join(f"s.{shown(name)} = t.{shown(name)}" for name in stream.key)
             raise self.place.refuse(
                 NotSupported,
                 f"{shown(stream.name)} is NON RETROACTIVE: it is joined by its key",
-                hint=f"write ON {columns}",
+                hint=f"write ON {self._form(key)}",
             )
         time = schema.index(stream.timestamp_column or "")
         assert time is not None  # NON RETROACTIVE needs event time
@@ -99,6 +111,21 @@ class Versions:
         asked = (Not(deleted), *(_moved(condition, last) for condition in self.waiting))
         last = replace(last, latest=latest, asked=asked)
         return replace(relation, joins=(*relation.joins[:-1], last))
+
+    def _form(self, key: Sequence[int]) -> str:
+        """The key's columns by their names in the query, each equal to one of its name before, if any."""
+        *before, table = self.parts
+        names = {
+            output.expression.index: output.name
+            for output in reversed(self.inner.columns)
+            if isinstance(output.expression, Column)
+        }
+        equal = []
+        for place in key:
+            name = names.get(place, self.inner.stream.schema.fields[place].name)
+            same = next((_dotted(part, name) for part in before if name in part.columns), "...")
+            equal.append(f"{same} = {_dotted(table, name)}")
+        return " AND ".join(equal)
 
     def _time(self, relation: Relation, pairs: Sequence[tuple[Expression, Expression]]) -> Column:
         """The instant of a row: of the one stream before, or of that whose columns equal the key."""
@@ -118,6 +145,30 @@ class Versions:
                 hint="let the key equal columns of one stream in event time",
             )
         return found[0]
+
+
+def _dotted(part: Part, column: str) -> str:
+    names = [column] if part.name is None else [part.name, column]
+    return ".".join(shown(render_name(name)) for name in names)
+
+
+def _refuse_what_has_no_instant(left: Relation, table: str, place: Place) -> None:
+    """Raise NotSupported where there is a stream in event time, but not its rows as they are."""
+    for part in (left, *(join.inner for join in left.joins if join.gives)):
+        if _time_of(part.stream) is None:
+            continue
+        if part.assignment is not None and not part.stages:
+            what, then = "a table function", "GROUP BY DATE_TRUNC(...)"
+        elif any(isinstance(stage, Aggregate) for stage in part.stages):
+            what, then = "groups", "group"
+        else:
+            what, then = "a subquery that does more than select", "do the rest"
+        stream = shown(part.stream.name)
+        raise place.refuse(
+            NotSupported,
+            f"{table} is NON RETROACTIVE: it is joined at the instants of a stream's rows, not behind {what}",
+            hint=f"first join {stream} itself to {table}, then {then}, or let {table} not be NON RETROACTIVE",
+        )
 
 
 def _times(relation: Relation) -> tuple[Column, ...]:
