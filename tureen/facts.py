@@ -81,7 +81,7 @@ class QueryStatus:
 @dataclass(frozen=True, slots=True)
 class Source:
     """A stream or a table as the broker lists it: NOW, since when it is retained, rows entered, waiting,
-    refused.
+    late, refused, and records that gave no row.
 
     A view has no rows of its own; what it is, and over what, is in ``facts``: kind, reads.
     """
@@ -94,6 +94,7 @@ class Source:
     pending: int | None = None
     late: int | None = None
     rejected: int | None = None
+    dead_letters: int | None = None
     facts: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
@@ -107,5 +108,6 @@ class Source:
             pending=message.get("pending"),
             late=message.get("late"),
             rejected=message.get("rejected"),
+            dead_letters=message.get("dead_letters"),
             facts=dict(message),
         )

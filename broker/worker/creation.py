@@ -15,6 +15,7 @@ from broker.internal import Command, Outcome
 from broker.worker.entries import SourceEntry, ViewEntry, WaitingView
 from broker.worker.placement import of_view
 from broker.worker.shard_command import ShardCommand
+from engine.catalogue import READ_HINT
 from engine.language.query import CreateDerived, CreateStream, Query
 from engine.language.statements import parse
 from engine.model.source import Derived, Stream
@@ -177,7 +178,7 @@ def refuse_if_read(node: Node, name: str) -> None:
     readers = node.readers(name)
     if readers:
         what = kind_of(node.catalogue.get(name))
-        raise SourceConflict(f"{readers:,} queries read the {what} {name!r}", hint="unregister them first")
+        raise SourceConflict(f"{readers:,} queries read the {what} {name!r}", hint=READ_HINT)
     for other, view in node.views.items():
         if other != name and name in (*view.sources, *view.uses):
             raise SourceConflict(f"{other} reads {name!r}", hint=f"drop {other} first")

@@ -156,13 +156,13 @@ def _join(join: Join) -> str:
     if not join.keys and join.condition is None and join.latest is None:
         return text if join.kind != "inner" else f"cross join {sources}"
     side = inner_name(join.inner)
-    shown = {f"{side}.{name}": f"{render_name(side)}.{render_name(name)}" for name, _ in join.inner.columns}
+    columns = [f"{render_name(side)}.{render_name(name)}" for name, _ in join.inner.columns]
+    shown = {f"{side}.{name}": text for (name, _), text in zip(join.inner.columns, columns, strict=True)}
 
     def inner_column(node: Expression) -> Expression:
         if not isinstance(node, Column):
             return node
-        name = f"{side}.{node.name}"
-        return _InnerColumn(node.index, node.name, node.type, shown[name])
+        return _InnerColumn(node.index, node.name, node.type, columns[node.index])
 
     def either_column(node: Expression) -> Expression:
         if not isinstance(node, Column) or node.name not in shown:

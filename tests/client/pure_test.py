@@ -168,6 +168,14 @@ def test_an_incomplete_answer_says_from_when_it_is_complete() -> None:
     assert answer.now is None
 
 
+def test_a_source_has_what_the_list_says_of_it() -> None:
+    from tureen.facts import Source
+
+    source = Source.of({"name": "s", "late": 1, "rejected": 2, "dead_letters": 3, "state": "RUNNING"})
+    assert (source.name, source.late, source.rejected, source.dead_letters) == ("s", 1, 2, 3)
+    assert Source.of({"name": "v", "kind": "view"}).dead_letters is None
+
+
 def test_many_registrations_are_cut_into_bodies_by_number_and_size() -> None:
     from tureen.calls import BULK_CHARACTERS, BULK_QUERIES, bodies
     from tureen.transport import Publication

@@ -119,7 +119,9 @@ def test_keys_meet_in_one_type() -> None:
 def test_conditions_are_numbered_over_both_sides() -> None:
     join = join_of("SELECT 1 FROM flights f JOIN weather w ON f.delay < w.wind AND f.dest = w.dest")
     assert len(join.keys) == 1
-    assert join.condition == Compare("<", Column(3, "delay", DOUBLE), Column(FLIGHTS + 1, "wind", DOUBLE))
+    assert join.condition == Compare(
+        "<", Column(3, "delay", DOUBLE), Column(FLIGHTS + 1, "weather.wind", DOUBLE)
+    )
 
 
 def test_a_chain_of_joins() -> None:
@@ -131,7 +133,7 @@ def test_a_chain_of_joins() -> None:
     assert isinstance(first, Join)
     assert isinstance(second, Join)
     assert second.keys == ((Cast(Column(1, "flight", INTEGER), BIGINT), Column(0, "flight", BIGINT)),)
-    seats = Column(FLIGHTS + 4 + 2, "seats", INTEGER)
+    seats = Column(FLIGHTS + 4 + 2, "planes.seats", INTEGER)
     assert second.condition == Compare(">", Column(FLIGHTS + 1, "wind", DOUBLE), seats)
     assert query.sources == ("flights", "weather", "planes")
 

@@ -150,7 +150,7 @@ REFUSED = {
     "REGEXP_MATCH": "SELECT REGEXP_MATCH(dest, 'a') FROM flights",
     "EMIT": "SELECT * FROM flights EMIT CHANGES",
     "NOW": "SELECT * FROM flights WHERE departed > CURRENT_TIMESTAMP",
-    "INTERVAL": "SELECT departed + INTERVAL '1 day' FROM flights",
+    "INTERVAL": "SELECT INTERVAL '1 day' FROM flights",
     "parameter": "SELECT * FROM flights WHERE delay > :x",
     "two": "SELECT * FROM flights; SELECT * FROM flights",
     "SHOW TOPICS": "SHOW TOPICS",

@@ -75,7 +75,7 @@ def test_a_table_may_be_read_alone_and_below_views() -> None:
 # --- versions
 
 ON = "ON f.carrier = t.carrier AND f.dest = t.dest"
-DELETED = Column(9 + 4, "deleted", BOOLEAN)
+DELETED = Column(9 + 4, "fares.deleted", BOOLEAN)
 
 
 def test_rows_meet_the_version_as_of_their_instant() -> None:
@@ -95,7 +95,7 @@ def _outputs(join: Join) -> list[Column]:
 
 
 def test_all_but_the_key_is_asked_of_the_version_that_was_found() -> None:
-    cheap = Compare("<", Column(9 + 2, "fare", decimal(8, 2)), Literal(Decimal("10.00"), decimal(8, 2)))
+    cheap = Compare("<", Column(9 + 2, "fares.fare", decimal(8, 2)), Literal(Decimal("10.00"), decimal(8, 2)))
     for sql in (
         f"SELECT fare FROM flights f JOIN fares t {ON} WHERE fare < 10",
         f"SELECT fare FROM flights f JOIN (SELECT * FROM fares WHERE fare < 10) t {ON}",

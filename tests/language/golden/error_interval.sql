@@ -1,1 +1,1 @@
-SELECT * FROM flights WHERE ts > ts - INTERVAL '1 hour'
+SELECT INTERVAL '1 hour' FROM flights

@@ -1,0 +1,1 @@
+SELECT 1 FROM flights a JOIN "Odd Names" a ON TRUE

@@ -1,0 +1,1 @@
+SELECT fare FROM flights fl JOIN fares fa ON fa.fare = fl.delay

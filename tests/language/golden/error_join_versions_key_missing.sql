@@ -1,0 +1,1 @@
+SELECT fare FROM weather w JOIN fares fa ON fa.dest = w.dest
