@@ -41,6 +41,7 @@ from benchmarks.psoup import Bounds
 from benchmarks.report import Figure, Plot, Report, Series
 from benchmarks.timing import Timing
 from engine.engine import Engine
+from engine.limits import Limits
 from engine.model.batch import BATCH_ROWS_MAX
 
 STRETCHES = 5
@@ -49,6 +50,9 @@ ESPER_QUERIES_MAX = 2_000
 """Beyond, Esper needs minutes for a handful of rows."""
 ESPER_LOOKED = 8
 ESPER_COUNTED = 200
+
+ROOM = Limits(snapshot_rows_max=100_000_000)
+"""Three streams make millions of combinations."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -86,7 +90,7 @@ def run(options: argparse.Namespace) -> Report:
         esper = _esper(stack) if options.peers else None
         for queries in options.queries:
             bounds = joined.make_bounds(rng, queries, ways)
-            engine = joined.create(ways)
+            engine = joined.create(ways, ROOM)
             timing, register_s = measure(engine, rows, bounds, window, warm_up, stretch)
             rates.append(timing.per_s(stretch))
             figures[f"rows_per_s.q{queries}"] = rates[-1]
@@ -185,7 +189,7 @@ def beside(esper: Esper, rows: Rows, bounds: Bounds, window: int, seconds: float
 
 def compare(answers: list[int], rows: Rows, bounds: Bounds, window: int) -> None:
     """Raises RuntimeError unless this engine holds as many combinations after the same rows."""
-    engine = joined.create(rows.ways)
+    engine = joined.create(rows.ways, ROOM)
     psoup.register(engine, (joined.text(one, window, "COUNT(*)") for one in bounds[: len(answers)]))
     joined.ingest(engine, rows.steps(), len(rows))
     joined.close(engine, rows)
