@@ -92,14 +92,14 @@ class Client:
         self._topics = topics
 
     def create(self, sql: str, *, wait: float = WAIT_DEFAULT_S) -> Source:
-        """Create a stream or a view by a CREATE statement.
+        """Create a stream, a table or a view by a CREATE statement.
 
         Raises QueryError for a refused text, SourceConflict where the name is taken by another definition.
         """
         return self._way.create(sql, wait)
 
     def drop(self, name: str, *, wait: float = WAIT_DEFAULT_S) -> None:
-        """Drop a stream or a view that nothing reads."""
+        """Drop a stream, a table or a view that nothing reads."""
         self._way.drop(name, wait)
 
     def register(
@@ -241,7 +241,7 @@ class Client:
         """Which standing queries each record satisfies, as if it came on the stream now; by HTTP.
 
         records: JSON objects, as such or as text. limit: ids told for each of them; the total is always told.
-        Raises UnknownSource.
+        Queries over several sources are not asked. Raises UnknownSource.
         """
         return self._http.run(calls.match(source, records, limit))
 
@@ -250,7 +250,7 @@ class Client:
         return self._http.run(calls.queries())
 
     def sources(self) -> list[Source]:
-        """All streams and views."""
+        """All streams, tables and views."""
         return self._http.run(calls.sources())
 
     def service(self) -> Mapping[str, Any]:

@@ -19,7 +19,7 @@ from tureen.errors import TureenError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tureen.client import Client
+    from tureen.client import Client, Query
     from tureen.snapshot import Snapshot
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -294,14 +294,28 @@ def show_snapshot(snapshot: Snapshot, rows_max: int) -> None:
         console.print(f"{snapshot.errors:,} values could not be computed and stand as NULL", style="yellow")
 
 
-def show_handle(handle: str, query_id: str, state: str | None, on_stdout: bool) -> None:
+def registered(query: Query) -> dict[str, Any]:
+    """What became of a registration, for ``--json``; ``error`` is there for one that is PENDING."""
+    told = {"handle": query.handle, "query_id": query.query_id, "state": query.state}
+    return told if query.error is None else {**told, "error": query.error.as_dict()}
+
+
+def show_handle(
+    handle: str, query_id: str, state: str | None, on_stdout: bool, error: TureenError | None = None
+) -> None:
     """A handle is shown once, here: it is the only way back to the answer.
 
+    error: what a PENDING query waits for.
     on_stdout: the bare handle goes to stdout, for `HANDLE=$(tureen register ...)`.
     """
     console = err()
     if state == "PENDING":
-        console.print(f"query {query_id} waits for its stream to be created", style="yellow")
+        why = "" if error is None else f": {error.message}"
+        console.print(
+            f"query {query_id} waits for its stream to be created{why}", style="yellow", markup=False
+        )
+        if error is not None and error.hint:
+            console.print(f"hint: {error.hint}", style="yellow", markup=False)
     elif state == "PUBLISHED":
         console.print(f"query {query_id} is published; no broker has answered yet", style="yellow")
     else:

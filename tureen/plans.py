@@ -76,15 +76,19 @@ MODULE_COLUMNS = ("module", "queries", "tickets", "visits", "rows", "killed", "m
 
 
 def modules(plan: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    """What rows go through on their way to matches, one row for each module; for :data:`MODULE_COLUMNS`."""
+    """What rows go through on their way to matches, one row for each module; for :data:`MODULE_COLUMNS`.
+
+    "-" stands for tickets of a module that no policy chooses, and for rows killed by a join that let out more
+    than went in.
+    """
     return [
         (
             f"{place} {one['name']}",
             one["queries"],
-            None if one["tickets"] is None else round(one["tickets"], 3),
+            "-" if one["tickets"] is None else round(one["tickets"], 3),
             one["visits"],
             one["given"],
-            one["killed"],
+            "-" if one["killed"] < 0 else one["killed"],
             _ms(one["cost"]),
         )
         for place, held in plan["modules"].items()

@@ -102,7 +102,7 @@ class TopicTransport:
         self._reply_to = f"{self._names.reply_prefix}{uuid.uuid4().hex}"
 
     def create(self, sql: str, wait_s: float) -> Source:
-        """Publish a stream or a view. A refusal goes to the dead letters: this topic has no status."""
+        """Publish a CREATE statement. A refusal goes to the dead letters: this topic has no status."""
         name = stream_name(sql)
         self._publish([(self._names.sources, name, json.dumps({"sql": sql}))])
         return Source.of({"name": name, "sql": sql, "state": PUBLISHED})

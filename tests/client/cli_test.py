@@ -197,6 +197,27 @@ def test_once_over_a_stream_that_is_missing_leaves_nothing(broker: Broker) -> No
     )
 
 
+def test_a_query_that_waits_says_for_what(broker: Broker, trades: str) -> None:
+    missing = f"{trades}x"
+    shown = tureen_("register", f"SELECT price FROM {missing}", broker=broker)
+    assert shown.exit_code == 0
+    assert f"waits for its stream to be created: there is no stream named '{missing}'" in shown.stderr
+    assert f"hint: did you mean {trades}?" in shown.stderr
+    told = json.loads(tureen_("sql", f"SELECT price FROM {missing}", "--json", broker=broker).stdout)
+    assert (told["state"], told["error"]["code"]) == ("PENDING", "unknown_source")
+    for handle in (shown.stdout.strip(), told["handle"]):
+        assert tureen_("unregister", handle, broker=broker).exit_code == 0
+
+
+def test_statements_behind_a_refused_one_are_counted(broker: Broker, trades: str) -> None:
+    text = f"DESCRIBE {trades}; DESCRIBE {trades}_no; SHOW STREAMS; SHOW VIEWS"
+    result = tureen_("sql", text, broker=broker)
+    assert result.exit_code == 1
+    assert "statement 2 of 4, the 2 after it were not run: there is no" in result.stderr
+    alone = tureen_("sql", f"DESCRIBE {trades}; DESCRIBE {trades}_no", broker=broker)
+    assert (alone.exit_code, "not run" in alone.stderr) == (1, False)
+
+
 def test_by_topic_alone(broker: Broker, trades: str) -> None:
     registered = tureen_(
         "register", "--by-topic", f"SELECT price FROM {trades} WHERE price = 9", broker=broker

@@ -201,3 +201,14 @@ def test_by_topic_the_name_of_what_is_created_is_its_key(sql: str, name: str) ->
     assert stream_name(sql) == name
     with pytest.raises(errors.SyntaxRefused):
         stream_name(f"DROP {sql}")
+
+
+def test_modules_show_a_dash_for_what_they_cannot_say() -> None:
+    from tureen import plans
+
+    join = {"name": "join", "queries": 1, "tickets": None, "visits": 2, "given": 5, "killed": -4, "cost": 2e6}
+    scan = {"name": "f", "queries": 2, "tickets": 1.5, "visits": 2, "given": 9, "killed": 4, "cost": 1e6}
+    assert plans.modules({"modules": {"a": [scan], "join/a": [join]}}) == [
+        ("a f", 2, 1.5, 2, 9, 4, 1.0),
+        ("join/a join", 1, "-", 2, 5, "-", 2.0),
+    ]

@@ -27,7 +27,8 @@ def match(stream: str, record: str | None, limit: int, url: str, token: str | No
     """Tell which standing queries a record satisfies, as if it came on the stream now.
 
     RECORD is one JSON object; `-` or nothing reads NDJSON from stdin, one record a line. Predicates decide;
-    windows do not. --json prints one object a record. Exit code 1 when a record is none.
+    windows do not. Queries over several sources, such as joins, are not asked. --json prints one object a
+    record. Exit code 1 when a record is none.
 
     \b
     tureen match trades '{"symbol": "ACME", "price": 9.5, "at": 1700000000000}'

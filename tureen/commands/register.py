@@ -59,7 +59,8 @@ def register(
                     error.message = f"statement {place} of {len(statements)}: {error.message}"
                 raise
             if as_json:
-                shown = {"handle": query.handle, "query_id": query.query_id, "state": query.state}
-                console.show_json(shown)
+                console.show_json(console.registered(query))
             else:
-                console.show_handle(query.handle, query.query_id, query.state, on_stdout=True)
+                console.show_handle(
+                    query.handle, query.query_id, query.state, on_stdout=True, error=query.error
+                )

@@ -34,12 +34,13 @@ CONTINUED = "   ...> "
 def sql(
     text: str | None, file: Path | None, once: bool, rows: int, url: str, token: str | None, as_json: bool
 ) -> None:
-    """Run statements: create streams and views, register queries and show their answers, SHOW QUERIES.
+    """Run statements: create streams, tables and views, register queries and show answers, SHOW QUERIES.
 
     Also DROP, SHOW STREAMS, DESCRIBE name, EXPLAIN [ANALYZE], PAUSE, RESUME and TERMINATE 'handle'.
 
     TEXT holds statements, divided by semicolons; `-` or nothing reads them from stdin, and a terminal gets a
-    prompt. A SELECT stays registered, its handle is printed once; --once registers, prints and unregisters.
+    prompt. The first that is refused ends the run. A SELECT stays registered, its handle is printed once;
+    --once registers, prints and unregisters.
 
     \b
     tureen sql "CREATE STREAM trades (symbol STRING, price DOUBLE)"
@@ -56,8 +57,14 @@ def sql(
         statements = split(given)
         if not statements:
             raise click.UsageError("there is no statement to run")
-        for statement in statements:
-            run(client, console.about(statement), once, rows, as_json)
+        for place, statement in enumerate(statements, 1):
+            try:
+                run(client, console.about(statement), once, rows, as_json)
+            except TureenError as error:
+                if rest := len(statements) - place:
+                    left = f"the {rest:,} after it {'was' if rest == 1 else 'were'} not run"
+                    error.message = f"statement {place:,} of {len(statements):,}, {left}: {error.message}"
+                raise
 
 
 def run(client: Client, statement: str, once: bool, rows: int, as_json: bool) -> None:
@@ -71,9 +78,9 @@ def run(client: Client, statement: str, once: bool, rows: int, as_json: bool) ->
             query.unregister()
             raise query.error or TureenError("the stream of this query does not exist")
         if as_json:
-            console.show_json({"handle": query.handle, "query_id": query.query_id, "state": query.state})
+            console.show_json(console.registered(query))
         else:
-            console.show_handle(query.handle, query.query_id, query.state, on_stdout=False)
+            console.show_handle(query.handle, query.query_id, query.state, on_stdout=False, error=query.error)
         return
     try:
         if as_json:
