@@ -6,4 +6,4 @@ JOIN (
     FROM TUMBLE(bid, INTERVAL '10' SECOND)
     GROUP BY window_end
 ) B1 ON B.price = B1.maxprice
-WHERE B.date_time BETWEEN TO_TIMESTAMP(EPOCH_MS(B1.date_time) - 10000) AND B1.date_time
+WHERE B.date_time BETWEEN B1.date_time - INTERVAL '10' SECOND AND B1.date_time
