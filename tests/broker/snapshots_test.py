@@ -58,10 +58,15 @@ def test_formats(shared: Broker, stream: str) -> None:
     arrow = pa.ipc.open_stream(reply.content).read_all()
     assert arrow.column("id").to_pylist() == [2**53 + 1, 2, 3]
     assert str(arrow.schema.field("d").type) == "decimal128(6, 2)"
-    assert reply.headers["Tureen-Position"] == answer["position"]
+    assert place(reply.headers["Tureen-Position"]) >= place(answer["position"])  # other streams go on
     assert reply.headers["Tureen-Now-Ms"] == str(answer["now_ms"])
     refused = shared.http.get(path, params={"format": "xml"})
     assert (refused.status_code, refused.json()["code"]) == (400, "bad_request")
+
+
+def place(position: str) -> tuple[int, int]:
+    epoch, sequence = position.split("-")
+    return int(epoch), int(sequence)
 
 
 def test_values_that_json_has_not(shared: Broker, stream: str) -> None:
@@ -126,14 +131,11 @@ def test_an_answer_by_topic_comes_in_chunks(shared: Broker, name: str) -> None:
     shared.send(name, [{"id": i, "v": i, "ts": BASE_MS + i} for i in range(30_000)])
     shared.await_rows(handle, 29_999)
     headers, body = reply(shared, ask(shared, handle))
-    answer = shared.snapshot(handle)
-    assert json.loads(body) == answer
+    answer, told = shared.snapshot(handle), json.loads(body)
+    assert told | {"position": None} == answer | {"position": None}  # other streams of the shard go on
     assert int(headers["tureen-chunks"]) == -(-len(body) // (512 * 1024)) > 1
     assert headers["tureen-status"] == "ok"
-    assert (headers["tureen-position"], headers["tureen-now-ms"]) == (
-        answer["position"],
-        str(answer["now_ms"]),
-    )
+    assert (headers["tureen-position"], headers["tureen-now-ms"]) == (told["position"], str(told["now_ms"]))
     headers, body = reply(shared, ask(shared, handle, format="arrow", at=BASE_MS + 9))
     assert headers["tureen-format"] == "arrow"
     assert pa.ipc.open_stream(body).read_all().num_rows == 10
