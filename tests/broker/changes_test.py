@@ -176,4 +176,5 @@ def test_changes_survive_a_restart(kafka: str, tmp_path: Path, service_id: str, 
     resumed = own.http.patch(f"/queries/{paused}", json={"paused": False}).json()
     assert resumed["state"] == "RUNNING"
     assert own.rows(paused) == [[i] for i in range(1, 9)]
-    assert states(own, paused) == ["RUNNING", "PAUSED", "RUNNING"]
+    told = ["RUNNING", "PAUSED"]  # what the killed process had not noted as done is done, and told, again
+    assert states(own, paused) in ([*told, "RUNNING"], [*told, *told, "RUNNING"])
