@@ -360,9 +360,7 @@ class Engine:
         erring = self._erring()
         for query_id in self._unsaved_queries | erring.keys():
             query = self._queries[query_id]
-            counts = tuple(
-                int(self._sources[name].queries.errors[slot]) for name, (slot, _) in query.places()
-            )
+            counts = self._sets.of(query).errors_of(query)
             sink.put_query(QueryState(query.registration, query.born, counts))
         sink.commit(self.position)
         for name, done in saved.items():

@@ -20,7 +20,7 @@ from engine.joins.key_index import KeyIndexes
 from engine.language.query import Query
 from engine.language.templates import Fixed, Meaning
 from engine.limits import Limits
-from engine.maintenance import Maintenance, Options
+from engine.maintenance import Options
 from engine.model.attributes import Attribute
 from engine.model.source import SourceName
 from engine.model.step import Position, Registration
@@ -158,10 +158,7 @@ class SourceSet:
         choice = self._planner.again(before, self._setting(), answers_per_s)
         if choice.maintenance == before.maintenance:
             return before
-        return self._become(before, choice.maintenance)
-
-    def _become(self, before: StandingQuery, maintenance: Maintenance) -> StandingQuery:
-        return self._replace(before, replace(before, maintenance=maintenance), before.query)
+        return self._replace(before, replace(before, maintenance=choice.maintenance), before.query)
 
     def _replace(self, before: StandingQuery, after: StandingQuery, query: Query) -> StandingQuery:
         after = replace(after, slots=(), partials=None)
@@ -303,12 +300,15 @@ class SourceSet:
 
     def erring(self) -> Iterator[tuple[str, tuple[int, ...]]]:
         """Queries whose predicates met errors, and how many each."""
-        errors = {name: source.queries.errors for name, source in self.sources.items()}
-        if any(counts.any() for counts in errors.values()):
+        if any(source.queries.errors.any() for source in self.sources.values()):
             for query_id, query in self.standing.items():
-                counts = tuple(int(errors[name][slot]) for name, (slot, _) in query.places())
+                counts = self.errors_of(query)
                 if any(counts):
                     yield query_id, counts
+
+    def errors_of(self, query: StandingQuery) -> tuple[int, ...]:
+        """How many errors each of its predicates met, while matches were kept."""
+        return tuple(int(self.sources[name].queries.errors[slot]) for name, (slot, _) in query.places())
 
     def restored(self, errors: Mapping[str, Sequence[int]]) -> None:
         """The rows came back. errors: of each query's predicates, as saved."""

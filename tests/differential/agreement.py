@@ -7,7 +7,8 @@ in order.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -203,3 +204,25 @@ __all__ = [
     "plain_rows",
     "told",
 ]
+
+
+def with_registrations(
+    steps: Iterable[Step], change: Callable[[Registration], list[Registration]]
+) -> list[Step]:
+    """The same steps, each registration replaced by these."""
+    changed = []
+    for step in steps:
+        if isinstance(step.body, Register):
+            made = [other for registration in step.body.registrations for other in change(registration)]
+            step = replace(step, body=Register(tuple(made)))
+        changed.append(step)
+    return changed
+
+
+def answers(subject: EngineSubject, query_ids: Iterable[str]) -> dict[str, object]:
+    """Rows, NOW, completeness and errors; how many predicates erred depends on whether matches are kept."""
+    found = {}
+    for query_id in query_ids:
+        answer = subject.answer(query_id)
+        found[query_id] = (exact_rows(answer.rows), answer.now_ms, answer.complete_from_ms, answer.errors)
+    return found

@@ -4,6 +4,7 @@ kept, so small that a few rows fill some.
 
 from collections.abc import Iterator
 
+import duckdb
 import pytest
 
 import engine.joins.composites
@@ -20,3 +21,12 @@ def small_segments(request: pytest.FixtureRequest) -> Iterator[None]:
             patch.setattr(engine.joins.composites, "SEGMENT_ROWS", 8, raising=False)
             patch.setattr(engine.joins.composites, "CHUNK", 8)
         yield
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect() as connection:
+        connection.execute("SET threads = 1")
+        connection.execute("SET TimeZone = 'UTC'")
+        connection.execute("SET default_null_order = 'nulls_last_on_asc_first_on_desc'")
+        yield connection

@@ -7,11 +7,10 @@ joins are asked there only without ties, since DuckDB promises none of several e
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import duckdb
 import pyarrow as pa
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -81,15 +80,6 @@ class TwinJoins(Joins):
 
     def limit(self) -> str:
         return ""
-
-
-@pytest.fixture(scope="module")
-def database() -> Iterator[duckdb.DuckDBPyConnection]:
-    with duckdb.connect() as connection:
-        connection.execute("SET threads = 1")
-        connection.execute("SET TimeZone = 'UTC'")
-        connection.execute("SET default_null_order = 'nulls_last_on_asc_first_on_desc'")
-        yield connection
 
 
 @settings(max_examples=max(20, settings.default.max_examples // 2))

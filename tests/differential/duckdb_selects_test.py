@@ -18,13 +18,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
 import duckdb
 import pyarrow as pa
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -92,15 +90,6 @@ class TwinSelects(Selects):
 
     def limit(self) -> str:
         return ""
-
-
-@pytest.fixture(scope="module")
-def database() -> Iterator[duckdb.DuckDBPyConnection]:
-    with duckdb.connect() as connection:
-        connection.execute("SET threads = 1")
-        connection.execute("SET TimeZone = 'UTC'")
-        connection.execute("SET default_null_order = 'nulls_last_on_asc_first_on_desc'")
-        yield connection
 
 
 def nothing(draw: st.DrawFn, stream: Stream) -> str:

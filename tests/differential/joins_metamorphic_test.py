@@ -17,7 +17,15 @@ from engine.engine import Engine
 from engine.limits import Limits
 from engine.model.source import Stream
 from engine.model.step import CreateSource, Heartbeat, Records, Register, Registration, Step, Unregister
-from tests.differential.agreement import EngineSubject, assert_same_answers, cut, exact_rows, numbered
+from tests.differential.agreement import (
+    EngineSubject,
+    answers,
+    assert_same_answers,
+    cut,
+    exact_rows,
+    numbered,
+    with_registrations,
+)
 from tests.memory_state import MemoryState
 from tests.sql_joins import joining
 from tests.strategies import OPTIONS
@@ -38,28 +46,6 @@ def applied(steps: Iterable[Step]) -> EngineSubject:
     for step in steps:
         one.apply(step)
     return one
-
-
-def answers(one: EngineSubject, query_ids: Iterable[str]) -> dict[str, object]:
-    """All but how many predicates erred, which depends on whether matches are kept."""
-    found = {}
-    for query_id in query_ids:
-        answer = one.answer(query_id)
-        found[query_id] = (exact_rows(answer.rows), answer.now_ms, answer.complete_from_ms, answer.errors)
-    return found
-
-
-def with_registrations(
-    steps: Iterable[Step], change: Callable[[Registration], list[Registration]]
-) -> list[Step]:
-    """The same steps, each registration replaced by these."""
-    changed = []
-    for step in steps:
-        if isinstance(step.body, Register):
-            made = [other for registration in step.body.registrations for other in change(registration)]
-            step = replace(step, body=Register(tuple(made)))
-        changed.append(step)
-    return changed
 
 
 def of_joins(one: EngineSubject) -> list[str]:

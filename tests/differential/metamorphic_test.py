@@ -24,7 +24,13 @@ from engine.model.step import (
     Step,
     Unregister,
 )
-from tests.differential.agreement import EngineSubject, assert_same_answers, exact_rows, numbered
+from tests.differential.agreement import (
+    EngineSubject,
+    answers,
+    assert_same_answers,
+    numbered,
+    with_registrations,
+)
 from tests.memory_state import MemoryState
 from tests.sql_selects import with_sketches
 from tests.sql_strategies import COMPARISONS
@@ -50,28 +56,6 @@ def applied(steps: Iterable[Step]) -> EngineSubject:
     for step in steps:
         subject.apply(step)
     return subject
-
-
-def with_registrations(
-    steps: Iterable[Step], change: Callable[[Registration], list[Registration]]
-) -> list[Step]:
-    """The same steps, each registration replaced by these."""
-    changed = []
-    for step in steps:
-        if isinstance(step.body, Register):
-            made = [other for registration in step.body.registrations for other in change(registration)]
-            step = replace(step, body=Register(tuple(made)))
-        changed.append(step)
-    return changed
-
-
-def answers(subject: EngineSubject, query_ids: Iterable[str]) -> dict[str, object]:
-    """Rows, NOW, completeness and errors; how many predicates erred depends on whether matches are kept."""
-    found = {}
-    for query_id in query_ids:
-        answer = subject.answer(query_id)
-        found[query_id] = (exact_rows(answer.rows), answer.now_ms, answer.complete_from_ms, answer.errors)
-    return found
 
 
 @FEWER
