@@ -214,16 +214,39 @@ class Join:
 Stage = Project | Aggregate | Filter | Distinct | Sort | Limit | RowNumber | SemiJoin | Join
 
 
+StreamOperator = Literal["istream", "dstream", "rstream"]
+ResultFormat = Literal["upsert", "debezium", "diff"]
+ResultEncoding = Literal["json", "avro", "json_schema"]
+
+
+@dataclass(frozen=True, slots=True)
+class Emit:
+    """EMIT CHANGES: whenever the answer changes, that is written to a topic.
+
+    into: the last part of the topic's name; None: the topics that all share. on_close: only what closed
+    windows give, which is final. snapshot: the answer as it stands when the query comes is written first.
+    """
+
+    into: str | None = None
+    on_close: bool = False
+    format: ResultFormat = "upsert"
+    encoding: ResultEncoding = "json"
+    snapshot: bool = True
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
     """A SELECT. At least one stage gives columns (Project or Aggregate). uses: the views and derived streams
-    that its text names, and those that they name.
+    that its text names, and those that they name. operator: which changes of its answer leave it, None: as
+    :func:`engine.changes.operator.operator_of` says; emit: where to. Neither changes the answer.
     """
 
     sql: str
     scan: Scan
     stages: tuple[Stage, ...]
     uses: tuple[SourceName, ...] = ()
+    operator: StreamOperator | None = None
+    emit: Emit | None = None
 
     @property
     def source(self) -> SourceName:

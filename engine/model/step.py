@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from engine.model.batch import Batch
+from engine.model.changes import Changes
 from engine.model.source import Derived, SourceName, Stream
 
 
@@ -152,6 +153,8 @@ class StepResult:
     late: places in the step's batch of rows at or before NOW; they go to the late-records topic.
     rejected: rows whose timestamp lies too far ahead; they go to the dead letters.
     failed: query id -> why a registration was refused; the others of the step went in.
+    changes: of the answers of queries that are followed; several of one query in the order in which they are
+    to be read. broken: query id -> why its changes could not be told; it is followed no more.
     """
 
     position: Position
@@ -161,3 +164,5 @@ class StepResult:
     late: tuple[int, ...] = ()
     rejected: tuple[Refusal, ...] = ()
     failed: Mapping[str, Exception] = field(default_factory=dict)
+    changes: tuple[Changes, ...] = ()
+    broken: Mapping[str, Exception] = field(default_factory=dict)

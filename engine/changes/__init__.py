@@ -1,0 +1,1 @@
+"""How answers change: rows with the instants at which they come and go."""

@@ -1,0 +1,52 @@
+"""Changes of answers: the rows that came into them and left them, as a step caused it.
+
+The answer of a query is a relation at every millisecond; its changes at an instant are the rows that were not
+there a millisecond before and those that are there no more, as bags. Cutting the same input into other steps
+changes none of them, only when they are seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from engine.model.batch import Int32Array, Int64Array
+
+Operator = Literal["changes", "istream", "dstream", "rstream"]
+"""What of the changes leaves: all, the rows that came, those that went, or the whole answer at each instant
+at which a row came or went."""
+
+Occasion = Literal["step", "snapshot", "end"]
+"""Rows came and went; the whole answer as it stands, to begin with; the whole answer is taken back."""
+
+Weights = npt.NDArray[np.int8]
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Changes of one or more queries that give the same columns.
+
+    query_ids: whose. starts: int64[queries + 1], rows starts[i] to starts[i + 1] are of query_ids[i], in the
+    order of their instants, at one instant those that went before those that came.
+    table: n rows, columns as selected. weights: int8[n], +1 came, -1 went.
+    at_ms: int64[n], the instants of the changes. now_ms: int64[queries], NOW of each query after the step;
+    NEVER (:mod:`engine.changes.course`) before it has one.
+    copies: int32[n], of rows that nothing but their values tells apart, which one of equal rows came or
+    went, from 1; None where nobody asked or a key tells them apart.
+    """
+
+    query_ids: tuple[str, ...]
+    starts: Int64Array
+    table: pa.Table
+    weights: Weights
+    at_ms: Int64Array
+    now_ms: Int64Array
+    occasion: Occasion = "step"
+    copies: Int32Array | None = None
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
