@@ -1,6 +1,6 @@
 """What control and worker say to each other over the unix socket: shapes and paths, nothing else.
 
-    GET  /internal/hello             {instance, reconciled}
+    GET  /internal/hello             {instance, reconciled, changed: [id]}
     POST /internal/commands          {commands: [Command]} -> {outcomes: [Outcome]}, one each, in order
     POST /internal/reconcile         {queries: [id], sources: [name]}: whatever else the worker has goes
     POST /internal/prove             every shard journals a step that changes nothing: fenced ones find out
@@ -9,7 +9,8 @@
     GET  /internal/ready             200 or 503 {reasons}
 
 Every command is idempotent: saying it again changes nothing. ``instance`` names one life of the worker, so
-that the control sees when everything has to be said again.
+that the control sees when everything has to be said again; ``changed`` the queries whose state is another
+than the last outcome told, and that are to be said again.
 """
 
 from __future__ import annotations
@@ -40,8 +41,11 @@ class Command(TypedDict):
 
 
 class Outcome(TypedDict):
-    """What became of a command. ``position``: after which step, where one was made or is known."""
+    """What became of a command. ``position``: after which step, where one was made or is known.
+    ``output``: of a query that emits its changes, where to and how.
+    """
 
     state: State
     error: NotRequired[dict[str, Any] | None]
     position: NotRequired[str | None]
+    output: NotRequired[dict[str, Any] | None]

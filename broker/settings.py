@@ -25,6 +25,7 @@ from tureen.protocol import TopicNames
 
 KIB = 1024
 MIB = 1024 * KIB
+DAY_MS = 86_400_000
 SOCKET_PATH_BYTES_MAX = 100
 """Unix socket addresses end at 104 bytes on macOS, 108 on Linux."""
 
@@ -85,7 +86,37 @@ class Settings(BaseSettings):
     request_bulk_bytes_max: int = Field(64 * MIB, ge=KIB, description="Body of an NDJSON request.")
     snapshot_rows_max: int = Field(1_000_000, ge=1)
     snapshot_bytes_max: int = Field(256 * MIB, ge=KIB)
+    feeds_max: int = Field(10_000, ge=1, description="Open change feeds and polls of this node.")
+    feeds_memory_bytes: int = Field(
+        64 * MIB, ge=64 * KIB, description="Recent changes of followed queries, that feeds resume from."
+    )
+    feeds_memory_ms: int = Field(300_000, ge=1_000, description="Changes are remembered so long at most.")
+    feeds_linger_ms: int = Field(
+        60_000,
+        ge=0,
+        description="A query is followed so long after its last feed, for those that come again.",
+    )
+    feed_progress_ms: int = Field(
+        10_000, ge=100, description="A feed without changes says so often that it lives, and where it is."
+    )
+    feed_write_timeout_ms: int = Field(
+        30_000, ge=100, description="A feed whose reader takes nothing for so long is cut off."
+    )
     reply_chunk_bytes: int = Field(512 * KIB, ge=KIB, description="Replies by topic come in such pieces.")
+
+    results_partitions: int = Field(4, ge=1, le=1_024, description="Of a result topic that is made.")
+    results_retention_ms: int = Field(
+        7 * DAY_MS,
+        ge=60_000,
+        description="How long result topics keep changes, and compacted ones deletions.",
+    )
+    result_record_bytes_max: int = Field(
+        MIB, ge=KIB, le=64 * MIB, description="Key and value of one record of a result topic."
+    )
+    into_topics_max: int = Field(100, ge=0, description="Result topics that queries name.")
+    schema_registry_url: str = Field("", description="For Avro and JSON Schema; mock:// is one in memory.")
+    schema_registry_user: SecretStr | None = Field(None, description="name:password, if it asks for one.")
+    schema_registry_ca: Path | None = Field(None, description="PEM file of authorities for its https.")
 
     functions: str = Field("", description="Modules with functions for SQL, divided by commas.")
 
@@ -106,9 +137,16 @@ class Settings(BaseSettings):
         _at_most(self, "retry_ms", "topic_check_ms")
         if self.heartbeat_ms * 4 > self.transaction_timeout_ms:
             raise ValueError("transaction_timeout_ms must be at least four times heartbeat_ms")
+        if not re.match(r"(https?|mock)://.|$", self.schema_registry_url):
+            raise ValueError("schema_registry_url begins with http:// or https://")
         if (self.http_tls_certificate is None) != (self.http_tls_key is None):
             raise ValueError("http_tls_certificate and http_tls_key come together")
-        for path in (self.http_tls_certificate, self.http_tls_key, self.kafka_properties):
+        for path in (
+            self.http_tls_certificate,
+            self.http_tls_key,
+            self.kafka_properties,
+            self.schema_registry_ca,
+        ):
             if path is not None and not path.is_file():
                 raise ValueError(f"{path} is not a file")
         if not is_loopback(self.http_host) and (self.http_tls_certificate is None or self.http_token is None):

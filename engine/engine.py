@@ -14,15 +14,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from engine.catalogue import Catalogue
 from engine.eddy.eddy import Timer
 from engine.explain import Plan
+from engine.following import Following, Telling
 from engine.language.functions import BUILT_IN, FunctionCatalogue
-from engine.language.parameters import refused_at, text_of
 from engine.language.query import CreateDerived as DerivedStatement
 from engine.language.query import CreateStream, Query, Statement
-from engine.language.templates import Meaning
 from engine.limits import Limits
 from engine.maintenance import Costs, Options
 from engine.model.attributes import Attribute, AttributeValue
@@ -45,14 +45,13 @@ from engine.model.step import (
 )
 from engine.persistence import QueryState, StateSink, StateSource
 from engine.planner import Planner, is_left_open
+from engine.registrations import meant, sort_out
 from engine.results.view import View
 from engine.source import Source
 from engine.source_set import Coming
 from engine.source_sets import SourceSets
 from engine.standing import SetKey, StandingQuery, set_key
 from tureen.errors import (
-    HandleInUse,
-    LimitExceeded,
     NotSupported,
     SettingsError,
     StepOutOfOrder,
@@ -79,6 +78,8 @@ class Engine:
         they tell what work they are.
         """
         self.limits = limits or Limits()
+        self.tells = True
+        """Whether steps tell what changed in answers; replays do not, since it was told."""
         self._planner = Planner(costs)
         self.position = BEGINNING
         self._clock_ms = 0
@@ -87,6 +88,7 @@ class Engine:
         self._catalogue = Catalogue(self.limits, functions, timer)
         self._sources = self._catalogue.sources
         self._sets = SourceSets(self._sources, self.limits, self._planner)
+        self._following = Following(self._sources, self.limits)
         self._queries: dict[str, StandingQuery] = {}
         self._to_revise: list[str] = []
         self._view: View | None = None
@@ -135,6 +137,8 @@ class Engine:
     def _apply(self, step: Step) -> StepResult:
         self._clock_ms = max(self._clock_ms, step.clock_ms)
         self._view = None
+        told = Telling()
+        marks = self._following.marks(self._sets) if self.tells else {}
         match step.body:
             case Records(source=name) as body:
                 result = self._source(name).records(body, step.position, self._clock_ms)
@@ -143,16 +147,23 @@ class Engine:
                 result = self._source(name).heartbeat(lagging, step.position, self._clock_ms)
                 self._sets.advance(name)
             case Register(registrations):
-                result = self._register(registrations, step.position)
+                result = self._register(registrations, step.position, told)
             case Unregister(query_ids):
+                self._tell_end(query_ids, told)
                 for query_id in query_ids:
                     self._unregister(query_id)
                 result = StepResult(step.position)
             case CreateSource() | CreateDerived() | DropSource() as body:
                 result = StepResult(step.position, failed=self._define(body))
         self.position = step.position
+        rows = self._following.rows(self._sets, marks)
         self._sets.retain()
-        return result
+        self._following.tell(marks, rows, self._sets, told)
+        if told.began:
+            self._following.tell_whole(told.began, self.view(), "snapshot", told)
+        for query_id in told.broken:
+            self._following.gone(self._queries[query_id])
+        return replace(result, changes=tuple(told.changes), broken=told.broken)
 
     def _source(self, name: str) -> Source:
         source = self._sources.get(name)
@@ -177,82 +188,75 @@ class Engine:
             return {name: refusal}
         return {}
 
-    def _register(self, registrations: tuple[Registration, ...], position: Position) -> StepResult:
-        failed: dict[str, Exception] = {}
-        by_set: dict[SetKey, list[Coming]] = {}
-        coming: dict[str, Registration] = {}
-        for registration in registrations:
+    def _tell_end(self, query_ids: Iterable[str], told: Telling) -> None:
+        """Answers of followed queries go."""
+        ending = [self._queries[name] for name in query_ids if name in self._following]
+        if ending and self.tells:
+            self._following.tell_whole([q for q in ending if not q.paused], self.view(), "end", told)
+            self._view = None
+
+    def _register(
+        self, registrations: tuple[Registration, ...], position: Position, told: Telling
+    ) -> StepResult:
+        asked = sort_out(registrations, self._queries, self._catalogue, self.limits)
+        for registration in asked.changed:
             try:
-                if self._changes(registration):
-                    self._change(registration)
-                elif self._is_new(registration, coming):
-                    Options.of(registration.options)
-                    meaning, query = self._meant(registration)
-                    self._room_for(len(coming) + 1)
-                    coming[registration.query_id] = registration
-                    over = by_set.setdefault(set_key(meaning.sources), [])
-                    over.append((registration, meaning, query, position))
+                self._change(registration, told)
             except TureenError as refusal:
-                failed[registration.query_id] = refusal
+                asked.failed[registration.query_id] = refusal
+        by_set: dict[SetKey, list[Coming]] = {}
+        for registration, meaning, query in asked.coming:
+            over = by_set.setdefault(set_key(meaning.sources), [])
+            over.append((registration, meaning, query, position))
         for key, queries in by_set.items():
-            for standing in self._sets.joined(key).register(queries):
+            registered = self._sets.joined(key).register(queries)
+            for standing, (_, _, query, _) in zip(registered, queries, strict=True):
                 self._queries[standing.query_id] = standing
+                if self._following.came(standing, query) and self.tells and not standing.paused:
+                    told.began.append(standing)
                 self._shown = None
                 self._unsaved_queries.add(standing.query_id)
                 self._dropped_queries.discard(standing.query_id)
-        return StepResult(position, failed=failed)
+        return StepResult(position, failed=asked.failed)
 
-    def _changes(self, registration: Registration) -> bool:
-        """Whether it gives a query that stands other options."""
-        standing = self._queries.get(registration.query_id)
-        return (
-            standing is not None
-            and standing.registration != registration
-            and _is_same_text(standing.registration, registration)
-        )
-
-    def _change(self, registration: Registration) -> None:
-        over = self._sets.of(self._queries[registration.query_id])
-        self._queries[registration.query_id] = over.change(registration)
+    def _change(self, registration: Registration, told: Telling) -> None:
+        before = self._queries[registration.query_id]
+        if Options.of(registration.options).paused:
+            self._tell_end([registration.query_id], told)
+        after = self._sets.of(before).change(registration)
+        self._queries[registration.query_id] = after
+        self._following.changed(after)
+        if before.paused and not after.paused and self.tells:
+            told.began.append(after)
         self._shown = None
         self._unsaved_queries.add(registration.query_id)
-
-    def _is_new(self, registration: Registration, coming: Mapping[str, Registration]) -> bool:
-        """False for a registration that stands already as it is. Raises HandleInUse for another text."""
-        standing = self._queries.get(registration.query_id)
-        there = standing.registration if standing else coming.get(registration.query_id)
-        if there is None:
-            return True
-        if not _is_same_text(there, registration):
-            raise HandleInUse(registration.query_id, hint="unregister it first, or make a new handle")
-        return False
-
-    def _meant(self, registration: Registration) -> tuple[Meaning, Query]:
-        """What a registration means: to keep, and to work with now. Raises QueryError, LimitExceeded."""
-        try:
-            meaning, statement = self._catalogue.templates.read(text_of(registration))
-        except TureenError as refusal:
-            raise refused_at(refusal, registration.sql, registration.parameters) from None
-        if meaning is None or not isinstance(statement, Query):
-            raise NotSupported(
-                "only SELECT can be registered", hint="send CREATE and DROP as sources", line=1, column=1
-            )
-        return meaning, statement
-
-    def _room_for(self, coming: int) -> None:
-        if len(self._queries) + coming > self.limits.queries_max:
-            hint = "unregister queries that are no longer needed, or raise the limit"
-            raise LimitExceeded(
-                "queries_max", self.limits.queries_max, len(self._queries) + coming, hint=hint
-            )
 
     def _unregister(self, query_id: str) -> None:
         query = self._queries.pop(query_id, None)
         if query is not None:
             self._shown = None
+            self._following.gone(query)
             self._sets.unregister(query)
             self._unsaved_queries.discard(query_id)
             self._dropped_queries.add(query_id)
+
+    # --- followers --------------------------------------------------------------------------------
+
+    def follow(self, query_id: str) -> None:
+        """From the next step on changes of its answer are told, as often as asked; no answer changes.
+
+        Raises UnknownQuery.
+        """
+        query = self._queries.get(query_id)
+        if query is None:
+            raise UnknownQuery()
+        self._following.follow(query)
+
+    def unfollow(self, query_id: str) -> None:
+        """Once for each :meth:`follow`. Queries that are gone are passed over."""
+        query = self._queries.get(query_id)
+        if query is not None:
+            self._following.unfollow(query)
 
     # --- readers ----------------------------------------------------------------------------------
 
@@ -342,6 +346,7 @@ class Engine:
             after = self._sets.of(query).revise(query, answers.get(query.query_id, 0) / seconds)
             if after is not query:
                 self._queries[query.query_id] = after
+                self._following.changed(after)
                 self._shown = self._view = None
                 changed += 1
         return changed
@@ -409,10 +414,13 @@ class Engine:
         engine._catalogue.derived.update({derived.name: derived for derived in store.derived()})
         engine._catalogue.changed()
         by_set: dict[SetKey, list[Coming]] = {}
+        emitting: dict[str, Query] = {}
         for stored in sorted(store.queries(), key=lambda q: q.born):
-            meaning, query = engine._meant(stored.registration)
+            meaning, query = meant(stored.registration, engine._catalogue)
             coming = stored.registration, meaning, query, stored.born
             by_set.setdefault(set_key(meaning.sources), []).append(coming)
+            if query.emit is not None:
+                emitting[stored.registration.query_id] = query
             engine._saved_errors[stored.registration.query_id] = stored.predicate_errors
         for key, queries in by_set.items():
             engine._sets.joined(key).register(queries, apply=False)
@@ -422,6 +430,8 @@ class Engine:
         for over in engine._sets:
             over.restored({query_id: engine._saved_errors[query_id] for query_id in over.standing})
             engine._queries.update(over.standing)
+        for query_id, query in emitting.items():
+            engine._following.came(engine._queries[query_id], query)
         return engine
 
     # --- for embedding, tests and benchmarks ------------------------------------------------------
@@ -469,9 +479,3 @@ class Engine:
             over._check()
         there = {query_id for over in self._sets for query_id in over.standing}
         assert there == self._queries.keys()
-
-
-def _is_same_text(one: Registration, other: Registration) -> bool:
-    if one.sql == other.sql and one.parameters is None and other.parameters is None:
-        return True
-    return text_of(one) == text_of(other)

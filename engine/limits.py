@@ -19,7 +19,8 @@ class Limits:
     beyond its own retention for queries whose other sources lag behind. superseded_rows_max: versions of a
     table's rows that nobody may ask for any more and that stay all the same (or as many as are needed, if
     that is more). join_candidates_max: pairs of rows that the condition of one join is looked at for.
-    composites_max: combinations of rows that are kept of one join.
+    composites_max: combinations of rows that are kept of one join. changes_max: changes of one answer in one
+    step, and rows on the way to them.
     """
 
     sql_bytes_max: int = 64 * 1024
@@ -37,3 +38,4 @@ class Limits:
     superseded_rows_max: int = 4_096
     join_candidates_max: int = 100_000_000
     composites_max: int = 20_000_000
+    changes_max: int = 5_000_000

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from sortedcontainers import SortedList
 
+from engine.changes.courses import Mark
 from engine.eddy.eddy import Timer
 from engine.explain import Plan, explain
 from engine.joins.group import JoinGroup
@@ -252,6 +253,24 @@ class SourceSet:
             now_ms = now_of(sources.values())
             known = self._last_seen = Seen(sources, now_ms, sources_at(sources, now_ms))
         return known
+
+    @property
+    def now_ms(self) -> int | None:
+        """NOW of the queries."""
+        return self._seen().now_ms
+
+    def mark(self) -> Mark:
+        """Where the sources stand."""
+        seen = self._seen()
+        return Mark(
+            seen.now_ms,
+            {name: at.now_ms for name, at in seen.at.items()},
+            {name: source.retained_from_ms for name, source in seen.sources.items()},
+        )
+
+    def views(self) -> Mapping[SourceName, SourceView]:
+        """The sources as they stand."""
+        return self._seen().sources
 
     def view(self) -> SetView:
         """The queries as they stand; the same object until something changes."""

@@ -74,6 +74,10 @@ class SourceSets:
     def _reading(self, name: SourceName) -> list[SourceSet]:
         return [over for over in self._sets.values() if name in over.sources]
 
+    def is_joined(self, name: SourceName) -> bool:
+        """Whether a query over several sources reads it."""
+        return any(len(over.sources) > 1 for over in self._reading(name))
+
     def views(self) -> dict[SetKey, SetView]:
         """Of all sets."""
         return {key: over.view() for key, over in self._sets.items()}

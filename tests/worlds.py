@@ -74,7 +74,8 @@ class World(Script):
         """Its key is its first column, or its first two."""
         of_stream = self.event_time if self.draw(st.integers(1, 3)) < 3 else not self.event_time
         stream = self.draw(streams(name, of_stream))
-        retroactive = not (of_stream and self.event_time) or self.draw(st.booleans())
+        beside_streams = of_stream and self.event_time and not all(s.is_table for s in self.streams.values())
+        retroactive = not beside_streams or self.draw(st.booleans())
         wide = len(self.types) > 1 and self.draw(st.booleans())
         key = tuple(f"{name}{n}" for n in range(1 + wide))
         self.place(replace(stream, key=key, retroactive=retroactive))

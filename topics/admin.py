@@ -1,8 +1,8 @@
 """Topics: made when missing, verified when present.
 
 A setting under which data would be lost (a cleanup policy, a number of partitions that is fixed, the kind of
-timestamp) is verified and refused when wrong; what an operator may choose (retention of results, replication)
-is given at creation and left alone afterwards.
+timestamp) is verified and refused when wrong; what an operator may choose (retention of dead letters,
+replication) is given at creation and left alone afterwards.
 """
 
 from __future__ import annotations
@@ -44,7 +44,6 @@ class Policies:
 
     shards: int = SHARDS_DEFAULT
     steps_retention_ms: int = 7 * DAY_MS
-    results_retention_ms: int = 7 * DAY_MS
     letters_retention_ms: int = 7 * DAY_MS
     requests_retention_ms: int = DAY_MS
     message_bytes_max: int = 4 * 1024 * 1024
@@ -88,7 +87,6 @@ def service_topics(names: TopicNames, policies: Policies) -> list[TopicPolicy]:
             names.steps, policies.shards, deleted(policies.steps_retention_ms), fixed_partitions=True
         ),
         TopicPolicy(names.snapshot_requests, 1, deleted(policies.requests_retention_ms) | plain, control),
-        TopicPolicy(names.results, 1, deleted(policies.results_retention_ms)),
         TopicPolicy(names.late, 1, letters),
         TopicPolicy(names.dead_letters, 1, letters),
     ]

@@ -18,10 +18,12 @@ if TYPE_CHECKING:
     from tureen.answers import Listing, Matches
     from tureen.async_client import AsyncClient, AsyncQuery, connect_async
     from tureen.builder import Select, stream
+    from tureen.changes import AwayEvent, Change, ChangesEvent, EndEvent, ProgressEvent, SnapshotEvent
     from tureen.client import Client, Query, connect
     from tureen.display import display_live
     from tureen.errors import TureenError
     from tureen.facts import QueryStatus, Source
+    from tureen.live import LiveAnswer
     from tureen.protocol import new_handle, query_id
     from tureen.snapshot import Snapshot
     from tureen.texts import Template
@@ -30,13 +32,20 @@ if TYPE_CHECKING:
 _HOMES = {
     "AsyncClient": "tureen.async_client",
     "AsyncQuery": "tureen.async_client",
+    "AwayEvent": "tureen.changes",
+    "Change": "tureen.changes",
+    "ChangesEvent": "tureen.changes",
     "Client": "tureen.client",
+    "EndEvent": "tureen.changes",
     "Listing": "tureen.answers",
+    "LiveAnswer": "tureen.live",
     "Matches": "tureen.answers",
+    "ProgressEvent": "tureen.changes",
     "Query": "tureen.client",
     "QueryStatus": "tureen.facts",
     "Select": "tureen.builder",
     "Snapshot": "tureen.snapshot",
+    "SnapshotEvent": "tureen.changes",
     "Source": "tureen.facts",
     "Template": "tureen.texts",
     "TureenError": "tureen.errors",
@@ -52,13 +61,20 @@ _HOMES = {
 __all__ = [
     "AsyncClient",
     "AsyncQuery",
+    "AwayEvent",
+    "Change",
+    "ChangesEvent",
     "Client",
+    "EndEvent",
     "Listing",
+    "LiveAnswer",
     "Matches",
+    "ProgressEvent",
     "Query",
     "QueryStatus",
     "Select",
     "Snapshot",
+    "SnapshotEvent",
     "Source",
     "Template",
     "TureenError",

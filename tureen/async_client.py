@@ -15,15 +15,19 @@ import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import Any
+from typing import Any, Unpack
 
 from tureen import calls
 from tureen.answers import Listing, Matches
 from tureen.builder import Select
+from tureen.changes_callbacks import AsyncSubscription, Callback, OnError, awaiting
+from tureen.changes_feed import AsyncChangeFeed, Options, wishes_of
 from tureen.client import MATCHES_DEFAULT, ONCE, TIMEOUT_DEFAULT_S, broker_url
 from tureen.errors import UnknownQuery
 from tureen.facts import QueryStatus, Source
+from tureen.folding import ROWS_MAX
 from tureen.http_client import AsyncHttp
+from tureen.live import AsyncLiveAnswer
 from tureen.protocol import SnapshotFormat, new_handle
 from tureen.query import Handled
 from tureen.snapshot import Reply, Snapshot, instant_ms
@@ -41,6 +45,33 @@ class AsyncQuery(Handled["AsyncClient"]):
     async def snapshot(self, at: int | datetime | None = None) -> Snapshot:
         """Its answer now, or as of an earlier instant. Raises UnknownQuery, InstantOutOfRange."""
         return await self._client.snapshot(self.handle, at=at)
+
+    def changes(self, since: str | None = None, **options: Unpack[Options]) -> AsyncChangeFeed:
+        """Its answer and what changes in it, or what changed behind a position, for ``async for``."""
+        return self._client.changes(self.handle, since, **options)
+
+    def on_change(
+        self,
+        callback: Callback,
+        since: str | None = None,
+        *,
+        on_error: OnError | None = None,
+        **options: Unpack[Options],
+    ) -> AsyncSubscription:
+        """Call back, in a task, with its answer and each of its changes; callbacks may be coroutines."""
+        return AsyncSubscription(self.changes(since, **options), awaiting(callback, on_error), since)
+
+    async def follow(
+        self,
+        *,
+        key: Sequence[str] = (),
+        rows_max: int = ROWS_MAX,
+        timeout: float = TIMEOUT_DEFAULT_S,
+        **options: Unpack[Options],
+    ) -> AsyncLiveAnswer:
+        """Its answer, kept current in memory by a task until it is stopped."""
+        live = AsyncLiveAnswer(self.changes(**options), key=key, rows_max=rows_max)
+        return await live.ready(timeout)
 
     async def unregister(self) -> None:
         """End it; the handle opens nothing any more. Raises UnknownQuery."""
@@ -154,6 +185,10 @@ class AsyncClient:
     async def fetch(self, handle: str, form: SnapshotFormat, at: int | datetime | None = None) -> Reply:
         """The answer as bytes in a format, as the broker wrote them. Raises as :meth:`snapshot`."""
         return await self._http.run(calls.snapshot(handle, form, None if at is None else instant_ms(at)))
+
+    def changes(self, handle: str, since: str | None = None, **options: Unpack[Options]) -> AsyncChangeFeed:
+        """The answer of a query, then its changes as they come; or those behind a position."""
+        return AsyncChangeFeed(self._http.connections, self._http.url, handle, wishes_of(since, options))
 
     async def unregister(self, handle: str) -> None:
         """End a query. Raises UnknownQuery."""

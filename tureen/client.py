@@ -13,8 +13,9 @@ A handle is a secret: whoever has it reads the answer. The query id that is deri
 
 With ``kafka=`` everything that touches a query goes through topics alone, and no broker needs to be
 reachable by HTTP: streams and queries are published, outcomes come on the status topic, snapshots on a
-reply topic of this client. Lists (``queries``, ``sources``), statements, changes, plans and matches always go
-by HTTP. :mod:`tureen.async_client` is the same for asyncio, by HTTP alone.
+reply topic of this client. Lists (``queries``, ``sources``), statements, changes of queries and of answers,
+plans and matches always go by HTTP; :mod:`tureen.results` reads changes of answers from topics.
+:mod:`tureen.async_client` is the same for asyncio, by HTTP alone.
 """
 
 from __future__ import annotations
@@ -24,14 +25,18 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import Any
+from typing import Any, Unpack
 
 from tureen import calls
 from tureen.answers import Listing, Matches
 from tureen.builder import Select
+from tureen.changes_callbacks import Callback, OnError, Subscription, calling
+from tureen.changes_feed import ChangeFeed, Options, wishes_of
 from tureen.errors import UnknownQuery
 from tureen.facts import QueryStatus, Source
+from tureen.folding import ROWS_MAX
 from tureen.http_client import HttpTransport
+from tureen.live import LiveAnswer
 from tureen.protocol import SnapshotFormat, new_handle
 from tureen.query import Handled
 from tureen.snapshot import Reply, Snapshot, instant_ms
@@ -55,6 +60,41 @@ class Query(Handled["Client"]):
     def snapshot(self, at: int | datetime | None = None) -> Snapshot:
         """Its answer now, or as of an earlier instant. Raises UnknownQuery, InstantOutOfRange."""
         return self._client.snapshot(self.handle, at=at)
+
+    def changes(self, since: str | None = None, **options: Unpack[Options]) -> ChangeFeed:
+        """Its answer and what changes in it, or what changed behind a position: :meth:`Client.changes`."""
+        return self._client.changes(self.handle, since, **options)
+
+    def on_change(
+        self,
+        callback: Callback,
+        since: str | None = None,
+        *,
+        on_error: OnError | None = None,
+        **options: Unpack[Options],
+    ) -> Subscription:
+        """Call back, in a thread, with its answer and each of its changes until the subscription is stopped.
+
+        since and options: as :meth:`Client.changes`. on_error: called with what the callback raised, and the
+        event; without it that ends the subscription.
+        """
+        return Subscription(self.changes(since, **options), calling(callback, on_error), since)
+
+    def follow(
+        self,
+        *,
+        key: Sequence[str] = (),
+        rows_max: int = ROWS_MAX,
+        timeout: float = TIMEOUT_DEFAULT_S,
+        **options: Unpack[Options],
+    ) -> LiveAnswer:
+        """Its answer, kept current in memory by a thread until it is stopped.
+
+        key: columns by which rows are to be found at once. rows_max: rows it may hold. timeout: seconds until
+        the first answer is there. Raises as :meth:`Client.changes`, NotSupported for DSTREAM and RSTREAM.
+        """
+        live = LiveAnswer(self.changes(**options), key=key, rows_max=rows_max)
+        return live.ready(timeout)
 
     def unregister(self) -> None:
         """End it; the handle opens nothing any more. Raises UnknownQuery."""
@@ -201,6 +241,17 @@ class Client:
     def fetch(self, handle: str, form: SnapshotFormat, at: int | datetime | None = None) -> Reply:
         """The answer as bytes in a format, as the broker wrote them. Raises as :meth:`snapshot`."""
         return self._way.snapshot(handle, form, None if at is None else instant_ms(at))
+
+    def changes(self, handle: str, since: str | None = None, **options: Unpack[Options]) -> ChangeFeed:
+        """The answer of a query, then its changes as they come, by HTTP; or those behind a position.
+
+        since: a position that an event or a snapshot told (``event.position``, ``snapshot.change_position``).
+        options: those of :class:`tureen.changes_feed.Options`. Nothing is asked before the first event is
+        wanted. Connections that break are made again, and no change is lost or told twice by that. Iterating
+        raises UnknownQuery, PositionRefused, LimitExceeded (open feeds), MustRefetch (``refetch=False``), and
+        BrokerUnavailable when the broker is away for longer than the patience.
+        """
+        return ChangeFeed(self._http.connections, self._http.url, handle, wishes_of(since, options))
 
     def unregister(self, handle: str) -> None:
         """End a query. Raises UnknownQuery; by topic alone an unknown handle goes unnoticed."""

@@ -6,31 +6,39 @@ Colours and fonts are the notebook's. Handles are never shown.
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from html import escape
 from importlib import import_module
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tureen.errors import BrokerUnavailable, PackageMissing, TureenError
+from tureen.errors import PackageMissing, TureenError
+from tureen.snapshot import Snapshot
 from tureen.sparkline import sparkline
 
 if TYPE_CHECKING:
+    from tureen.changes_feed import Options
     from tureen.client import Query
-    from tureen.snapshot import Snapshot
+    from tureen.live import Folded, LiveAnswer
 
 ROWS_SHOWN = 20
 CELL_CHARACTERS = 200
 EVERY_MIN_S = 0.05
+SIZES_KEPT = 1_000
+"""Points of the line that shows the number of rows."""
 
 
-def snapshot_html(answer: Snapshot) -> str:
+def snapshot_html(answer: Snapshot, line: str = "") -> str:
     """A table of the last rows with the types, lines of numeric columns over time, and what the answer says
-    of itself: rows, NOW, position, and what it lacks. O(rows) for the lines, else O(rows shown)."""
+    of itself: rows, NOW, position, and what it lacks. line: SVG that stands behind that.
+
+    O(rows) for the lines, else O(rows shown).
+    """
     table = answer.table
     shown = table.slice(max(0, table.num_rows - ROWS_SHOWN))
     names = "".join(
@@ -47,7 +55,8 @@ def snapshot_html(answer: Snapshot) -> str:
         for row in zip(*columns, strict=True)
     )
     said = ", ".join(_said(answer))
-    return f"<table><caption>{escape(said)}</caption><thead>{head}</thead><tbody>{body}</tbody></table>"
+    caption = escape(said) + (f" {line}" if line else "")
+    return f"<table><caption>{caption}</caption><thead>{head}</thead><tbody>{body}</tbody></table>"
 
 
 def query_html(query_id: str, state: str | None, sql: str | None, error: TureenError | None) -> str:
@@ -58,13 +67,23 @@ def query_html(query_id: str, state: str | None, sql: str | None, error: TureenE
     return f"<div>{escape(told)}{text}{why}</div>"
 
 
-def display_live(query: Query, every: float = 1.0, *, times: int | None = None) -> None:
-    """Show a query's answer in a notebook and draw it anew, until the cell is interrupted.
+def live_html(live: Folded) -> str:
+    """A live answer as it is now, with a remark while the broker is away or where following ended."""
+    ended = live.error if isinstance(live.error, TureenError) else None
+    return _live_html(live, "") + ("" if ended is None else _remark(ended))
 
-    query: one that was registered, or ``client.query(handle)``. every: seconds between two snapshots. times:
-    so many of them. An answer at the position that is shown is not drawn again. While the broker is away
-    the last answer stays, with a remark; a query that is gone or paused ends it. Raises PackageMissing
-    without IPython, ValueError for an ``every`` below 0.05.
+
+def display_live(
+    query: Query, every: float = 0.5, *, times: int | None = None, **options: Unpack[Options]
+) -> None:
+    """Follow a query in a notebook: its answer as a table that changes with it, until the cell is
+    interrupted.
+
+    query: one that was registered, or ``client.query(handle)``. every: seconds between two drawings at least;
+    nothing is drawn while nothing changes. times: so many drawings. options: those of ``query.changes``.
+    Beside the table a line shows the number of rows over time. While the broker is away the last answer
+    stays, with a remark; a query that is gone or paused ends it. Raises PackageMissing without IPython,
+    ValueError for an ``every`` below 0.05, and what ``query.follow`` raises.
     """
     if not every >= EVERY_MIN_S:
         raise ValueError(f"every is at least {EVERY_MIN_S} s")
@@ -74,40 +93,42 @@ def display_live(query: Query, every: float = 1.0, *, times: int | None = None) 
         raise PackageMissing("ipython", hint="pip install ipython; print(snapshot) needs none") from None
     place = None
     try:
-        for html in pictures(query, every, time.sleep, times):
-            drawn = shell.HTML(html)
-            if place is None:
-                place = shell.display(drawn, display_id=True)
-            else:
-                place.update(drawn)
+        with query.follow(**options) as live:
+            for html in pictures(live, every, time.sleep, times):
+                drawn = shell.HTML(html)
+                if place is None:
+                    place = shell.display(drawn, display_id=True)
+                else:
+                    place.update(drawn)
     except KeyboardInterrupt:
         return
 
 
 def pictures(
-    query: Query, every: float, pause: Callable[[float], None], times: int | None = None
+    live: LiveAnswer, every: float, pause: Callable[[float], None], times: int | None = None
 ) -> Iterator[str]:
     """What :func:`display_live` draws, one after another. pause: waits so many seconds."""
-    position: str | None = None
-    last, away = "", False
+    seen = 0
+    sizes: deque[tuple[float, float | None]] = deque(maxlen=SIZES_KEPT)
     for turn in count():
         if turn == times:
             return
         if turn:
             pause(every)
         try:
-            answer = query.snapshot()
-        except BrokerUnavailable as error:
-            if not away:
-                yield last + _remark(error)
-            away = True
-            continue
+            live.wait_for(lambda: live.version != seen)  # noqa: B023 - asked before the loop goes on
         except TureenError as error:
-            yield last + _remark(error)
+            yield _live_html(live, sparkline(sizes)) + _remark(error)
             return
-        if away or answer.position != position:
-            position, last, away = answer.position, snapshot_html(answer), False
-            yield last
+        seen = live.version
+        if live.now_ms is not None:
+            sizes.append((live.now_ms, len(live)))
+        yield _live_html(live, sparkline(sizes))
+
+
+def _live_html(live: Folded, line: str) -> str:
+    answer = Snapshot(live.to_arrow(), live.position or "", live.now_ms)
+    return snapshot_html(answer, line) + ("" if live.away is None else _remark(live.away))
 
 
 def _remark(error: TureenError) -> str:

@@ -182,6 +182,33 @@ def _iso(ms: int) -> str:
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+class MustRefetch(TureenError):
+    """What came after a change position is no longer known: fetch the answer anew and go on from there."""
+
+    code = "must_refetch"
+
+    def __init__(self, **facts: Any) -> None:
+        facts.setdefault("hint", "ask again without a position: the answer of now comes first")
+        super().__init__("the changes after this position are no longer kept", **facts)
+
+
+class PositionRefused(TureenError):
+    """A change position that is malformed, another query's, or one that this query has not reached."""
+
+    code = "position_refused"
+
+
+class TooManyFeeds(TureenError):
+    """As many change feeds are open as the broker allows."""
+
+    code = "too_many_feeds"
+
+    def __init__(self, allowed: int, **facts: Any) -> None:
+        self.allowed = allowed
+        facts.setdefault("hint", "come again later, or poll now and then; the setting is feeds_max")
+        super().__init__(f"{allowed:,} change feeds are open, and no more are allowed", **facts)
+
+
 class StepOutOfOrder(TureenError):
     """A step does not follow the last one: a defect of the caller, never of data."""
 
@@ -224,6 +251,47 @@ class Fenced(TureenError):
     """Another owner took this shard over; whoever sees this must stop writing."""
 
     code = "fenced"
+
+
+class OutputConflict(TureenError):
+    """Queries that share a result topic must agree; this one differs in ``what`` from those that stand."""
+
+    code = "output_conflict"
+
+    def __init__(self, topic: str, what: str, wanted: str, found: str, **facts: Any) -> None:
+        self.topic = topic
+        self.what = what
+        self.wanted = wanted
+        self.found = found
+        super().__init__(f"the queries that write to {topic} have {what} {found}, this one {wanted}", **facts)
+
+
+class ChangesBroken(TureenError):
+    """The changes of a query's answer could not be told whole, so that none are told any more."""
+
+    code = "changes_broken"
+
+    def __init__(self, reason: str, **facts: Any) -> None:
+        facts.setdefault(
+            "hint", "what was written stays; register it under another handle, and its answer is written anew"
+        )
+        super().__init__(f"the changes of this query could not be told: {reason}", **facts)
+
+
+class RegistryUnavailable(TureenError):
+    """No schema registry answers at the configured address."""
+
+    code = "registry_unavailable"
+
+
+class SchemaRefused(TureenError):
+    """The schema registry does not take a schema for a subject."""
+
+    code = "schema_refused"
+
+    def __init__(self, subject: str, reason: str, **facts: Any) -> None:
+        self.subject = subject
+        super().__init__(f"the schema registry refused the schema of {subject}: {reason}", **facts)
 
 
 class EmbeddedKafkaError(TureenError):

@@ -112,10 +112,10 @@ def _asked(request: Request[Result], address: str) -> Steps[Result]:
             response = yield request
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             if last:
-                raise _unavailable(error, address) from None
+                raise unavailable(error, address) from None
         except (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError) as error:
             if last or not request.again:
-                raise _unavailable(error, address) from None
+                raise unavailable(error, address) from None
         except httpx.TimeoutException:
             raise BrokerUnavailable(
                 f"the broker at {address} did not answer in time",
@@ -124,13 +124,13 @@ def _asked(request: Request[Result], address: str) -> Steps[Result]:
         except (httpx.UnsupportedProtocol, httpx.InvalidURL):
             raise BrokerUnavailable(f"{address!r} is not an address", hint=_ADDRESS_HINT) from None
         except httpx.HTTPError as error:
-            raise _unavailable(error, address) from None
+            raise unavailable(error, address) from None
         else:
             assert response is not None, "a request is answered by a response"
             if response.status_code < 400:
                 return request.read(response)
             if response.status_code != 503 or last:
-                raise _refusal(response, address)
+                raise refusal(response, address)
         yield Pause(pause_s)
         pause_s *= 2
     raise AssertionError("the last attempt returns or raises")
@@ -157,19 +157,22 @@ def settings(address: str, token: str | None, timeout_s: float) -> dict[str, Any
     return {
         "base_url": address,
         "timeout": timeout_s,
+        "limits": httpx.Limits(max_connections=None),  # one for each query that is followed
         "headers": {"Authorization": f"Bearer {token}"} if token else {},
         "trust_env": host not in _LOOPBACK,  # a proxy of the environment can't reach our loopback
     }
 
 
-def _unavailable(error: Exception, address: str) -> BrokerUnavailable:
+def unavailable(error: Exception, address: str) -> BrokerUnavailable:
+    """What a broken connection is told as."""
     return BrokerUnavailable(
         f"no broker answers at {address}: {str(error) or type(error).__name__}",
         hint="start one with `tureen serve`, or name its address by --url or TUREEN_URL",
     )
 
 
-def _refusal(response: httpx.Response, address: str) -> TureenError:
+def refusal(response: httpx.Response, address: str) -> TureenError:
+    """The error that a response of 400 and above names; its body was read."""
     try:
         message = response.json()
     except ValueError:

@@ -28,7 +28,7 @@ class HttpTransport:
 
     def __init__(self, url: str, token: str | None, timeout_s: float) -> None:
         self.url = url.rstrip("/")
-        self._http = httpx.Client(**settings(self.url, token, timeout_s))
+        self.connections = httpx.Client(**settings(self.url, token, timeout_s))
 
     def run(self, talk: Talk[Result]) -> Result:
         """Carry a talk out. Raises the TureenError that the broker answered with, BrokerUnavailable."""
@@ -41,7 +41,7 @@ class HttpTransport:
                     step = doing.send(None)
                     continue
                 try:
-                    response = self._http.request(step.method, step.path, **step.arguments())
+                    response = self.connections.request(step.method, step.path, **step.arguments())
                 except (httpx.HTTPError, httpx.InvalidURL) as error:
                     step = doing.throw(error)
                 else:
@@ -71,7 +71,7 @@ class HttpTransport:
         return self.run(calls.snapshot(handle, form, at_ms))
 
     def close(self) -> None:
-        self._http.close()
+        self.connections.close()
 
 
 class AsyncHttp:
@@ -79,7 +79,7 @@ class AsyncHttp:
 
     def __init__(self, url: str, token: str | None, timeout_s: float) -> None:
         self.url = url.rstrip("/")
-        self._http = httpx.AsyncClient(**settings(self.url, token, timeout_s))
+        self.connections = httpx.AsyncClient(**settings(self.url, token, timeout_s))
 
     async def run(self, talk: Talk[Result]) -> Result:
         """Carry a talk out. Raises the TureenError that the broker answered with, BrokerUnavailable."""
@@ -92,7 +92,7 @@ class AsyncHttp:
                     step = doing.send(None)
                     continue
                 try:
-                    response = await self._http.request(step.method, step.path, **step.arguments())
+                    response = await self.connections.request(step.method, step.path, **step.arguments())
                 except (httpx.HTTPError, httpx.InvalidURL) as error:
                     step = doing.throw(error)
                 else:
@@ -102,4 +102,4 @@ class AsyncHttp:
             return result
 
     async def close(self) -> None:
-        await self._http.aclose()
+        await self.connections.aclose()

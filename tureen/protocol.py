@@ -31,6 +31,12 @@ HEADER_STATUS = "tureen-status"
 HEADER_FORMAT = "tureen-format"
 HEADER_POSITION = "tureen-position"
 HEADER_NOW_MS = "tureen-now-ms"
+HEADER_CHANGE_POSITION = "tureen-change-position"
+"""On a snapshot: where its changes go on, to be given as ``since``."""
+
+HEADER_AT_MS = "tureen-at-ms"
+HEADER_OCCASION = "tureen-occasion"
+"""On records of changes, with the position: their instant; ``snapshot`` or ``end`` where it is no step's."""
 
 HEADER_REASON = "tureen-reason"
 HEADER_TOPIC = "tureen-topic"
@@ -82,7 +88,17 @@ class TopicNames:
 
     @property
     def results(self) -> str:
+        """Rows of answers by key, shared by all queries that name no topic."""
         return f"{self.service_id}.results"
+
+    @property
+    def results_log(self) -> str:
+        """As :attr:`results`, for changes that are not rows by key."""
+        return f"{self.service_id}.results.log"
+
+    def results_into(self, name: str) -> str:
+        """The topic of ``EMIT CHANGES INTO name``."""
+        return f"{self.service_id}.results.{name}"
 
     @property
     def late(self) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from tureen.errors import PackageMissing
+from tureen.protocol import HEADER_CHANGE_POSITION
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,6 +35,11 @@ def instant_ms(at: int | datetime) -> int:
     return (at - EPOCH) // timedelta(milliseconds=1)
 
 
+def instant_of(ms: int) -> datetime:
+    """The instant of so many milliseconds since 1970, in UTC. Raises OverflowError beyond the year 9999."""
+    return EPOCH + timedelta(milliseconds=ms)
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
     """An answer as it travelled: its bytes in ``format``, and the headers (lower-case) that came along."""
@@ -52,6 +58,7 @@ class Snapshot:
     complete: False where the window reaches back to rows that are no longer retained; it is complete from
     ``complete_from_ms`` on. approximate: True only where the query allowed that.
     errors: selected values that could not be computed and stand as NULL.
+    change_position: where its changes go on, for ``query.changes(since=...)``; None where it is not told.
     """
 
     table: pa.Table
@@ -61,6 +68,7 @@ class Snapshot:
     complete_from_ms: int | None = None
     approximate: bool = False
     errors: int = 0
+    change_position: str | None = None
 
     @classmethod
     def of(cls, reply: Reply) -> Snapshot:
@@ -81,6 +89,7 @@ class Snapshot:
             complete_from_ms=number("tureen-complete-from-ms"),
             approximate=headers.get("tureen-approximate", "false").lower() == "true",
             errors=number("tureen-errors") or 0,
+            change_position=headers.get(HEADER_CHANGE_POSITION) or None,
         )
 
     @property
@@ -90,7 +99,7 @@ class Snapshot:
         The timestamps in the rows are in UTC too, and without a zone, as SQL's TIMESTAMP is:
         ``now.replace(tzinfo=None)`` compares with them.
         """
-        return None if self.now_ms is None else EPOCH + timedelta(milliseconds=self.now_ms)
+        return None if self.now_ms is None else instant_of(self.now_ms)
 
     @property
     def columns(self) -> list[str]:
@@ -101,18 +110,11 @@ class Snapshot:
 
     def to_pandas(self) -> pd.DataFrame:
         """A pandas DataFrame. Raises PackageMissing where pandas is not installed."""
-        _need("pandas")
-        frame: pd.DataFrame = self.table.to_pandas()
-        return frame
+        return frame_of(self.table)
 
     def to_polars(self) -> pl.DataFrame:
         """A polars DataFrame, uncopied where Arrow allows. Raises PackageMissing without polars."""
-        _need("polars")
-        import polars as pl
-
-        frame = pl.from_arrow(self.table)
-        assert isinstance(frame, pl.DataFrame)
-        return frame
+        return polars_of(self.table)
 
     def rows(self) -> list[dict[str, Any]]:
         """One dict a row, in the order of the answer: timestamp, partition, offset.
@@ -137,6 +139,23 @@ class Snapshot:
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
+
+
+def frame_of(table: pa.Table) -> pd.DataFrame:
+    """A pandas DataFrame. Raises PackageMissing where pandas is not installed."""
+    _need("pandas")
+    frame: pd.DataFrame = table.to_pandas()
+    return frame
+
+
+def polars_of(table: pa.Table) -> pl.DataFrame:
+    """A polars DataFrame, uncopied where Arrow allows. Raises PackageMissing without polars."""
+    _need("polars")
+    import polars as pl
+
+    frame = pl.from_arrow(table)
+    assert isinstance(frame, pl.DataFrame)
+    return frame
 
 
 def _need(package: str) -> None:

@@ -50,6 +50,12 @@ PARTS = 8
 """Of registrations so many batches are taken at once: one is noted while another is carried out."""
 WAITING_BATCHES = 2
 
+AWAITED = ("registry_unavailable", "kafka_unavailable")
+"""Errors of a query that waits for its output: it is said again."""
+AWAITED_S = 2.0
+BROKEN = "changes_broken"
+"""The error of a query that does not come back by itself."""
+
 Noted = tuple[Command, Entry | None]
 """A command, and the entry of the registry that it came from; None for a removal."""
 
@@ -71,6 +77,8 @@ class Control:
         self._lock = asyncio.Lock()
         self._recovered = False
         self._shared = False
+        self._awaiting: set[str] = set()
+        self._awaited_s = 0.0
         self.app = app = faust.App(
             f"{settings.service_id}-control",
             broker=broker_urls(kafka),
@@ -290,14 +298,22 @@ class Control:
         for (command, entry), outcome in zip(noted, outcomes, strict=True):
             name = command["name"]
             state, error = outcome["state"], outcome.get("error")
+            if state == "PENDING" and (error or {}).get("code") in AWAITED:
+                self._awaiting.add(name)
+            else:
+                self._awaiting.discard(name)
             if entry is None or (entry["state"], entry["error"]) == (state, error):
                 continue
             if newest.get(name) is not entry:
                 continue
             entry["state"], entry["error"] = state, error
+            if (error or {}).get("code") == BROKEN:
+                entry["refused"] = error
             self.queries.put(name, entry)
-            value = orjson.dumps({"state": state, "error": error, "position": outcome.get("position")})
-            self.writer.send(self.names.status, name.encode(), value)
+            told = {"state": state, "error": error, "position": outcome.get("position")}
+            if outcome.get("output") is not None:
+                told["output"] = outcome["output"]
+            self.writer.send(self.names.status, name.encode(), orjson.dumps(told))
 
     async def _say_sources(self, names: list[str]) -> None:
         """Streams and views; what waits for another of them once more, as long as fewer wait each time."""
@@ -332,18 +348,14 @@ class Control:
                 entry = self.queries.get(name)
                 if entry is None:
                     continue
-                if entry["sql"] is None:
-                    noted.append(({"kind": "refuse", "name": name, "error": entry["refused"]}, entry))
-                else:
-                    command: Command = {
-                        "kind": "register",
-                        "name": name,
-                        "sql": entry["sql"],
-                        "options": entry["options"],
-                    }
-                    if entry.get("parameters") is not None:
-                        command["parameters"] = entry["parameters"]
-                    noted.append((command, entry))
+                command: Command = {"kind": "register", "name": name}
+                if entry["refused"] is not None:
+                    command |= {"kind": "refuse", "error": entry["refused"]}
+                if entry["sql"] is not None:
+                    command |= {"sql": entry["sql"], "options": entry["options"]}
+                if entry.get("parameters") is not None:
+                    command["parameters"] = entry["parameters"]
+                noted.append((command, entry))
             outcomes = await self.link.commands([command for command, _ in noted])
             self._note(noted, outcomes, {command["name"]: entry for command, entry in noted})
 
@@ -359,6 +371,20 @@ class Control:
                 {"queries": self.queries.names(), "sources": self.sources.names()},
             )
         log.info("registry_told", queries=len(self.queries.names()), sources=len(self.sources.names()))
+
+    async def _say_changed(self, changed: list[str]) -> None:
+        """Say again the queries whose state the worker has changed, and now and then those that wait for
+        their output.
+        """
+        names = list(changed)
+        now_s = time.monotonic()
+        if now_s - self._awaited_s > AWAITED_S:
+            self._awaited_s = now_s
+            names += self._awaiting.difference(names)
+        if names:
+            async with self._lock:
+                await self._say_again(names)
+                await self._settled()
 
     def _owns_all(self) -> bool:
         """Whether every partition of the registry's topics is this process's.
@@ -397,6 +423,7 @@ class Control:
             if hello["instance"] != self.instance or not hello["reconciled"]:
                 await self.reconcile()
                 self.instance = hello["instance"]
+            await self._say_changed(hello["changed"])
             await self._settle()
             await asyncio.sleep(HELLO_S)
 

@@ -32,6 +32,7 @@ def listed(node: Node, name: str, entry: QueryEntry) -> dict[str, Any]:
         "maintenance": entry.options.get("maintenance", "auto"),
         "paused": entry.state == "PAUSED",
         "weight": query_options.WEIGHT_DEFAULT,
+        "output": entry.output,
     }
     if entry.parameters is not None:
         told["parameters"] = entry.parameters

@@ -21,7 +21,9 @@ STATUS = {
     "query_not_running": 409,
     "query_paused": 409,
     "instant_out_of_range": 400,
+    "must_refetch": 410,
     "limit_exceeded": 413,
+    "too_many_feeds": 429,
     "unauthorized": 401,
     "kafka_unavailable": 503,
     "broker_unavailable": 503,
@@ -76,10 +78,24 @@ def json(content: Any, status: int = 200, headers: dict[str, str] | None = None)
 def answer(error: TureenError) -> Response:
     """The HTTP answer that an error is."""
     status = status_of(error.as_dict())
-    headers = {"Retry-After": "1"} if status == 503 else {}
+    headers = {"Retry-After": "1"} if status in (429, 503) else {}
+    if status == 410:
+        headers["Cache-Control"] = "no-store"
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     return json(error.as_dict(), status, headers)
+
+
+def defect(route: str, method: str, error: Exception) -> Response:
+    """The HTTP answer to a defect of ours, which is logged."""
+    log.error("request_failed", route=route, method=method, error=repr(error), exc_info=error)
+    return plain(500, "internal", "the broker failed on this request; its log says more")
+
+
+def plain(status: int, code: str, message: str, headers: dict[str, str] | None = None) -> Response:
+    """The HTTP answer to what is no error of ours."""
+    shape = {"code": code, "message": message, "line": None, "column": None, "hint": None}
+    return json(shape, status, headers)
 
 
 def install(app: FastAPI) -> None:
@@ -98,17 +114,13 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     async def http(_: Request, error: HTTPException) -> Response:
         code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "http_error")
-        shape = {"code": code, "message": str(error.detail), "line": None, "column": None, "hint": None}
-        return json(shape, error.status_code, dict(error.headers or {}))
+        return plain(error.status_code, code, str(error.detail), dict(error.headers or {}))
 
     @app.exception_handler(ClientDisconnect)
     async def gone(_: Request, __: ClientDisconnect) -> Response:
         return Response(status_code=400)  # nobody reads it
 
     @app.exception_handler(Exception)
-    async def defect(request: Request, error: Exception) -> Response:
+    async def failed(request: Request, error: Exception) -> Response:
         # The path may hold a handle, so the route's pattern stands for it.
-        route = getattr(request.scope.get("route"), "path", "unknown")
-        log.error("request_failed", route=route, method=request.method, error=repr(error), exc_info=error)
-        shape = {"code": "internal", "message": "the broker failed on this request; its log says more"}
-        return json(shape | {"line": None, "column": None, "hint": None}, 500)
+        return defect(getattr(request.scope.get("route"), "path", "unknown"), request.method, error)

@@ -9,10 +9,8 @@ import orjson
 from fastapi import FastAPI, Request
 from fastapi.responses import Response
 
+from broker.http.answers import Snapshots
 from broker.http.errors import install, json
-from broker.http.formats import CONTENT_TYPES
-from broker.http.public import Snapshots, answer_headers
-from broker.http.requests import instant_ms
 from broker.worker.node import Node
 from broker.worker.status import readiness
 from broker.worker.topic_admin import ensure_reply_topic
@@ -31,7 +29,7 @@ def private_api(node: Node, snapshots: Snapshots, admin: Admin) -> FastAPI:
     @app.get("/internal/hello")
     async def hello() -> Response:
         node.control_seen()
-        return json({"instance": node.instance, "reconciled": node.reconciled})
+        return json({"instance": node.instance, "reconciled": node.reconciled, "changed": node.changed()})
 
     @app.post("/internal/commands")
     async def commands(request: Request) -> Response:
@@ -51,9 +49,7 @@ def private_api(node: Node, snapshots: Snapshots, admin: Admin) -> FastAPI:
     @app.post("/internal/snapshot")
     async def snapshot(request: Request) -> Response:
         wanted = await content(request)
-        form = wanted["format"]
-        answer, data = await snapshots.take(wanted["query_id"], form, instant_ms(wanted.get("at")))
-        return Response(data, 200, answer_headers(answer), CONTENT_TYPES[form])
+        return await snapshots.response(wanted["query_id"], wanted["format"], wanted.get("at"))
 
     @app.post("/internal/reply-topic")
     async def reply_topic(request: Request) -> Response:

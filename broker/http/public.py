@@ -1,31 +1,28 @@
 """The public API: statements, queries, snapshots, health, metrics.
 
 Reads are served from the shards' views, which need neither Kafka nor a lock; writes are in
-:mod:`broker.http.writes`. Answers are computed in a bounded pool of threads. Handles appear in paths, so
-access logs are off and nothing logs a path.
+:mod:`broker.http.writes`, answers in :mod:`broker.http.answers`. Handles appear in paths, so access logs are
+off and nothing logs a path.
 """
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import Awaitable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated
 
 from fastapi import FastAPI, Query, Request
 from fastapi.responses import Response
 
 import tureen
-from broker.http.changes import Changes, change_request
+from broker.http.answers import Snapshots
 from broker.http.creations import Creations
-from broker.http.described import described, listed, standing
-from broker.http.errors import QueryNotRunning, install, json
-from broker.http.formats import CONTENT_TYPES, encode
+from broker.http.described import described, listed
+from broker.http.errors import install, json
 from broker.http.guard import NDJSON
 from broker.http.matching import QUERIES_DEFAULT, QUERIES_MAX, Matching, match_lines, match_request
+from broker.http.options import OptionChanges, change_request
 from broker.http.plans import plan_of
-from broker.http.requests import instant_ms, register_request
+from broker.http.requests import register_request
 from broker.http.statements import Statements
 from broker.http.writes import Answer, Writes
 from broker.settings import Settings
@@ -33,68 +30,9 @@ from broker.worker.metrics import Metrics
 from broker.worker.node import Node
 from broker.worker.publisher import Publisher
 from broker.worker.status import readiness, source_list, status
-from engine.model.answer import Answer as EngineAnswer
-from engine.results.view import View
-from tureen.errors import BrokerUnavailable, UnknownQuery
 from tureen.protocol import SnapshotFormat, query_id
 
 LIST_MAX = 10_000
-REPLACED_WAIT_S = 2.0
-
-
-class Snapshots:
-    """Answers in a format, for HTTP and for requests by topic."""
-
-    def __init__(self, settings: Settings, node: Node, metrics: Metrics) -> None:
-        self._settings = settings
-        self._node = node
-        self._metrics = metrics
-        self._pool = ThreadPoolExecutor(settings.http_threads, "snapshot")
-
-    async def take(self, name: str, form: SnapshotFormat, at_ms: int | None) -> tuple[EngineAnswer, bytes]:
-        """Raises UnknownQuery, QueryNotRunning, QueryPaused, InstantOutOfRange, LimitExceeded,
-        BrokerUnavailable.
-        """
-        deadline_s = time.monotonic() + REPLACED_WAIT_S
-        while True:
-            entry = standing(self._node, name)
-            if entry.shard is None:
-                raise QueryNotRunning(entry.state, entry.error)
-            shard = self._node.shards[entry.shard]
-            await self._arrived(entry.shard)
-            shard.asked.count(name)
-            view = shard.view()
-            try:
-                return await self._timed(view, name, form, at_ms)
-            except UnknownQuery:
-                # The query is just being replaced: its old answer is gone, the new one not journalled yet.
-                if time.monotonic() > deadline_s:
-                    raise BrokerUnavailable(
-                        "the query is being replaced", hint="say it again in a second"
-                    ) from None
-                await asyncio.sleep(0.01)
-
-    async def _arrived(self, shard: int) -> None:
-        """Wait a while for sources that came there with a query: its first answer has what was before."""
-        deadline_s = time.monotonic() + self._settings.outcome_wait_ms / 1_000
-        while self._node.is_arriving(shard) and time.monotonic() < deadline_s:
-            await asyncio.sleep(0.02)
-
-    async def _timed(
-        self, view: View, name: str, form: SnapshotFormat, at_ms: int | None
-    ) -> tuple[EngineAnswer, bytes]:
-        began_s = time.perf_counter()
-
-        def work() -> tuple[EngineAnswer, bytes]:
-            answer = view.snapshot(name, at_ms=at_ms, rows_max=self._settings.snapshot_rows_max)
-            return answer, encode(answer, form, self._settings.snapshot_bytes_max)
-
-        result = await asyncio.get_running_loop().run_in_executor(self._pool, work)
-        self._metrics.snapshot(form, time.perf_counter() - began_s, len(result[1]))
-        return result
-
-    def close(self) -> None:
-        self._pool.shutdown(wait=False, cancel_futures=True)
 
 
 def public_api(
@@ -108,7 +46,7 @@ def public_api(
     )
     install(app)
     writes = Writes(settings, node, publisher)
-    changes = Changes(node, writes)
+    changes = OptionChanges(node, writes)
     matching = Matching(node)
     creations = Creations(settings, node, writes)
     statements = Statements(settings, node, writes, creations, changes)
@@ -184,8 +122,7 @@ def public_api(
         at: Annotated[str | None, Query(description="An earlier instant: ms since 1970 or ISO 8601.")] = None,
     ) -> Response:
         """The answer now, or as of an earlier instant."""
-        answer, data = await snapshots.take(query_id(handle), form, instant_ms(at))
-        return Response(data, 200, answer_headers(answer), CONTENT_TYPES[form])
+        return await snapshots.response(query_id(handle), form, at)
 
     @app.get("/queries/{handle}/plan", tags=["queries"])
     async def get_plan(
@@ -227,19 +164,3 @@ def public_api(
         return Response(metrics.text(node), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     return app
-
-
-def answer_headers(answer: EngineAnswer) -> dict[str, str]:
-    """What an answer says of itself, for formats that hold rows alone."""
-    headers = {
-        "Tureen-Position": str(answer.position),
-        "Tureen-Complete": str(answer.complete).lower(),
-        "Tureen-Approximate": str(answer.approximate).lower(),
-        "Tureen-Errors": str(answer.errors),
-        "Cache-Control": "no-store",
-    }
-    if answer.now_ms is not None:
-        headers["Tureen-Now-Ms"] = str(answer.now_ms)
-    if answer.complete_from_ms is not None:
-        headers["Tureen-Complete-From-Ms"] = str(answer.complete_from_ms)
-    return headers

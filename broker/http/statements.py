@@ -17,9 +17,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from broker.http.changes import Changes
 from broker.http.creations import Creations
 from broker.http.described import listed
+from broker.http.options import OptionChanges
 from broker.http.plans import plan_for, plan_of
 from broker.http.requests import body_object, sql_of
 from broker.http.writes import Answer, Writes
@@ -55,7 +55,7 @@ class Statements:
     """Carries out statements."""
 
     def __init__(
-        self, settings: Settings, node: Node, writes: Writes, creations: Creations, changes: Changes
+        self, settings: Settings, node: Node, writes: Writes, creations: Creations, changes: OptionChanges
     ) -> None:
         self._settings = settings
         self._node = node

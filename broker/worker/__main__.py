@@ -16,14 +16,21 @@ import sys
 from collections.abc import Iterator
 
 import uvicorn
+import uvloop
+from starlette.types import ASGIApp
 
 from broker import logs, settings
+from broker.feeds.follows import Follows
+from broker.feeds.hub import Hub
+from broker.http.answers import ShortWay, Snapshots
+from broker.http.connection import Connection
+from broker.http.feeds import Feeds
 from broker.http.guard import Guard
 from broker.http.private import private_api
-from broker.http.public import Snapshots, public_api
+from broker.http.public import public_api
 from broker.settings import Settings
 from broker.supervisor import FATAL
-from broker.worker import calibration
+from broker.worker import calibration, open_files
 from broker.worker.engines import Engines
 from broker.worker.functions import load
 from broker.worker.metrics import Metrics
@@ -56,9 +63,20 @@ class Worker:
         self.code = 0
         self.admin = Admin(self.kafka)
         prober = Admin(self.kafka, timeout_s=PROBE_TIMEOUT_S)
-        self.node = Node(loaded, self.kafka, self.admin, prober, self._fenced, engines)
         self.metrics = Metrics()
         self._loop = asyncio.get_running_loop()
+        self.hub = Hub(
+            loaded.feeds_memory_bytes,
+            loaded.feeds_memory_ms / 1_000,
+            self._wake_feeds,
+        )
+        self.node = Node(loaded, self.kafka, self.admin, prober, self._fenced, engines, self.hub)
+        self.follows = Follows(self.node, self.hub, loaded.feeds_linger_ms / 1_000)
+        self.metrics.feeds.followed = lambda: self.hub.followed
+        self.metrics.feeds.size = lambda: self.hub.size
+
+    def _wake_feeds(self) -> None:
+        self._loop.call_soon_threadsafe(self.follows.wake)
 
     def _fenced(self, shard: int) -> None:
         log.error(
@@ -78,18 +96,23 @@ class Worker:
             loop.add_reader(self.settings.supervisor_fd, self._orphaned)
         publisher = Publisher(self.kafka, self.settings.publish_timeout_ms)
         snapshots = Snapshots(self.settings, self.node, self.metrics)
+        api = public_api(self.settings, self.node, publisher, snapshots, self.metrics)
+        self.feeds = Feeds(
+            api, self.settings, self.node, self.hub, self.follows, snapshots, self.metrics.feeds
+        )
         servers = [
-            self._public_server(publisher, snapshots),
+            self._public_server(ShortWay(self.feeds, snapshots)),
             self._private_server(snapshots),
         ]
         tasks = [asyncio.ensure_future(server.serve()) for server in servers]
-        tasks += [asyncio.ensure_future(self._start()), asyncio.ensure_future(self._sample())]
+        tasks += [asyncio.ensure_future(work) for work in (self._start(), self._sample(), self.feeds.tick())]
         stopping = asyncio.ensure_future(self.stop.wait())
         await asyncio.wait({stopping, *tasks[:2]}, return_when=asyncio.FIRST_COMPLETED)
         if not self.stop.is_set():
             log.error("server_ended", hint="is the port taken?")
             self.code = FATAL
         log.info("worker_stops")
+        self.feeds.stop()
         for server in servers:
             server.should_exit = True
         for task in tasks[2:]:
@@ -140,9 +163,8 @@ class Worker:
             self.metrics.sample(self.node)
             await asyncio.sleep(1.0)
 
-    def _public_server(self, publisher: Publisher, snapshots: Snapshots) -> Server:
+    def _public_server(self, app: ASGIApp) -> Server:
         given = self.settings
-        app = public_api(given, self.node, publisher, snapshots, self.metrics)
         token = given.http_token.get_secret_value() if given.http_token else None
         guarded = Guard(app, token, given.request_bytes_max, given.request_bulk_bytes_max)
         return Server(
@@ -152,11 +174,13 @@ class Worker:
                 port=given.http_port,
                 ssl_certfile=given.http_tls_certificate,
                 ssl_keyfile=given.http_tls_key,
+                http=Connection,
                 log_config=None,
                 access_log=False,
                 server_header=False,
                 lifespan="off",
                 ws="none",
+                proxy_headers=False,
                 timeout_graceful_shutdown=2,
                 backlog=512,
             )
@@ -198,11 +222,13 @@ def main() -> int:
     try:
         loaded = settings.load()
         logs.configure("worker", loaded.log_level, loaded.log_format)
+        open_files.allow(loaded.feeds_max)
         engines = engines_for(loaded)
     except TureenError as refused:
         print(refused, file=sys.stderr)
         return FATAL
-    code = asyncio.run(serve(loaded, engines))
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        code = runner.run(serve(loaded, engines))
     # Threads of Kafka clients may wait for a node that is away; everything of ours is written.
     sys.stderr.flush()
     os._exit(code)

@@ -21,7 +21,7 @@ from tureen.errors import UnknownSource
 class QueryEntry:
     """A registration and what became of it. shard: where it stands, None while it does not. sources: the
     streams and tables that it reads. uses: the views that its text names. parameters: of the placeholders in
-    ``sql``, where it is a template.
+    ``sql``, where it is a template. output: where its changes go, if it emits them.
     """
 
     sql: str | None
@@ -32,6 +32,7 @@ class QueryEntry:
     options: Mapping[str, Any] = field(default_factory=dict)
     uses: tuple[str, ...] = ()
     parameters: Values | None = None
+    output: dict[str, Any] | None = None
 
     @property
     def said(self) -> str | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, get_args
 
@@ -40,6 +40,12 @@ STEP_SECONDS = Histogram(
 TRANSACTION_SECONDS = Histogram(
     "tureen_transaction_seconds", "Time to journal steps.", ["shard"], buckets=_SECONDS, registry=None
 )
+FEED_SECONDS = Histogram(
+    "tureen_feed_seconds",
+    "Time from a commit to its changes being written to a feed.",
+    buckets=_SECONDS,
+    registry=None,
+)
 SAVE_SECONDS = Histogram(
     "tureen_save_seconds", "Time to save to the store.", ["shard"], buckets=_SECONDS, registry=None
 )
@@ -54,9 +60,27 @@ class Counts:
     late: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     dead_letters: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     bytes: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    deltas: dict[tuple[str, str], int] = field(default_factory=lambda: defaultdict(int))
+    """By topic and operator, as the next two; a row that takes another's place is two."""
+    result_records: dict[tuple[str, str], int] = field(default_factory=lambda: defaultdict(int))
+    result_bytes: dict[tuple[str, str], int] = field(default_factory=lambda: defaultdict(int))
     steps: int = 0
     transactions: int = 0
     revised: int = 0
+
+
+@dataclass(slots=True)
+class FeedCounts:
+    """What change feeds have done. Written by the event loop alone. followed, size: told when asked."""
+
+    open: int = 0
+    changes: int = 0
+    bytes: int = 0
+    cut: int = 0
+    must_refetch: int = 0
+    ended: Counter[str] = field(default_factory=Counter)
+    followed: Callable[[], int] = int
+    size: Callable[[], int] = int
 
 
 class Metrics:
@@ -64,7 +88,8 @@ class Metrics:
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
-        for histogram in (SNAPSHOT_SECONDS, STEP_SECONDS, TRANSACTION_SECONDS, SAVE_SECONDS):
+        self.feeds = FeedCounts()
+        for histogram in (SNAPSHOT_SECONDS, STEP_SECONDS, TRANSACTION_SECONDS, SAVE_SECONDS, FEED_SECONDS):
             self._registry.register(histogram)
         self._snapshots = 0
         self._snapshot_bytes = 0
@@ -100,7 +125,7 @@ class Metrics:
 
     def text(self, node: Node) -> bytes:
         """The exposition, all of it."""
-        collector = _FromShards(node)
+        collector = _FromShards(node, self.feeds)
         self._registry.register(collector)
         try:
             return generate_latest(self._registry)
@@ -111,8 +136,9 @@ class Metrics:
 class _FromShards:
     """Reads counters and gauges where they are kept."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, feeds: FeedCounts) -> None:
         self._node = node
+        self._feeds = feeds
 
     def describe(self) -> list[Metric]:
         return []
@@ -131,6 +157,18 @@ class _FromShards:
             for shard in shards:
                 for stream, count in list(getattr(shard.counts, attribute).items()):
                     family.add_metric([stream], count)
+            yield family
+        for name, attribute, text in (
+            ("tureen_result_deltas", "deltas", "Changes of answers written to result topics."),
+            ("tureen_result_records", "result_records", "Records that they are."),
+            ("tureen_result_bytes", "result_bytes", "Bytes of their keys and values."),
+        ):
+            family = CounterMetricFamily(name, text, labels=["topic", "operator"])
+            totals: Counter[tuple[str, str]] = Counter()
+            for shard in shards:
+                totals.update(dict(getattr(shard.counts, attribute)))
+            for labels, count in totals.items():
+                family.add_metric(list(labels), count)
             yield family
         for name, attribute, text in (
             ("tureen_steps", "steps", "Steps applied."),
@@ -174,3 +212,24 @@ class _FromShards:
         for shard in shards:
             ready.add_metric([str(shard.number)], float(shard.trouble is None))
         yield ready
+        yield from _of_feeds(self._feeds)
+
+
+def _of_feeds(feeds: FeedCounts) -> Iterator[Metric]:
+    for name, value, text in (
+        ("tureen_feeds_open", feeds.open, "Change feeds and polls that are open."),
+        ("tureen_feeds_followed", feeds.followed(), "Queries that are followed for them."),
+        ("tureen_feeds_memory_bytes", feeds.size(), "Recent changes that are remembered."),
+    ):
+        yield GaugeMetricFamily(name, text, value=float(value))
+    for name, value, text in (
+        ("tureen_feeds_changes", feeds.changes, "Changes of answers that were passed on."),
+        ("tureen_feeds_bytes", feeds.bytes, "Bytes written to feeds."),
+        ("tureen_feeds_cut", feeds.cut, "Feeds that were cut off, since nobody read."),
+        ("tureen_feeds_must_refetch", feeds.must_refetch, "Readers that came too late to go on."),
+    ):
+        yield CounterMetricFamily(name, text, value=float(value))
+    ended = CounterMetricFamily("tureen_feeds_ended", "Feeds that ended by themselves.", labels=["reason"])
+    for reason, count in sorted(feeds.ended.items()):
+        ended.add_metric([reason], count)
+    yield ended

@@ -12,19 +12,31 @@ what is not there are answered and change nothing.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import secrets
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from broker import logs
 from broker.internal import Command, Outcome, State
 from broker.settings import Settings
-from broker.wording import Values
+from broker.wording import Values, said
 from broker.worker import options as query_options
 from broker.worker.creation import Creation
 from broker.worker.engines import Engines
 from broker.worker.entries import QueryEntry, SourceEntry, ViewEntry, WaitingView
+from broker.worker.listener import Listener
+from broker.worker.outputs import (
+    Outputs,
+    Readiness,
+    columns_of,
+    destination_of,
+    emits,
+    facts,
+    is_awaited,
+)
 from broker.worker.parsed import Parsed
 from broker.worker.placement import Guests, shard_of
 from broker.worker.questions import Found
@@ -38,6 +50,7 @@ from engine.model.source import Derived, Stream
 from topics.admin import Admin
 from tureen.errors import (
     BrokerUnavailable,
+    ChangesBroken,
     LimitExceeded,
     NotSupported,
     OptionRefused,
@@ -70,11 +83,13 @@ class Node:
         prober: Admin,
         on_fenced: Callable[[int], None],
         engines: Engines,
+        listener: Listener,
     ) -> None:
         self.settings = settings
         self.kafka = kafka
         self.admin = admin
         self._prober = prober
+        self._listener = listener
         self._on_fenced = on_fenced
         self.limits = engines.limits
         self.engines = engines
@@ -90,6 +105,9 @@ class Node:
         self.waiting: dict[str, WaitingView] = {}
         self.guests = Guests()
         self._arriving: dict[tuple[int, str], Mapping[int, int]] = {}
+        self.outputs = Outputs(settings, prober)
+        self._broken: dict[str, ChangesBroken] = {}
+        self._unheard: set[str] = set()
         self.waiters = Waiters()
         self.reserved: dict[str, str] = {}
         self._parsed = Parsed({}, self.limits, engines.functions)
@@ -109,6 +127,7 @@ class Node:
         self.catalogue_changed()
         self._creation.adopt([(one, n) for n, shard in self.shards.items() for one in shard.derived()])
         self.catalogue_changed()
+        await asyncio.to_thread(self._adopt_outputs)
         self.started = True
         self._back.set()
 
@@ -127,7 +146,14 @@ class Node:
 
     def _start_shard(self, number: int) -> Shard:
         shard = self.shards[number] = Shard(
-            number, self.settings, self.kafka, self.engines, self._prober, self._on_fenced
+            number,
+            self.settings,
+            self.kafka,
+            self.engines,
+            self._prober,
+            self.outputs,
+            self._listener,
+            self._on_fenced,
         )
         shard.start()
         return shard
@@ -149,6 +175,22 @@ class Node:
                 tuple(info.sources),
                 parameters=list(held) if isinstance(held := info.parameters, tuple) else held,
             )
+
+    def _adopt_outputs(self) -> None:
+        """Learn where the queries emit that shards brought back: those that come later have to agree."""
+        for name, entry in self.queries.items():
+            if entry.sql is None or not emits(entry.sql):
+                continue
+            with contextlib.suppress(TureenError):  # one that this version refuses is said again, and told so
+                query = self.parse(entry.sql, entry.parameters)
+                assert isinstance(query, Query)
+                to = destination_of(self.settings.names, query, self._streams())
+                if to is not None:
+                    entry.output = facts(to, columns_of(query))
+                    self.outputs.agree(name, to)
+
+    def _streams(self) -> dict[str, Stream]:
+        return {name: entry.stream for name, entry in self.sources.items()}
 
     async def _shard(self, number: int) -> Shard:
         shard = self.shards.get(number)
@@ -240,7 +282,7 @@ class Node:
 
     async def _queries(self, commands: Sequence[Command]) -> list[Outcome]:
         """Registrations and removals of distinct queries: they go to their shards side by side."""
-        placed = await asyncio.to_thread(self._place, commands)
+        placed, told_of = await asyncio.to_thread(self._place, commands)
         outcomes: list[Outcome | None] = [None] * len(commands)
         leaving: dict[int, list[ShardCommand]] = {}
         coming: dict[int, list[tuple[int | None, ShardCommand]]] = {}
@@ -275,12 +317,14 @@ class Node:
                     entry = QueryEntry(
                         sql, stands, None, number, target.sources, options, target.uses, parameters
                     )
+                    entry.output = told_of.get(name)
                     shard_command = ShardCommand.register(name, sql, options, parameters)
                     pairs = coming.setdefault(number, [])
                     pairs += ((None, guest) for guest in self.invited(name, number, target))
                     pairs.append((place, shard_command))
             else:
-                state: State = "PENDING" if isinstance(target, UnknownSource) else "ERROR"
+                waits = isinstance(target, UnknownSource) or is_awaited(target)
+                state: State = "PENDING" if waits else "ERROR"
                 error = command.get("error") or (target.as_dict() if target else None)
                 entry = QueryEntry(
                     command.get("sql"),
@@ -311,8 +355,9 @@ class Node:
                     if entry.shard is not None:
                         self.guests.release(command["name"], entry.shard)
                     entry.state, entry.error, entry.shard = "ERROR", outcome.get("error"), None
+                    self.outputs.release(command["name"])
                 elif outcome is not None:
-                    outcome = {**outcome, "state": entry.state}
+                    outcome = {**outcome, "state": entry.state, "output": entry.output}
                 self.queries[command["name"]] = entry
             told.append(outcome if outcome is not None else entry.outcome() if entry else {"state": "GONE"})
         await self.see_off()
@@ -367,13 +412,69 @@ class Node:
         shard = await self._shard(number)
         return await asyncio.wrap_future(shard.submit(commands))
 
-    def _place(self, commands: Sequence[Command]) -> list[Query | TureenError | None]:
-        """For each registration what it means, or why it cannot stand. CPU only, any thread."""
+    def changed(self) -> list[str]:
+        """Queries whose state is another than the last outcome said, until they are said again."""
+        for shard in self.shards.values():
+            for name, broken in shard.broken.items():
+                entry = self.queries.get(name)
+                if name not in self._broken and entry is not None and entry.shard == shard.number:
+                    self._broken[name] = broken
+                    self._unheard.add(name)
+                    entry.state, entry.error, entry.shard = "ERROR", broken.as_dict(), None
+                    self.guests.release(name, shard.number)
+                    self.outputs.release(name)
+        return sorted(self._unheard)
+
+    def _place(
+        self, commands: Sequence[Command]
+    ) -> tuple[list[Query | TureenError | None], dict[str, dict[str, Any]]]:
+        """For each registration what it means, or why it cannot stand; and where those emit that do.
+
+        May ask Kafka and the schema registry. Any thread, one at a time.
+        """
+        placed = self._understood(commands)
+        told: dict[str, dict[str, Any]] = {}
+        ready = Readiness(self.outputs)
+        for place, (command, target) in enumerate(zip(commands, placed, strict=True)):
+            self.outputs.release(command["name"])
+            if not isinstance(target, Query) or target.emit is None:
+                continue
+            try:
+                to = destination_of(self.settings.names, target, self._streams())
+                assert to is not None
+                columns = columns_of(target)
+                self.outputs.agree(command["name"], to)
+                if not self._stands(command):
+                    ready.check(to, columns)
+                told[command["name"]] = facts(to, columns)
+            except TureenError as refused:
+                self.outputs.release(command["name"])
+                placed[place] = refused
+        return placed, told
+
+    def _stands(self, command: Command) -> bool:
+        """Whether it says what stands: its shard then waits for its output, where that is away."""
+        old = self.queries.get(command["name"])
+        return (
+            old is not None
+            and old.shard is not None
+            and old.said == said(command["sql"], command.get("parameters"))
+        )
+
+    def _understood(self, commands: Sequence[Command]) -> list[Query | TureenError | None]:
+        """For each registration what it means, or why it means nothing. CPU only."""
         placed: list[Query | TureenError | None] = []
         parsed = self._parsed
         for command in commands:
-            if command["kind"] != "register":
-                placed.append(None)
+            broken = None
+            if command["name"] in self._broken:
+                self._unheard.discard(command["name"])
+                if "origin" in command or command["kind"] == "unregister":
+                    del self._broken[command["name"]]
+                else:
+                    broken = self._broken[command["name"]]
+            if command["kind"] != "register" or broken is not None:
+                placed.append(broken)
                 continue
             try:
                 query_options.check(command.get("options", {}))

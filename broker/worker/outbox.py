@@ -13,17 +13,18 @@ The engine has applied the steps already but shows nothing of them before this r
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
 from broker import logs
 from broker.settings import Settings
 from broker.worker.metrics import TRANSACTION_SECONDS
-from engine.model.step import Position
+from engine.model.step import Position, StepResult
 from topics.journal import read_steps
 from topics.producer import CommitUnknown, TransactionAborted, TransactionalProducer
-from tureen.errors import KafkaUnavailable
+from topics.results import Records
+from tureen.errors import KafkaUnavailable, TureenError
 
 log = logs.get()
 
@@ -41,9 +42,15 @@ class Letter:
 
 @dataclass(slots=True)
 class Outgoing:
-    """What one transaction holds; ``last`` is the position of its last step."""
+    """What one transaction holds; ``last`` is the position of its last step.
+
+    results: what its steps caused, in order. touched: queries that came, went, or got other options in it.
+    """
 
     letters: list[Letter] = field(default_factory=list)
+    records: list[Records] = field(default_factory=list)
+    results: list[StepResult] = field(default_factory=list)
+    touched: set[str] = field(default_factory=set)
     last: Position | None = None
 
 
@@ -61,13 +68,17 @@ class Outbox:
         kafka: dict[str, str],
         stopping: Callable[[], bool],
         trouble: Callable[[dict[str, Any] | None], None],
+        restore: Callable[[Collection[str]], None],
     ) -> None:
-        """``trouble`` is told what is waited for, and None when it goes on."""
+        """``trouble`` is told what is waited for, and None when it goes on. ``restore`` makes result topics
+        that are gone.
+        """
         self._number = number
         self._settings = settings
         self._kafka = kafka
         self._stopping = stopping
         self._trouble = trouble
+        self._restore = restore
         self._producer: TransactionalProducer | None = None
 
     def fence(self) -> None:
@@ -100,6 +111,7 @@ class Outbox:
             except TransactionAborted as aborted:
                 log.warning("transaction_aborted", shard=self._number, reason=aborted.message)
                 self._wait(aborted)
+                self._restored(outgoing)
             except KafkaUnavailable as away:
                 self._wait(away)
                 self.fence()
@@ -109,6 +121,7 @@ class Outbox:
                 self.fence()
                 if self._is_journalled(outgoing.last):
                     break
+                self._restored(outgoing)
         self._trouble(None)
         TRANSACTION_SECONDS.labels(str(self._number)).observe(time.perf_counter() - began_s)
 
@@ -123,6 +136,16 @@ class Outbox:
                     partition=letter.partition,
                     headers=letter.headers,
                 )
+            for one in outgoing.records:
+                transaction.send_many(one.topic, one.values, one.keys, one.headers, one.partitions)
+
+    def _restored(self, outgoing: Outgoing) -> None:
+        """Nothing was written: perhaps since a result topic was deleted."""
+        if outgoing.records:
+            try:
+                self._restore({one.topic for one in outgoing.records})
+            except TureenError as away:
+                log.warning("result_topics_unknown", shard=self._number, reason=away.message)
 
     def _is_journalled(self, position: Position) -> bool:
         before = Position(position.epoch, position.sequence - 1)

@@ -86,6 +86,7 @@ def _replayed(number: int, engine: Engine, settings: Settings, kafka: dict[str, 
     stored = engine.position
     reader = RangeReader(kafka)
     replayed = 0
+    engine.tells = False
     try:
         for record in read_steps(kafka, settings.names.steps, number, stored):
             batch, compacted = None, False
@@ -97,6 +98,7 @@ def _replayed(number: int, engine: Engine, settings: Settings, kafka: dict[str, 
             engine.run()
             replayed += 1
     finally:
+        engine.tells = True
         reader.close()
     if engine.position != BEGINNING:
         log.info(

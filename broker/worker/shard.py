@@ -26,10 +26,13 @@ from broker import logs
 from broker.internal import Outcome
 from broker.settings import Settings
 from broker.wording import said
+from broker.worker.emission import Emission
 from broker.worker.engines import Engines
 from broker.worker.intake import Taken
+from broker.worker.listener import Listener
 from broker.worker.metrics import SAVE_SECONDS, STEP_SECONDS, Counts
 from broker.worker.outbox import Interrupted, Letter, Outbox, Outgoing
+from broker.worker.outputs import AWAITED, Outputs, emits
 from broker.worker.placement import shard_of
 from broker.worker.questions import Asked, Found, Questions
 from broker.worker.recovery import recover
@@ -37,7 +40,7 @@ from broker.worker.shard_command import ShardCommand, Standing, step_bodies
 from broker.worker.streams import ReadStream, Streams
 from engine.engine import Engine
 from engine.model.source import Derived, Stream
-from engine.model.step import Body, Heartbeat, Position, Step, StepResult, Unregister
+from engine.model.step import Body, Heartbeat, Position, Register, Step, StepResult, Unregister
 from engine.results.view import View
 from storage.store import Store
 from topics.admin import Admin
@@ -46,6 +49,7 @@ from topics.journal import encode_step
 from topics.producer import forwarded
 from tureen.errors import (
     BrokerUnavailable,
+    ChangesBroken,
     Fenced,
     KafkaUnavailable,
     StoreFull,
@@ -77,6 +81,8 @@ class Shard(threading.Thread):
         kafka: dict[str, str],
         engines: Engines,
         admin: Admin,
+        outputs: Outputs,
+        listener: Listener,
         on_fenced: Callable[[int], None],
     ) -> None:
         super().__init__(name=f"shard-{number}", daemon=True)
@@ -87,15 +93,21 @@ class Shard(threading.Thread):
         self.asked = Asked(settings.revise_interval_ms / 1_000)
         self.recovered: Future[None] = Future()
         self.saved_position: Position | None = None
+        self.broken: dict[str, ChangesBroken] = {}
+        """Queries that went since their changes could not be told, and why; never changed in place."""
         self._settings = settings
         self._kafka = kafka
         self._engines = engines
+        self._listener = listener
         self._on_fenced = on_fenced
         self._troubles: dict[str, dict[str, Any]] = {}
         self._engine: Engine = engines.fresh()
         self._view = self._engine.view()
         self._store: Store | None = None
-        self._outbox = Outbox(number, settings, kafka, self._is_stopping, lambda t: self._tell("journal", t))
+        self._emission = Emission(settings, outputs, self.counts)
+        self._outbox = Outbox(
+            number, settings, kafka, self._is_stopping, lambda t: self._tell("journal", t), outputs.restore
+        )
         self._streams = Streams(number, settings, kafka, admin, self._next_offsets)
         self._queries: dict[str, Standing] = {}
         self._sources: dict[str, Stream | Derived] = {}
@@ -198,6 +210,7 @@ class Shard(threading.Thread):
                 self._troubles = {"end": error.as_dict()}
             jobs, self._jobs = self._at_work + list(self._jobs), deque()
             self._questions.refuse(error or BrokerUnavailable(f"shard {self.number} has stopped"))
+        self._listener.ended(self.number, error if state == "failed" else None)
         self._streams.close()
         self._outbox.close()
         if self._store is not None:
@@ -237,6 +250,7 @@ class Shard(threading.Thread):
         self._queries = {
             info.query_id: (said(info.sql, info.parameters), info.options) for info in self._view.queries()
         }
+        self._emission.came(self._view, (one.query_id for one in self._view.queries() if emits(one.sql)))
         self._sources = dict(self._engine.catalogue)
         for info in self._view.sources():
             stream = self._sources[info.name]
@@ -261,6 +275,7 @@ class Shard(threading.Thread):
                 self._outbox.commit(outgoing)
                 self.counts.transactions += 1
                 self._view = self._engine.view()
+                self._listener.committed(self.number, self._view, outgoing.results, outgoing.touched)
             for job in jobs:
                 assert job.outcomes is not None
                 job.future.set_result(job.outcomes)
@@ -291,8 +306,51 @@ class Shard(threading.Thread):
         key, value = encode_step(step, result, ranges)
         outgoing.letters.append(Letter(names.steps, value, key, self.number))
         outgoing.last = step.position
+        outgoing.results.append(result)
+        if isinstance(body, Register):
+            outgoing.touched.update(one.query_id for one in body.registrations)
+        elif isinstance(body, Unregister):
+            outgoing.touched.update(body.query_ids)
         self.counts.steps += 1
+        self._emit(body, result, outgoing)
         return result
+
+    def _emit(self, body: Body, result: StepResult, outgoing: Outgoing) -> None:
+        """Add what the queries that emit tell of a step; those that cannot go, by a step of their own."""
+        if isinstance(body, Register):
+            if self.broken:
+                coming = {one.query_id for one in body.registrations}
+                self.broken = {name: told for name, told in self.broken.items() if name not in coming}
+            emitting = [one.query_id for one in body.registrations if emits(one.sql)]
+            if emitting:
+                self._emission.came(
+                    self._engine.view(), (one for one in emitting if one not in result.failed)
+                )
+        broken: dict[str, BaseException] = {
+            name: error for name, error in result.broken.items() if name in self._emission
+        }
+        self._emission.went(broken)
+        if result.changes:
+            while True:
+                try:
+                    records, refused = self._emission.records(result)
+                    break
+                except AWAITED as away:
+                    self._wait("output", away)
+            self._tell("output", None)
+            outgoing.records += records
+            broken |= refused
+        if isinstance(body, Unregister):
+            self._emission.went(body.query_ids)
+        if broken:
+            self._emission.went(broken)
+            log.error("changes_broken", shard=self.number, queries=sorted(broken))
+            self.broken = self.broken | {
+                name: ChangesBroken(str(getattr(error, "message", error))) for name, error in broken.items()
+            }
+            self._step(Unregister(tuple(broken)), outgoing)
+            for name in broken:
+                self._queries.pop(name, None)
 
     def _carry_out(self, job: _Job, outgoing: Outgoing) -> None:
         """Make the steps of some commands; those that change nothing make none."""

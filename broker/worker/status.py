@@ -31,7 +31,7 @@ def readiness(node: Node) -> dict[str, Any]:
         reasons.append(
             {"code": "control", "message": "the control process is away; registrations wait, answers do not"}
         )
-    degraded: list[dict[str, Any]] = []
+    degraded = node.outputs.degraded()
     for shard in list(node.shards.values()):
         trouble = shard.trouble
         if trouble is not None:

@@ -1,8 +1,8 @@
 """The way of a query's sources over a step: between which instants, and how each stands on the way.
 
-Instants are those of what moves. Where a stream takes a step they are the query's NOW: every stream moves with
-it, and a table of the same kind of time as far as it is known. Where a table takes a step (NOW stands still,
-and the table was behind it, or is of another kind of time) they are that table's own, the others stand
+Instants are those of what moves. Where a stream takes a step they are the query's NOW: every stream moves
+with it, and a table of the same kind of time as far as it is known. Where a table takes a step (NOW stands
+still, and the table was behind it, or is of another kind of time) they are that table's own, the others stand
 still, and what changes, changes at the query's NOW.
 """
 
@@ -30,8 +30,9 @@ class Leg:
     at: as it stands at the end of the way, over all rows that were there at any time of it;
     ``at.retained_from_ms`` is as at the beginning.
     moves: False, it stands on the whole way as ``at`` says.
-    keeps_ms: at an instant t of the way rows before ``t - keeps_ms`` are retained no more; None: that is only
-    known of its end. retained_to_ms: rows before it are retained no more at the end of the way; None: all are.
+    keeps_ms: at an instant t of the way rows before ``t - keeps_ms`` are retained no more; None: that is
+    only known of its end. retained_to_ms: rows before it are retained no more at the end of the way; None: all
+    are.
     """
 
     at: ScanAt
@@ -65,7 +66,9 @@ class Course:
     floor_ms: int = NEVER
 
     def told(self, instants: Int64Array) -> Int64Array:
-        """The instants of changes, as they are told."""
+        """The instants of changes, as they are told. What is there from the first instant that there is on
+        (``NEVER + 1``: a table beside streams) came at 0.
+        """
         if self.instant_ms is not None:
             return np.full(len(instants), self.instant_ms)
-        return np.maximum(instants, self.floor_ms)
+        return np.maximum(np.where(instants == NEVER + 1, 0, instants), self.floor_ms)

@@ -201,7 +201,7 @@ class Join:
     Columns: the relation's, then inner's; of ``semi`` and ``anti`` (at least one partner; none) the
     relation's alone. ``left`` keeps rows without a partner, with NULLs for inner's columns; ``right`` and
     ``full`` keep inner's. Order: that of the relation, partners in inner's order; then inner's rows without
-    a partner. Rows count as 0, 1, 2, ... where numbers are combined.
+    a partner. Rows are not numbered (:mod:`engine.operators.relation`) where numbers are combined.
     """
 
     inner: Query

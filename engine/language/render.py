@@ -37,6 +37,7 @@ from engine.language.query import (
     Describe,
     Distinct,
     DropStream,
+    Emit,
     Explain,
     Filter,
     Join,
@@ -107,7 +108,19 @@ def _query(query: Query) -> str:
     lines += ["  " + line for line in render_scan(query.scan)]
     for stage in query.stages:
         lines += ["  " + line for line in render_stage(stage)]
+    if query.operator is not None:
+        lines.append(f"  {query.operator}")
+    if query.emit is not None:
+        lines.append(f"  {render_emit(query.emit)}")
     return "\n".join(lines)
+
+
+def render_emit(emit: Emit) -> str:
+    """Where changes go, as one line."""
+    into = "" if emit.into is None else f" into {emit.into}"
+    closed = " of closed windows" if emit.on_close else ""
+    first = ", after a snapshot" if emit.snapshot else ""
+    return f"emit changes{closed}{into} as {emit.format} in {emit.encoding}{first}"
 
 
 def render_scan(scan: Scan) -> list[str]:

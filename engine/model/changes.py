@@ -48,5 +48,20 @@ class Changes:
     occasion: Occasion = "step"
     copies: Int32Array | None = None
 
+    @classmethod
+    def of_one(
+        cls,
+        query_id: str,
+        table: pa.Table,
+        weights: Weights,
+        at_ms: Int64Array,
+        now_ms: int,
+        occasion: Occasion = "step",
+        copies: Int32Array | None = None,
+    ) -> Changes:
+        """Changes of one query."""
+        starts = np.array([0, len(weights)])
+        return cls((query_id,), starts, table, weights, at_ms, np.array([now_ms]), occasion, copies)
+
     def __len__(self) -> int:
         return int(self.table.num_rows)

@@ -2,7 +2,7 @@
 
     stream rows -> predicate -> windows of each row -> bracket window -> (columns, window_start, window_end)
 
-Rows come by (window_end, window_start, their order in the stream) and are numbered from 0.
+Rows come by (window_end, window_start, their order in the stream) and are not numbered.
 
 An answer is complete where no window of it, and none that the bracket window reaches, begins before what is
 retained. Of sessions only those count as whole that begin at least the gap after it, since a row that is

@@ -133,6 +133,19 @@ def pair_codes(
     return codes[:n], codes[n:], width
 
 
+def alike(
+    one: Sequence[Column], other: Sequence[Column], n: int, m: int
+) -> tuple[Int64Array, Int64Array, int]:
+    """Codes of the rows of two relations whose columns have the same types, the same where GROUP BY has them
+    equal: NULL equals NULL.
+
+    Returns int64[n], int64[m], and a number above all codes, in proportion to n + m at most.
+    """
+    columns = [concatenate_columns(pair[0].type, pair) for pair in zip(one, other, strict=True)]
+    codes, width = number(columns, n + m)
+    return codes[:n], codes[n:], width
+
+
 def together(one: Column, other: Column) -> Iterator[Column]:
     """Columns in which values of two of comparable types equal exactly where they do themselves.
 

@@ -94,12 +94,12 @@ def evaluate(
     relation = run.relation(query, kept, composites)
     _bounded(len(relation), rows_max)
     arrays = [column.to_arrow() for column in relation.columns]
-    table = pa.Table.from_arrays(arrays, schema=_schema(query.columns))
+    table = pa.Table.from_arrays(arrays, schema=schema_of(query.columns))
     return Evaluated(table, run.errors, run.complete_from_ms)
 
 
 @lru_cache(1_000)
-def _schema(columns: tuple[tuple[str, Type], ...]) -> pa.Schema:
+def schema_of(columns: tuple[tuple[str, Type], ...]) -> pa.Schema:
     return pa.schema([pa.field(name, type_.arrow) for name, type_ in columns])
 
 
@@ -209,7 +209,7 @@ class _Run:
         errors = 0
         match stage:
             case Project(outputs):
-                relation, errors = _project(outputs, relation)
+                relation, errors = projected(outputs, relation)
             case Aggregate():
                 relation, errors = aggregate(stage, relation)
             case Filter():
@@ -243,7 +243,7 @@ def _counts_rows(call: AggregateCall) -> bool:
     return call.function == "COUNT" and not call.arguments and call.filter is None
 
 
-def _project(outputs: Sequence[Output], relation: Relation) -> tuple[Relation, int]:
+def projected(outputs: Sequence[Output], relation: Relation) -> tuple[Relation, int]:
     """Computed columns at once, for their errors are counted; plain ones when they are read."""
     computed: dict[int, Column] = {}
     errors = 0

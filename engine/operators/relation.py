@@ -3,8 +3,9 @@
 Rows in an order, with columns. A column is made when somebody asks for it, and kept; so a scan gathers only
 what later stages read, and only of the rows that are left by then.
 
-Each row has an *ordinal*, by which numbers are combined (:mod:`engine.kernels.folds`): rows of a scan keep
-the stream's, rows of a table, an aggregate or a table function count from 0.
+Numbers are combined by *ordinals* (:mod:`engine.kernels.folds`): rows of a scan are *numbered* by the stream
+and keep that number. Rows of a table, a join, an aggregate or a table function are not; there the values that
+a call is over count from 0 in each group, so that what happens in one group is nothing to the others.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class LazyColumns(Sequence[Column]):
 
 
 class Relation:
-    """n rows. columns: each of n rows; ordinals: int64[n], made when asked for, None: 0, 1, 2, ...
+    """n rows. columns: each of n rows; number: makes their ordinals, int64[n]; None: they have none.
 
     stored: of a scan's rows where they stand in their source, where that is not what they are numbered by.
     """
@@ -69,10 +70,15 @@ class Relation:
         return self.n
 
     def ordinals(self) -> Int64Array:
-        """int64[n]; not ascending after a sort."""
+        """int64[n]; not ascending after a sort. Of rows that are not numbered their places."""
         if self._ordinals is None:
             self._ordinals = np.arange(self.n) if self._number is None else self._number()
         return self._ordinals
+
+    @property
+    def numbered(self) -> bool:
+        """Whether a stream has numbered the rows."""
+        return self._number is not None
 
     def stored_ordinals(self) -> Int64Array:
         """int64[n], ascending: of the relation that a scan gives, the ordinals of its rows in their
@@ -84,17 +90,18 @@ class Relation:
         """The rows at these places, in that order."""
         columns = self.columns
         taken = LazyColumns(len(columns), lambda place: columns[place].take(rows))
-        return Relation(taken, len(rows), lambda: self.ordinals()[rows])
+        return Relation(taken, len(rows), (lambda: self.ordinals()[rows]) if self.numbered else None)
 
     def slice(self, start: int, stop: int) -> Relation:
         """Rows start to stop, without a copy."""
         columns = self.columns
         cut = LazyColumns(len(columns), lambda place: columns[place].slice(start, stop))
-        return Relation(cut, stop - start, lambda: self.ordinals()[start:stop])
+        numbers = (lambda: self.ordinals()[start:stop]) if self.numbered else None
+        return Relation(cut, stop - start, numbers)
 
     def with_columns(self, columns: Sequence[Column]) -> Relation:
         """The same rows with other columns."""
-        return Relation(columns, self.n, self.ordinals)
+        return Relation(columns, self.n, self.ordinals if self.numbered else None)
 
     def evaluate(self, expression: ex.Expression) -> Result:
         """The value of an expression for each row."""

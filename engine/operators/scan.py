@@ -121,9 +121,9 @@ class ScanAt:
         if self.now_ms is None:
             return Chosen([])
         places, found = last_rows(
-            scan.window, self.rows.schema, self._first_retained, self.end, self.matching
+            scan.window, self.rows.schema, self.first_retained, self.end, self.matching
         )
-        kept = places if scan.predicate is None else self._satisfying(scan.predicate, places)
+        kept = places if scan.predicate is None else self.satisfying(scan.predicate, places)
         return Chosen(kept, None if found else self.gone_before_ms)
 
     def is_complete(self, scan: Scan) -> bool:
@@ -152,7 +152,7 @@ class ScanAt:
         return retained_ms
 
     @property
-    def _first_retained(self) -> int:
+    def first_retained(self) -> int:
         """The first ordinal that is retained by time: rows below it are there for plain row windows alone."""
         retained_ms = self.retained_from_ms
         return self.rows.base if retained_ms is None else self.rows.first_at_or_after(retained_ms)
@@ -160,10 +160,10 @@ class ScanAt:
     def first_needed(self, assignment: Assignment, bracket: Bracket) -> int:
         """The first ordinal that a table function has to look at."""
         needed_ms = first_needed_ms(assignment, bracket) if isinstance(assignment, Hop) else None
-        first = self._first_retained
+        first = self.first_retained
         return first if needed_ms is None else max(first, self.rows.first_at_or_after(needed_ms))
 
-    def _satisfying(self, predicate: Expression, places: Places) -> Places:
+    def satisfying(self, predicate: Expression, places: Places) -> Places:
         """Of these rows those that a predicate accepts."""
         slot = self.slot_of(predicate)
         found = []

@@ -34,6 +34,16 @@ def sort(stage: Sort, relation: Relation, wanted: int | None = None) -> tuple[Re
     return relation.take(order if rows is None else rows[order]), errors
 
 
+def first_rows(keys: Sequence[SortKey], relation: Relation, wanted: int) -> Int64Array | None:
+    """Rows, ascending, among which the first ``wanted`` by these keys are; None: all."""
+    if wanted >= len(relation):
+        return None
+    if not keys:
+        return np.arange(wanted)
+    (column,), _ = relation.values_of([keys[0].expression])
+    return _candidates(keys[0], column, wanted)
+
+
 def sort_arrays(keys: Sequence[SortKey], relation: Relation) -> tuple[list[Int64Array], int]:
     """int64[n] each, by which rows are sorted, the first weighs most; how many values are errors."""
     columns, errors = relation.values_of(key.expression for key in keys)

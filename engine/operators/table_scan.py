@@ -5,7 +5,7 @@ partition, offset) order of the versions. A *history* scan is all versions that 
 column more that says whether it takes its key's row away.
 
 Stored versions move as superseded ones are let go of, and no answer may depend on when that was done; so rows
-are numbered 0, 1, 2, ... where numbers are combined, what was superseded at or before ``retained_from`` is in
+are not numbered where numbers are combined, what was superseded at or before ``retained_from`` is in
 no answer, gone or not, and a scan at an earlier instant says that it is incomplete, once there was such a
 version.
 
@@ -136,7 +136,7 @@ class TableAt(ScanAt):
             (part, gone[slice(*gone.searchsorted([part.first, part.end]))] - part.first)
             for part in self.rows.parts
         ]
-        return bool(self._satisfying(predicate, [(part, where) for part, where in places if len(where)]))
+        return bool(self.satisfying(predicate, [(part, where) for part, where in places if len(where)]))
 
     def gone_since(self, end: int) -> Int64Array:
         """Ordinals, ascending, of rows that were the table's among the first ``end`` and are no more."""

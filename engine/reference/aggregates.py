@@ -2,7 +2,8 @@
 
 Whole numbers and decimals are added up exactly, as fractions, and rounded once. Doubles are combined in a
 tree that depends on the rows' ordinals alone (:func:`fold`), so that every way to the same rows gives the
-same bits. What a sketch would approximate is exact here; whoever compares grants the sketch its error.
+same bits; rows that no stream has numbered count from 0 among those that the call is over. What a sketch
+would approximate is exact here; whoever compares grants the sketch its error.
 """
 
 from __future__ import annotations
@@ -54,12 +55,14 @@ def aggregate(call: AggregateCall, rows: Sequence[Placed]) -> tuple[Outcome, int
         if value is ERROR:
             errors += 1
         else:
-            items.append(Item(row.ordinal, value))
+            items.append(Item(-1 if row.ordinal is None else row.ordinal, value))
     if call.function != "ARRAY_AGG":
         items = [item for item in items if item.value is not None]
     argument_type = call.arguments[0].type if call.arguments else call.type
     if call.distinct:
         items = distinct(items)
+    if rows and rows[0].ordinal is None:
+        items = [Item(place, item.value) for place, item in enumerate(items)]
     outcome = _FUNCTIONS[call.function](items, argument_type, call)
     return (None, errors + 1) if outcome is ERROR else (outcome, errors)
 

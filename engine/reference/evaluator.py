@@ -61,7 +61,9 @@ from engine.model.step import (
     StepResult,
     Unregister,
 )
+from engine.reference.changes import Told, Way, exact_retention
 from engine.reference.expressions import evaluate
+from engine.reference.following import Following, copies
 from engine.reference.retention import Reader, retain
 from engine.reference.rows import Partition, Row, Source, Values, python_rows, versions
 from engine.reference.seen import At, now_of, seen_at
@@ -125,15 +127,21 @@ class Reference:
         self.derived: dict[str, Derived] = {}
         self.queries: dict[str, Standing] = {}
         self.errors: dict[tuple[SourceName, Expression], int] = {}
+        self.following = Following()
+        self.told: list[Told] = []
 
     # --- steps --------------------------------------------------------------------------------------
 
     def apply(self, step: Step) -> StepResult:
-        """Apply one step. Raises StepOutOfOrder."""
+        """Apply one step; ``told`` is then what changed in the answers that are followed. Raises
+        StepOutOfOrder.
+        """
         if step.position.sequence != self.position.sequence + 1 or step.position.epoch < self.position.epoch:
             raise StepOutOfOrder(f"{step.position} does not follow {self.position}")
         self.position = step.position
         self.clock = max(self.clock, step.clock_ms)
+        was, stood = copies(self.sources), self._telling()
+        self.told = []
         result = StepResult(step.position)
         match step.body:
             case CreateSource(stream):
@@ -151,15 +159,34 @@ class Reference:
                 result = replace(result, failed=failed)
             case Unregister(query_ids):
                 for query_id in query_ids:
-                    self.queries.pop(query_id, None)
+                    self._unregister(query_id)
                 self._recount_errors()
             case Records(name, batch, next_offsets, lagging):
                 result = self._records(step.position, name, batch, next_offsets, lagging)
             case Heartbeat(name, lagging):
                 result = self._records(step.position, name, None, {}, lagging)
+        moved = copies(self.sources)
         for known, source in self.sources.items():
             self._retain(known, source)
+        over = step.body.source if isinstance(step.body, Records | Heartbeat) else None
+        readers = None
+        if over is not None and not self.sources[over].stream.is_table:
+            readers = exact_retention(over, [standing.query for standing in self.queries.values()])
+        stay = {query_id: query for query_id, query in self._telling().items() if query_id in stood}
+        self.told += self.following.changes(stay, Way(was, moved, self.sources, over, readers))
         return result
+
+    def follow(self, query_id: str) -> None:
+        """Tell the changes of a query from the next step on."""
+        self.following.asked.add(query_id)
+
+    def _telling(self) -> dict[str, Query]:
+        """The queries that have an answer."""
+        return {
+            query_id: standing.query
+            for query_id, standing in self.queries.items()
+            if not standing.options.paused
+        }
 
     def _create(self, stream: Stream) -> None:
         known = self.sources.get(stream.name)
@@ -223,8 +250,19 @@ class Reference:
             query = self._parse(text)
         else:
             query = known.query
-        self.queries[registration.query_id] = Standing(registration, query)
+        standing = self.queries[registration.query_id] = Standing(registration, query)
         self._recount_errors()
+        was_told = known is not None and not known.options.paused
+        if was_told and standing.options.paused:
+            self.told += self.following.ends(registration.query_id, query, self.sources)
+        elif not was_told and not standing.options.paused:
+            self.told += self.following.begins(registration.query_id, query, self.sources)
+
+    def _unregister(self, query_id: str) -> None:
+        gone = self.queries.pop(query_id, None)
+        self.following.asked.discard(query_id)
+        if gone is not None and not gone.options.paused:
+            self.told += self.following.ends(query_id, gone.query, self.sources)
 
     # --- predicate errors -----------------------------------------------------------------------------
 

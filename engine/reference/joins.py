@@ -101,7 +101,7 @@ def _joined(
     if stage.kind in ("right", "full"):
         with_partner = {n for found in partners for n in found}
         made += [(None,) * width + other for n, other in enumerate(inner) if n not in with_partner]
-    return [Placed(place, values) for place, values in enumerate(made)]
+    return [Placed(None, values) for values in made]
 
 
 def semi_join(stage: SemiJoin, rows: Sequence[Placed], inner: Sequence[Values]) -> tuple[list[Placed], int]:

@@ -33,11 +33,11 @@ def retain(source: Source, readers: Sequence[Reader], held_rows_max: int) -> Non
     if source.stream.is_table:
         source.retained_from = _of_versions(source, source.now, readers, held_rows_max)
         return
-    retained_from, base = _needed(source, readers)
+    retained_from, base = needed(source, readers)
     allowed = len(source.rows) - held_rows_max
     if base < allowed:
         prompt = [Reader(source.now, reader.scans) for reader in readers]
-        base = max(base, min(allowed, _needed(source, prompt)[1]))
+        base = max(base, min(allowed, needed(source, prompt)[1]))
         if base > source.base:
             first = source.rows[base - 1].timestamp + 1
             retained_from = first if retained_from is None else max(retained_from, first)
@@ -45,7 +45,7 @@ def retain(source: Source, readers: Sequence[Reader], held_rows_max: int) -> Non
     source.base = max(source.base, base)
 
 
-def _needed(source: Source, readers: Sequence[Reader]) -> tuple[int | None, int]:
+def needed(source: Source, readers: Sequence[Reader]) -> tuple[int | None, int]:
     """From which instant on, and from which ordinal on, rows are needed."""
     assert source.now is not None
     retain_ms = source.stream.retain_ms
@@ -65,11 +65,11 @@ def _needed(source: Source, readers: Sequence[Reader]) -> tuple[int | None, int]
 
 def _of_versions(source: Source, now: int, readers: Sequence[Reader], held_rows_max: int) -> int | None:
     """From which instant on a table is known."""
-    retained_from, _ = _needed(source, readers)
+    retained_from, _ = needed(source, readers)
     after = [row for row in source.rows if retained_from is None or row.timestamp > retained_from]
     if len(after) <= held_rows_max:
         return retained_from
-    prompt, _ = _needed(source, [Reader(now, reader.scans) for reader in readers])
+    prompt, _ = needed(source, [Reader(now, reader.scans) for reader in readers])
     assert prompt is not None
     newest = source.rows[len(source.rows) - held_rows_max - 1].timestamp
     allowed = min(prompt, newest)

@@ -62,9 +62,11 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A row of a relation. ordinal: by which numbers are added up, see :mod:`engine.reference.aggregates`."""
+    """A row of a relation. ordinal: by which numbers are added up, None where no stream has numbered the row,
+    see :mod:`engine.reference.aggregates`.
+    """
 
-    ordinal: int
+    ordinal: int | None
     values: Values
 
 

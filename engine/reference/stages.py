@@ -127,14 +127,14 @@ def _aggregate(stage: Aggregate, rows: Sequence[Placed]) -> tuple[list[Placed], 
         errors += met
         groups.setdefault(identity(key), (key, []))[1].append(row)
     made = []
-    for place, (key, members) in enumerate(groups.values()):
+    for key, members in groups.values():
         values: list[Value] = list(key)
         for call in stage.calls:
             outcome, met = aggregate(call, members)
             assert outcome is not ERROR
             values.append(outcome)
             errors += met
-        made.append(Placed(place, tuple(values)))
+        made.append(Placed(None, tuple(values)))
     return made, errors
 
 

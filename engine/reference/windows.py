@@ -6,7 +6,7 @@ that would need one says from when it is complete.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from engine.language.expressions import Expression
@@ -82,6 +82,20 @@ def scan(scan: Scan, source: Source, instant: int | None) -> Held:
     return Held([row for row in held.rows if _holds(scan.predicate, row.values)], held.complete_from)
 
 
+def members(over: Scan, source: Source, instant: int | None) -> frozenset[Hashable]:
+    """Which rows a scan gives: the same only while no row comes into it or leaves it, whatever they hold."""
+    if instant is None:
+        return frozenset()
+    if source.stream.is_table:
+        return frozenset(
+            (row.timestamp, row.partition, row.offset) for row in _versions(over, source, instant)
+        )
+    if over.assignment is not None:
+        assigned, _ = _held(over, source, instant)
+        return frozenset((row.ordinal, row.start, row.end) for row in assigned)
+    return frozenset(row.ordinal for row in scan(over, source, instant).rows)
+
+
 def _holds(predicate: Expression | None, values: Values) -> bool:
     return predicate is None or evaluate(predicate, values) is True
 
@@ -154,19 +168,25 @@ def _key(keys: Sequence[Expression], values: Values) -> Identity:
 
 def _table(scan: Scan, source: Source, instant: int) -> Held:
     """The last version of each key at an instant, unless it says that the key is deleted; of a history scan
-    all versions. Rows count from 0 on.
+    all versions. Rows are not numbered.
     """
-    gone = gone_versions(source)
-    visible = [row for place, (_, row) in enumerate(_visible(source, instant)) if place not in gone]
-    if scan.history:
-        versions = [(*row.values, row.deleted) for row in visible]
-    else:
-        latest = {source.key_of(row): row for row in visible}
-        versions = [row.values for row in sorted(latest.values()) if not row.deleted]
-    kept = [values for values in versions if _holds(scan.predicate, values)]
-    placed = [Placed(place, values) for place, values in enumerate(kept)]
+    placed = [Placed(None, _of_version(scan, row)) for row in _versions(scan, source, instant)]
     complete = scan.history or not lacks_versions(source, instant)
     return Held(placed, None if complete else source.retained_from)
+
+
+def _versions(scan: Scan, source: Source, instant: int) -> list[Row]:
+    """The versions that a scan of a table gives."""
+    gone = gone_versions(source)
+    visible = [row for place, (_, row) in enumerate(_visible(source, instant)) if place not in gone]
+    if not scan.history:
+        latest = {source.key_of(row): row for row in visible}
+        visible = [row for row in sorted(latest.values()) if not row.deleted]
+    return [row for row in visible if _holds(scan.predicate, _of_version(scan, row))]
+
+
+def _of_version(scan: Scan, row: Row) -> Values:
+    return (*row.values, row.deleted) if scan.history else row.values
 
 
 def lacks_versions(source: Source, instant: int) -> bool:
@@ -195,8 +215,15 @@ def gone_versions(source: Source) -> set[int]:
 def _assigned(scan: Scan, source: Source, instant: int) -> Held:
     """Rows in the closed windows of a table function, those that the clause behind it holds.
 
-    The predicate chooses the rows that the function sees. Ordinals count the rows of this relation.
+    The predicate chooses the rows that the function sees. They are not numbered.
     """
+    held, whole = _held(scan, source, instant)
+    rows = [Placed(None, (*row.values, row.start, row.end)) for row in held]
+    return Held(rows, None if whole or _nothing_gone(source) else _since(source))
+
+
+def _held(scan: Scan, source: Source, instant: int) -> tuple[list[Assigned], bool]:
+    """The rows that a table function gives, and whether none can be missing, were some let go of."""
     retained_from = _since(source)
     assert scan.assignment is not None
     retained = [
@@ -211,13 +238,10 @@ def _assigned(scan: Scan, source: Source, instant: int) -> Held:
     closed = [row for row in assigned if row.instant <= instant]
     closed.sort(key=lambda row: (row.end, row.start, row.ordinal))
     if isinstance(scan.window, RowWindow):
-        held, whole = _last_of(scan.window, closed, _whole_from(scan.assignment, retained_from))
-    else:
-        begin, end = scan.window.bounds_ms(instant)
-        held = [row for row in closed if (begin is None or begin <= row.instant) and row.instant <= end]
-        whole = begin is not None and _all_there(scan.assignment, held, begin, end, retained_from)
-    rows = [Placed(place, (*row.values, row.start, row.end)) for place, row in enumerate(held)]
-    return Held(rows, None if whole or _nothing_gone(source) else retained_from)
+        return _last_of(scan.window, closed, _whole_from(scan.assignment, retained_from))
+    begin, end = scan.window.bounds_ms(instant)
+    held = [row for row in closed if (begin is None or begin <= row.instant) and row.instant <= end]
+    return held, begin is not None and _all_there(scan.assignment, held, begin, end, retained_from)
 
 
 def _last_of(window: RowWindow, rows: list[Assigned], whole_from: int) -> tuple[list[Assigned], bool]:

@@ -78,7 +78,7 @@ class PartMatches:
             word = place >> 6
             return self.words[word].rows(place & 63, first, last) if word < len(self.words) else NO_ROWS
         listed, upto = self._listed(slot)
-        rows = listed[_place(listed, first) : _place(listed, last)].astype(np.int64)
+        rows = listed[place_of(listed, first) : place_of(listed, last)].astype(np.int64)
         if self.log is None:
             return rows
         return np.concatenate([rows, self._logged(slot, max(first, upto), last)])
@@ -102,8 +102,8 @@ class PartMatches:
     def _logged(self, slot: int, first: int, last: int) -> Int64Array:
         assert self.log is not None
         rows, slots = self.log
-        low = _place(rows, first)
-        high = _place(rows, last)
+        low = place_of(rows, first)
+        high = place_of(rows, last)
         return rows[low + np.flatnonzero(slots[low:high] == slot)].astype(np.int64)
 
     def bits_of(self, word: int, mask: int, first: int, last: int) -> bitmaps.Words:
@@ -175,7 +175,7 @@ def with_late(
     return runs if len(runs) <= RUNS_MAX else (merged(runs, standing, log),)
 
 
-def _place(rows: RowNumbers, row: int) -> int:
+def place_of(rows: RowNumbers, row: int) -> int:
     """The first place in ascending rows that is at or above a row."""
     return int(rows.searchsorted(np.uint16(row))) if row < 65_536 else len(rows)
 

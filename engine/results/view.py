@@ -9,10 +9,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from engine.changes.changes_of import changes_of
+from engine.changes.course import NEVER, Course, Leg
+from engine.changes.operator import operator_of
+from engine.changes.result_key import result_key
+from engine.language.query import Emit, Filter, Project
 from engine.limits import Limits
 from engine.model.answer import Answer, QueryInfo, SourceInfo
+from engine.model.changes import Changes, Operator
 from engine.model.source import SourceName
 from engine.model.step import Position
 from engine.operators.chain import Composites
@@ -22,6 +28,7 @@ from engine.operators.scan import ScanAt
 from engine.results.kept import Kept
 from engine.results.source_view import SourceView, sources_at
 from engine.standing import SetKey, StandingQuery
+from engine.windows.clauses import UNBOUNDED
 from tureen.errors import InstantOutOfRange, QueryPaused, UnknownQuery
 
 
@@ -39,6 +46,17 @@ class SetView:
     joins: Composites | None
     kept: Mapping[str, Kept]
     read: dict[str, tuple[StandingQuery, Evaluated]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What leaves a query when its answer changes, and where to. key: the columns that together tell its rows
+    apart, none where there is one row at most; None: nothing but all values do, if they.
+    """
+
+    operator: Operator
+    emit: Emit | None
+    key: tuple[int, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +143,56 @@ class View:
                 at_ms, first_answer_ms(query.query, stand, at_ms, now_ms), now_ms, hint=hint
             )
         return sources_at(over.sources, at_ms)
+
+    def changes(self, query_id: str, since_ms: int | None, rows_max: int) -> Changes:
+        """What changed in the answer of a query since an earlier instant, up to NOW; None: since the
+        beginning. Worked out from the rows that are retained: the changes that were told then, if its sources
+        are streams.
+
+        Raises UnknownQuery, QueryPaused; InstantOutOfRange where that is told no more; LimitExceeded.
+        """
+        query = self._standing(query_id)
+        if query.paused:
+            raise QueryPaused()
+        over = self._sets[query.set_key]
+        now_ms = over.now_ms
+        streams = {name: source.stream for name, source in over.sources.items()}
+        operator = operator_of(query.query, [name for name, stream in streams.items() if stream.is_table])
+        since = NEVER if since_ms is None else since_ms
+        if now_ms is None or since > now_ms:
+            raise InstantOutOfRange(since, None, now_ms or since, hint="the data has come no further")
+        if any(stream.is_table for stream in streams.values()):
+            hint = "what a table was at each instant is not kept; fetch the answer as it is"
+            raise InstantOutOfRange(since, now_ms, now_ms, hint=hint)
+        if not self._tells_since(query, over, operator, since):
+            hint = "rows that it takes are no longer retained; fetch the answer as it is"
+            raise InstantOutOfRange(since, now_ms, now_ms, hint=hint)
+        at = query.at(over.at)
+        course = Course(since, now_ms, {name: Leg(leg, moves=True) for name, leg in at.items()})
+        told = changes_of(query.query, operator, course, replace(self.limits, changes_max=rows_max))
+        return Changes.of_one(query_id, told.table, told.weights, told.at_ms, now_ms)
+
+    def _tells_since(self, query: StandingQuery, over: SetView, operator: Operator, since_ms: int) -> bool:
+        """Whether all rows are there that changes after an instant are made of."""
+        at = query.at(sources_at(over.sources, since_ms))
+        scan, stages = query.query.scan, query.query.stages
+        gone_ms = at[scan.source].gone_before_ms
+        selects = all(isinstance(stage, Project | Filter) for stage in stages)
+        if operator == "istream" and selects and scan.window == UNBOUNDED and scan.assignment is None:
+            return gone_ms is None or gone_ms <= since_ms + 1
+        return can_answer(query.query, at)
+
+    def now_ms(self, query_id: str) -> int | None:
+        """NOW of a query. Raises UnknownQuery."""
+        return self._sets[self._standing(query_id).set_key].now_ms
+
+    def output(self, query_id: str) -> Output:
+        """What leaves a query when its answer changes. Raises UnknownQuery."""
+        query = self._standing(query_id)
+        bound = query.query
+        streams = {name: self._sources[name].stream for name in bound.sources}
+        tables = {name: stream for name, stream in streams.items() if stream.is_table}
+        return Output(operator_of(bound, tables), bound.emit, result_key(bound, streams))
 
     def query(self, query_id: str) -> QueryInfo:
         """One query as lists show it. Raises UnknownQuery."""

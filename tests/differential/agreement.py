@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 
 from engine.engine import Engine
+from engine.model.source import SourceName, Stream
 from engine.model.step import Body, Position, Records, Register, Registration, Step, StepResult
 from engine.reference import Reference, ReferenceAnswer
 from tests.memory_state import MemoryState
@@ -68,6 +69,12 @@ class EngineSubject:
 
     def standing(self) -> list[str]:
         return [query.query_id for query in self.engine.view().queries()]
+
+    @property
+    def tables(self) -> set[SourceName]:
+        """The sources that are tables."""
+        known = self.engine.catalogue.values()
+        return {stream.name for stream in known if isinstance(stream, Stream) and stream.is_table}
 
     def restarted(self, store: MemoryState) -> EngineSubject:
         """Saved, forgotten and restored."""

@@ -34,6 +34,8 @@ class Feed:
             f"CREATE STREAM s (k STRING, v DOUBLE, ts TIMESTAMP) WITH ({with_}) RETAIN {retain}"
         )
         self.clock_ms = 10**6
+        self.told: list[StepResult] = []
+        """What each step of rows or of the clock gave."""
         self._offset = 0
         self._idle = False
         for place, sql in enumerate(sqls):
@@ -54,7 +56,8 @@ class Feed:
         self._idle = False
         schema = self.engine.catalogue["s"].schema
         batch = Batch.from_arrow(schema, table, np.zeros(len(rows)), offsets, stamps)
-        return self.engine.ingest("s", batch, self.clock_ms)
+        self.told.append(self.engine.ingest("s", batch, self.clock_ms))
+        return self.told[-1]
 
     def now(self, now_ms: int) -> None:
         """NOW moves here by heartbeat alone; at least the largest timestamp put."""
@@ -76,7 +79,7 @@ class Feed:
     def _beat(self) -> None:
         position = Position(0, self.engine.position.sequence + 1)
         self.engine.enqueue(Step(position, self.clock_ms, Heartbeat(SourceName("s"))))
-        self.engine.run()
+        self.told += self.engine.run()
 
     def answer(self, query_id: str = "q0", at_ms: int | None = None) -> Answer:
         return self.engine.view().snapshot(query_id, at_ms=at_ms)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from engine.language.bind.emit import with_changes
 from engine.language.bind.environment import Environment
 from engine.language.bind.relation import Relation
 from engine.language.bind.select import bind_select, whole_query
@@ -98,7 +99,7 @@ def bind_explain(tree: exp.Expr, env: Environment) -> Explain:
         return Explain(None, _handle(handle, env), analyze)
     sql = env.text.sql[tree.args["begin"] : tree.args["end"]]
     query = whole_query(bind_select(tree.args["query"], env), sql, env)
-    return Explain(query, None, analyze)
+    return Explain(with_changes(query, tree.args["query"], env), None, analyze)
 
 
 def bind_control(tree: exp.Expr, env: Environment) -> Control:

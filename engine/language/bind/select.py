@@ -16,6 +16,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from engine.language.bind.conditions import Condition, Correlation, Join, Matched, apply, bind_conditions
+from engine.language.bind.emit import with_changes
 from engine.language.bind.environment import Environment
 from engine.language.bind.group_windows import expanded, expanded_outputs, in_windows, window_call
 from engine.language.bind.grouping import KEYS_MAX, Grouping, holds_aggregate
@@ -42,7 +43,7 @@ STAGES_MAX = 256
 
 def bind_query(tree: exp.Expr, env: Environment) -> Query:
     """A whole query. Raises QueryError and LimitExceeded with a place."""
-    return whole_query(bind_select(tree, env), env.text.sql, env)
+    return with_changes(whole_query(bind_select(tree, env), env.text.sql, env), tree, env)
 
 
 def whole_query(relation: Relation, sql: str, env: Environment) -> Query:

@@ -112,11 +112,28 @@ class OrderItem(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "descending": True, "nulls_first": False}
 
 
+class StreamOperatorWord(exp.Expression):
+    """ISTREAM, DSTREAM or RSTREAM around a query or its columns; ``this``: the word."""
+
+
+class OnWindowClose(exp.Expression):
+    """``ON WINDOW CLOSE``, or FINAL."""
+
+    arg_types: ClassVar[dict[str, bool]] = {}
+
+
+class EmitClause(exp.Expression):
+    """``EMIT CHANGES INTO into on_close WITH (options)``: Identifier or None, OnWindowClose or None."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"into": False, "on_close": False, "options": False}
+
+
 class SelectQuery(exp.Expression):
     """WITH tables SELECT [DISTINCT] expressions FROM source WHERE where GROUP BY group HAVING having BEGIN
-    .. END .. ORDER BY order LIMIT limit OFFSET offset.
+    .. END .. ORDER BY order LIMIT limit OFFSET offset EMIT ...
 
-    source: FromItem or FromList. ends: BeginEnd or None. limit, offset: int or None.
+    source: FromItem or FromList. ends: BeginEnd or None. limit, offset: int or None. operator:
+    StreamOperatorWord or None. emit: EmitClause or None.
     """
 
     arg_types: ClassVar[dict[str, bool]] = {
@@ -131,6 +148,8 @@ class SelectQuery(exp.Expression):
         "order": False,
         "limit": False,
         "offset": False,
+        "operator": False,
+        "emit": False,
     }
 
 

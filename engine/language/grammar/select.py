@@ -1,5 +1,5 @@
 """``WITH .. SELECT outputs FROM sources WHERE .. GROUP BY .. HAVING .. BEGIN e END e ORDER BY .. LIMIT n
-OFFSET m``.
+OFFSET m EMIT ..``.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from engine.language.grammar import nodes
 from engine.language.grammar.cursor import Cursor
+from engine.language.grammar.emit import OPERATORS, parse_emit, parse_operator, starts_operator
 from engine.language.grammar.ordering import parse_limits, parse_order
 from engine.language.grammar.scalar import parse_expression
 from engine.language.grammar.sources import parse_from, parse_names, refuse_clause
@@ -21,7 +22,33 @@ from tureen.errors import SyntaxRefused
 
 
 def parse_query(cursor: Cursor) -> nodes.SelectQuery:
-    """A query with the WITH before it; the next token is WITH or SELECT."""
+    """A query with the WITH before it, a stream operator around it, and EMIT behind; one of these is next."""
+    query = _within_operator(cursor) if cursor.word in OPERATORS else _query(cursor)
+    query.set("emit", parse_emit(cursor))
+    return query
+
+
+def _within_operator(cursor: Cursor) -> nodes.SelectQuery:
+    """``ISTREAM (query)``."""
+    operator = parse_operator(cursor)
+    usage = f"write {operator.this} (SELECT ...)"
+    if cursor.word not in ("SELECT", "WITH"):
+        raise cursor.expected("SELECT", usage)
+    with cursor.nested():
+        query = _query(cursor)
+        if cursor.word == "EMIT":
+            raise cursor.refuse(SyntaxRefused, "EMIT stands behind the bracket", hint=f"{usage} EMIT CHANGES")
+        cursor.expect(TokenType.R_PAREN, ") after the query", usage)
+    second = query.args["operator"]
+    if second is not None:
+        raise cursor.text.of_node(second).refuse(
+            SyntaxRefused, "a query has one stream operator", hint="leave one of them out"
+        )
+    query.set("operator", operator)
+    return query
+
+
+def _query(cursor: Cursor) -> nodes.SelectQuery:
     if cursor.word != "WITH":
         return _select(cursor, [])
     cursor.advance()
@@ -55,11 +82,18 @@ def _common_table(cursor: Cursor, before: Sequence[nodes.CommonTable]) -> nodes.
 def _select(cursor: Cursor, tables: list[nodes.CommonTable]) -> nodes.SelectQuery:
     token = cursor.expect_word("SELECT")
     distinct = _distinct(cursor)
+    operator = parse_operator(cursor) if starts_operator(cursor) else None
+    distinct = distinct if operator is None else _distinct(cursor) or distinct
     outputs = [_output(cursor)]
     while cursor.take(TokenType.COMMA):
         if len(outputs) >= cursor.limits.outputs_max:
             raise cursor.place.exceeded("outputs_max", cursor.limits.outputs_max, hint="select fewer columns")
         outputs.append(_output(cursor))
+    if operator is not None:
+        usage = f"write SELECT {operator.this}(a, b AS c, ...) FROM ..., all columns in the brackets"
+        cursor.expect(TokenType.R_PAREN, ") or a comma", usage)
+        if cursor.word != "FROM":
+            raise cursor.expected(f"FROM after {operator.this}(...)", usage)
     if cursor.word == "INTO":
         refuse_clause(cursor)
     if cursor.word != "FROM":
@@ -93,6 +127,7 @@ def _select(cursor: Cursor, tables: list[nodes.CommonTable]) -> nodes.SelectQuer
         order=order,
         limit=limit,
         offset=offset,
+        operator=operator,
     )
     return cursor.node(query, tables[0] if tables else token, *parts)
 
@@ -101,10 +136,6 @@ def _distinct(cursor: Cursor) -> bool:
     """What may stand between SELECT and the columns."""
     if cursor.word == "TOP" and cursor.peek().token_type is TokenType.NUMBER:
         raise cursor.not_supported("TOP is not served", "write LIMIT n at the end of the query")
-    if cursor.word in ("ISTREAM", "DSTREAM", "RSTREAM") and cursor.peek().token_type is TokenType.L_PAREN:
-        raise cursor.not_supported(
-            f"{cursor.word} is not served", "leave it out and fetch snapshots by handle"
-        )
     if cursor.word == "ALL" and cursor.peek().token_type is not TokenType.COMMA:
         cursor.advance()
     if cursor.word != "DISTINCT":

@@ -14,6 +14,7 @@ from engine.language.grammar.commands import (
     parse_show,
 )
 from engine.language.grammar.cursor import Cursor
+from engine.language.grammar.emit import OPERATORS
 from engine.language.grammar.scalar import refuse_parameter
 from engine.language.grammar.select import parse_query
 from engine.language.grammar.streams import parse_create, parse_drop
@@ -26,6 +27,7 @@ _STATEMENTS = "SELECT, CREATE, DROP, SHOW, DESCRIBE, EXPLAIN, PAUSE, RESUME or T
 _PARSERS: dict[str, Callable[[Cursor], exp.Expr]] = {
     "SELECT": parse_query,
     "WITH": parse_query,
+    **dict.fromkeys(OPERATORS, parse_query),
     "CREATE": parse_create,
     "DROP": parse_drop,
     "SHOW": parse_show,

@@ -8,9 +8,12 @@ from sqlglot.tokenizer_core import Token, TokenType
 from engine.language.grammar import nodes
 from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.durations import parse_duration
+from engine.language.grammar.emit import refuse_changes
+from engine.language.grammar.options import parse_options
 from engine.language.grammar.select import parse_query
 from engine.language.grammar.subqueries import starts_query
 from engine.language.grammar.typenames import parse_type_name
+from engine.language.places import shown
 from tureen.errors import NotSupported, SyntaxRefused
 
 _OTHERS = (
@@ -78,6 +81,12 @@ def _derived(cursor: Cursor, token: Token, what: str, name: exp.Identifier) -> n
     if not starts_query(cursor):
         raise cursor.expected("SELECT", f"write CREATE {what} name AS SELECT ...")
     query = parse_query(cursor)
+    refuse_changes(
+        cursor,
+        query,
+        f"a {what.lower()}, which is a name for one",
+        "leave {} out here, and say it of a query that selects from " + shown(name.name),
+    )
     end = cursor.end
     if brackets:
         cursor.expect(TokenType.R_PAREN, ")")
@@ -109,7 +118,7 @@ def _with_columns(
     retain = retroactive = None
     while True:
         if cursor.word == "WITH" and not options:
-            options = _options(cursor)
+            options = parse_options(cursor, "topic = 'name', timestamp = 'column'")
         elif cursor.word == "RETAIN" and retain is None:
             cursor.advance()
             retain = parse_duration(cursor)
@@ -224,41 +233,3 @@ def _column(cursor: Cursor, what: str) -> nodes.ColumnDeclaration:
     if cursor.word in ("PRIMARY", "UNIQUE", "DEFAULT", "CHECK", "REFERENCES", "GENERATED", "COLLATE"):
         raise cursor.not_supported(f"{cursor.word} on a column is not served", "leave it out")
     return cursor.node(nodes.ColumnDeclaration(this=name, kind=kind, not_null=not_null, key=key), token)
-
-
-def _options(cursor: Cursor) -> list[nodes.OptionSetting]:
-    cursor.advance()
-    cursor.expect(TokenType.L_PAREN, "( after WITH", "write WITH (topic = 'name', timestamp = 'column')")
-    options = [_option(cursor)]
-    while cursor.take(TokenType.COMMA):
-        options.append(_option(cursor))
-    cursor.expect(TokenType.R_PAREN, ") or a comma")
-    return options
-
-
-def _option(cursor: Cursor) -> nodes.OptionSetting:
-    token = cursor.token
-    if not cursor.at(TokenType.VAR):
-        raise cursor.expected("an option's name", "write WITH (topic = 'name', timestamp = 'column')")
-    cursor.check_word(token)
-    cursor.advance()
-    cursor.expect(TokenType.EQ, "= after the option's name")
-    place = cursor.token
-    value: exp.Expr
-    if cursor.word in ("TRUE", "FALSE"):
-        value = cursor.node(exp.Boolean(this=cursor.advance().text.upper() == "TRUE"), place)
-    elif cursor.word == "INTERVAL" or (
-        cursor.at(TokenType.NUMBER) and cursor.peek().token_type is TokenType.VAR
-    ):
-        value = parse_duration(cursor)
-    elif cursor.at(TokenType.NUMBER):
-        value = cursor.node(exp.Literal(this=cursor.advance().text, is_string=False), place)
-    elif cursor.at(TokenType.STRING):
-        value = cursor.node(exp.Literal(this=cursor.advance().text, is_string=True), place)
-    elif cursor.at(TokenType.VAR) or cursor.at(TokenType.IDENTIFIER):
-        raise cursor.refuse(
-            SyntaxRefused, "an option's value stands in single quotes", hint="write timestamp = 'ts'"
-        )
-    else:
-        raise cursor.expected("a value")
-    return cursor.node(nodes.OptionSetting(name=token.text.lower(), value=value), token)

@@ -6,11 +6,13 @@ from sqlglot.tokenizer_core import TokenType
 
 from engine.language.grammar import nodes
 from engine.language.grammar.cursor import Cursor
+from engine.language.grammar.emit import refuse_changes, starts_operator
 
 
 def starts_query(cursor: Cursor) -> bool:
     """Whether a query is next."""
-    return cursor.word in ("SELECT", "WITH")
+    words = ("SELECT", "WITH")
+    return cursor.word in words or (starts_operator(cursor) and cursor.word_ahead(2) in words)
 
 
 def parse_subquery(cursor: Cursor) -> nodes.SelectQuery:
@@ -19,6 +21,7 @@ def parse_subquery(cursor: Cursor) -> nodes.SelectQuery:
 
     with cursor.nested():
         query = parse_query(cursor)
+        refuse_changes(cursor, query, "a subquery", "say {} of the query around it")
         cursor.expect(TokenType.R_PAREN, ") after the subquery")
     return query
 

@@ -16,6 +16,7 @@ from sqlglot.tokenizer_core import TokenType
 from engine.language.grammar import nodes
 from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.durations import parse_duration, starts_duration
+from engine.language.grammar.emit import starts_operator
 from engine.language.grammar.windows import parse_partition_keys
 from tureen.errors import SyntaxRefused
 
@@ -43,6 +44,10 @@ def _function(cursor: Cursor) -> nodes.TableFunction:
     token, name = cursor.token, cursor.word
     usage = USAGE.get(name)
     if usage is None:
+        if starts_operator(cursor):
+            raise cursor.not_supported(
+                f"{name} stands around a whole query, not in FROM", f"write {name} (SELECT ... FROM ...)"
+            )
         if cursor.at(TokenType.VAR) and cursor.peek().token_type is TokenType.L_PAREN:
             raise cursor.not_supported(f"{name} is no table function that is served", _SERVED)
         raise cursor.expected("a table function", _SERVED)

@@ -76,8 +76,7 @@ CLAUSES_REFUSED: dict[str, tuple[str, str]] = {
         "WITHIN",
         "give each stream a window: a [RANGE 5 MINUTES] JOIN b [RANGE 5 MINUTES] ON ...",
     ),
-    "EMIT": ("EMIT CHANGES", "leave it out and fetch snapshots by the query's handle"),
-    "INTO": ("INTO", "leave it out and fetch snapshots by the query's handle"),
+    "INTO": ("INTO without EMIT", "write EMIT CHANGES INTO name at the end of the query"),
     "WINDOW": (
         "WINDOW",
         "write FROM TUMBLE(s, INTERVAL '1' HOUR), or HOP or SESSION, or slide with [RANGE 1 HOUR] after s",
@@ -113,9 +112,7 @@ STATEMENTS_REFUSED: dict[str, str] = {
     "EXECUTE": "write a SELECT",
     "PREPARE": "write a SELECT",
     "FROM": "begin with SELECT: SELECT * FROM the stream",
-    "ISTREAM": "leave it out and fetch snapshots by the query's handle",
-    "DSTREAM": "leave it out and fetch snapshots by the query's handle",
-    "RSTREAM": "leave it out and fetch snapshots by the query's handle",
+    "EMIT": "it stands behind a query: SELECT ... EMIT CHANGES",
 }
 
 #: Words and functions that mean the current instant.
@@ -134,6 +131,9 @@ CLOCKS = frozenset(
 
 #: Functions of other systems: what to write instead.
 FUNCTIONS_REFUSED: dict[str, str] = {
+    "ISTREAM": "it stands around all columns, SELECT ISTREAM(a, b) FROM ..., or around the whole query",
+    "DSTREAM": "it stands around all columns, SELECT DSTREAM(a, b) FROM ..., or around the whole query",
+    "RSTREAM": "it stands around all columns, SELECT RSTREAM(a, b) FROM ..., or around the whole query",
     "UNNEST": "ARRAY_AGG is the only array there is: select the rows themselves",
     "EXPLODE": "ARRAY_AGG is the only array there is: select the rows themselves",
     "JSON_VALUE": "declare a column for the field you need",

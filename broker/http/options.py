@@ -38,7 +38,7 @@ def change_request(body: bytes) -> dict[str, Any]:
     return fields
 
 
-class Changes:
+class OptionChanges:
     """Changes options of queries that stand, or wait for their stream."""
 
     def __init__(self, node: Node, writes: Writes) -> None:

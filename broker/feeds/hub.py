@@ -1,0 +1,189 @@
+"""The hub: where the shards' threads put changes of answers, and the event loop's feeds find them.
+
+What a feed reads is one moment: the memory of its query and the shard's view belong together, because a
+step's changes and the view after it come in under one lock. So whoever knows the answer after the step that
+a memory is complete from, or sees the view that came with it, neither misses a change nor sees one twice.
+
+A step that changes nothing that is followed wakes nobody; one that does schedules one call of the event
+loop, for all queries that it touched.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from threading import Lock
+
+from broker.feeds.cursor import Birth
+from broker.feeds.lines import columns_head
+from broker.feeds.memory import End, Entry, Memory, Ring, Told
+from engine.model.step import StepResult
+from engine.results.view import View
+from tureen.errors import LimitExceeded, TureenError, UnknownQuery
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a feed finds at one moment.
+
+    view: the shard after its last step. entries: the oldest changes that the feed does not know yet; None
+    where there were some that are no longer kept. end: after these changes the query is followed no more.
+    """
+
+    view: View
+    entries: list[Entry] | None
+    end: End | None
+
+
+class Hub:
+    """Memories of followed queries. Every method may be called by any thread unless it says otherwise."""
+
+    def __init__(self, bytes_max: int, keep_s: float, wake: Callable[[], None]) -> None:
+        """wake: called, by a shard's thread, when :meth:`touched` has something after it had nothing."""
+        self._lock = Lock()
+        self._ring = Ring(bytes_max, keep_s)
+        self._memories: dict[str, Memory] = {}
+        self._views: dict[int, View] = {}
+        self._touched: dict[Memory, None] = {}
+        self._wake = wake
+
+    # --- the shards' threads ----------------------------------------------------------------------
+
+    def committed(
+        self, shard: int, view: View, results: Sequence[StepResult], touched: Collection[str]
+    ) -> None:
+        """As :class:`broker.worker.listener.Listener` says."""
+        with self._lock:
+            self._views[shard] = view
+            if not self._memories:
+                return
+            before = len(self._touched)
+            for result in results:
+                if result.changes:
+                    self._keep(result)
+                for query_id, error in result.broken.items():
+                    memory = self._mine(query_id, shard)
+                    if memory is not None:
+                        self._end(memory, _broken(error))
+            for query_id in touched:
+                memory = self._mine(query_id, shard)
+                end = None if memory is None else _ended(memory, view)
+                if memory is not None and end is not None:
+                    self._end(memory, end)
+            wakes = not before and bool(self._touched)
+        if wakes:
+            self._wake()
+
+    def ended(self, shard: int, error: TureenError | None) -> None:
+        """As :class:`broker.worker.listener.Listener` says."""
+        end = End("stopping") if error is None else End("failed", error)
+        with self._lock:
+            for memory in [one for one in self._memories.values() if one.shard == shard]:
+                self._end(memory, end)
+            wakes = bool(self._touched)
+        if wakes:
+            self._wake()
+
+    def begin(self, memory: Memory, view: View) -> None:
+        """Following begins, in the thread of the query's shard between two steps. Raises UnknownQuery."""
+        info = view.query(memory.query_id)
+        columns = view.standing[memory.query_id].query.columns
+        with self._lock:
+            self._views[memory.shard] = view
+            memory.birth = Birth(memory.query_id, memory.shard, info.born.sequence)
+            memory.operator = view.output(memory.query_id).operator
+            memory.head = columns_head(columns, memory.operator)
+            memory.since = view.position.sequence
+
+    def _keep(self, result: StepResult) -> None:
+        told = Told(result.position, result.changes, self._memories, time.monotonic())
+        if told.entries:
+            self._ring.put(told)
+            self._touched.update(dict.fromkeys(entry.memory for entry in told.entries))
+
+    def _mine(self, query_id: str, shard: int) -> Memory | None:
+        memory = self._memories.get(query_id)
+        if memory is None or memory.shard != shard or memory.since is None:
+            return None
+        return memory
+
+    def _end(self, memory: Memory, end: End) -> None:
+        memory.end = end
+        if self._memories.get(memory.query_id) is memory:
+            del self._memories[memory.query_id]
+        self._touched[memory] = None
+
+    # --- the event loop ---------------------------------------------------------------------------
+
+    def memory(self, query_id: str) -> Memory | None:
+        """That of a query which is followed, or soon will be."""
+        with self._lock:
+            return self._memories.get(query_id)
+
+    def add(self, memory: Memory) -> None:
+        """Make room for a query; nothing is kept before :meth:`begin`."""
+        with self._lock:
+            self._memories[memory.query_id] = memory
+
+    def forget(self, memories: Iterable[Memory]) -> None:
+        """Nobody wants these any more."""
+        with self._lock:
+            for memory in memories:
+                if self._memories.get(memory.query_id) is memory:
+                    del self._memories[memory.query_id]
+                memory.since = None
+                memory.clear()
+
+    def touched(self) -> list[Memory]:
+        """Memories with something new, each once."""
+        with self._lock:
+            found = list(self._touched)
+            self._touched.clear()
+        return found
+
+    def read(self, memory: Memory, sequence: int, most: int) -> Reading:
+        """What came after a step, at most so many entries at once."""
+        with self._lock:
+            entries = memory.after(sequence, most)
+            return Reading(self._views[memory.shard], entries, memory.end)
+
+    def encode(self, told: Told) -> None:
+        """Make lines of it."""
+        told.encode()
+        with self._lock:
+            self._ring.encoded(told)
+
+    def expire(self) -> None:
+        """Let go of what is old."""
+        with self._lock:
+            self._ring.expire(time.monotonic())
+
+    @property
+    def followed(self) -> int:
+        return len(self._memories)
+
+    @property
+    def size(self) -> int:
+        """Bytes of changes that are kept."""
+        return self._ring.size
+
+
+def _ended(memory: Memory, view: View) -> End | None:
+    """Why a query cannot be followed any more after it was registered again, changed or removed."""
+    try:
+        info = view.query(memory.query_id)
+    except UnknownQuery:
+        return End("unregistered")
+    if memory.birth is not None and info.born.sequence != memory.birth.sequence:
+        return End("unregistered")
+    return End("paused") if info.paused else None
+
+
+def _broken(error: Exception) -> End:
+    if isinstance(error, LimitExceeded):
+        return End("must_refetch", error)
+    known = (
+        error if isinstance(error, TureenError) else TureenError(f"its changes could not be told: {error!r}")
+    )
+    return End("failed", known)

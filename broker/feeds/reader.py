@@ -1,0 +1,158 @@
+"""One reader's way through the changes of a query: a position, and what comes after it.
+
+From the hub's memory where it reaches back so far; else what changed is worked out again from retained rows,
+where that can be done; else :class:`MustRefetch`. A reader holds no changes of its own but those that it just
+asked for. Runs on the event loop; what takes long goes to the pool of threads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import TypeVar
+
+import pyarrow as pa
+
+from broker.feeds.cursor import Cursor
+from broker.feeds.hub import Hub
+from broker.feeds.lines import LINE_ROWS, change_lines, change_texts
+from broker.feeds.memory import End, Entry, Memory, Told
+from engine.model.answer import Answer
+from engine.results.view import View
+from tureen.errors import (
+    InstantOutOfRange,
+    LimitExceeded,
+    MustRefetch,
+    NotSupported,
+    QueryPaused,
+    UnknownQuery,
+)
+
+ENTRIES_AT_ONCE = 16
+ENCODED_AT_ONCE = 512
+"""Rows of changes that are made lines of without leaving the event loop."""
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Lines of changes, and where a reader is behind them. told_s: when they were told; None: they were
+    worked out again.
+    """
+
+    lines: tuple[bytes, ...]
+    cursor: Cursor
+    rows: int
+    told_s: float | None = None
+
+
+class Reader:
+    """Reads the changes of one query. cursor: where it is. end: why nothing follows, when it is so."""
+
+    def __init__(self, hub: Hub, memory: Memory, pool: Executor, rows_max: int) -> None:
+        """rows_max: more changes are not worked out again."""
+        self._hub = hub
+        self._memory = memory
+        self._pool = pool
+        self._rows_max = rows_max
+        self._view = hub.read(memory, 0, 0).view
+        assert memory.birth is not None
+        self.cursor = Cursor(self._view.position, None, memory.birth)
+        self.end: End | None = None
+
+    @property
+    def head(self) -> bytes:
+        """What the first line of a feed has besides: columns and operator."""
+        return self._memory.head
+
+    async def snapshot(self) -> Answer:
+        """The answer to begin with; the reader then stands behind it. Of the operator dstream: no rows.
+
+        Raises UnknownQuery, QueryPaused, LimitExceeded.
+        """
+        view, name = self._view, self._memory.query_id
+        answer = await self.run(lambda: view.snapshot(name, rows_max=self._rows_max))
+        self.cursor = Cursor(answer.position, answer.now_ms, self.cursor.birth)
+        return answer
+
+    def rows(self, answer: Answer) -> pa.Table:
+        """Those that a feed begins with."""
+        return answer.table.slice(0, 0) if self._memory.operator == "dstream" else answer.table
+
+    def resume(self, since: str) -> None:
+        """Go on from a position. Raises PositionRefused, MustRefetch."""
+        self.cursor = Cursor.parse(since, self.cursor.birth, self._view.position)
+
+    async def more(self) -> list[Piece]:
+        """What comes next; nothing where the reader knows all there is. Raises MustRefetch."""
+        reading = self._hub.read(self._memory, self.cursor.position.sequence, ENTRIES_AT_ONCE)
+        self._view = reading.view
+        if reading.entries is None:
+            if reading.end is not None:
+                self.end = reading.end
+                return []
+            return await self._again(reading.view)
+        if not reading.entries:
+            self.end = reading.end
+        pieces = []
+        for entry in reading.entries:
+            await self._encoded(entry)
+            pieces.append(Piece(entry.lines, entry.cursor, entry.rows, entry.told.at_s))
+        if pieces:
+            self.cursor = pieces[-1].cursor
+        return pieces
+
+    def progress(self) -> Cursor:
+        """Where the reader is, when :meth:`more` has just found nothing."""
+        try:
+            now_ms = self._view.now_ms(self._memory.query_id)
+        except UnknownQuery:  # it is being replaced
+            return self.cursor
+        self.cursor = Cursor(self._view.position, now_ms, self.cursor.birth)
+        return self.cursor
+
+    async def run(self, work: Callable[[], Found]) -> Found:
+        """Do it in a thread of the pool."""
+        return await asyncio.get_running_loop().run_in_executor(self._pool, work)
+
+    async def _encoded(self, entry: Entry) -> None:
+        told: Told = entry.told
+        if told.is_encoded:
+            return
+        if told.rows <= ENCODED_AT_ONCE:
+            self._hub.encode(told)
+        else:
+            await self.run(lambda: self._hub.encode(told))
+
+    async def _again(self, view: View) -> list[Piece]:
+        """All that changed between the reader's position and a view, from retained rows."""
+        name, since_ms = self._memory.query_id, self.cursor.now_ms
+
+        def work() -> tuple[tuple[bytes, ...], Cursor, int]:
+            cursor = Cursor(view.position, view.now_ms(name), self.cursor.birth)
+            if cursor.now_ms is None:
+                return (), cursor, 0
+            changes = view.changes(name, since_ms, self._rows_max)
+            texts = change_texts(changes.table, changes.weights, changes.at_ms)
+            return tuple(change_lines(texts, cursor)), cursor, len(texts)
+
+        try:
+            lines, cursor, rows = await self.run(work)
+        except (InstantOutOfRange, LimitExceeded, NotSupported) as gone:
+            raise MustRefetch() from gone
+        except UnknownQuery:
+            self.end = End("unregistered")
+            return []
+        except QueryPaused:
+            self.end = End("paused")
+            return []
+        self.cursor = cursor
+        return [Piece(lines, cursor, rows)] if rows else []
+
+
+def line_starts(rows: int) -> range:
+    """Where the lines of so many rows begin; there is at least one line."""
+    return range(0, max(rows, 1), LINE_ROWS)

@@ -1,0 +1,178 @@
+"""Answers by handle: how one is taken, and the short way of a plain request for one.
+
+An answer is computed in a bounded pool of threads; one that took little last time is computed at once by the
+event loop, since two changes of thread cost more than a small answer. What it costs is measured each time, so
+an answer that has grown delays others once.
+
+The short way: `GET /queries/{handle}/snapshot`, which clients send a thousand times a second, is answered
+ahead of the application, whose routing and validation take longer than the answer. A request that is not of
+the plainest form goes on to the application, which understands it or says what is wrong with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import cast
+
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from broker.feeds.cursor import Birth, Cursor
+from broker.http.described import standing
+from broker.http.errors import QueryNotRunning, answer
+from broker.http.formats import CONTENT_TYPES, encode
+from broker.http.requests import instant_ms
+from broker.settings import Settings
+from broker.worker.metrics import Metrics
+from broker.worker.node import Node
+from engine.model.answer import Answer
+from engine.results.view import View
+from tureen.errors import BrokerUnavailable, TureenError, UnknownQuery
+from tureen.protocol import SnapshotFormat, query_id
+
+REPLACED_WAIT_S = 2.0
+AT_ONCE_S = 0.001
+"""An answer that took no longer than this is computed in the event loop."""
+KNOWN_MAX = 200_000
+"""Of how many queries the last answer's cost is known; they are forgotten together."""
+
+_PATH = re.compile(r"/queries/([A-Za-z0-9_.~-]+)/snapshot")
+_QUERY = re.compile(r"(?:format=(json|ndjson|csv|arrow))?(?:(?:^|&)at=(-?\d{1,17}))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """An answer and its bytes. change_position: where its changes go on; None for an earlier instant."""
+
+    answer: Answer
+    data: bytes
+    change_position: str | None
+
+
+class Snapshots:
+    """Answers in a format, for HTTP and for requests by topic."""
+
+    def __init__(self, settings: Settings, node: Node, metrics: Metrics) -> None:
+        self._settings = settings
+        self._node = node
+        self._metrics = metrics
+        self._pool = ThreadPoolExecutor(settings.http_threads, "snapshot")
+        self._cost_s: dict[tuple[str, SnapshotFormat], float] = {}
+
+    @property
+    def pool(self) -> Executor:
+        """Threads that compute answers."""
+        return self._pool
+
+    async def take(self, name: str, form: SnapshotFormat, at_ms: int | None) -> Taken:
+        """Raises UnknownQuery, QueryNotRunning, QueryPaused, InstantOutOfRange, LimitExceeded,
+        BrokerUnavailable.
+        """
+        deadline_s = time.monotonic() + REPLACED_WAIT_S
+        while True:
+            entry = standing(self._node, name)
+            if entry.shard is None:
+                raise QueryNotRunning(entry.state, entry.error)
+            shard = self._node.shards[entry.shard]
+            await self.arrived(entry.shard)
+            shard.asked.count(name)
+            view = shard.view()
+            try:
+                return await self._timed(view, entry.shard, name, form, at_ms)
+            except UnknownQuery:
+                # The query is just being replaced: its old answer is gone, the new one not journalled yet.
+                if time.monotonic() > deadline_s:
+                    raise BrokerUnavailable(
+                        "the query is being replaced", hint="say it again in a second"
+                    ) from None
+                await asyncio.sleep(0.01)
+
+    async def arrived(self, shard: int) -> None:
+        """Wait a while for sources that came there with a query: its first answer has what was before."""
+        deadline_s = time.monotonic() + self._settings.outcome_wait_ms / 1_000
+        while self._node.is_arriving(shard) and time.monotonic() < deadline_s:
+            await asyncio.sleep(0.02)
+
+    async def _timed(
+        self, view: View, shard: int, name: str, form: SnapshotFormat, at_ms: int | None
+    ) -> Taken:
+        began_s = time.perf_counter()
+
+        def work() -> tuple[Taken, float]:
+            busy_s = time.thread_time()
+            found = view.snapshot(name, at_ms=at_ms, rows_max=self._settings.snapshot_rows_max)
+            position = None
+            if at_ms is None:
+                birth = Birth(name, shard, view.standing[name].born.sequence)
+                position = str(Cursor(found.position, found.now_ms, birth))
+            data = encode(found, form, self._settings.snapshot_bytes_max, position)
+            return Taken(found, data, position), time.thread_time() - busy_s
+
+        if at_ms is None and self._cost_s.get((name, form), AT_ONCE_S) < AT_ONCE_S:
+            taken, cost_s = work()
+        else:
+            taken, cost_s = await asyncio.get_running_loop().run_in_executor(self._pool, work)
+        if at_ms is None:
+            if len(self._cost_s) >= KNOWN_MAX:
+                self._cost_s.clear()
+            self._cost_s[name, form] = cost_s
+        self._metrics.snapshot(form, time.perf_counter() - began_s, len(taken.data))
+        return taken
+
+    async def response(self, name: str, form: SnapshotFormat, at: str | int | None) -> Response:
+        """The answer as HTTP has it. Raises what :meth:`take` raises, and BadRequest."""
+        taken = await self.take(name, form, instant_ms(at))
+        return Response(taken.data, 200, _headers(taken), CONTENT_TYPES[form])
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+class ShortWay:
+    """Answers plain requests for snapshots; passes everything else on. Plain ASGI."""
+
+    def __init__(self, app: ASGIApp, snapshots: Snapshots) -> None:
+        self._app = app
+        self._snapshots = snapshots
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        response = await self._answered(scope) if scope["type"] == "http" else None
+        await (response or self._app)(scope, receive, send)
+
+    async def _answered(self, scope: Scope) -> Response | None:
+        if scope["method"] != "GET":
+            return None
+        path = _PATH.fullmatch(scope["path"])
+        query = _QUERY.fullmatch(scope["query_string"].decode("latin-1"))
+        if path is None or query is None:
+            return None
+        try:
+            form = cast("SnapshotFormat", query[1] or "json")
+            return await self._snapshots.response(query_id(path[1]), form, query[2])
+        except TureenError as error:
+            return answer(error)
+        except Exception:  # noqa: BLE001
+            return None  # it fails in the application as well, which knows how to tell of defects
+
+
+def _headers(taken: Taken) -> dict[str, str]:
+    """What an answer says of itself, for formats that hold rows alone."""
+    found = taken.answer
+    headers = {
+        "Tureen-Position": str(found.position),
+        "Tureen-Complete": str(found.complete).lower(),
+        "Tureen-Approximate": str(found.approximate).lower(),
+        "Tureen-Errors": str(found.errors),
+        "Cache-Control": "no-store",
+    }
+    if found.now_ms is not None:
+        headers["Tureen-Now-Ms"] = str(found.now_ms)
+    if found.complete_from_ms is not None:
+        headers["Tureen-Complete-From-Ms"] = str(found.complete_from_ms)
+    if taken.change_position is not None:
+        headers["Tureen-Change-Position"] = taken.change_position
+    return headers

@@ -1,0 +1,293 @@
+"""Where the changes of queries go: result topics, made and agreed upon before a query stands.
+
+Queries that say no topic share two: rows by key go to ``<service>.results``, which is compacted; changes that
+are no rows by key to ``<service>.results.log``, which forgets after ``results_retention_ms``. ``INTO name``
+is ``<service>.results.<name>``, of the kind that its first query needs; all that write to it agree in format,
+encoding and kind, and, where a schema registry has a say, in columns as far as that asks.
+
+A topic that goes while queries write to it is made again, and readiness says so: what was in it is gone, and
+PAUSE and RESUME of a query writes its answer anew.
+
+Topics and schemas are asked for once; after that every call is a look-up. Safe to use from several threads.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from broker import logs
+from broker.settings import Settings
+from engine.changes.operator import operator_of
+from engine.changes.result_key import result_key
+from engine.language.query import Emit, Query
+from engine.model.changes import Operator
+from engine.model.source import Stream
+from topics.admin import Admin, TopicPolicy
+from topics.registry import Registry, RegistrySettings
+from topics.results import Destination
+from topics.results_codec import AvroCodec, Codec, JsonCodec
+from topics.results_schema import ResultSchemas
+from tureen.errors import (
+    KafkaUnavailable,
+    LimitExceeded,
+    NotSupported,
+    OutputConflict,
+    RegistryUnavailable,
+    TureenError,
+)
+from tureen.protocol import TopicNames
+
+AWAITED = (RegistryUnavailable, KafkaUnavailable)
+"""What keeps an output from being ready for a while only."""
+
+log = logs.get()
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """What the records of an output are made with."""
+
+    codec: Codec
+    partitions: int
+
+
+class Outputs:
+    """Those of one worker."""
+
+    def __init__(self, settings: Settings, admin: Admin) -> None:
+        """Raises SettingsError."""
+        self._settings = settings
+        self._admin = admin
+        self._registry: Registry | None = None
+        if settings.schema_registry_url:
+            user = settings.schema_registry_user
+            self._registry = Registry(
+                RegistrySettings(
+                    settings.schema_registry_url,
+                    user.get_secret_value() if user is not None else None,
+                    str(settings.schema_registry_ca) if settings.schema_registry_ca else None,
+                )
+            )
+        self._lock = threading.Lock()
+        self._partitions: dict[str, int] = {}
+        self._compacted: dict[str, bool] = {}
+        self._writers: dict[tuple[Destination, tuple[tuple[str, str], ...]], Writer] = {}
+        self._made_again: dict[str, dict[str, Any]] = {}
+        self._users: dict[str, Counter[_Kind]] = {}
+        self._of: dict[str, Destination] = {}
+
+    # --- who writes where -------------------------------------------------------------------------
+
+    def agree(self, query_id: str, to: Destination) -> None:
+        """A query is to write there; in the place of where it did until now.
+
+        Raises OutputConflict where those that write there do so otherwise, LimitExceeded (into_topics_max).
+        """
+        self.release(query_id)
+        if to.shared:
+            return
+        users = self._users.get(to.topic)
+        kind = _Kind.of(to)
+        if users is None:
+            if len(self._users) >= self._settings.into_topics_max:
+                raise LimitExceeded(
+                    "into_topics_max",
+                    self._settings.into_topics_max,
+                    len(self._users) + 1,
+                    hint="let queries share a topic, or leave INTO out",
+                )
+            users = self._users[to.topic] = Counter()
+        elif kind not in users:
+            self._refuse(to.topic, kind, next(iter(users)))
+        users[kind] += 1
+        self._of[query_id] = to
+
+    def release(self, query_id: str) -> None:
+        """A query writes nowhere any more."""
+        to = self._of.pop(query_id, None)
+        if to is None:
+            return
+        users = self._users[to.topic]
+        users[_Kind.of(to)] -= 1
+        if not +users:
+            del self._users[to.topic]
+
+    @staticmethod
+    def _refuse(topic: str, wanted: _Kind, found: _Kind) -> None:
+        for what, one, other in (
+            ("format", wanted.format, found.format),
+            ("encoding", wanted.encoding, found.encoding),
+            ("changes of the kind", wanted.words, found.words),
+        ):
+            if one != other:
+                raise OutputConflict(
+                    topic,
+                    what,
+                    one,
+                    other,
+                    hint="write the same WITH (...), or EMIT CHANGES INTO another_name",
+                )
+
+    # --- topics and schemas -----------------------------------------------------------------------
+
+    def writer(self, to: Destination, columns: pa.Schema) -> Writer:
+        """What writes there, the topic and the schemas made if they were not asked for before. Blocks.
+
+        Raises KafkaUnavailable, RegistryUnavailable (both pass), TopicPolicyMismatch, SchemaRefused,
+        NotSupported.
+        """
+        known = (to, tuple((field.name, str(field.type)) for field in columns))
+        found = self._writers.get(known)
+        if found is not None:
+            return found
+        with self._lock:
+            if to.topic not in self._partitions:
+                self._admin.ensure([self._policy(to.topic, to.compacted)])
+                self._partitions[to.topic] = self._admin.partitions(to.topic)
+                self._compacted[to.topic] = to.compacted
+            made = Writer(self._codec(to, columns), self._partitions[to.topic])
+            self._writers[known] = made
+        return made
+
+    def restore(self, topics: Collection[str]) -> None:
+        """Make those again that are gone. Raises KafkaUnavailable."""
+        present = self._admin.topics()
+        for topic in sorted(set(topics)):
+            if topic in present or topic not in self._compacted:
+                continue
+            self._admin.ensure([self._policy(topic, self._compacted[topic])])
+            log.error("result_topic_made_again", topic=topic)
+            self._made_again[topic] = {
+                "topic": topic,
+                "code": "result_topic_made_again",
+                "message": f"{topic} was deleted and made again: what was in it is gone",
+                "hint": "pause and resume the queries that write to it: their answers are then written anew",
+            }
+
+    def degraded(self) -> list[dict[str, Any]]:
+        """What readiness tells of topics."""
+        return list(self._made_again.values())
+
+    def _policy(self, topic: str, compacted: bool) -> TopicPolicy:
+        retention = str(self._settings.results_retention_ms)
+        config = (
+            {"cleanup.policy": "compact", "delete.retention.ms": retention}
+            if compacted
+            else {"cleanup.policy": "delete", "retention.ms": retention}
+        )
+        config["max.message.bytes"] = str(max(4 << 20, 2 * self._settings.result_record_bytes_max))
+        return TopicPolicy(topic, self._settings.results_partitions, config)
+
+    def _codec(self, to: Destination, columns: pa.Schema) -> Codec:
+        if to.encoding == "json":
+            return JsonCodec()
+        if self._registry is None:
+            raise NotSupported(
+                f"encoding = '{to.encoding}' needs a schema registry, and none is configured",
+                hint="set schema_registry_url, or leave the encoding out, which is then json",
+            )
+        schemas = ResultSchemas(to.topic, columns, to.key, to.format)
+        key, value = schemas.texts(to.encoding)
+        kind = "AVRO" if to.encoding == "avro" else "JSON"
+        key_id = self._registry.id_of(f"{to.topic}-key", key, kind)
+        value_id = self._registry.id_of(f"{to.topic}-value", value, kind)
+        if to.encoding == "avro":
+            return AvroCodec(schemas, key_id, value_id)
+        return JsonCodec(key_id, value_id)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """What queries that share a topic agree in."""
+
+    format: str
+    encoding: str
+    compacted: bool
+
+    @classmethod
+    def of(cls, to: Destination) -> _Kind:
+        return cls(to.format, to.encoding, to.compacted)
+
+    @property
+    def words(self) -> str:
+        return "rows by key" if self.compacted else "records that stand for themselves"
+
+
+def destination(
+    names: TopicNames, emit: Emit, operator: Operator, key: tuple[int, ...] | None
+) -> Destination:
+    """Where EMIT CHANGES sends the changes of a query. Raises NotSupported."""
+    if emit.into is None and emit.encoding != "json":
+        raise NotSupported(
+            f"encoding = '{emit.encoding}' goes to a topic of its own: the columns of queries that share one "
+            "without a name differ",
+            hint="write EMIT CHANGES INTO name",
+        )
+    compacted = operator == "changes" and emit.format == "upsert"
+    if emit.into is None:
+        topic = names.results if compacted else names.results_log
+    else:
+        topic = names.results_into(emit.into)
+    if operator != "changes":
+        key = None
+    return Destination(topic, compacted, emit.into is None, emit.format, emit.encoding, operator, key)
+
+
+def destination_of(names: TopicNames, query: Query, streams: Mapping[str, Stream]) -> Destination | None:
+    """That of a query that does not stand yet; None where it emits nothing. Raises NotSupported."""
+    if query.emit is None:
+        return None
+    read = {name: streams[name] for name in query.sources}
+    operator = operator_of(query, {name: one for name, one in read.items() if one.is_table})
+    return destination(names, query.emit, operator, result_key(query, read))
+
+
+def columns_of(query: Query) -> pa.Schema:
+    """The columns of its changes."""
+    return pa.schema([pa.field(name, type_.arrow) for name, type_ in query.columns])
+
+
+def facts(to: Destination, columns: pa.Schema) -> dict[str, Any]:
+    """As states and lists show it. key: names of columns, None where rows have a hash or a number."""
+    return {
+        "topic": to.topic,
+        "format": to.format,
+        "encoding": to.encoding,
+        "operator": to.operator,
+        "key": None if to.key is None else [columns.names[number] for number in to.key],
+    }
+
+
+def is_awaited(error: object) -> bool:
+    """Whether trying again may do."""
+    return isinstance(error, AWAITED)
+
+
+def emits(sql: str) -> bool:
+    """Whether a query may say EMIT, without understanding it."""
+    return "emit" in sql.lower()
+
+
+class Readiness:
+    """Of the outputs of one batch of queries: who does not answer is asked once."""
+
+    def __init__(self, outputs: Outputs) -> None:
+        self._outputs = outputs
+        self._away: dict[bool, TureenError] = {}
+
+    def check(self, to: Destination, columns: pa.Schema) -> None:
+        """Make what is missing. Raises as :meth:`Outputs.writer` does."""
+        registered = to.encoding != "json"
+        if registered in self._away:
+            raise self._away[registered]
+        try:
+            self._outputs.writer(to, columns)
+        except AWAITED as away:
+            self._away[registered] = away
+            raise

@@ -1,0 +1,205 @@
+"""Table functions over a way: the rows of closed windows with their lives.
+
+A window that has closed never changes, so a row in it comes with the last instant of the window, and goes as the
+clause behind the function has it. Retention takes rows out of windows one by one; a session then begins later:
+
+    session of rows at 5, 7, 9, closed at 12, the row at 5 retained until 20
+
+    row      window_start   begin   end
+    5        5              12      20
+    7, 9     5              12      20
+    7, 9     7              20      ...
+
+Cost: of windows that open and close by the clock O(log rows), and the rows of those that come or go; of sessions
+O(log rows) where none closes, else all rows that are retained. Rows of windows behind which rows are counted are
+found by looking at every instant at which a window closes (:mod:`engine.changes.succession`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from engine.changes.course import FOREVER, NEVER
+from engine.changes.lives import Lives, always, one_after_another
+from engine.changes.stretch import Stretch
+from engine.changes.succession import succession
+from engine.changes.windows import Span, begins_of, ends_of, held, merged, moving, without
+from engine.kernels import windows as kernels
+from engine.language.query import Scan
+from engine.limits import Limits
+from engine.model.batch import Int64Array
+from engine.operators.assignment import Assigned
+from engine.operators.gather import rows_at
+from engine.operators.keys import number
+from engine.operators.places import timestamps_at
+from engine.operators.relation import Relation
+from engine.operators.scan import ScanAt
+from engine.windows.assignment import Assignment, Hop, Session
+from engine.windows.clauses import UNBOUNDED, RowWindow, TimeWindow
+from tureen.errors import LimitExceeded
+
+
+def assigned_lives(scan: Scan, assignment: Assignment, stretch: Stretch, changing: bool) -> Lives:
+    """The rows of a table function over a source that moves. Raises LimitExceeded.
+
+    changing: those that do not change may be left out.
+    """
+    if isinstance(scan.window, RowWindow):
+        return _last(scan, stretch)
+    if isinstance(assignment, Hop):
+        return _hops(scan, assignment, scan.window, stretch, changing)
+    return _sessions(scan, assignment, scan.window, stretch, changing)
+
+
+# --- windows that the clock opens and closes ------------------------------------------------------
+
+
+def _hops(scan: Scan, hop: Hop, window: TimeWindow, stretch: Stretch, changing: bool) -> Lives:
+    """Spans are of windows' last instants. What retention takes is taken from every window that is held."""
+    leg, since_ms, until_ms = stretch.leg, stretch.since_ms, stretch.until_ms
+    whole = held(window, since_ms, until_ms)
+    spans = moving(window, since_ms, until_ms) if changing else merged([whole])
+    pieces = [(span, FOREVER) for span in spans]
+    if changing and leg.retained_to_ms is not None:
+        pieces += [(span, leg.retained_to_ms) for span in without(whole, spans)]
+    found = [_hops_of(scan, hop, window, stretch, span, below) for span, below in sorted(pieces)]
+    return one_after_another(found) if found else _none(scan, stretch)
+
+
+def _hops_of(scan: Scan, hop: Hop, window: TimeWindow, stretch: Stretch, span: Span, below_ms: int) -> Lives:
+    """Rows below an instant in the windows whose last instants are in a span."""
+    at, rows = stretch.leg.at, stretch.leg.at.rows
+    low, high = span
+    last_end = hop.last_end_at(high - 1)
+    start = at.first_retained
+    if low != NEVER:
+        first_end = hop.first_end_after(low)
+        if first_end > last_end:
+            return _none(scan, stretch)
+        start = max(start, rows.first_at_or_after(first_end - hop.size_ms))
+    stop = min(at.end, rows.first_at_or_after(min(last_end, below_ms)))
+    places = at.matching(scan.predicate, start, stop) if start < stop else []
+    timestamps = timestamps_at(places)
+    if not len(timestamps):
+        return _none(scan, stretch)
+    of_first = hop.first_end_after(int(timestamps[0]))
+    first_end = of_first if low == NEVER else max(first_end, of_first)
+    none = np.empty(0, np.int64)
+    scope = (timestamps, hop.size_ms, hop.slide_ms, first_end, last_end)
+    pairs = kernels.rows_of_hops(*scope, none, none)
+    _bounded(pairs, stretch.limits)
+    of_row, window_ends = np.empty(pairs, np.int64), np.empty(pairs, np.int64)
+    if pairs:
+        kernels.rows_of_hops(*scope, of_row, window_ends)
+    stream = rows_at(rows.schema, places)
+    assigned = Assigned(stream, of_row, window_ends - hop.size_ms, window_ends, whole=True)
+    return _lives(assigned, window, stretch, timestamps)
+
+
+def _lives(assigned: Assigned, window: TimeWindow, stretch: Stretch, timestamps: Int64Array) -> Lives:
+    instants = assigned.ends - 1
+    begins, ends = begins_of(window, instants), ends_of(window, instants)
+    return stretch.lives(assigned.relation(), begins, ends, stretch.gone(timestamps[assigned.rows]))
+
+
+def _none(scan: Scan, stretch: Stretch) -> Lives:
+    return always(stretch.as_of(NEVER).relation(scan).relation)
+
+
+def _bounded(pairs: int, limits: Limits) -> None:
+    if pairs > limits.intermediate_rows_max:
+        hint = "put a window behind the table function, such as HOP(...) [RANGE 1 HOUR], or a longer slide"
+        raise LimitExceeded("intermediate_rows_max", limits.intermediate_rows_max, pairs, hint=hint)
+
+
+# --- sessions -------------------------------------------------------------------------------------
+
+
+def _sessions(scan: Scan, session: Session, window: TimeWindow, stretch: Stretch, changing: bool) -> Lives:
+    at, rows = stretch.leg.at, stretch.leg.at.rows
+    if changing and stretch.leg.retained_to_ms is None:
+        spans = moving(window, stretch.since_ms, stretch.until_ms)
+        if not _may_end(stretch.leg.at, spans, session.gap_ms):
+            return _none(scan, stretch)
+    places = at.matching(scan.predicate, at.first_retained, at.end)
+    timestamps, stream = timestamps_at(places), rows_at(rows.schema, places)
+    of_row, starts, ends = _cut(session, stream, timestamps)
+    order = np.lexsort((np.arange(len(of_row)), of_row))
+    taken, window_starts = order, starts[of_row[order]]
+    since, until = np.full(len(order), NEVER), np.full(len(order), FOREVER)
+    if stretch.leg.retained_to_ms is not None:
+        taken, window_starts, since, until = _shortened(order, of_row, timestamps, stretch)
+    window_ends = ends[of_row[taken]]
+    begins = np.maximum(stretch.time(begins_of(window, window_ends - 1)), since)
+    gone = np.minimum(stretch.time(ends_of(window, window_ends - 1)), until)
+    there = np.flatnonzero((begins < gone) & (begins <= stretch.way.until_ms))
+    arranged = there[np.lexsort((taken[there], window_starts[there], window_ends[there]))]
+    assigned = Assigned(stream, taken[arranged], window_starts[arranged], window_ends[arranged], whole=True)
+    return Lives(assigned.relation(), begins[arranged], gone[arranged])
+
+
+def _may_end(at: ScanAt, spans: Iterable[Span], gap_ms: int) -> bool:
+    """Whether a row is there that could be the last of a session whose last instant is in one of these."""
+    rows = at.rows
+    for low, high in spans:
+        first = rows.base if low == NEVER else rows.first_at_or_after(low - gap_ms + 1)
+        if first < min(at.end, rows.first_at_or_after(high - gap_ms + 1)):
+            return True
+    return False
+
+
+def _cut(session: Session, stream: Relation, timestamps: Int64Array) -> tuple[Int64Array, ...]:
+    """The session of each row; the start and the end of each session."""
+    n = len(timestamps)
+    columns, _ = stream.values_of(session.keys)
+    codes, width = number(columns, n)
+    of_row, starts, lasts = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+    count = kernels.sessions(codes, timestamps, width, session.gap_ms, of_row, starts, lasts)
+    return of_row, starts[:count], lasts[:count] + session.gap_ms
+
+
+def _shortened(
+    order: Int64Array, of_row: Int64Array, timestamps: Int64Array, stretch: Stretch
+) -> tuple[Int64Array, ...]:
+    """Rows with each start that retention gives their session: row, start, from when, until when.
+
+    order: rows by session, then as they came.
+    """
+    sessions, stamps = of_row[order], timestamps[order]
+    n = len(order)
+    is_first = np.ones(n, np.bool_)
+    is_first[1:] = sessions[1:] != sessions[:-1]
+    is_next = is_first.copy()
+    is_next[1:] |= stamps[1:] != stamps[:-1]
+    heads = np.flatnonzero(is_next)
+    gone = stretch.gone(stamps[heads])
+    assert gone is not None
+    since = np.full(len(heads), NEVER)
+    later = ~is_first[heads[1:]]
+    since[1:][later] = gone[:-1][later]
+    used = since < gone
+    heads, gone, since = heads[used], gone[used], since[used]
+    starts_of = np.flatnonzero(is_first)
+    stops_of = np.append(starts_of[1:], n)
+    stops = stops_of[np.searchsorted(starts_of, heads, "right") - 1]
+    counts = stops - heads
+    total = int(counts.sum())
+    _bounded(total, stretch.limits)
+    places = np.arange(total) - np.repeat(np.cumsum(counts) - counts - heads, counts)
+    return order[places], *(np.repeat(each, counts) for each in (stamps[heads], since, gone))
+
+
+# --- the last rows of windows ---------------------------------------------------------------------
+
+
+def _last(scan: Scan, stretch: Stretch) -> Lives:
+    assert scan.assignment is not None
+    closing = assigned_lives(replace(scan, window=UNBOUNDED), scan.assignment, stretch, True)
+    way = stretch.way
+    instants = closing.instants(way)
+    at_first = stretch.as_of(way.since_ms).relation(scan).relation
+    relations = (stretch.as_of(instant).relation(scan).relation for instant in instants.tolist())
+    return succession(at_first, relations, instants, stretch.limits)

@@ -1,0 +1,91 @@
+"""From what a set of sources was before a step to the way that it went."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from engine.changes.course import NEVER, Course, Leg
+from engine.model.source import SourceName
+from engine.results.source_view import SourceView, sources_at, timeless
+from engine.standing import StandingQuery
+from engine.stems.data_stem import Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Where a set of sources stood: NOW of its queries, the instant each source was seen at, and from where
+    on each was retained.
+    """
+
+    now_ms: int | None
+    seen_ms: Mapping[SourceName, int | None]
+    retained_from_ms: Mapping[SourceName, int | None]
+
+
+def course_of(
+    before: Mark,
+    after: Mark,
+    sources: Mapping[SourceName, SourceView],
+    rows: Mapping[SourceName, Rows],
+    shared: bool,
+) -> Course | None:
+    """The way from one to the other; None where nothing moved.
+
+    sources: as they are after the step; rows: theirs before retention took any at the end of it. shared:
+    others read the sources too and may hold rows back, so that nobody can tell when on the way rows were let
+    go of.
+    """
+    now_ms = after.now_ms
+    if now_ms is None:
+        return None
+    moving, since_ms, until_ms = _moving(before, after, sources)
+    retained = before.retained_from_ms
+    if not moving and retained == after.retained_from_ms:
+        return None
+    seen = {
+        name: replace(source, rows=rows[name], retained_from_ms=retained[name])
+        for name, source in sources.items()
+    }
+    has_stream = any(not source.stream.is_table for source in sources.values())
+    legs = {}
+    for name, at in sources_at(seen, now_ms).items():
+        to_ms = after.retained_from_ms[name]
+        taken = to_ms is not None and to_ms != retained[name]
+        keeps_ms = None
+        if taken and len(sources) == 1 and has_stream and moving and not shared:
+            assert to_ms is not None
+            keeps_ms = now_ms - to_ms
+        legs[name] = Leg(at, name in moving, keeps_ms, to_ms if taken else None)
+    if has_stream:
+        alone = before.now_ms == now_ms
+        return Course(since_ms, until_ms, legs, instant_ms=now_ms if alone else None)
+    return Course(since_ms, until_ms, legs, floor_ms=NEVER if before.now_ms is None else before.now_ms)
+
+
+def _moving(
+    before: Mark, after: Mark, sources: Mapping[SourceName, SourceView]
+) -> tuple[frozenset[SourceName], int, int]:
+    """The sources that moved, and between which instants."""
+    assert after.now_ms is not None
+    tables = frozenset(name for name, source in sources.items() if source.stream.is_table)
+    if len(tables) < len(sources) and before.now_ms != after.now_ms:
+        still = timeless([source.stream for source in sources.values()])
+        return frozenset(sources) - still, _or_never(before.now_ms), after.now_ms
+    moved = [name for name in tables if before.seen_ms[name] != after.seen_ms[name]]
+    if not moved:
+        return frozenset(), 0, 1
+    (name,) = moved  # a step is one source's
+    until_ms = after.seen_ms[name]
+    assert until_ms is not None
+    return frozenset(moved), _or_never(before.seen_ms[name]), until_ms
+
+
+def _or_never(instant_ms: int | None) -> int:
+    return NEVER if instant_ms is None else instant_ms
+
+
+def seen_by(query: StandingQuery, course: Course) -> Course:
+    """The way as a query goes it: with its slots."""
+    at = query.at({name: leg.at for name, leg in course.legs.items()})
+    return replace(course, legs={name: replace(leg, at=at[name]) for name, leg in course.legs.items()})

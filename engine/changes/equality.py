@@ -1,0 +1,72 @@
+"""Rows of answers as numbers, the same for rows that are told by nothing.
+
+NULL equals NULL and NaN equals NaN; 0.0 and -0.0 are two values here, since a client sees which one it holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from engine.model.batch import Column, Int64Array
+from engine.model.types import BIGINT, Kind
+from engine.operators.keys import number
+
+
+def codes_of(columns: Sequence[Column], n: int) -> Int64Array:
+    """int64[n]; O(n * columns), hashing."""
+    codes, _ = number([_comparable(column) for column in columns], n)
+    return codes
+
+
+def codes_of_table(table: pa.Table) -> Int64Array:
+    """The same of Arrow's columns."""
+    columns = [Column(BIGINT, _arrow_codes(column)) for column in table.columns]
+    codes, _ = number(columns, table.num_rows)
+    return codes
+
+
+def _comparable(column: Column) -> Column:
+    if column.type.kind is Kind.DOUBLE:
+        values = column.values
+        return Column(BIGINT, np.where(np.isnan(values), np.nan, values).view(np.int64), column.valid)
+    return _arrays(column) if column.type.kind is Kind.ARRAY and len(column) else column
+
+
+def _arrays(column: Column) -> Column:
+    """By what they hold: every array that occurs is looked at once."""
+    assert column.dictionary is not None
+    used, places = np.unique(column.values, return_inverse=True)
+    known: dict[Any, int] = {}
+    codes = np.zeros(len(used), np.int64)
+    for place, value in enumerate(used.tolist() if len(column.dictionary) else ()):
+        codes[place] = known.setdefault(_plain(column.dictionary[value].as_py()), len(known))
+    return Column(BIGINT, codes[places], column.valid)
+
+
+def _plain(values: list[Any]) -> Any:
+    return tuple(repr(value) if isinstance(value, float) else value for value in values)
+
+
+def _arrow_codes(column: pa.ChunkedArray) -> Int64Array:
+    """int64[n], equal for equal values."""
+    n, type_ = len(column), column.type
+    if pa.types.is_null(type_):
+        return np.zeros(n, np.int64)
+    if pa.types.is_list(type_):
+        known: dict[str, int] = {}
+        return np.array([known.setdefault(repr(value), len(known)) for value in column.to_pylist()], np.int64)
+    if pa.types.is_floating(type_):
+        # by its bits: a hash of doubles may take -0.0 for 0.0
+        values = pc.fill_null(column, 0.0).to_numpy()
+        bits = np.where(np.isnan(values), np.nan, values).view(np.int64)
+        column = pa.chunked_array([pa.array(bits, mask=column.is_null().to_numpy(zero_copy_only=False))])
+    encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.combine_chunks()
+    codes: Int64Array = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return codes

@@ -1,0 +1,20 @@
+"""Which of the changes of an answer leave it."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from engine.language.query import Query
+from engine.model.changes import Operator
+from engine.model.source import SourceName
+from engine.operators.patterns import Pattern, update_patterns
+
+
+def operator_of(query: Query, tables: Container[SourceName]) -> Operator:
+    """What the text says; without that ISTREAM where rows come and never go, else all. tables: which sources
+    are.
+    """
+    if query.operator is not None:
+        return query.operator
+    monotonic = update_patterns(query, tables)[-1] is Pattern.MON
+    return "istream" if monotonic else "changes"

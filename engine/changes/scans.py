@@ -1,0 +1,310 @@
+"""Scans over a way: the rows of a source's windows with their lives.
+
+A row of a stream comes when NOW reaches it, or when a window that trails behind does, and goes when the window
+leaves it behind or when retention takes it:
+
+    window                     comes                      goes
+    of time                    with its timestamp         with its timestamp
+    [ROWS n]                   with its timestamp         with that of the n-th row after it
+    [... ROWS n WHERE p]       likewise among the rows that satisfy p, or of its keys
+    a table's versions         with its timestamp         with that of the version that supersedes it
+    a table function's rows    with the last instant of their window, as rows of that instant do
+                               (:mod:`engine.changes.assigned`)
+
+Cost: of what changed O(log rows) and the rows that come and go, of ``[ROWS n WHERE p]`` also n of them, and of
+``PARTITION BY`` all that are retained; of what is alive the rows of the window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+
+import numpy as np
+
+from engine.changes.assigned import assigned_lives
+from engine.changes.course import FOREVER, NEVER
+from engine.changes.lives import Lives, Touched, Way, always, one_after_another
+from engine.changes.stretch import Stretch
+from engine.changes.windows import Span, begins_of, ends_of, held, merged, moving
+from engine.kernels import grouping
+from engine.language.query import Scan
+from engine.model.batch import Int64Array
+from engine.model.source import Schema
+from engine.operators.gather import ordinals_of, rows_at
+from engine.operators.keys import number
+from engine.operators.places import Places, timestamps_at
+from engine.operators.relation import Relation
+from engine.operators.row_windows import last_rows
+from engine.operators.scan import ScanAt
+from engine.stems.data_stem import Rows
+from engine.stems.segment import Part
+from engine.stems.table_stem import TableRows
+from engine.windows.clauses import RowWindow, TimeWindow
+
+Maker = Callable[[bool], Lives]
+"""What a scan gives: whether only rows that change are wanted; there may be others all the same."""
+
+
+class Scanning:
+    """The rows of a scan on the way."""
+
+    def __init__(self, make: Maker, way: Way, ordered: bool, numbered: bool) -> None:
+        self.way = way
+        self.ordered = ordered
+        self.numbered = numbered
+        self._make = make
+        self._changed: Lives | None = None
+        self._alive: Lives | None = None
+
+    def changed(self) -> Lives:
+        """Rows that come or go."""
+        if self._changed is None:
+            self._changed = self._make(True).changing(self.way)
+        return self._changed
+
+    def alive(self, touched: Touched | None = None) -> Lives:
+        """Rows that are there at some instant."""
+        if self._alive is None:
+            self._alive = self._make(False).there(self.way)
+        if touched is None:
+            return self._alive
+        return self._alive.where(touched.among(self._alive.relation))
+
+
+def scanning(scan: Scan, stretch: Stretch) -> Scanning:
+    """The rows of a scan on the way of its source."""
+    of_table = isinstance(stretch.leg.at.rows, TableRows)
+    numbered = scan.assignment is None and not of_table
+    ordered = scan.assignment is None or isinstance(scan.window, TimeWindow)
+    return Scanning(_maker(scan, stretch), stretch.way, ordered, numbered)
+
+
+def _maker(scan: Scan, stretch: Stretch) -> Maker:
+    window, leg = scan.window, stretch.leg
+    if not leg.moves or leg.at.now_ms is None:
+        return partial(_standing, scan, stretch)
+    if isinstance(leg.at.rows, TableRows):
+        return partial(_history if scan.history else _versions, scan, stretch, leg.at.rows)
+    if scan.assignment is not None:
+        return partial(assigned_lives, scan, scan.assignment, stretch)
+    if isinstance(window, TimeWindow):
+        return partial(_of_time, scan, window, stretch)
+    if window.plain:
+        return partial(_last, scan, window, stretch)
+    return partial(_last_of_each if window.keys else _last_satisfying, scan, window, stretch)
+
+
+# --- windows of time ------------------------------------------------------------------------------
+
+
+def _of_time(scan: Scan, window: TimeWindow, stretch: Stretch, changing: bool) -> Lives:
+    leg, since_ms, until_ms = stretch.leg, stretch.since_ms, stretch.until_ms
+    at, rows = leg.at, leg.at.rows
+    whole = held(window, since_ms, until_ms)
+    spans = moving(window, since_ms, until_ms) if changing else [whole]
+    if changing and leg.retained_to_ms is not None:
+        spans = merged([*spans, (whole[0], min(whole[1], leg.retained_to_ms))])
+    places = _places(at, scan, [_ordinals(at, rows, span) for span in spans])
+    timestamps = timestamps_at(places)
+    begins, ends = begins_of(window, timestamps), ends_of(window, timestamps)
+    return stretch.lives(rows_at(rows.schema, places), begins, ends, stretch.gone(timestamps))
+
+
+def _ordinals(at: ScanAt, rows: Rows, span: Span) -> Span:
+    """The visible ordinals that are retained at the beginning of rows with these timestamps."""
+    low, high = span
+    if at.retained_from_ms is not None:
+        low = max(low, at.retained_from_ms)
+    start = rows.base if low == NEVER else rows.first_at_or_after(low)
+    return start, min(at.end, rows.first_at_or_after(high))
+
+
+def _places(at: ScanAt, scan: Scan, spans: Iterable[Span]) -> list[tuple[Part, Int64Array]]:
+    """Rows of these ordinals that the scan's predicate accepts, superseded versions of a table too."""
+    found: list[tuple[Part, Int64Array]] = []
+    for start, stop in spans:
+        if start < stop:
+            found += ScanAt.matching(at, scan.predicate, start, stop)
+    return found
+
+
+# --- windows of rows ------------------------------------------------------------------------------
+
+
+def _last(scan: Scan, window: RowWindow, stretch: Stretch, changing: bool) -> Lives:
+    """The last rows of the stream, whatever is retained by time."""
+    at, rows = stretch.leg.at, stretch.leg.at.rows
+    was = _end(rows, stretch.since_ms)
+    spans = [(max(rows.base, was - window.rows), at.end)]
+    if changing:
+        pushed = max(rows.base, at.end - window.rows)
+        spans = merged([(spans[0][0], min(pushed, was)), (was, at.end)])
+    places = _places(at, scan, spans)
+    pushing = ordinals_of(places) + window.rows
+    return stretch.lives(
+        rows_at(rows.schema, places), timestamps_at(places), _timestamps_of(rows, pushing, at.end)
+    )
+
+
+def _last_satisfying(scan: Scan, window: RowWindow, stretch: Stretch, changing: bool) -> Lives:
+    """The last rows that satisfy the window's condition: those of the beginning, then those that came."""
+    at, rows = stretch.leg.at, stretch.leg.at.rows
+    first = at.first_retained
+    was = max(first, _end(rows, stretch.since_ms))
+    places, _ = last_rows(window, rows.schema, first, was, at.matching)
+    return _counted(scan, window, stretch, [*places, *at.matching(window.filter, was, at.end)])
+
+
+def _last_of_each(scan: Scan, window: RowWindow, stretch: Stretch, changing: bool) -> Lives:
+    at = stretch.leg.at
+    return _counted(scan, window, stretch, at.matching(window.filter, at.first_retained, at.end))
+
+
+def _counted(scan: Scan, window: RowWindow, stretch: Stretch, places: Places) -> Lives:
+    """Of these rows each goes with the n-th of its keys after it; then the scan's predicate is asked."""
+    at = stretch.leg.at
+    relation = rows_at(at.rows.schema, places)
+    columns, _ = relation.values_of(window.keys)
+    codes, width = number(columns, len(relation))
+    order: Int64Array = np.arange(len(relation))
+    if window.keys:
+        grouping.bring_together(codes, np.empty(width + 1, np.int64), order)
+    begins, ends = timestamps_at(places), np.full(len(relation), FOREVER)
+    before, after = order[: max(0, len(order) - window.rows)], order[window.rows :]
+    alike = codes[before] == codes[after]
+    ends[before[alike]] = begins[after[alike]]
+    if scan.predicate is not None:
+        accepted = ordinals_of(at.satisfying(scan.predicate, places))
+        ends[~np.isin(ordinals_of(places), accepted, assume_unique=True)] = NEVER
+    return stretch.lives(relation, begins, ends, stretch.gone(begins))
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+def _versions(scan: Scan, stretch: Stretch, rows: TableRows, changing: bool) -> Lives:
+    """Each goes with the one that supersedes it, at once where that has the same timestamp."""
+    at = stretch.leg.at
+    was = _end(rows, stretch.since_ms)
+    places: Places
+    if changing:
+        went = _accepted(at, scan, rows, _gone_since(rows, was, at.end))
+        places = [*went, *_places(at, scan, [(was, at.end)])]
+    else:
+        places = _superseded_from(_places(at, scan, [(rows.base, at.end)]), rows, was)
+    places = _superseded_from(places, rows, _retained(at, rows))
+    superseded = rows.superseded[ordinals_of(places) - rows.base]
+    ends = _timestamps_of(rows, superseded, at.end)
+    relation = rows_at(Schema(rows.schema.fields[:-1]), places)
+    relation = Relation(relation.columns, len(relation))
+    return stretch.lives(relation, timestamps_at(places), ends, _spent(stretch, rows, superseded))
+
+
+def _history(scan: Scan, stretch: Stretch, rows: TableRows, changing: bool) -> Lives:
+    """Versions stay until nobody may ask for them any more."""
+    at = stretch.leg.at
+    start = rows.base
+    if changing and stretch.leg.retained_to_ms is None:
+        start = _end(rows, stretch.since_ms)
+    places = _superseded_from(_places(at, scan, [(start, at.end)]), rows, _retained(at, rows))
+    superseded = rows.superseded[ordinals_of(places) - rows.base]
+    relation = rows_at(rows.schema, places)
+    relation = Relation(relation.columns, len(relation))
+    ends = np.full(len(relation), FOREVER)
+    return stretch.lives(relation, timestamps_at(places), ends, _spent(stretch, rows, superseded))
+
+
+def _gone_since(rows: TableRows, was: int, end: int) -> Int64Array:
+    """Ordinals, ascending, of rows that were the table's among the first ``was`` and are no more."""
+    before = rows.before[was - rows.base : end - rows.base]
+    before = before[(before >= 0) & (before < was)]
+    return np.sort(before[rows.superseded[before - rows.base] != before])
+
+
+def _accepted(at: ScanAt, scan: Scan, rows: Rows, ordinals: Int64Array) -> Places:
+    """Of rows at these ordinals, ascending, those that the predicate accepts."""
+    places = []
+    for part in rows.parts if len(ordinals) else ():
+        low, high = ordinals.searchsorted([part.first, part.end])
+        if low < high:
+            places.append((part, ordinals[low:high] - part.first))
+    return places if scan.predicate is None else at.satisfying(scan.predicate, places)
+
+
+def _superseded_from(places: Places, rows: TableRows, end: int) -> Places:
+    """Without versions that were superseded below this ordinal."""
+    if end <= rows.base:
+        return places
+    found = []
+    for part, where in places:
+        kept = rows.not_superseded(part.first + where, end) - part.first
+        if len(kept):
+            found.append((part, kept))
+    return found
+
+
+def _retained(at: ScanAt, rows: TableRows) -> int:
+    """What an ordinal below this one superseded is in no answer."""
+    retained_ms = at.retained_from_ms
+    return rows.base if retained_ms is None else rows.first_at_or_after(retained_ms + 1)
+
+
+def _spent(stretch: Stretch, rows: TableRows, superseded: Int64Array) -> Int64Array | None:
+    """When versions go that nobody may ask for after the way; None: none does."""
+    to_ms = stretch.leg.retained_to_ms
+    if to_ms is None:
+        return None
+    return np.where(superseded < rows.first_at_or_after(to_ms + 1), stretch.end, FOREVER)
+
+
+# --- sources that stand still ---------------------------------------------------------------------
+
+
+def _standing(scan: Scan, stretch: Stretch, changing: bool) -> Lives:
+    """The rows as they stand, which retention alone may change."""
+    leg, nothing_before = stretch.leg, stretch.since_ms == NEVER
+    if changing and leg.retained_to_ms is None and not nothing_before:
+        return always(stretch.as_of(NEVER).relation(scan).relation)
+    begin = NEVER + 1 if nothing_before else NEVER
+    before = leg.at.relation(scan).relation
+    n = len(before)
+    if leg.retained_to_ms is None or leg.at.now_ms is None:
+        return Lives(before, np.full(n, begin), np.full(n, FOREVER))
+    after = stretch.as_of(stretch.end).relation(scan).relation
+    m = len(after)
+    return one_after_another(
+        [
+            Lives(before, np.full(n, begin), np.full(n, stretch.end)),
+            Lives(after, np.full(m, stretch.end), np.full(m, FOREVER)),
+        ]
+    )
+
+
+# --- ordinals and instants ------------------------------------------------------------------------
+
+
+def _end(rows: Rows, since_ms: int) -> int:
+    """The ordinal after the last row that was visible."""
+    return rows.base if since_ms == NEVER else rows.first_at_or_after(since_ms + 1)
+
+
+def _timestamps_of(rows: Rows, ordinals: Int64Array, end: int) -> Int64Array:
+    """The timestamp of the row at each of these ordinals; FOREVER where it is not below ``end``."""
+    found = np.full(len(ordinals), FOREVER)
+    known = np.flatnonzero(ordinals < end)
+    if not len(known):
+        return found
+    wanted = ordinals[known]
+    first = int(wanted.min())
+    stamps = _stamps(rows, first, int(wanted.max()) + 1)
+    found[known] = stamps[wanted - first]
+    return found
+
+
+def _stamps(rows: Rows, start: int, stop: int) -> Int64Array:
+    """int64[stop - start]: the timestamps of these ordinals."""
+    pieces: Sequence[Int64Array] = [
+        part.timestamp[first:last] for part, first, last in rows.ranges(start, stop)
+    ]
+    return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)

@@ -1,0 +1,222 @@
+"""What changed in many selections over one stream, in one pass for all that give the same columns.
+
+A selection is a scan of a plain window and columns of its rows. Which rows came into a window on the way, and
+which left it, are two ranges of ordinals, the same for all queries with that window; who accepts them is read
+from the kept matches. So a step costs O(rows that came or went * words + matches), and next to nothing for
+a query that none of them concerns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from engine.changes.course import NEVER, Course, Leg
+from engine.changes.net import uncancelled
+from engine.changes.windows import begins_of, ends_of
+from engine.language.query import Project, Query
+from engine.limits import Limits
+from engine.model.batch import Int32Array, Int64Array
+from engine.model.changes import Changes, Operator
+from engine.operators.gather import project
+from engine.results.accepted import Slots, accepted
+from engine.stems.segment import Part
+from engine.windows.clauses import TimeWindow
+
+EVERY_ROW = -1
+"""In place of a slot: no predicate."""
+
+
+def served(query: Query, operator: Operator) -> bool:
+    """Whether a query is such a selection."""
+    scan = query.scan
+    return (
+        operator != "rstream"
+        and len(query.stages) == 1
+        and isinstance(query.stages[0], Project)
+        and scan.assignment is None
+        and isinstance(scan.window, TimeWindow)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Alike:
+    """What queries have in common that are told together."""
+
+    stage: Project
+    window: TimeWindow
+    operator: Operator
+
+
+@dataclass(slots=True)
+class _Group:
+    """members: the slot of each query's predicate, by query id."""
+
+    members: dict[str, int] = field(default_factory=dict)
+    known: tuple[tuple[str, ...], Int32Array] | None = None
+
+    def arrays(self) -> tuple[tuple[str, ...], Int32Array]:
+        """Query ids, and their slots."""
+        if self.known is None:
+            self.known = tuple(self.members), np.array(list(self.members.values()), np.int32)
+        return self.known
+
+
+class Selections:
+    """The followed selections over one stream that is no table."""
+
+    def __init__(self) -> None:
+        self._groups: dict[_Alike, _Group] = {}
+        self._of: dict[str, _Alike] = {}
+
+    def __len__(self) -> int:
+        return len(self._of)
+
+    def add(self, query_id: str, query: Query, operator: Operator, slot: int | None) -> None:
+        """slot: where the matches of its predicate are kept; None: it has no predicate."""
+        stage, window = query.stages[0], query.scan.window
+        assert isinstance(stage, Project)
+        assert isinstance(window, TimeWindow)
+        alike = _Alike(stage, window, operator)
+        group = self._groups.setdefault(alike, _Group())
+        group.members[query_id] = EVERY_ROW if slot is None else slot
+        group.known = None
+        self._of[query_id] = alike
+
+    def remove(self, query_id: str) -> None:
+        """Passed over where it is none of these."""
+        alike = self._of.pop(query_id, None)
+        if alike is None:
+            return
+        group = self._groups[alike]
+        del group.members[query_id]
+        group.known = None
+        if not group.members:
+            del self._groups[alike]
+
+    def tell(self, course: Course, limits: Limits) -> Iterator[Changes]:
+        """What changed on the way, of so many queries at a time that it stays within the limits."""
+        if not self._groups:
+            return
+        (leg,) = course.legs.values()
+        if not leg.moves:
+            return  # retention alone takes nothing from a window that moves, and of others nothing is told
+        for alike, group in self._groups.items():
+            moved = sum(stop - start for _, start, stop in _ranges(alike.window, course, leg) if stop > start)
+            if not moved:
+                continue
+            names, slots = group.arrays()
+            many = max(1, limits.changes_max // moved)
+            for start in range(0, len(names), many):
+                told = _told(alike, names[start : start + many], slots[start : start + many], course, leg)
+                if told is not None:
+                    yield told
+
+
+@dataclass(frozen=True, slots=True)
+class _Moved:
+    """Rows of a part that came into a window or left it, by place, whose they are, and when."""
+
+    part: Part
+    rows: Int64Array
+    owners: Int32Array
+    at_ms: Int64Array
+    weight: int
+
+
+def _told(alike: _Alike, names: Sequence[str], slots: Int32Array, course: Course, leg: Leg) -> Changes | None:
+    asked = _Asked(slots)
+    moved = [one for one in _moved(alike, asked, course, leg) if len(one.rows)]
+    if not moved:
+        return None
+    table, _ = project(alike.stage.outputs, leg.at.rows.schema, [(one.part, one.rows) for one in moved])
+    owners = np.concatenate([one.owners for one in moved])
+    at_ms = np.concatenate([one.at_ms for one in moved])
+    weights = np.repeat(np.array([one.weight for one in moved], np.int8), [len(one.rows) for one in moved])
+    order = np.lexsort((weights, at_ms, owners))
+    if not (order[1:] > order[:-1]).all():
+        table, owners, at_ms, weights = table.take(order), owners[order], at_ms[order], weights[order]
+    if weights.min() != weights.max():
+        kept = uncancelled(table, weights, at_ms, owners)
+        if len(kept) < len(weights):
+            table, owners, at_ms, weights = table.take(kept), owners[kept], at_ms[kept], weights[kept]
+    if alike.operator != "changes":
+        kept = np.flatnonzero(weights == (1 if alike.operator == "istream" else -1))
+        if len(kept) < len(weights):
+            table, owners, at_ms, weights = table.take(kept), owners[kept], at_ms[kept], weights[kept]
+    if not len(weights):
+        return None
+    whose, firsts = np.unique(owners, return_index=True)
+    return Changes(
+        tuple(names[place] for place in whose.tolist()),
+        np.append(firsts, len(owners)),
+        table,
+        weights,
+        course.told(at_ms),
+        np.full(len(whose), course.until_ms),
+    )
+
+
+class _Asked:
+    """slots: of the queries, EVERY_ROW for those without a predicate; who holds each."""
+
+    def __init__(self, slots: Int32Array) -> None:
+        self.unconditional = np.flatnonzero(slots == EVERY_ROW).astype(np.int32)
+        held = np.flatnonzero(slots != EVERY_ROW).astype(np.int32)
+        self._holders = held[np.argsort(slots[held], kind="stable")]
+        self.slots = Slots(slots[held])
+        self._starts = np.searchsorted(slots[self._holders], self.slots.slots)
+        self._counts = np.diff(np.append(self._starts, len(held)))
+
+    def pairs(self, part: Part, first: int, last: int) -> tuple[Int64Array, Int32Array]:
+        """(place, query) of every row of a range that a query accepts."""
+        rows, slots = accepted(part.matches, self.slots, first, last)
+        which = self.slots.slots.searchsorted(slots)
+        counts = self._counts[which]
+        if len(self._holders) > len(self.slots.slots):
+            starts = np.repeat(self._starts[which] - np.cumsum(counts) + counts, counts)
+            owners = self._holders[starts + np.arange(len(starts))]
+            rows = np.repeat(rows, counts)
+        else:
+            owners = self._holders[self._starts[which]]
+        if len(self.unconditional):
+            every = np.arange(first, last)
+            rows = np.concatenate([rows, np.tile(every, len(self.unconditional))])
+            owners = np.concatenate([owners, np.repeat(self.unconditional, len(every))])
+        return rows, owners
+
+
+def _moved(alike: _Alike, asked: _Asked, course: Course, leg: Leg) -> Iterator[_Moved]:
+    window, rows = alike.window, leg.at.rows
+    for weight, start, stop in _ranges(window, course, leg):
+        for part, first, last in rows.ranges(start, stop):
+            timestamps = part.timestamp[first:last]
+            begins, ends = begins_of(window, timestamps), ends_of(window, timestamps)
+            ends = np.minimum(ends, leg.let_go_ms(timestamps, course.until_ms))
+            instants = begins if weight > 0 else ends
+            moves = (begins < ends) & (instants > course.since_ms) & (instants <= course.until_ms)
+            places, owners = asked.pairs(part, first, last)
+            if not moves.all():
+                kept = moves[places - first]
+                places, owners = places[kept], owners[kept]
+            yield _Moved(part, places, owners, instants[places - first], weight)
+
+
+def _ranges(window: TimeWindow, course: Course, leg: Leg) -> list[tuple[int, int, int]]:
+    """(weight, start, stop): all ordinals whose rows come into the window on the way, and which leave it."""
+    rows, retained_ms = leg.at.rows, leg.at.retained_from_ms
+    floor = rows.base if retained_ms is None else rows.first_at_or_after(retained_ms)
+    begin_ms, last_ms = window.bounds_ms(course.until_ms)
+    entered = min(leg.at.end, rows.first_at_or_after(last_ms + 1))
+    came = gone = floor
+    if course.since_ms != NEVER:
+        begin_before_ms, last_before_ms = window.bounds_ms(course.since_ms)
+        came = max(floor, rows.first_at_or_after(last_before_ms + 1))
+        if begin_before_ms is not None:
+            gone = max(floor, rows.first_at_or_after(begin_before_ms))
+    left = floor if begin_ms is None else rows.first_at_or_after(begin_ms)
+    if leg.retained_to_ms is not None:
+        left = max(left, rows.first_at_or_after(leg.retained_to_ms))
+    return [(-1, gone, min(left, entered)), (1, came, entered)]

@@ -1,0 +1,126 @@
+"""A leg of a course with the scale in which the instants of lives are told.
+
+Mostly that is ms. Where retention must be told from what time does, an instant t has two *halves*: at 2t is done
+what time does, with what was retained before, at 2t + 1 retention takes what it takes. Lives and their way are
+then in halves throughout, and whoever reads the changes drops the odd ones (ISTREAM: nothing comes because
+something else is forgotten).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from engine.changes.course import NEVER, Course, Leg
+from engine.changes.lives import Lives, Way
+from engine.limits import Limits
+from engine.model.batch import BoolArray, Int64Array
+from engine.operators.relation import Relation
+from engine.operators.scan import ScanAt
+
+_FAR = 2**61
+"""Instants beyond this are none of the clock's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """since_ms, until_ms: of the course, ms. halves: whether instants are told in halves."""
+
+    leg: Leg
+    since_ms: int
+    until_ms: int
+    limits: Limits
+    halves: bool = False
+
+    @property
+    def way(self) -> Way:
+        """In the scale of lives."""
+        return way_of(self.since_ms, self.until_ms, halves=self.halves)
+
+    def time(self, instants: Int64Array) -> Int64Array:
+        """Instants in ms at which time does something, in the scale of lives."""
+        return doubled(instants) if self.halves else instants
+
+    def retention(self, instants: Int64Array) -> Int64Array:
+        """Instants in ms at which retention does, in the scale of lives."""
+        return doubled(instants, 1) if self.halves else instants
+
+    @property
+    def end(self) -> int:
+        """When retention takes what is only known to be gone after the way, in the scale of lives."""
+        return 2 * self.until_ms + 1 if self.halves else self.until_ms
+
+    def gone(self, timestamps: Int64Array) -> Int64Array | None:
+        """When retention takes rows of these timestamps, in the scale of lives, FOREVER where it does not on
+        the way; None: it takes none.
+        """
+        if self.leg.retained_to_ms is None:
+            return None
+        gone = self.leg.let_go_ms(timestamps, self.until_ms)
+        if self.since_ms != NEVER:
+            gone = np.maximum(gone, self.since_ms + 1)
+        return self.retention(gone)
+
+    def lives(
+        self, relation: Relation, begins: Int64Array, ends: Int64Array, gone: Int64Array | None = None
+    ) -> Lives:
+        """Rows that come and go with time at these instants, in ms, or are gone before; without those that
+        are never there.
+        """
+        begins, ends = self.time(begins), self.time(ends)
+        if gone is not None:
+            ends = np.minimum(ends, gone)
+        return Lives(relation, begins, ends).where(begins < ends)
+
+    def as_of(self, instant: int) -> ScanAt:
+        """The source at an instant of the way or at its beginning, in the scale of lives. O(log rows)."""
+        at = self.leg.at
+        if instant == NEVER or at.now_ms is None:
+            return replace(at, now_ms=None, end=at.rows.base)
+        at_ms, forgets = (instant >> 1, bool(instant & 1)) if self.halves else (instant, True)
+        retained_ms = self._retained_ms(at_ms if forgets else at_ms - 1)
+        if not self.leg.moves:
+            return replace(at, retained_from_ms=retained_ms)
+        end = min(at.end, at.rows.first_at_or_after(at_ms + 1))
+        return replace(at, now_ms=min(at.now_ms, at_ms), end=end, retained_from_ms=retained_ms)
+
+    def _retained_ms(self, at_ms: int) -> int | None:
+        """The first instant that is retained then."""
+        leg = self.leg
+        before_ms, after_ms = leg.at.retained_from_ms, leg.retained_to_ms
+        if after_ms is None or at_ms <= self.since_ms:
+            return before_ms
+        if at_ms < self.until_ms:
+            if leg.keeps_ms is None:
+                return before_ms
+            after_ms = min(after_ms, at_ms - leg.keeps_ms)
+        return after_ms if before_ms is None else max(before_ms, after_ms)
+
+
+def way_of(since_ms: int, until_ms: int, *, halves: bool) -> Way:
+    """A way given in ms, in the scale of lives."""
+    if not halves:
+        return Way(since_ms, until_ms)
+    return Way(NEVER if since_ms == NEVER else 2 * since_ms + 1, 2 * until_ms + 1)
+
+
+def doubled(instants: Int64Array, half: int = 0) -> Int64Array:
+    """From ms to halves; NEVER, FOREVER and what is next to them stay."""
+    return np.where((instants > -_FAR) & (instants < _FAR), 2 * instants + half, instants)
+
+
+def halved(instants: Int64Array) -> Int64Array:
+    """From the first halves back to ms."""
+    return np.where((instants > -2 * _FAR) & (instants < 2 * _FAR), instants >> 1, instants)
+
+
+def by_retention(instants: Int64Array) -> BoolArray:
+    """bool[n]: which are second halves."""
+    told: BoolArray = (instants & 1 == 1) & (instants > -2 * _FAR) & (instants < 2 * _FAR)
+    return told
+
+
+def forgets(course: Course) -> bool:
+    """Whether retention takes anything on the way."""
+    return any(leg.retained_to_ms is not None for leg in course.legs.values())

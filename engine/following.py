@@ -1,0 +1,229 @@
+"""Followed queries: those that say EMIT CHANGES, and those that somebody follows for a while.
+
+At the end of a step the changes of their answers are told (:mod:`engine.changes`). They are worked out from
+rows and instants alone, and nothing is kept between steps, so that whoever begins to follow begins anywhere,
+and a replay tells the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from engine.changes.changes_of import changes_of
+from engine.changes.copies import copies_of_whole
+from engine.changes.course import NEVER, Course
+from engine.changes.courses import Mark, course_of, seen_by
+from engine.changes.operator import operator_of
+from engine.changes.result_key import result_key
+from engine.changes.selections import Selections, served
+from engine.language.query import Query
+from engine.limits import Limits
+from engine.model.answer import Answer
+from engine.model.changes import Changes, Occasion, Operator
+from engine.model.source import SourceName
+from engine.results.view import View
+from engine.source import Source
+from engine.source_set import SourceSet
+from engine.source_sets import SourceSets
+from engine.standing import SetKey, StandingQuery
+from engine.stems.data_stem import Rows
+from tureen.errors import TureenError
+
+
+@dataclass(slots=True)
+class Telling:
+    """What a step tells, as it comes together. began: queries whose answers are to be given whole at its end.
+    broken: as in a StepResult.
+    """
+
+    changes: list[Changes] = field(default_factory=list)
+    began: list[StandingQuery] = field(default_factory=list)
+    broken: dict[str, Exception] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Follower:
+    """A followed query. asked: how often it was asked to be followed, besides what its text says. copies:
+    equal rows of its answer have to be told apart.
+    """
+
+    query: Query
+    operator: Operator
+    copies: bool
+    asked: int
+
+
+@dataclass(slots=True)
+class _Over:
+    """The followed queries over a set of sources; selections apart, which are told all at once."""
+
+    selections: Selections = field(default_factory=Selections)
+    others: dict[str, Follower] = field(default_factory=dict)
+
+
+Marks = Mapping[SetKey, Mark]
+"""How the sets with followed queries stood before a step."""
+
+
+class Following:
+    """One owner, as the engine."""
+
+    def __init__(self, sources: Mapping[str, Source], limits: Limits) -> None:
+        """sources: those there are, as they come and go."""
+        self._sources = sources
+        self._limits = limits
+        self._followers: dict[str, Follower] = {}
+        self._by_set: dict[SetKey, _Over] = {}
+
+    def __len__(self) -> int:
+        return len(self._followers)
+
+    def __contains__(self, query_id: str) -> bool:
+        return query_id in self._followers
+
+    # --- who is followed --------------------------------------------------------------------------
+
+    def came(self, standing: StandingQuery, query: Query) -> bool:
+        """A query was registered, or came back. Returns whether its text says that it is followed."""
+        if query.emit is None:
+            return False
+        self._put(standing, self._follower(query, 0))
+        return True
+
+    def follow(self, standing: StandingQuery) -> None:
+        """Somebody begins to follow a query; each asks for itself."""
+        known = self._followers.get(standing.query_id)
+        if known is None:
+            known = self._follower(standing.query, 0)
+        self._put(standing, Follower(known.query, known.operator, known.copies, known.asked + 1))
+
+    def unfollow(self, standing: StandingQuery) -> None:
+        """One of those stops."""
+        known = self._followers.get(standing.query_id)
+        if known is None or not known.asked:
+            return
+        if known.asked == 1 and known.query.emit is None:
+            self.gone(standing)
+        else:
+            self._put(standing, Follower(known.query, known.operator, known.copies, known.asked - 1))
+
+    def changed(self, standing: StandingQuery) -> None:
+        """A query is maintained in another way, or was paused or resumed."""
+        known = self._followers.get(standing.query_id)
+        if known is not None:
+            self._put(standing, known)
+
+    def gone(self, standing: StandingQuery) -> None:
+        """A query is followed no more."""
+        if self._followers.pop(standing.query_id, None) is None:
+            return
+        over = self._by_set[standing.set_key]
+        over.selections.remove(standing.query_id)
+        over.others.pop(standing.query_id, None)
+        if not over.selections and not over.others:
+            del self._by_set[standing.set_key]
+
+    def _follower(self, query: Query, asked: int) -> Follower:
+        emit = query.emit
+        streams = {name: self._sources[name].stream for name in query.sources}
+        tables = {name: stream for name, stream in streams.items() if stream.is_table}
+        operator = operator_of(query, tables)
+        told_apart = emit is None or emit.format == "diff" or operator != "changes"
+        copies = not told_apart and result_key(query, streams) is None
+        return Follower(query, operator, copies, asked)
+
+    def _put(self, standing: StandingQuery, follower: Follower) -> None:
+        query_id = standing.query_id
+        self._followers[query_id] = follower
+        over = self._by_set.setdefault(standing.set_key, _Over())
+        over.selections.remove(query_id)
+        over.others.pop(query_id, None)
+        if standing.paused:
+            return
+        if standing.keeps_matches and not follower.copies and served(follower.query, follower.operator):
+            over.selections.add(query_id, follower.query, follower.operator, standing.scan_slot)
+        else:
+            over.others[query_id] = follower
+
+    # --- what steps tell --------------------------------------------------------------------------
+
+    def marks(self, sets: SourceSets) -> Marks:
+        """To be asked before a step."""
+        return {key: sets.seen(key).mark() for key in self._by_set}
+
+    def rows(self, sets: SourceSets, marks: Marks) -> dict[SourceName, Rows]:
+        """Of the sources of these sets; to be asked after a step's rows came, before any are let go of."""
+        return {name: source.rows.rows() for key in marks for name, source in sets.seen(key).sources.items()}
+
+    def tell(self, marks: Marks, rows: Mapping[SourceName, Rows], sets: SourceSets, told: Telling) -> None:
+        """What changed in a step."""
+        for key, mark in marks.items():
+            over = self._by_set.get(key)
+            if over is None:
+                continue
+            sources = sets.seen(key)
+            shared = len(key) == 1 and sets.is_joined(key[0])
+            course = course_of(mark, sources.mark(), sources.views(), rows, shared)
+            if course is not None:
+                told.changes += over.selections.tell(course, self._limits)
+                self._tell_others(over, course, sources, told)
+
+    def _tell_others(self, over: _Over, course: Course, sources: SourceSet, told: Telling) -> None:
+        now_ms = sources.now_ms
+        assert now_ms is not None
+        for query_id, follower in over.others.items():
+            way = seen_by(sources.standing[query_id], course)
+            try:
+                found = changes_of(
+                    follower.query, follower.operator, way, self._limits, copies=follower.copies
+                )
+            except TureenError as refused:
+                told.broken[query_id] = refused
+                continue
+            if len(found.weights):
+                told.changes.append(
+                    Changes.of_one(
+                        query_id, found.table, found.weights, found.at_ms, now_ms, copies=found.copies
+                    )
+                )
+
+    def tell_whole(
+        self, queries: Iterable[StandingQuery], view: View, occasion: Occasion, told: Telling
+    ) -> None:
+        """The answers of these as they stand, given (``snapshot``) or taken back (``end``)."""
+        for standing in queries:
+            query_id = standing.query_id
+            follower = self._followers.get(query_id)
+            if follower is None or not _has_whole(follower, occasion):
+                continue
+            try:
+                answer = view.snapshot(query_id, rows_max=self._limits.changes_max)
+            except TureenError as refused:
+                if occasion == "snapshot":
+                    told.broken[query_id] = refused
+                continue
+            if answer.table.num_rows or occasion == "snapshot":
+                told.changes.append(_whole(answer, occasion, follower.copies))
+
+
+def _has_whole(follower: Follower, occasion: Occasion) -> bool:
+    emit, operator = follower.query.emit, follower.operator
+    if emit is None or not emit.snapshot or operator == "dstream":
+        return False
+    return occasion == "snapshot" or operator == "changes"
+
+
+def _whole(answer: Answer, occasion: Occasion, copies: bool) -> Changes:
+    n, now_ms = answer.table.num_rows, answer.now_ms
+    return Changes.of_one(
+        answer.query_id,
+        answer.table,
+        np.full(n, 1 if occasion == "snapshot" else -1, np.int8),
+        np.full(n, 0 if now_ms is None else now_ms),
+        NEVER if now_ms is None else now_ms,
+        occasion,
+        copies_of_whole(answer.table) if copies else None,
+    )

@@ -1,0 +1,127 @@
+"""What a text says of the changes of its answer, bound: Query.operator and Query.emit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import cast, get_args
+
+from sqlglot import exp
+
+from engine.language.bind.environment import Environment
+from engine.language.bind.options import Options
+from engine.language.places import shown
+from engine.language.query import (
+    Emit,
+    Join,
+    Query,
+    ResultEncoding,
+    ResultFormat,
+    SemiJoin,
+    StreamOperator,
+)
+from engine.model.source import Stream
+from engine.operators.patterns import Pattern, update_patterns
+from tureen.errors import NotSupported, SyntaxRefused
+
+INTO_CHARACTERS_MAX = 100
+INTO_RESERVED = "log"
+"""The topic that queries share whose changes are no rows by key."""
+
+_INTO = re.compile(r"[a-z0-9_-]+")
+_OPTIONS = ("format", "encoding", "snapshot")
+_FINAL = "FROM TUMBLE(s, 1 MINUTE) ... GROUP BY window_end"
+
+
+def with_changes(query: Query, tree: exp.Expr, env: Environment) -> Query:
+    """The query of a SELECT that nothing is around, with what it says of changes.
+
+    Raises SyntaxRefused, TypeMismatch and LimitExceeded for names and options, NotSupported for ON WINDOW
+    CLOSE where rows of closed windows are not all there is.
+    """
+    operator, clause = tree.args.get("operator"), tree.args.get("emit")
+    if operator is not None:
+        query = replace(query, operator=cast("StreamOperator", str(operator.this).lower()))
+    if clause is not None:
+        query = replace(query, emit=_emit(clause, query, env))
+    return query
+
+
+def _emit(clause: exp.Expr, query: Query, env: Environment) -> Emit:
+    into, on_close, plain = clause.args.get("into"), clause.args.get("on_close"), Emit()
+    options = Options(clause.args.get("options") or (), _OPTIONS, env.text)
+    if on_close is not None:
+        _check_final(on_close, query, env)
+    return Emit(
+        None if into is None else _into(into, env),
+        on_close is not None,
+        cast("ResultFormat", options.choice("format", get_args(ResultFormat), plain.format)),
+        cast("ResultEncoding", options.choice("encoding", get_args(ResultEncoding), plain.encoding)),
+        options.flag("snapshot", plain.snapshot),
+    )
+
+
+def _into(identifier: exp.Expr, env: Environment) -> str:
+    """The last part of the topic's name."""
+    name, place = str(identifier.this), env.text.of_node(identifier)
+    if len(name) > INTO_CHARACTERS_MAX:
+        raise place.exceeded(
+            "into_characters_max", INTO_CHARACTERS_MAX, len(name), hint="write a shorter name"
+        )
+    if _INTO.fullmatch(name) is None:
+        raise place.refuse(
+            SyntaxRefused,
+            f"{shown(name)!r} cannot be a part of a topic's name here",
+            hint="write small letters from a to z, digits, _ and -; in double quotes where there is a -",
+        )
+    if name == INTO_RESERVED:
+        raise place.refuse(
+            SyntaxRefused,
+            f"{name!r} is the name of a topic that all queries share",
+            hint="write another name, or leave INTO out",
+        )
+    return name
+
+
+# --- ON WINDOW CLOSE --------------------------------------------------------------------------------
+
+
+def _check_final(node: exp.Expr, query: Query, env: Environment) -> None:
+    """Raise NotSupported unless all rows come as windows close, and none is revised afterwards."""
+    place = env.text.of_node(node)
+    open_source = _open_source(query)
+    if open_source is not None:
+        raise place.refuse(
+            NotSupported,
+            f"rows of {shown(open_source)} are in no window that closes",
+            hint=f"write {_FINAL}, or leave ON WINDOW CLOSE out",
+        )
+    tables = {
+        name for name in query.sources if isinstance(one := env.catalogue.get(name), Stream) and one.is_table
+    }
+    if update_patterns(query, tables)[-1] > Pattern.WKS:
+        raise place.refuse(
+            NotSupported,
+            "rows of this answer change after a window closed: they are made of several windows",
+            hint=f"{_among(query)}, or leave ON WINDOW CLOSE out",
+        )
+
+
+def _open_source(query: Query) -> str | None:
+    """A source of a query that is not cut into windows and is not joined as of the instants of others."""
+    if query.scan.assignment is None:
+        return query.source
+    inner: Sequence[Query] = [stage.inner for stage in query.stages if isinstance(stage, Join | SemiJoin)]
+    for one in inner:
+        found = None if one.scan.history else _open_source(one)
+        if found is not None:
+            return found
+    return None
+
+
+def _among(query: Query) -> str:
+    """What to write where windows are mixed."""
+    if any(isinstance(stage, Join | SemiJoin) for stage in query.stages):
+        return "join by window_end too, and write it in GROUP BY, DISTINCT and PARTITION BY"
+    return "write window_end in GROUP BY, DISTINCT and PARTITION BY"

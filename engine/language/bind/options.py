@@ -1,0 +1,110 @@
+"""The settings that WITH gives: which there are, and what each may be."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from typing import Any
+
+from sqlglot import exp
+
+from engine.language.grammar import nodes
+from engine.language.grammar.durations import duration_ms
+from engine.language.places import Place, Text, did_you_mean, shown
+from tureen.errors import QueryError, SyntaxRefused, TypeMismatch
+
+DURATION_MS_MAX = 2**53
+
+
+class Options:
+    """Settings by name. Raises SyntaxRefused for a name that is none of ``known``, or stands twice.
+
+    What gives a value raises TypeMismatch where that is none of its setting.
+    """
+
+    def __init__(self, written: Sequence[exp.Expr], known: Sequence[str], text: Text) -> None:
+        self._text = text
+        self._nodes: dict[str, exp.Expr] = {}
+        for option in written:
+            name = str(option.args["name"])
+            place = text.of_node(option)
+            if name not in known:
+                hint = did_you_mean(name, known) or "there are " + ", ".join(known)
+                raise place.refuse(SyntaxRefused, f"there is no option named {shown(name)!r}", hint=hint)
+            if name in self._nodes:
+                raise place.refuse(
+                    SyntaxRefused, f"the option {name} stands twice", hint="leave one of them out"
+                )
+            self._nodes[name] = option.args["value"]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._nodes
+
+    def place(self, name: str) -> Place:
+        """Where the value stands."""
+        return self._text.of_node(self._nodes[name])
+
+    def wrong(self, name: str, hint: str) -> QueryError:
+        """The refusal of a value."""
+        return self.place(name).refuse(TypeMismatch, f"this is not a value of {name}", hint=hint)
+
+    def string(self, name: str) -> str | None:
+        """A string in quotes, None where it is something else."""
+        value, kind = self._value(name)
+        return str(value) if kind == "string" else None
+
+    def choice(self, name: str, choices: Sequence[str], default: str) -> str:
+        """One of a few words."""
+        if name not in self._nodes:
+            return default
+        value, kind = self._value(name)
+        folded = str(value).lower()
+        if kind == "string" and folded in choices:
+            return folded
+        there_are = "there are " + ", ".join(f"'{one}'" for one in choices)
+        near = difflib.get_close_matches(folded[:100], choices, n=1) if kind == "string" else []
+        raise self.wrong(name, f"did you mean '{near[0]}'? {there_are}" if near else there_are)
+
+    def duration(self, name: str, default: int) -> int:
+        """A length of time in ms."""
+        if name not in self._nodes:
+            return default
+        value, kind = self._value(name)
+        ms = duration_ms(value) if kind == "string" else value if kind == "duration" else None
+        if ms is None:
+            raise self.wrong(name, f"write {name} = '5 seconds'")
+        if ms > DURATION_MS_MAX:
+            raise self.wrong(name, "write a shorter time")
+        return int(ms)
+
+    def flag(self, name: str, default: bool) -> bool:
+        """TRUE or FALSE."""
+        if name not in self._nodes:
+            return default
+        value, kind = self._value(name)
+        if kind == "string" and value.lower() in ("true", "false"):
+            return bool(value.lower() == "true")
+        if kind != "boolean":
+            raise self.wrong(name, f"write {name} = true or {name} = false")
+        return bool(value)
+
+    def number(self, name: str, default: int, most: int) -> int:
+        """A whole number from 1."""
+        if name not in self._nodes:
+            return default
+        value, kind = self._value(name)
+        if kind not in ("number", "string") or not str(value).isdecimal() or len(value) > 9:
+            raise self.wrong(name, f"write {name} = 4")
+        count = int(value)
+        if not 1 <= count <= most:
+            raise self.wrong(name, f"write a number from 1 to {most:,}")
+        return count
+
+    def _value(self, name: str) -> tuple[Any, str]:
+        """The value as written, and what it is: string, number, boolean, duration."""
+        node = self._nodes[name]
+        if isinstance(node, nodes.Duration):
+            return node.this, "duration"
+        if isinstance(node, exp.Boolean):
+            return node.this, "boolean"
+        return node.this, "string" if node.args.get("is_string") else "number"

@@ -1,0 +1,136 @@
+"""What a text says of changes of its answer: which leave it, and where to.
+
+    query EMIT CHANGES [INTO name] [ON WINDOW CLOSE] [WITH (options)]
+    query EMIT ON WINDOW CLOSE, query EMIT FINAL         the same, ON WINDOW CLOSE
+    ISTREAM (query), SELECT ISTREAM(outputs) FROM ...    also DSTREAM, RSTREAM
+
+Both are said of a whole query alone. They are read wherever a query stands, and refused by what reads queries
+inside of others (:func:`refuse_changes`).
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from engine.language.grammar import nodes
+from engine.language.grammar.cursor import Cursor
+from engine.language.grammar.options import parse_options
+from tureen.errors import NotSupported, QueryError, SyntaxRefused
+
+OPERATORS = ("ISTREAM", "DSTREAM", "RSTREAM")
+
+_USAGE = "write EMIT CHANGES [INTO name] [ON WINDOW CLOSE] [WITH (format = 'upsert')] at the end of the query"
+_EARLIER = ("WHERE", "GROUP", "HAVING", "BEGIN", "ORDER", "LIMIT", "FETCH", "OFFSET")
+_OTHER_SYSTEMS = {
+    "STREAM": "write EMIT CHANGES",
+    "CHANGE": "write EMIT CHANGES",
+    "CHANGELOG": "write EMIT CHANGES",
+    "UPDATES": "write EMIT CHANGES",
+    "AFTER": "write EMIT CHANGES ON WINDOW CLOSE",
+}
+"""What may follow EMIT elsewhere -> what to write instead."""
+
+
+def starts_operator(cursor: Cursor) -> bool:
+    """Whether ``ISTREAM (`` or one of its kind is next."""
+    return cursor.word in OPERATORS and cursor.peek().token_type is TokenType.L_PAREN
+
+
+def parse_operator(cursor: Cursor) -> nodes.StreamOperatorWord:
+    """The operator, which is next, and the bracket behind it."""
+    token = cursor.advance()
+    word = token.text.upper()
+    cursor.expect(TokenType.L_PAREN, "( and a query", f"write {word} (SELECT ...)")
+    return cursor.node(nodes.StreamOperatorWord(this=word), token)
+
+
+def parse_emit(cursor: Cursor) -> nodes.EmitClause | None:
+    """What stands behind a query, None where that is no EMIT."""
+    if cursor.word != "EMIT":
+        return None
+    token = cursor.advance()
+    clause = nodes.EmitClause(into=None, on_close=None, options=[])
+    if cursor.word == "FINAL":
+        clause.set("on_close", cursor.node(nodes.OnWindowClose(), cursor.advance()))
+    elif not cursor.take_words("CHANGES") and not _starts_close(cursor):
+        raise _no_changes(cursor)
+    while True:
+        word = cursor.word
+        if word == "INTO":
+            _check_once(cursor, clause.args["into"] is not None)
+            cursor.advance()
+            clause.set("into", _topic(cursor))
+        elif word == "ON" or (word == "EMIT" and cursor.word_ahead() == "ON"):
+            _check_once(cursor, clause.args["on_close"] is not None)
+            clause.set("on_close", _on_close(cursor))
+        elif word == "WITH":
+            _check_once(cursor, bool(clause.args["options"]))
+            clause.set("options", parse_options(cursor, "format = 'upsert'"))
+        else:
+            break
+    if cursor.word in _EARLIER:
+        raise cursor.refuse(
+            SyntaxRefused, f"{cursor.word} stands before EMIT CHANGES", hint="let EMIT CHANGES come last"
+        )
+    if cursor.word == "EMIT":
+        raise cursor.refuse(SyntaxRefused, "EMIT stands twice", hint="leave one of them out")
+    return cursor.node(clause, token)
+
+
+def _no_changes(cursor: Cursor) -> QueryError:
+    word = cursor.word
+    if word in _OTHER_SYSTEMS:
+        return cursor.not_supported(f"EMIT {word} is not served", _OTHER_SYSTEMS[word])
+    return cursor.expected("CHANGES after EMIT", _USAGE)
+
+
+def _starts_close(cursor: Cursor) -> bool:
+    return cursor.word == "ON" and cursor.word_ahead() == "WINDOW"
+
+
+def _on_close(cursor: Cursor) -> nodes.OnWindowClose:
+    """``[EMIT] ON WINDOW CLOSE``."""
+    cursor.take_words("EMIT")
+    token = cursor.advance()
+    if not cursor.take_words("WINDOW", "CLOSE"):
+        raise cursor.expected("WINDOW CLOSE after ON", "write EMIT CHANGES ON WINDOW CLOSE")
+    return cursor.node(nodes.OnWindowClose(), token)
+
+
+def _topic(cursor: Cursor) -> exp.Identifier:
+    if cursor.at(TokenType.STRING):
+        raise cursor.expected(
+            "a name after INTO", "write INTO name; double quotes stand around a name with - in it"
+        )
+    name = cursor.name("a name after INTO")
+    if cursor.at(TokenType.DOT):
+        raise cursor.not_supported(
+            "the name after INTO has one part",
+            "leave the part before the dot out; the topic is that of the service's results, with this name",
+        )
+    if cursor.at(TokenType.DASH):
+        raise cursor.expected("the end of the name", "write a name with - in it in double quotes")
+    return name
+
+
+def _check_once(cursor: Cursor, again: bool) -> None:
+    if again:
+        word = "ON WINDOW CLOSE" if cursor.word in ("ON", "EMIT") else cursor.word
+        raise cursor.refuse(SyntaxRefused, f"{word} stands twice", hint="leave one of them out")
+
+
+def refuse_changes(cursor: Cursor, query: nodes.SelectQuery, what: str, hint: str) -> None:
+    """Raise NotSupported where a query that is part of something else says what becomes of its changes.
+
+    what: of what it is part. hint: what to write instead, with {} for what it says.
+    """
+    operator, emit = query.args.get("operator"), query.args.get("emit")
+    node = operator if operator is not None else emit
+    if node is not None:
+        said = str(operator.this) if operator is not None else "EMIT CHANGES"
+        raise cursor.text.of_node(node).refuse(
+            NotSupported,
+            f"{said} is said of a query that is registered, this is {what}",
+            hint=hint.format(said),
+        )

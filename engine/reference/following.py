@@ -1,0 +1,58 @@
+"""Which queries are followed, and what each step tells of them.
+
+A query is followed where its text says EMIT CHANGES, or while somebody asked for it. Of the former the whole
+answer is told when the query comes and when it goes on after a pause (``snapshot``), and taken back when it
+goes or is paused (``end``), so that the sum of all that was told is the answer at any time, and nothing while
+there is none. Not so where only rows that leave are told, or the text wants no snapshot; where only rows that
+come are told, or whole answers, nothing is taken back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from engine.language.query import Query
+from engine.model.changes import Occasion
+from engine.reference.changes import Sources, Told, Way, changes_of, operator_of, whole
+from engine.reference.rows import Source
+from engine.reference.seen import now_of, seen_at
+from engine.reference.stages import answer
+
+
+class Following:
+    """asked: queries without EMIT that somebody follows."""
+
+    def __init__(self) -> None:
+        self.asked: set[str] = set()
+
+    def follows(self, query_id: str, query: Query) -> bool:
+        return query.emit is not None or query_id in self.asked
+
+    def begins(self, query_id: str, query: Query, sources: Sources) -> Iterable[Told]:
+        """A query came, or goes on."""
+        if query.emit is not None and query.emit.snapshot and operator_of(query, sources) != "dstream":
+            yield _told(query_id, query, sources, "snapshot")
+
+    def ends(self, query_id: str, query: Query, sources: Sources) -> Iterable[Told]:
+        """A query goes, or is paused."""
+        if query.emit is not None and query.emit.snapshot and operator_of(query, sources) == "changes":
+            yield _told(query_id, query, sources, "end")
+
+    def changes(self, queries: Mapping[str, Query], way: Way) -> Iterable[Told]:
+        """What a step changed. queries: that stood before it, stand now, and are not paused."""
+        for query_id, query in queries.items():
+            if self.follows(query_id, query):
+                yield Told(query_id, "step", now_of(query, way.after), changes_of(query, way))
+
+
+def copies(sources: Mapping[str, Source]) -> Sources:
+    """The sources as they stand, whatever becomes of them."""
+    return {name: replace(source, rows=list(source.rows)) for name, source in sources.items()}
+
+
+def _told(query_id: str, query: Query, sources: Sources, occasion: Occasion) -> Told:
+    now = now_of(query, sources)
+    rows, _, _ = answer(query, seen_at(query, sources, now))
+    weight = 1 if occasion == "snapshot" else -1
+    return Told(query_id, occasion, now, whole(rows, now or 0, weight))

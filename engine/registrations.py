@@ -1,0 +1,82 @@
+"""What the registrations of a step ask for: new queries, or other options for queries that stand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from engine.catalogue import Catalogue
+from engine.language.parameters import refused_at, text_of
+from engine.language.query import Query
+from engine.language.templates import Meaning
+from engine.limits import Limits
+from engine.maintenance import Options
+from engine.model.step import Registration
+from engine.standing import StandingQuery
+from tureen.errors import HandleInUse, LimitExceeded, NotSupported, TureenError
+
+
+@dataclass(slots=True)
+class Asked:
+    """changed: of queries that stand, with the same text and other options. coming: new ones with what they
+    mean, to keep and to work with now. failed: query id -> why it was refused. What stands as it is asked for
+    is in none of them.
+    """
+
+    changed: list[Registration] = field(default_factory=list)
+    coming: list[tuple[Registration, Meaning, Query]] = field(default_factory=list)
+    failed: dict[str, Exception] = field(default_factory=dict)
+
+
+def sort_out(
+    registrations: tuple[Registration, ...],
+    standing: Mapping[str, StandingQuery],
+    catalogue: Catalogue,
+    limits: Limits,
+) -> Asked:
+    """Look at each in turn; O(1) a text that a template serves."""
+    asked = Asked()
+    seen: dict[str, Registration] = {}
+    for registration in registrations:
+        query_id = registration.query_id
+        try:
+            query = standing.get(query_id)
+            there = seen.get(query_id) if query is None else query.registration
+            if there is None:
+                Options.of(registration.options)
+                meaning, bound = meant(registration, catalogue)
+                _room_for(len(standing) + len(asked.coming) + 1, limits)
+                seen[query_id] = registration
+                asked.coming.append((registration, meaning, bound))
+            elif not _is_same_text(there, registration):
+                raise HandleInUse(query_id, hint="unregister it first, or make a new handle")
+            elif query is not None and there != registration:
+                asked.changed.append(registration)
+        except TureenError as refusal:
+            asked.failed[query_id] = refusal
+    return asked
+
+
+def meant(registration: Registration, catalogue: Catalogue) -> tuple[Meaning, Query]:
+    """What a registration means: to keep, and to work with now. Raises QueryError, LimitExceeded."""
+    try:
+        meaning, statement = catalogue.templates.read(text_of(registration))
+    except TureenError as refusal:
+        raise refused_at(refusal, registration.sql, registration.parameters) from None
+    if meaning is None or not isinstance(statement, Query):
+        raise NotSupported(
+            "only SELECT can be registered", hint="send CREATE and DROP as sources", line=1, column=1
+        )
+    return meaning, statement
+
+
+def _room_for(queries: int, limits: Limits) -> None:
+    if queries > limits.queries_max:
+        hint = "unregister queries that are no longer needed, or raise the limit"
+        raise LimitExceeded("queries_max", limits.queries_max, queries, hint=hint)
+
+
+def _is_same_text(one: Registration, other: Registration) -> bool:
+    if one.sql == other.sql and one.parameters is None and other.parameters is None:
+        return True
+    return text_of(one) == text_of(other)

@@ -1,0 +1,106 @@
+"""Who accepts which rows: the kept matches of many slots over a range of rows of a segment, in one pass."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.kernels import bitmaps
+from engine.model.batch import BoolArray, Int32Array, Int64Array
+from engine.results.part_matches import PartMatches, place_of
+from engine.results.slot_lists import RowNumbers
+from engine.results.word_column import DenseWord, WordColumn
+
+Pairs = tuple[Int64Array, Int32Array]
+"""Places in the segment, and slots."""
+
+
+class Slots:
+    """Slots that are asked for together, each once. ``among``: bool by slot."""
+
+    __slots__ = ("among", "slots")
+
+    def __init__(self, slots: Int32Array) -> None:
+        self.slots = np.unique(slots)
+        self.among: BoolArray = np.zeros(int(self.slots[-1]) + 1 if len(self.slots) else 0, np.bool_)
+        self.among[self.slots] = True
+
+
+def accepted(matches: PartMatches, slots: Slots, first: int, last: int) -> Pairs:
+    """Every (place, slot) with first <= place < last where the slot's predicate accepts the row; rows of a
+    slot ascend.
+
+    O(words * rows + pairs) for dense slots, O(pairs of the range) of an open segment for selective ones, and
+    O(log slots) for each selective one of a sealed segment.
+    """
+    known = matches.cohorts.place
+    places = np.full(len(slots.slots), -1, np.int32)
+    there = slots.slots < len(known)
+    places[there] = known[slots.slots[there]]
+    dense = places >= 0
+    found = [
+        _of_word(matches.words[word], slots.slots, places, word, first, last)
+        for word in np.unique(places[dense] >> 6).tolist()
+        if word < len(matches.words)
+    ]
+    if not dense.all():
+        found += _of_lists(matches, slots, slots.slots[~dense], first, last)
+    if not found:
+        return np.empty(0, np.int64), np.empty(0, np.int32)
+    if len(found) == 1:
+        return found[0]
+    return np.concatenate([rows for rows, _ in found]), np.concatenate([owners for _, owners in found])
+
+
+def _of_word(
+    column: WordColumn, slots: Int32Array, places: Int32Array, word: int, first: int, last: int
+) -> Pairs:
+    here = np.flatnonzero(places >> 6 == word)
+    by_bit = np.full(64, -1, np.int32)
+    by_bit[places[here] & 63] = slots[here]
+    if isinstance(column, DenseWord):
+        mask = np.uint64(0)
+        for bit in (places[here] & 63).tolist():
+            mask |= np.uint64(1 << bit)
+        bits, counts = column.column[first:last], np.empty(64, np.int64)
+        bitmaps.count_per_bit(bits, mask, last - first, counts)
+        starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        rows: RowNumbers = np.empty(int(starts[64]), np.uint16)
+        bitmaps.to_row_lists(bits, mask, last - first, starts, rows)
+        return first + rows.astype(np.int64), np.repeat(by_bit, counts)
+    lists = [
+        column.rows(bit, first, last) if slot >= 0 else _NONE for bit, slot in enumerate(by_bit.tolist())
+    ]
+    return np.concatenate(lists), np.repeat(by_bit, [len(rows) for rows in lists])
+
+
+_NONE = np.empty(0, np.int64)
+
+
+def _of_lists(
+    matches: PartMatches, slots: Slots, selective: Int32Array, first: int, last: int
+) -> list[Pairs]:
+    """Of slots whose matches are lists. One that lists speak for is looked up, others stand in the log."""
+    if matches.log is None:
+        listed = selective
+    else:
+        spoken_for = [lists.slots for lists in matches.lists]
+        listed = np.intersect1d(selective, np.concatenate(spoken_for)) if spoken_for else selective[:0]
+    found = []
+    for slot in listed.tolist():
+        rows = matches.rows_of(slot, first, last)
+        if len(rows):
+            found.append((rows, np.full(len(rows), slot, np.int32)))
+    if matches.log is not None:
+        logged, owners = matches.log
+        low, high = place_of(logged, first), place_of(logged, last)
+        logged, owners = logged[low:high], owners[low:high]
+        wanted = slots.among
+        inside = owners < len(wanted)
+        kept = np.zeros(len(owners), np.bool_)
+        kept[inside] = wanted[owners[inside]]
+        for others in (listed, np.setdiff1d(slots.slots, selective)):
+            if len(others) and kept.any():
+                kept &= ~np.isin(owners, others)
+        if kept.any():
+            found.append((logged[kept].astype(np.int64), owners[kept]))
+    return found

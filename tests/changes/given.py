@@ -1,0 +1,108 @@
+"""Rows with lives to give to an operator, and what a relation is at an instant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from engine.changes.course import FOREVER, NEVER
+from engine.changes.lives import Input, Lives, Touched, Way
+from engine.model.types import Type
+from engine.operators.relation import Relation
+from tests.operators.relations import relation, tables
+
+LATEST = 8
+"""Instants of ways lie between 0 and this one."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """An input of rows that are simply there."""
+
+    lives: Lives
+    way: Way
+    ordered: bool = True
+    numbered: bool = False
+
+    def changed(self) -> Lives:
+        return self.lives.changing(self.way)
+
+    def alive(self, touched: Touched | None = None) -> Lives:
+        return self.lives if touched is None else self.lives.where(touched.among(self.lives.relation))
+
+
+def given_rows(
+    types: Sequence[Type],
+    rows: Sequence[tuple[Any, ...]],
+    lives: Sequence[tuple[int, int]],
+    way: Way,
+    ordinals: Sequence[int] | None = None,
+) -> Given:
+    """Rows of these types, each with its life; those that are never there on the way are left out."""
+    begins, ends = np.array([life[0] for life in lives], np.int64), np.array([e for _, e in lives], np.int64)
+    whole = Lives(relation(types, rows, ordinals), begins, ends)
+    there = (begins <= way.until_ms) & (ends > way.since_ms)
+    return Given(whole.take(np.flatnonzero(there)), way, numbered=ordinals is not None)
+
+
+instants = st.integers(0, LATEST)
+
+
+def _life(instant: int, length: int | None) -> tuple[int, int]:
+    return instant, FOREVER if length is None else instant + length
+
+
+ends_differ = st.builds(_life, instants, st.none() | st.integers(1, 5)) | st.tuples(
+    st.just(NEVER), st.integers(0, LATEST + 2) | st.just(FOREVER)
+)
+
+
+@st.composite
+def ways(draw: st.DrawFn) -> Way:
+    """Most of a few ms; of some there was nothing before."""
+    if draw(st.booleans()):
+        since = draw(st.integers(-1, 4))
+        return Way(since, draw(st.integers(since + 1, LATEST)))
+    return Way(NEVER, draw(st.integers(1, LATEST)))
+
+
+@st.composite
+def inputs(draw: st.DrawFn, types: Sequence[Type], most: int = 20, numbered: bool | None = None) -> Given:
+    """Rows that come and go in any order, or, as in a window of time, go in the order in which they came."""
+    rows = draw(tables(types, most))
+    way = draw(ways())
+    if draw(st.booleans()):
+        length = draw(st.integers(1, 5))
+        lives = [(instant, instant + length) for instant in sorted(draw(_many(instants, len(rows))))]
+    else:
+        lives = draw(_many(ends_differ, len(rows)))
+    if way.since_ms == NEVER:
+        lives = [(max(begin, 0), max(end, 1)) for begin, end in lives]
+    ordinals = None
+    if draw(st.booleans()) if numbered is None else numbered:
+        ordinals = sorted(draw(st.sets(st.integers(0, 10**6), min_size=len(rows), max_size=len(rows))))
+    return given_rows(types, rows, lives, way, ordinals)
+
+
+def _many(one: st.SearchStrategy[Any], count: int) -> st.SearchStrategy[list[Any]]:
+    return st.lists(one, min_size=count, max_size=count)
+
+
+def told_instants(way: Way) -> Iterable[int]:
+    """The instants at which what is given is compared: those of the way, and the one before it."""
+    return range(0 if way.since_ms == NEVER else way.since_ms, way.until_ms + 1)
+
+
+def at(given: Input, lives: Lives, instant: int) -> Relation:
+    """What is there of these lives."""
+    there = lives.relation.take(lives.at(instant))
+    return there if given.numbered else Relation(there.columns, len(there))
+
+
+def shuffled(given: Given, order: Sequence[int]) -> Given:
+    """The same rows in another order, which tells nothing."""
+    return replace(given, lives=given.lives.take(np.array(order, np.int64)), ordered=False)

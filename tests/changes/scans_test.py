@@ -1,0 +1,62 @@
+"""Scans of every window: their rows at every instant of a way, and what changes between."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.changes.ways import bound, check_changes, check_lives, courses, with_slots
+
+WINDOWS = (
+    "",
+    "[NOW]",
+    "[RANGE 3 MILLISECONDS]",
+    "[RANGE 5 MILLISECONDS SLIDE 4 MILLISECONDS]",
+    "[UNBOUNDED SLIDE 5 MILLISECONDS]",
+    "[NOW SLIDE 3 MILLISECONDS]",
+    "BEGIN TIMESTAMP '1970-01-01 00:00:00.005' END TIMESTAMP '1970-01-01 00:00:00.012'",
+    "BEGIN TIMESTAMP '1970-01-01 00:00:00.005' END NOW",
+    "BEGIN TIMESTAMP '1970-01-01 00:00:00.004' END NOW - INTERVAL '3' MILLISECOND",
+    "BEGIN NOW - INTERVAL '7' MILLISECOND END NOW - INTERVAL '2' MILLISECOND",
+    "BEGIN NOW - INTERVAL '2' MILLISECOND END NOW - INTERVAL '7' MILLISECOND",
+    "[ROWS 1]",
+    "[ROWS 3]",
+    "[ROWS 2 WHERE v > 0]",
+    "[PARTITION BY k ROWS 1]",
+    "[PARTITION BY k ROWS 2 WHERE w = 'a']",
+)
+FUNCTIONS = (
+    "TUMBLE(s, INTERVAL '4' MILLISECOND)",
+    "HOP(s, INTERVAL '2' MILLISECOND, INTERVAL '5' MILLISECOND)",
+    "HOP(s, INTERVAL '5' MILLISECOND, INTERVAL '2' MILLISECOND)",
+    "SESSION(s, INTERVAL '3' MILLISECOND)",
+    "SESSION(s PARTITION BY k, INTERVAL '4' MILLISECOND)",
+)
+CLAUSES = ("", "[NOW]", "[RANGE 6 MILLISECONDS]", "[ROWS 3]", "[PARTITION BY k ROWS 1]")
+SCANS = [f"s {window}" for window in WINDOWS]
+SCANS += [f"{function} {clause}" for function in FUNCTIONS for clause in CLAUSES]
+
+
+@pytest.mark.parametrize("scan", SCANS)
+@given(st.data())
+def test_the_rows_of_a_window_at_every_instant(scan: str, data: st.DataObject) -> None:
+    where = data.draw(st.sampled_from(["", "WHERE v > 0", "WHERE w = 'b' AND k < 2"]))
+    source, begin, clause = scan.partition("BEGIN")  # which stands behind WHERE
+    query = bound(f"SELECT * FROM {source} {where} {begin}{clause}")
+    course = data.draw(courses(["s"]))
+    if data.draw(st.booleans()):
+        course = with_slots(course, query)
+    check_lives(query, course)
+    check_lives(query, course, halves=True)
+    check_changes(query, course, "changes")
+
+
+@pytest.mark.parametrize("table", ["h", "m"])
+@given(st.data())
+def test_the_rows_of_a_table_at_every_instant(table: str, data: st.DataObject) -> None:
+    where = data.draw(st.sampled_from(["", "WHERE p > 0", "WHERE k < 2"]))
+    query = bound(f"SELECT * FROM {table} {where}")
+    course = data.draw(courses([table]))
+    check_lives(query, course)
+    check_changes(query, course, "changes")

@@ -1,0 +1,258 @@
+"""What must change no change: where input is cut, how queries are maintained, who else is told, in which order
+they came, a restart; and what changes since an instant add up to.
+
+Here the engine is held against itself, to the bit; :mod:`tests.differential.changes_test` holds it to the
+reference.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.changes.operator import operator_of
+from engine.engine import Engine
+from engine.limits import Limits
+from engine.model.source import Stream
+from engine.model.step import Register, Registration, Step
+from tests.differential.agreement import EngineSubject, cut, exact_rows, numbered, with_registrations
+from tests.differential.engine_test import any_statement
+from tests.differential.telling import (
+    Followers,
+    Telling,
+    as_streams,
+    each,
+    of_engine,
+    runs,
+    told_by_query,
+)
+from tests.memory_state import MemoryState
+from tests.sql_joins import joining
+from tests.sql_selects import with_sketches
+from tests.strategies import journeys, scripts
+from tests.worlds import worlds
+from tureen.errors import InstantOutOfRange
+
+MODES = ("none", "lazy", "eager")
+FEW = settings(max_examples=max(6, settings.default.max_examples // 4))
+LONE = scripts(any_statement, steps_max=10, drops=False)
+JOURNEYS = journeys(with_sketches, legs=2, changes=False)
+JOINS = worlds(joining, tables_count=1, steps_max=8)
+ROOMY = worlds(joining, tables_count=1, steps_max=8, roomy=True)
+"""What is retained of a source that several read depends on where input is cut, and so what retention takes
+from their answers; here it takes nothing.
+"""
+CUTS = st.lists(st.integers(0, 8), min_size=1, max_size=3)
+
+
+def followers() -> Followers:
+    """With tables that let go of superseded versions at once."""
+    return Followers(EngineSubject(Engine(Limits(superseded_rows_max=0))))
+
+
+def told(steps: Iterable[Step]) -> list[Telling]:
+    """What each of these tells."""
+    one = followers()
+    return [one.apply(step)[1] for step in steps]
+
+
+def assert_same_changes(one: Iterable[Telling], other: Iterable[Telling]) -> None:
+    """Over all steps, whatever these are."""
+    mine, theirs = told_by_query(one), told_by_query(other)
+    assert mine.keys() == theirs.keys()
+    for query_id, lines in mine.items():
+        assert runs(lines) == runs(theirs[query_id]), query_id
+
+
+# --- where input is cut -------------------------------------------------------------------------------
+
+
+def assert_cuts_change_nothing(steps: Sequence[Step], cuts: Sequence[int]) -> None:
+    parts = numbered(part for step in steps for part in cut(step, cuts))
+    assert_same_changes(told(steps), told(parts))
+
+
+@FEW
+@given(steps=LONE, cuts=CUTS, data=st.data())
+def test_where_input_is_cut(steps: list[Step], cuts: list[int], data: st.DataObject) -> None:
+    assert_cuts_change_nothing(as_streams(steps, data), cuts)
+
+
+@FEW
+@given(steps=JOURNEYS, cuts=CUTS, data=st.data())
+def test_where_input_is_cut_for_every_kind_of_query(
+    steps: list[Step], cuts: list[int], data: st.DataObject
+) -> None:
+    assert_cuts_change_nothing(as_streams(steps, data), cuts)
+
+
+@FEW
+@given(steps=ROOMY, cuts=CUTS, data=st.data())
+def test_where_the_input_of_joins_is_cut(steps: list[Step], cuts: list[int], data: st.DataObject) -> None:
+    assert_cuts_change_nothing(as_streams(steps, data), cuts)
+
+
+@FEW
+@given(steps=worlds(joining, streams_count=0, tables_count=2, steps_max=8, roomy=True), cuts=CUTS)
+def test_where_the_input_of_tables_is_cut(steps: list[Step], cuts: list[int]) -> None:
+    assert_cuts_change_nothing(steps, cuts)
+
+
+# --- how queries are maintained, and who else there is ------------------------------------------------
+
+
+def in_mode(mode: str) -> Callable[[Registration], list[Registration]]:
+    return lambda registration: [
+        replace(registration, options={**registration.options, "maintenance": mode})
+    ]
+
+
+@FEW
+@given(steps=LONE | JOINS, data=st.data())
+def test_maintenance(steps: list[Step], data: st.DataObject) -> None:
+    steps = as_streams(steps, data)
+    none, lazy, eager = (told(with_registrations(steps, in_mode(mode))) for mode in MODES)
+    assert_same_changes(none, lazy)
+    assert_same_changes(eager, lazy)
+
+
+@FEW
+@given(steps=LONE | JOINS, data=st.data())
+def test_others_and_the_order_in_which_they_came(steps: list[Step], data: st.DataObject) -> None:
+    """Each query three times, the last of a step first."""
+    steps = as_streams(steps, data)
+    crowded = []
+    for step in steps:
+        if isinstance(step.body, Register):
+            again = [
+                replace(one, query_id=one.query_id + suffix)
+                for suffix in ("-a", "", "-b")
+                for one in reversed(step.body.registrations)
+            ]
+            step = replace(step, body=Register(tuple(again)))
+        crowded.append(step)
+    alone, among = told_by_query(told(steps)), told_by_query(told(crowded))
+    for query_id, lines in alone.items():
+        assert runs(among[query_id]) == runs(lines)
+        if f"{query_id}-a" in among and "-" not in query_id:
+            assert runs(among[f"{query_id}-a"])[: len(runs(lines))] is not None
+
+
+# --- restarts -----------------------------------------------------------------------------------------
+
+
+@FEW
+@given(steps=LONE | JOINS, data=st.data())
+def test_restarts(steps: list[Step], data: st.DataObject) -> None:
+    """Saved, forgotten and restored after any step."""
+    steps = as_streams(steps, data)
+    store = MemoryState()
+    interrupted, found = followers(), []
+    for step in steps:
+        found.append(interrupted.apply(step)[1])
+        if data.draw(st.booleans()):
+            interrupted = interrupted.restarted(store)
+    assert found == told(steps)
+
+
+@FEW
+@given(steps=LONE | JOINS, data=st.data())
+def test_a_replay_goes_on_as_if_nothing_had_happened(steps: list[Step], data: st.DataObject) -> None:
+    """After a crash steps are taken again from the store's position, or from the beginning where there is
+    no store, and nothing of them is told.
+    """
+    steps = as_streams(steps, data)
+    crash, saved = (data.draw(st.integers(0, len(steps))) for _ in range(2))
+    undisturbed, expected = followers(), []
+    store = MemoryState()
+    before = None
+    for place, step in enumerate(steps):
+        if place == crash:
+            before = set(undisturbed.followed)
+        expected.append(undisturbed.apply(step)[1])
+        if place + 1 == saved <= crash:
+            undisturbed.subject.engine.save(store)
+    position = store.position()
+    again = EngineSubject(Engine(Limits(superseded_rows_max=0)))
+    if position is not None:
+        again = EngineSubject(Engine.restore(store, Limits(superseded_rows_max=0)))
+    again.engine.tells = False
+    for step in steps[0 if position is None else position.sequence : crash]:
+        assert of_engine(again.apply(step)) == {}
+    again.engine.tells = True
+    restarted = Followers(again)
+    for query_id in sorted(before or ()):
+        restarted.follow(query_id)
+    assert [restarted.apply(step)[1] for step in steps[crash:]] == expected[crash:]
+
+
+# --- since an instant ---------------------------------------------------------------------------------
+
+
+@FEW
+@given(steps=LONE | worlds(joining, steps_max=8), backs=st.lists(st.integers(0, 90), min_size=2, max_size=3))
+def test_changes_since_an_instant_lead_from_its_answer_to_this_one(
+    steps: list[Step], backs: list[int]
+) -> None:
+    one = followers()
+    for step in steps:
+        one.apply(step)
+    for query_id in one.subject.standing():
+        for back in backs:
+            assert_leads_on(one.subject, query_id, back)
+
+
+def assert_leads_on(subject: EngineSubject, query_id: str, back: int) -> None:
+    """From the answer so long before NOW, where it can still be given."""
+    view = subject.engine.view()
+    query = view.standing[query_id]
+    now_ms = None if query.paused else view.snapshot(query_id).now_ms
+    if now_ms is None or operator_of(query.query, subject.tables) != "changes":
+        return
+    since_ms = now_ms - back
+    try:
+        changes = view.changes(query_id, since_ms, 100_000)
+    except InstantOutOfRange:
+        return
+    ((_, told_now_ms, lines),) = each(changes)
+    assert told_now_ms == now_ms
+    assert all(since_ms < line.at_ms <= now_ms for line in lines)
+    rows = Counter(exact_rows(subject.answer(query_id, since_ms).rows))
+    for line in lines:
+        rows[line.row] += line.weight
+        assert rows[line.row] >= 0
+    assert +rows == Counter(exact_rows(subject.answer(query_id).rows))
+
+
+@FEW
+@given(steps=worlds(joining, steps_max=6, roomy=True), data=st.data())
+def test_changes_since_an_instant_are_those_that_were_told(steps: list[Step], data: st.DataObject) -> None:
+    steps = as_streams([step for step in steps if not _leaves(step)], data)
+    one = followers()
+    found = [one.apply(step)[1] for step in steps]
+    lines = told_by_query(
+        {q: [p for p in parts if p.occasion == "step"] for q, parts in telling.items()} for telling in found
+    )
+    view = one.subject.engine.view()
+    for query_id, query in view.standing.items():
+        now_ms = view.now_ms(query_id)
+        if query.paused or now_ms is None:
+            continue
+        since_ms = now_ms - data.draw(st.integers(0, 20))
+        try:
+            ((_, _, again),) = each(view.changes(query_id, since_ms, 100_000))
+        except InstantOutOfRange:
+            continue
+        born = next(
+            place
+            for place, step in enumerate(steps)
+            if isinstance(step.body, Register) and query_id in {r.query_id for r in step.body.registrations}
+        )
+        known = _now_at(steps[: born + 1], query_id)
+        if known is None or known > since_ms:
+            continue
+        assert runs(again) == runs(line for line in lines.get(query_id, []) if line.at_ms > since_ms)

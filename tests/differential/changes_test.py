@@ -1,0 +1,98 @@
+"""Changes of followed queries: what the definition gives, and so the snapshot when they are added up."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.changes.operator import operator_of
+from engine.engine import Engine
+from engine.limits import Limits
+from engine.model.step import Step
+from engine.reference import Reference
+from tests.differential.agreement import EngineSubject, exact_rows, told
+from tests.differential.engine_test import any_statement
+from tests.differential.telling import (
+    Fold,
+    Followers,
+    Telling,
+    as_streams,
+    assert_same_telling,
+    follow_all,
+    of_reference,
+)
+from tests.sql_joins import joining
+from tests.sql_selects import statement as any_select
+from tests.strategies import journeys, scripts
+from tests.worlds import worlds
+
+FEW = settings(max_examples=max(8, settings.default.max_examples // 2))
+FEWER = settings(max_examples=max(6, settings.default.max_examples // 4))
+
+
+class Sums:
+    """What a client has that adds up all that an engine tells."""
+
+    def __init__(self) -> None:
+        self.folds: dict[str, Fold] = {}
+
+    def add(self, engine: EngineSubject, telling: Telling) -> None:
+        """After a step. A query is added up from its first answer on, whoever told it, while rows that came
+        and rows that went are told.
+        """
+        for query_id, parts in telling.items():
+            for part in parts:
+                if part.occasion == "snapshot":
+                    self.folds[query_id] = Fold()
+                if query_id in self.folds:
+                    self.folds[query_id].add(part.lines)
+                if part.occasion == "end":
+                    assert not self.folds.pop(query_id, Fold()).rows
+        view = engine.engine.view()
+        for query_id in self.folds.keys() - view.standing.keys():
+            del self.folds[query_id]
+        for query_id, query in view.standing.items():
+            if operator_of(query.query, engine.tables) != "changes" or query.paused:
+                self.folds.pop(query_id, None)
+                continue
+            rows = exact_rows(engine.answer(query_id).rows)
+            if query_id not in self.folds:
+                self.folds[query_id] = Fold()
+                self.folds[query_id].rows.update(rows)
+            assert self.folds[query_id].rows == Fold.of(rows), query_id
+
+
+def agree(steps: list[Step], limits: Limits | None = None) -> None:
+    """Engine and reference tell the same of every step, and it adds up to the snapshots."""
+    engine, reference, sums = Followers(EngineSubject(Engine(limits))), Reference(limits), Sums()
+    for step in steps:
+        result, mine = engine.apply(step)
+        assert told(result) == told(reference.apply(step))
+        theirs = of_reference(reference)
+        follow_all(reference)
+        assert_same_telling(mine, theirs)
+        sums.add(engine.subject, mine)
+
+
+@FEW
+@given(steps=scripts(any_statement, steps_max=10), data=st.data())
+def test_of_one_stream_they_are_the_references(steps: list[Step], data: st.DataObject) -> None:
+    agree(as_streams(steps, data))
+
+
+@FEWER
+@given(steps=journeys(any_select, legs=2), data=st.data())
+def test_of_every_kind_of_query_they_are_the_references(steps: list[Step], data: st.DataObject) -> None:
+    agree(as_streams(steps, data))
+
+
+@FEWER
+@given(steps=worlds(joining, steps_max=7, tables_count=1), data=st.data())
+def test_of_joins_they_are_the_references(steps: list[Step], data: st.DataObject) -> None:
+    agree(as_streams(steps, data), Limits(superseded_rows_max=0))
+
+
+@FEWER
+@given(steps=worlds(joining, steps_max=7, streams_count=0, tables_count=2), data=st.data())
+def test_of_tables_alone_they_are_the_references(steps: list[Step], data: st.DataObject) -> None:
+    agree(as_streams(steps, data), Limits(superseded_rows_max=0))

@@ -1,0 +1,280 @@
+"""Followed queries: what steps tell adds up to the answers, whoever follows, pauses, goes or comes back."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.engine import Engine
+from engine.limits import Limits
+from engine.model.changes import Changes
+from engine.model.step import Position, Register, Registration, Step, StepResult
+from tests.engine.feed import Feed, Row, plain, ticks
+from tests.memory_state import MemoryState
+from tureen.errors import InstantOutOfRange, LimitExceeded, UnknownQuery
+
+Told = tuple[str, str, int, int, tuple[Any, ...]]
+"""query id, occasion, weight, instant, row."""
+
+SLIDING = "SELECT k, v FROM s [RANGE 5 MILLISECONDS] EMIT CHANGES WITH (format = 'diff')"
+COUNTS = "SELECT k, COUNT(*) AS n FROM s [RANGE 5 MILLISECONDS] GROUP BY k EMIT CHANGES"
+SELECTIONS = (
+    "SELECT k, v FROM s [RANGE 7 MILLISECONDS] WHERE v > {}",
+    "SELECT v FROM s [RANGE 3 MILLISECONDS SLIDE 5 MILLISECONDS] WHERE v <= {} OR k = 'a'",
+    "SELECT k, v + 1 AS w FROM s [NOW] WHERE v <> {}",
+    "SELECT k FROM s WHERE v > {} BEGIN NOW - 9 MILLISECONDS END NOW - 4 MILLISECONDS",
+    "SELECT k FROM s WHERE v > {}",
+    "SELECT DSTREAM(k, v) FROM s [RANGE 2 MILLISECONDS] WHERE v > {}",
+    "SELECT ISTREAM(k) FROM s [RANGE 2 MILLISECONDS] WHERE v > {}",
+)
+
+
+def spelled(results: Iterable[StepResult]) -> Iterator[Told]:
+    """Every change that these steps told."""
+    for result in results:
+        for changes in result.changes:
+            yield from _rows(changes)
+
+
+def _rows(changes: Changes) -> Iterator[Told]:
+    rows = list(zip(*(plain(column) for column in changes.table.columns), strict=True))
+    bounds = changes.starts.tolist()
+    assert len(changes.query_ids) == len(bounds) - 1 == len(changes.now_ms)
+    assert bounds[0] == 0
+    assert bounds[-1] == len(rows) == len(changes.weights) == len(changes.at_ms)
+    for place, query_id in enumerate(changes.query_ids):
+        for row in range(bounds[place], bounds[place + 1]):
+            yield (
+                query_id,
+                changes.occasion,
+                int(changes.weights[row]),
+                int(changes.at_ms[row]),
+                rows[row],
+            )
+
+
+def folded(told: Iterable[Told], query_id: str) -> Counter[tuple[Any, ...]]:
+    """What is left of all changes of a query."""
+    left: Counter[tuple[Any, ...]] = Counter()
+    for whose, _, weight, _, row in told:
+        if whose == query_id:
+            left[row] += weight
+    return Counter({row: count for row, count in left.items() if count})
+
+
+def step(feed: Feed, body: Any) -> StepResult:
+    """Apply a body as the next step."""
+    last = feed.engine.position
+    feed.engine.enqueue(Step(Position(last.epoch, last.sequence + 1), feed.clock_ms, body))
+    feed.told += feed.engine.run()
+    return feed.told[-1]
+
+
+def register(feed: Feed, query_id: str, sql: str, **options: str) -> StepResult:
+    result = step(feed, Register((Registration(query_id, sql, options=options),)))
+    assert not result.failed
+    return result
+
+
+def test_the_answer_as_it_stands_and_then_what_changes_in_it() -> None:
+    feed = Feed()
+    feed.put(*ticks([10, 11, 12]))
+    register(feed, "q", SLIDING)
+    assert list(spelled(feed.told)) == [
+        ("q", "snapshot", 1, 11, ("a", 10.0)),
+        ("q", "snapshot", 1, 11, ("a", 11.0)),
+    ]
+    feed.put((14, "b", 14.0), (17, "b", 17.0))
+    assert list(spelled(feed.told[-1:])) == [
+        ("q", "step", 1, 12, ("a", 12.0)),
+        ("q", "step", 1, 14, ("b", 14.0)),
+        ("q", "step", -1, 16, ("a", 10.0)),
+    ]
+    assert folded(spelled(feed.told), "q") == Counter(feed.rows("q"))
+
+
+def test_registered_without_a_snapshot_only_changes_are_told() -> None:
+    feed = Feed()
+    feed.put(*ticks([10, 11]))
+    register(feed, "q", SLIDING.replace("'diff'", "'diff', snapshot = false"))
+    feed.put(*ticks([12, 13]))
+    assert [told[1:] for told in spelled(feed.told)] == [
+        ("step", 1, 11, ("a", 11.0)),
+        ("step", 1, 12, ("a", 12.0)),
+    ]
+
+
+@pytest.mark.parametrize("sql", [SLIDING, COUNTS])
+def test_an_answer_that_is_paused_or_goes_is_taken_back(sql: str) -> None:
+    feed = Feed()
+    register(feed, "q", sql)
+    feed.put(*ticks([10, 11, 12, 13]))
+    assert folded(spelled(feed.told), "q") == Counter(feed.rows("q"))
+    register(feed, "q", sql, paused="true")
+    assert not folded(spelled(feed.told), "q")
+    feed.put(*ticks([14, 20, 21]))
+    assert not folded(spelled(feed.told), "q")
+    register(feed, "q", sql, paused="false")
+    assert folded(spelled(feed.told), "q") == Counter(feed.rows("q"))
+    feed.put(*ticks([23]))
+    assert folded(spelled(feed.told), "q") == Counter(feed.rows("q"))
+    feed.told.append(feed.engine.unregister("q"))
+    assert not folded(spelled(feed.told), "q")
+    feed.put(*ticks([30]))
+    assert not list(spelled(feed.told[-1:]))
+
+
+def test_a_query_that_says_nothing_is_told_while_somebody_follows() -> None:
+    feed = Feed("SELECT k, v FROM s [RANGE 5 MILLISECONDS]")
+    feed.put(*ticks([10, 11]))
+    assert not list(spelled(feed.told))
+    feed.engine.follow("q0")
+    feed.engine.follow("q0")
+    feed.put(*ticks([12, 13]))
+    assert len(list(spelled(feed.told))) == 2
+    feed.engine.unfollow("q0")
+    feed.put(*ticks([14]))
+    assert len(list(spelled(feed.told))) == 3
+    feed.engine.unfollow("q0")
+    feed.engine.unfollow("q0")
+    feed.put(*ticks([15]))
+    assert len(list(spelled(feed.told))) == 3
+    with pytest.raises(UnknownQuery):
+        feed.engine.follow("nobody")
+    feed.engine.unfollow("nobody")
+
+
+def test_whoever_says_so_is_told_after_followers_left() -> None:
+    feed = Feed()
+    register(feed, "q", SLIDING)
+    feed.engine.follow("q")
+    feed.engine.unfollow("q")
+    feed.engine.unfollow("q")
+    feed.put(*ticks([10, 11]))
+    assert folded(spelled(feed.told), "q") == Counter(feed.rows("q"))
+
+
+def test_replays_tell_nothing() -> None:
+    feed = Feed()
+    register(feed, "q", SLIDING)
+    feed.engine.tells = False
+    feed.put(*ticks([10, 11]))
+    feed.engine.tells = True
+    assert not list(spelled(feed.told))
+    feed.put(*ticks([12]))
+    assert [told[3] for told in spelled(feed.told)] == [11]
+
+
+def test_after_a_restart_it_goes_on() -> None:
+    one, other = Feed(), Feed()
+    for feed in (one, other):
+        register(feed, "q", SLIDING)
+        register(feed, "n", COUNTS)
+        feed.put(*ticks([10, 11, 12, 13]))
+    store = MemoryState()
+    other.engine.save(store)
+    other.engine = Engine.restore(store)
+    for feed in (one, other):
+        feed.put(*ticks([15, 17, 21]))
+    assert list(spelled(one.told)) == list(spelled(other.told))
+    assert folded(spelled(other.told), "n") == Counter(other.rows("n"))
+
+
+def test_what_cannot_be_told_breaks_that_query_alone() -> None:
+    feed = Feed()
+    feed.engine = Engine(Limits(changes_max=20))
+    feed.engine.create("CREATE STREAM s (k STRING, v DOUBLE, ts TIMESTAMP) WITH (timestamp = 'ts')")
+    register(feed, "q", COUNTS)
+    register(feed, "few", COUNTS.replace(" GROUP", " WHERE k = 'b' GROUP"))
+    feed.put(*[(at, f"k{at}", 1.0) for at in range(100)], (101, "b", 1.0), (102, "c", 1.0))
+    assert isinstance(feed.told[-1].broken["q"], LimitExceeded)
+    assert folded(spelled(feed.told), "few") == Counter(feed.rows("few"))
+    feed.put((103, "b", 1.0), (104, "b", 1.0))
+    assert not feed.told[-1].broken
+    assert {told[0] for told in spelled(feed.told[-1:])} == {"few"}
+
+
+rows = st.lists(
+    st.tuples(st.integers(0, 4), st.sampled_from(["a", "b", None]), st.integers(0, 5)), max_size=12
+)
+
+
+@given(data=st.data(), batches=st.lists(rows, min_size=1, max_size=5), mode=st.sampled_from(["lazy", "none"]))
+def test_many_selections_are_told_as_each_alone(
+    data: st.DataObject, batches: list[list[tuple[int, str | None, int]]], mode: str
+) -> None:
+    """Of the same rows: all followed at once, and cut elsewhere with every query in an engine of its own."""
+    texts = [sql.format(limit) for sql in SELECTIONS for limit in (1, 3, 3)]
+    chosen = data.draw(st.lists(st.sampled_from(range(len(texts))), min_size=1, max_size=8, unique=True))
+    stamped: list[list[Row]] = []
+    at = 10
+    for batch in batches:
+        stamped.append([])
+        for step_ms, k, v in batch:
+            at += step_ms
+            stamped[-1].append((at, k, float(v)))
+    together = Feed(retain="20 MILLISECONDS")
+    for place in chosen:
+        register(together, str(place), texts[place], maintenance=mode)
+        together.engine.follow(str(place))
+    for batch in stamped:
+        if batch:
+            together.put(*batch)
+    found = list(spelled(together.told))
+    for place in chosen:
+        alone = Feed(retain="20 MILLISECONDS")
+        register(alone, str(place), texts[place], maintenance="none")
+        alone.engine.follow(str(place))
+        every = [row for batch in stamped for row in batch]
+        cut = data.draw(st.integers(0, len(every)))
+        for batch in (every[:cut], every[cut:]):
+            if batch:
+                alone.put(*batch)
+        assert _by_instant(found, str(place)) == _by_instant(spelled(alone.told), str(place))
+
+
+def _by_instant(told: Iterable[Told], query_id: str) -> dict[tuple[int, int], Counter[tuple[Any, ...]]]:
+    found: dict[tuple[int, int], Counter[tuple[Any, ...]]] = {}
+    for whose, _, weight, at_ms, row in told:
+        if whose == query_id:
+            found.setdefault((at_ms, weight), Counter())[row] += 1
+    return found
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT k, v FROM s [RANGE 5 MILLISECONDS]",
+        COUNTS.removesuffix(" EMIT CHANGES"),
+        "SELECT k, v FROM s WHERE v > 11",
+    ],
+)
+def test_changes_since_an_instant_are_those_that_were_told(sql: str) -> None:
+    feed = Feed(sql, retain="1 SECOND")
+    feed.put(*ticks([10, 11, 12]))
+    feed.engine.follow("q0")
+    feed.put(*ticks([13, 14]), (14, "b", 14.0))
+    feed.put(*ticks([16, 19, 23]))
+    told = _by_instant(spelled(feed.told), "q0")
+    later = feed.engine.view().changes("q0", 11, 1_000)
+    assert _by_instant(_rows(later), "q0") == told
+    assert not len(feed.engine.view().changes("q0", 22, 1_000))
+    with pytest.raises(LimitExceeded):
+        feed.engine.view().changes("q0", 11, 1)
+    with pytest.raises(InstantOutOfRange):
+        feed.engine.view().changes("q0", 1_000, 1_000)
+
+
+def test_changes_are_told_for_as_long_as_the_rows_are_there() -> None:
+    feed = Feed("SELECT k, v FROM s WHERE v > 11", "SELECT COUNT(*) FROM s", retain="10 MILLISECONDS")
+    feed.put(*ticks(range(10, 50)))
+    view = feed.engine.view()
+    assert [at for _, _, _, at, _ in _rows(view.changes("q0", 40, 1_000))] == list(range(41, 49))
+    for query_id, since_ms in (("q0", 30), ("q0", None), ("q1", 40)):
+        with pytest.raises(InstantOutOfRange):
+            view.changes(query_id, since_ms, 1_000)

@@ -1,0 +1,368 @@
+"""Changes to records and back: keys, values and headers in every format and encoding."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections import Counter
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
+from confluent_kafka.schema_registry.avro import AvroDeserializer
+from confluent_kafka.schema_registry.json_schema import JSONDeserializer
+from confluent_kafka.serialization import MessageField, SerializationContext
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.model.changes import Changes, Occasion, Operator
+from engine.model.step import Position
+from topics.results import Destination, Encoding, Format, Records, RowsTooLarge, encode, part, partition_of
+from topics.results_codec import AvroCodec, Codec, JsonCodec
+from topics.results_schema import ResultSchemas
+
+Row = tuple[Any, ...]
+Change = tuple[str, int, int, Row]
+"""Of a query, weight, instant, row."""
+
+COLUMNS = pa.schema([("k", pa.int64()), ("v", pa.string())])
+AT = Position(3, 77)
+
+
+def changes(
+    given: list[Change], columns: pa.Schema = COLUMNS, occasion: Occasion = "step", copies: bool = False
+) -> Changes:
+    """In the order given, which is by query."""
+    names = list(dict.fromkeys(one[0] for one in given))
+    counts = Counter(one[0] for one in given)
+    table = pa.table(
+        [pa.array([row[i] for *_, row in given], field.type) for i, field in enumerate(columns)],
+        schema=columns,
+    )
+    there: Counter[Any] = Counter()
+    numbers = []
+    for query, weight, _, row in given:
+        there[query, row] += weight
+        numbers.append(there[query, row] + (weight < 0))
+    return Changes(
+        tuple(names),
+        np.cumsum([0, *(counts[name] for name in names)]),
+        table,
+        np.array([one[1] for one in given], np.int8),
+        np.array([one[2] for one in given], np.int64),
+        np.zeros(len(names), np.int64),
+        occasion,
+        np.array(numbers, np.int32) if copies else None,
+    )
+
+
+def to(form: Format, *, key: tuple[int, ...] | None, operator: Operator = "changes") -> Destination:
+    return Destination("t.results.x", form == "upsert", False, form, "json", operator, key)
+
+
+def written(one: Changes, where: Destination, codec: Codec | None = None) -> Records:
+    return encode(one, where, AT, codec or JsonCodec(), numbered={}, partitions=4, bytes_max=1 << 20)
+
+
+def plain(records: Records) -> list[tuple[Any, Any]]:
+    return [
+        (json.loads(key), None if value is None else json.loads(value))
+        for key, value in zip(records.keys, records.values, strict=True)
+    ]
+
+
+KEYED: list[Change] = [
+    ("a", 1, 5, (1, "x")),
+    ("a", -1, 6, (1, "x")),
+    ("a", 1, 6, (1, "y")),
+    ("a", -1, 7, (1, "y")),
+    ("b", -1, 6, (1, "x")),
+    ("b", 1, 7, (1, "y")),
+]
+
+
+def test_upsert_by_key_writes_rows_and_deletions_and_one_record_where_a_row_is_replaced() -> None:
+    key_a, key_b = {"query": "a", "key": {"k": 1}}, {"query": "b", "key": {"k": 1}}
+    records = written(changes(KEYED), to("upsert", key=(0,)))
+    assert plain(records) == [
+        (key_a, {"k": 1, "v": "x"}),
+        (key_a, {"k": 1, "v": "y"}),
+        (key_a, None),
+        (key_b, None),
+        (key_b, {"k": 1, "v": "y"}),
+    ]
+    assert [dict(one) for one in records.headers] == [
+        {"tureen-position": b"3-77", "tureen-at-ms": str(at).encode()} for at in (5, 6, 7, 6, 7)
+    ]
+    assert records.partitions is None
+    assert records.size == sum(map(len, records.keys)) + sum(len(value or b"") for value in records.values)
+
+
+def test_debezium_tells_before_and_after() -> None:
+    told = [value for _, value in plain(written(changes(KEYED), to("debezium", key=(0,))))]
+    x, y = {"k": 1, "v": "x"}, {"k": 1, "v": "y"}
+    assert told == [
+        {"before": None, "after": x, "op": "c", "ts_ms": 5},
+        {"before": x, "after": y, "op": "u", "ts_ms": 6},
+        {"before": y, "after": None, "op": "d", "ts_ms": 7},
+        {"before": x, "after": None, "op": "d", "ts_ms": 6},
+        {"before": None, "after": y, "op": "c", "ts_ms": 7},
+    ]
+    snapshot = changes([("a", 1, 0, (1, "x"))], occasion="snapshot")
+    records = written(snapshot, to("debezium", key=(0,)))
+    assert plain(records)[0][1]["op"] == "r"
+    assert dict(records.headers[0])["tureen-occasion"] == b"snapshot"
+
+
+def test_diff_tells_every_change_with_its_weight() -> None:
+    told = plain(written(changes(KEYED), to("diff", key=(0,))))
+    assert [value["weight"] for _, value in told] == [1, -1, 1, -1, -1, 1]
+    assert told[1] == ({"query": "a", "key": {"k": 1}}, {"row": {"k": 1, "v": "x"}, "weight": -1})
+
+
+def test_rows_without_a_key_are_told_apart_by_hash_and_copy() -> None:
+    row = (1, "x")
+    given: list[Change] = [("a", 1, 1, row), ("a", 1, 2, row), ("a", -1, 3, row), ("a", 1, 3, (2, "x"))]
+    told = plain(written(changes(given, copies=True), to("upsert", key=None)))
+    digest = hashlib.sha256(b'{"k":1,"v":"x"}').hexdigest()[:32]
+    assert [key["row"] for key, _ in told[:3]] == [f"{digest}-1", f"{digest}-2", f"{digest}-2"]
+    assert [value for _, value in told] == [{"k": 1, "v": "x"}, {"k": 1, "v": "x"}, None, {"k": 2, "v": "x"}]
+    diff = plain(written(changes(given), to("diff", key=None)))
+    assert {key["row"] for key, _ in diff[:3]} == {digest}
+
+
+def test_a_keyless_aggregate_has_one_key() -> None:
+    told = plain(written(changes(KEYED[:3]), to("upsert", key=())))
+    assert [key for key, _ in told] == [{"query": "a", "key": {}}] * 2
+    assert [value["v"] for _, value in told] == ["x", "y"]
+
+
+@pytest.mark.parametrize("form", ["upsert", "debezium", "diff"])
+def test_what_only_came_is_numbered_through_the_step(form: Format) -> None:
+    one = changes([("a", 1, 1, (1, "x")), ("a", 1, 2, (1, "x")), ("b", 1, 1, (1, "x"))])
+    numbered: dict[str, int] = {}
+    keys: list[str] = []
+    for _ in range(2):
+        records = encode(
+            one,
+            to(form, key=None, operator="istream"),
+            AT,
+            JsonCodec(),
+            numbered=numbered,
+            partitions=1,
+            bytes_max=9_999,
+        )
+        keys += [key["query"] + key["row"] for key, _ in plain(records)]
+    assert keys == ["a77-0", "a77-1", "b77-0", "a77-2", "a77-3", "b77-1"]
+    went = plain(written(changes([("a", -1, 1, (1, "x"))]), to(form, key=None, operator="dstream")))
+    x = {"k": 1, "v": "x"}
+    assert (
+        went[0][1]
+        == {
+            "upsert": x,
+            "debezium": {"before": x, "after": None, "op": "d", "ts_ms": 1},
+            "diff": {"row": x, "weight": -1},
+        }[form]
+    )
+
+
+def test_records_of_a_query_are_in_one_partition_of_a_shared_topic() -> None:
+    shared = Destination("t.results", True, True, "upsert", "json", "changes", (0,))
+    records = written(changes(KEYED), shared)
+    assert records.partitions == [partition_of(json.loads(key)["query"], 4) for key in records.keys]
+    assert partition_of("a", 4) == 3
+
+
+def test_a_record_that_is_too_large_names_its_query() -> None:
+    one = changes([("a", 1, 1, (1, "x")), ("b", 1, 1, (1, "x" * 500)), ("b", 1, 2, (2, "x"))])
+    numbered: dict[str, int] = {}
+    with pytest.raises(RowsTooLarge) as refused:
+        encode(one, to("upsert", key=(0,)), AT, JsonCodec(), numbered=numbered, partitions=1, bytes_max=500)
+    assert (refused.value.query_ids, refused.value.limit, numbered) == ({"b"}, "result_record_bytes_max", {})
+
+
+def test_part_of_changes() -> None:
+    one = changes([*KEYED, ("c", 1, 9, (4, "z"))], copies=True)
+    assert part(one, [0, 1, 2]) is one
+    some = part(one, [0, 2])
+    assert some.query_ids == ("a", "c")
+    assert some.starts.tolist() == [0, 4, 5]
+    assert some.table.column("k").to_pylist() == [1, 1, 1, 1, 4]
+    assert (some.weights.tolist(), some.at_ms.tolist()) == ([1, -1, 1, -1, 1], [5, 6, 6, 7, 9])
+    assert written(some, to("upsert", key=(0,))).keys == [
+        *written(part(one, [0]), to("upsert", key=(0,))).keys,
+        *written(part(one, [2]), to("upsert", key=(0,))).keys,
+    ]
+
+
+# --- folds ----------------------------------------------------------------------------------------
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> tuple[list[Change], list[Row]]:
+    """Changes of a keyed answer over some instants, each netted, and the answer at the end."""
+    answer: dict[int, str] = {}
+    told: list[Change] = []
+    for at in range(draw(st.integers(1, 6))):
+        wanted = draw(st.dictionaries(st.integers(0, 3), st.sampled_from("xyz"), max_size=4))
+        went = [("a", -1, at, row) for row in answer.items() if row not in wanted.items()]
+        came = [("a", 1, at, row) for row in wanted.items() if row not in answer.items()]
+        told += went + came
+        answer = wanted
+    return told, list(answer.items())
+
+
+@given(histories(), st.sampled_from([(0,), None]), st.sampled_from(["upsert", "debezium", "diff"]))
+def test_folded_records_are_the_answer(
+    history: tuple[list[Change], list[Row]], key: tuple[int, ...] | None, form: Format
+) -> None:
+    told, answer = history
+    if not told:
+        return
+    rows: Counter[Row] = Counter()
+    by_key: dict[bytes, Row] = {}
+    records = written(changes(told, copies=True), to(form, key=key))
+    for name, value in zip(records.keys, records.values, strict=True):
+        found = None if value is None else json.loads(value)
+        if form == "diff":
+            rows[tuple(found["row"].values())] += found["weight"]
+        else:
+            row = found if form == "upsert" else found["after"]
+            if form == "debezium":
+                before = by_key.get(name)
+                assert found["before"] == (None if before is None else dict(zip("kv", before, strict=True)))
+            if row is None:
+                del by_key[name]
+            else:
+                by_key[name] = tuple(row.values())
+    assert +rows + Counter(by_key.values()) == Counter(answer)
+    assert min(rows.values(), default=0) >= 0
+
+
+# --- with a registry ------------------------------------------------------------------------------
+
+WIDE = pa.schema(
+    [
+        ("b", pa.bool_()),
+        ("i", pa.int32()),
+        ("l", pa.int64()),
+        ("d", pa.float64()),
+        ("m", pa.decimal128(9, 2)),
+        ("s", pa.string()),
+        ("day", pa.date32()),
+        ("ts", pa.timestamp("ms")),
+        ("some", pa.list_(pa.timestamp("ms"))),
+        ("COUNT(*)", pa.int64()),
+        ("COUNT_*_", pa.int64()),
+    ]
+)
+INSTANT = datetime(2013, 1, 31, 9, 15, tzinfo=UTC)
+FULL: Row = (
+    True,
+    -(2**31),
+    2**63 - 1,
+    0.1,
+    Decimal("-12.30"),
+    'Zoë "\\\n',
+    date(2013, 1, 31),
+    INSTANT.replace(tzinfo=None),
+    [INSTANT.replace(tzinfo=None), None],
+    1,
+    2,
+)
+NULLS: Row = (None,) * len(WIDE)
+
+
+def registered(form: Format, encoding: Encoding, key: tuple[int, ...] | None) -> tuple[Any, Codec]:
+    client = SchemaRegistryClient.new_client({"url": "mock://here"})
+    schemas = ResultSchemas("t.results.x", WIDE, key, form)
+    kind: Literal["AVRO", "JSON"] = "AVRO" if encoding == "avro" else "JSON"
+    key_text, value_text = schemas.texts(encoding)
+    key_id = client.register_schema("t.results.x-key", Schema(key_text, kind))
+    value_id = client.register_schema("t.results.x-value", Schema(value_text, kind))
+    if encoding == "avro":
+        return client, AvroCodec(schemas, key_id, value_id)
+    return client, JsonCodec(key_id, value_id)
+
+
+def read(client: Any, encoding: Encoding, data: bytes | None, field: str) -> Any:
+    """As a program of somebody else would."""
+    if encoding == "avro":
+        reader: Any = AvroDeserializer(client)
+    else:
+        reader = JSONDeserializer(None, schema_registry_client=client)
+    return reader(data, SerializationContext("t.results.x", field))
+
+
+@pytest.mark.parametrize("encoding", ["avro", "json_schema"])
+@pytest.mark.parametrize("form", ["upsert", "debezium", "diff"])
+@pytest.mark.parametrize("key", [(2, 5), None])
+def test_an_independent_reader_gets_every_value(
+    form: Format, encoding: Encoding, key: tuple[int, ...] | None
+) -> None:
+    client, codec = registered(form, encoding, key)
+    odd = (False, 1, 1, math.inf, Decimal("0.00"), "", date(1, 1, 1), datetime(9999, 12, 31), [], 3, 4)
+    given: list[Change] = [("a", 1, 1, FULL), ("a", 1, 1, NULLS), ("a", 1, 1, odd), ("a", -1, 2, odd)]
+    where = Destination("t.results.x", form == "upsert", False, form, encoding, "changes", key)
+    one = changes([change for change in given if change[3] is not odd], WIDE)
+    table = pa.concat_tables(
+        [one.table, pa.Table.from_pylist([dict(zip(WIDE.names, odd, strict=True))] * 2, WIDE)]
+    )
+    whole = Changes(
+        ("a",),
+        np.array([0, 4]),
+        table,
+        np.array([1, 1, 1, -1], np.int8),
+        np.array([1, 1, 1, 2]),
+        np.zeros(1, np.int64),
+        "step",
+        np.ones(4, np.int32),
+    )
+    records = written(whole, where, codec)
+    keys = [read(client, encoding, data, MessageField.KEY) for data in records.keys]
+    assert {one["query"] for one in keys} == {"a"}
+    assert keys[2] == keys[3]
+    if key is None:
+        assert len({one["row"] for one in keys}) == 3
+    else:
+        assert keys[0]["key"] == {"l": 2**63 - 1, "s": 'Zoë "\\\n'}
+        assert keys[1]["key"] == {"l": None, "s": None}
+    values = [read(client, encoding, data, MessageField.VALUE) for data in records.values]
+    full, nulls, came, went = (inner(form, value) for value in values)
+    assert went is None if form == "upsert" else went == came
+    if encoding == "avro":
+        names = [*WIDE.names[:-2], "COUNT___", "COUNT____2"]
+        instants = {"ts": INSTANT, "some": [INSTANT, None]}
+        assert full == dict(zip(names, FULL, strict=True)) | instants
+        assert nulls == dict(zip(names, NULLS, strict=True))
+        assert (came["d"], came["day"], came["some"]) == (math.inf, date(1, 1, 1), [])
+    else:
+        iso = "2013-01-31T09:15:00.000Z"
+        texts = {"m": "-12.30", "day": "2013-01-31", "ts": iso, "some": [iso, None]}
+        assert full == dict(zip(WIDE.names, FULL, strict=True)) | texts
+        assert nulls == dict(zip(WIDE.names, NULLS, strict=True))
+        assert (came["d"], came["day"]) == ("Infinity", "0001-01-01")
+
+
+def inner(form: Format, value: Any) -> Any:
+    if form == "upsert" or value is None:
+        return value
+    if form == "diff":
+        assert value["weight"] in (1, -1)
+        return value["row"]
+    assert value["op"] == ("d" if value["after"] is None else "c")
+    return value["after"] or value["before"]
+
+
+def test_names_that_avro_does_not_have() -> None:
+    columns = pa.schema([("COUNT(*)", pa.int64()), ("1st", pa.int64()), ("", pa.int64()), ("_", pa.int64())])
+    schemas = ResultSchemas("my-service.results.x", columns, (0,), "upsert")
+    assert schemas.fields == ("COUNT___", "_1st", "_", "__2")
+    told = schemas.avro_value()
+    assert told["namespace"] == "my_service.results.x"
+    assert [field.get("doc") for field in told["fields"]] == ["COUNT(*)", "1st", "", "_"]

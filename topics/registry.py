@@ -1,0 +1,95 @@
+"""A Schema Registry: schemas get ids, and records begin with the id of theirs.
+
+A record in the registry's wire format is a zero byte, the schema's id as four bytes, then the data. The
+keys of a topic belong to the subject ``<topic>-key``, its values to ``<topic>-value``; whether a schema
+may follow those that stand there is the registry's to say. Giving a schema that stands already gives its
+id again.
+
+``mock://`` is a registry in memory, one for each :class:`Registry`.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import httpx2
+from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
+from confluent_kafka.schema_registry.error import SchemaRegistryError
+
+from tureen.errors import RegistryUnavailable, SchemaRefused, SettingsError
+
+TIMEOUT_S = 5.0
+SchemaKind = Literal["AVRO", "JSON"]
+
+_TOO_MANY = 429
+_SERVER_FAILED = 500
+_NOT_ALLOWED = (401, 403)
+
+
+@dataclass(frozen=True, slots=True)
+class RegistrySettings:
+    """url: an address, or several divided by commas. user: ``name:password``. ca: a PEM file."""
+
+    url: str
+    user: str | None = None
+    ca: str | None = None
+    timeout_s: float = TIMEOUT_S
+
+
+class Registry:
+    """Calls block; safe to use from several threads."""
+
+    def __init__(self, settings: RegistrySettings) -> None:
+        """Asks nobody yet. Raises SettingsError."""
+        given: dict[str, Any] = {"url": settings.url, "timeout": settings.timeout_s, "max.retries": 1}
+        if settings.user is not None:
+            given["basic.auth.user.info"] = settings.user
+        if settings.ca is not None:
+            given["ssl.ca.location"] = settings.ca
+        try:
+            self._client = SchemaRegistryClient.new_client(given)
+        except (ValueError, OSError) as refused:
+            raise SettingsError(f"schema_registry_url: {refused}") from refused
+        self._ids: dict[tuple[str, str], int] = {}
+
+    def id_of(self, subject: str, schema: str, kind: SchemaKind) -> int:
+        """The id under which a schema stands, put there if it does not. O(1) when it was asked for before.
+
+        Raises RegistryUnavailable; SchemaRefused where it may not follow those of the subject.
+        """
+        known = self._ids.get((subject, schema))
+        if known is not None:
+            return known
+        try:
+            found = self._client.register_schema(subject, Schema(schema, kind))
+        except httpx2.HTTPError as away:
+            raise _unavailable(repr(away)) from away
+        except SchemaRegistryError as error:
+            status = error.http_status_code
+            if status == _TOO_MANY or status >= _SERVER_FAILED:
+                raise _unavailable(str(error)) from error
+            hint = (
+                "schema_registry_user is the name and the password that it asks for"
+                if status in _NOT_ALLOWED
+                else "write EMIT CHANGES INTO another_name, or change what the subject takes as compatible"
+            )
+            raise SchemaRefused(subject, error.error_message, hint=hint) from error
+        self._ids[subject, schema] = found
+        return found
+
+
+def wire_prefix(schema_id: int) -> bytes:
+    """What a record with a schema of this id begins with.
+
+    >>> wire_prefix(7).hex()
+    '0000000007'
+    """
+    return struct.pack(">bI", 0, schema_id)
+
+
+def _unavailable(reason: str) -> RegistryUnavailable:
+    return RegistryUnavailable(
+        f"the schema registry does not answer: {reason}", hint="is schema_registry_url its address?"
+    )
