@@ -11,11 +11,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from engine.changes.operator import operator_of
+from engine.changes.result_key import result_key
 from engine.eddy.eddy import Timer
 from engine.eddy.statistics import ModuleStatistics
 from engine.language.query import (
     Aggregate,
     Distinct,
+    Emit,
     Filter,
     Join,
     Limit,
@@ -28,12 +31,12 @@ from engine.language.query import (
 from engine.language.render import render_expression, render_scan, render_stage
 from engine.limits import Limits
 from engine.maintenance import Choice, Costs, Maintenance
-from engine.model.source import SourceName
+from engine.model.changes import Operator
+from engine.model.source import SourceName, Stream
 from engine.operators.patterns import update_patterns
 from engine.operators.pipeline import relation_of
 from engine.operators.relation import Relation
 from engine.operators.scan import ScanAt, is_range
-from engine.operators.table_scan import TableAt
 from engine.standing import StandingQuery
 from engine.stems.query_stem import QueryStem
 
@@ -79,6 +82,8 @@ class Plan:
 
     modules: what rows go through on their way to its matches, shared with other queries, by where it is: the
     Query SteM of each source, the join. waits_for: streams that have no NOW yet, so that the query has none.
+    operator: which changes of its answer leave it (:data:`engine.model.changes.Operator`); emit: where to,
+    None: nowhere but to those who follow it. key: the columns that tell its rows apart, None: no key does.
     """
 
     query_id: str | None
@@ -91,6 +96,9 @@ class Plan:
     steps: tuple[PlanStep, ...]
     modules: Mapping[str, tuple[ModuleStatistics, ...]]
     waits_for: tuple[str, ...]
+    operator: Operator
+    emit: Emit | None
+    key: tuple[str, ...] | None
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON values."""
@@ -99,6 +107,7 @@ class Plan:
 
 def explain(
     query: Query,
+    streams: Mapping[SourceName, Stream],
     standing: StandingQuery | None,
     choice: Choice,
     stems: Mapping[SourceName, QueryStem],
@@ -109,11 +118,12 @@ def explain(
     joined: Mapping[str, tuple[ModuleStatistics, ...]],
     waits_for: tuple[str, ...],
 ) -> Plan:
-    """The plan. standing: None for a query that is not registered. timer: to ANALYZE. joined: the modules of
-    the join that it shares. waits_for: streams that have no NOW yet.
+    """The plan. streams: those it reads, tables too. standing: None for a query that is not registered.
+    timer: to ANALYZE. joined: the modules of the join that it shares. waits_for: streams without a NOW.
     """
     rows = list(_estimated_rows(query, at))
-    tables = {name for name, source in at.items() if isinstance(source, TableAt)}
+    tables = {name: stream for name, stream in streams.items() if stream.is_table}
+    key = result_key(query, streams)
     steps = [
         PlanStep(lines[0], lines[1:], pattern.name, estimated, _estimated_ns(place, rows, query, at, costs))
         for place, (lines, pattern, estimated) in enumerate(
@@ -136,6 +146,9 @@ def explain(
         tuple(steps),
         {f"query-stem/{name}": stems[name].statistics() for name in query.sources} | dict(joined),
         waits_for,
+        operator_of(query, tables),
+        query.emit,
+        None if key is None else tuple(query.columns[place][0] for place in key),
     )
 
 

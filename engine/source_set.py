@@ -302,7 +302,8 @@ class SourceSet:
             if source.now_ms is None and not source.stream.is_table
         )
         costs, limits = self._planner.costs, self._limits
-        return explain(query, standing, choice, stems, at, costs, limits, timer, joined, waits_for)
+        streams = {name: source.stream for name, source in self.sources.items()}
+        return explain(query, streams, standing, choice, stems, at, costs, limits, timer, joined, waits_for)
 
     def attributes(self) -> tuple[Attribute, ...]:
         """What can be read of this module."""

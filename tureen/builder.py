@@ -28,6 +28,8 @@ from typing import Any, Literal
 from tureen.errors import NotSupported, ParametersRefused, SyntaxRefused
 from tureen.literals import Piece, duration, filled, literal, name
 
+Format = Literal["upsert", "debezium", "diff"]
+Encoding = Literal["json", "avro", "json_schema"]
 How = Literal["inner", "left", "right", "full", "semi", "anti", "cross", "asof", "asof left"]
 
 _JOINS: dict[str, str] = {
@@ -73,6 +75,9 @@ class Select:
     only_once: bool = False
     orders: tuple[str, ...] = ()
     bound: str = ""
+    told: str = ""
+    """The stream operator around the whole."""
+    emitted: str = ""
 
     # --- what is read -----------------------------------------------------------------------------
 
@@ -155,14 +160,14 @@ class Select:
             raise NotSupported(f"there is no join {how!r}", hint=f"joins are {', '.join(_JOINS)}")
         if (on is None) != (how == "cross"):
             raise SyntaxRefused("a cross join has no on=, all others have one")
-        right = stream(other) if isinstance(other, str) else other
+        right = stream(other) if isinstance(other, str) else other._within()
         left = self._around() if self._shaped or self.conditions else self
         if right.known_as in (left.known_as, *(known_as for _, known_as in left.joins)):
             raise SyntaxRefused(
                 f"two sources of this query are called {right.known_as}", hint="give one of them an alias()"
             )
         bare = not (right._shaped or right.joins or right.conditions)
-        source = right._source() if bare else f"({right.sql()}) AS {right.known_as}"
+        source = right._source() if bare else f"({right._select()}) AS {right.known_as}"
         return replace(left, joins=(*left.joins, (f"{_JOINS[how]} {source}{_on(on)}", right.known_as)))
 
     # --- what is made of it -----------------------------------------------------------------------
@@ -244,8 +249,70 @@ class Select:
         skipped = f" OFFSET {_count(offset)}" if offset else ""
         return replace(inner, bound=f" LIMIT {_count(rows)}{skipped}")
 
+    # --- what becomes of its changes ----------------------------------------------------------------
+
+    def istream(self) -> Select:
+        """Of its changes the rows that come.
+
+        Such calls, and :meth:`emit_changes`, are about the whole query, whatever is called after them.
+
+        >>> print(stream("orders").istream().where("price > 50").sql())
+        ISTREAM (SELECT * FROM orders WHERE price > 50)
+        """
+        return replace(self, told="ISTREAM")
+
+    def dstream(self) -> Select:
+        """Of its changes the rows that go."""
+        return replace(self, told="DSTREAM")
+
+    def rstream(self) -> Select:
+        """Instead of changes the whole answer, whenever a row comes or goes."""
+        return replace(self, told="RSTREAM")
+
+    def emit_changes(
+        self,
+        into: str | None = None,
+        *,
+        on_window_close: bool = False,
+        format: Format | None = None,  # noqa: A002
+        encoding: Encoding | None = None,
+        snapshot: bool | None = None,
+    ) -> Select:
+        """Its changes are written to a topic: one of this name among the results, or one that all share.
+
+        on_window_close: the broker refuses it unless rows come as windows close, once and for good. snapshot:
+        whether the answer as it is at first is written, too. What is left out is as the broker has it.
+
+        >>> counts = stream("orders").tumble("1 hour").group_by("window_end", "city").agg(n="COUNT(*)")
+        >>> print(counts.emit_changes("hourly", on_window_close=True).sql().partition(" BY ")[2])
+        window_end, city EMIT CHANGES INTO hourly ON WINDOW CLOSE
+        >>> print(stream("orders").window(rows=9).emit_changes(format="diff", snapshot=False).sql())
+        SELECT * FROM orders [ROWS 9] EMIT CHANGES WITH (format = 'diff', snapshot = FALSE)
+        """
+        said = " EMIT CHANGES" if into is None else f" EMIT CHANGES INTO {name(into)}"
+        if on_window_close:
+            said += " ON WINDOW CLOSE"
+        options = {"format": format, "encoding": encoding, "snapshot": snapshot}
+        given = [f"{key} = {literal(value)}" for key, value in options.items() if value is not None]
+        return replace(self, emitted=said + (f" WITH ({', '.join(given)})" if given else ""))
+
+    # --- the text -----------------------------------------------------------------------------------
+
     def sql(self) -> str:
         """The text, on one line."""
+        text = self._select()
+        return (f"{self.told} ({text})" if self.told else text) + self.emitted
+
+    def __str__(self) -> str:
+        return self.sql()
+
+    def __repr__(self) -> str:
+        return f"<{self.sql()}>"
+
+    # --- within -----------------------------------------------------------------------------------
+
+    def _select(self) -> str:
+        """The text, without what becomes of its changes."""
         selected = (*(said for _, said in self.groups), *self.aggregates) or self.columns or ("*",)
         text = f"SELECT {'DISTINCT ' if self.only_once else ''}{', '.join(selected)} FROM {self._source()}"
         text += "".join(f" {said}" for said, _ in self.joins)
@@ -259,13 +326,14 @@ class Select:
             text += f" ORDER BY {', '.join(self.orders)}"
         return text + self.bound
 
-    def __str__(self) -> str:
-        return self.sql()
-
-    def __repr__(self) -> str:
-        return f"<{self.sql()}>"
-
-    # --- within -----------------------------------------------------------------------------------
+    def _within(self) -> Select:
+        """Itself, to stand inside another query. Raises NotSupported where its changes are to be told."""
+        if self.told or self.emitted:
+            raise NotSupported(
+                "the changes of a query inside another one are told to nobody",
+                hint="call istream(), emit_changes() and the like for the query around it",
+            )
+        return self
 
     @property
     def _shaped(self) -> bool:
@@ -276,7 +344,7 @@ class Select:
 
     def _around(self) -> Select:
         """A query of all that this one gives, under the same name."""
-        return Select(f"({self.sql()})", self.known_as)
+        return Select(f"({self._select()})", self.known_as, told=self.told, emitted=self.emitted)
 
     def _source(self) -> str:
         same = self.origin == self.known_as
@@ -327,7 +395,10 @@ def _equals(column: str, value: Any) -> str:
 
 def _filled(condition: str, values: tuple[Any, ...]) -> str:
     """A condition with its values, queries among them in brackets."""
-    return filled(condition, [Piece(f"({one.sql()})") if isinstance(one, Select) else one for one in values])
+    return filled(
+        condition,
+        [Piece(f"({one._within().sql()})") if isinstance(one, Select) else one for one in values],
+    )
 
 
 def _count(given: int | None) -> int:

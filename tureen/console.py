@@ -227,11 +227,9 @@ def instant_of_ms(ms: int | None) -> str:
     """
     if ms is None:
         return "-"
-    from datetime import timedelta
+    from tureen.snapshot import instant_of
 
-    from tureen.snapshot import EPOCH
-
-    return instant(EPOCH + timedelta(milliseconds=ms))
+    return instant(instant_of(ms))
 
 
 def show_table(
@@ -281,6 +279,8 @@ def show_snapshot(snapshot: Snapshot, rows_max: int) -> None:
         note += f", the last {shown.num_rows:,} shown"
     note += f", NOW {instant(snapshot.now)} UTC" if snapshot.now is not None else ", nothing has come in yet"
     note += f", position {snapshot.position}"
+    if snapshot.change_position is not None:
+        note += f", its changes from {snapshot.change_position}"
     console = err()
     console.print(note, style="dim")
     if not snapshot.complete:

@@ -2,6 +2,7 @@
 
     query wbpy4mk74giav5jp6e2f7uuvyk over trades, maintenance lazy
     share of a core: lazy 0.00012, none 0.004, eager 0.0009
+    changes: rows that come and go, told apart by all their values
 
     operator      detail                  edge  est. rows  est. ms
     project       symbol, price           WKS         120     0.03
@@ -30,10 +31,16 @@ def columns(plan: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def rows(plan: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    """One row for each operator, from the answer down to the scan; times in ms."""
+    """One row for each operator, from the answer down to the scan; times in ms. First that which writes
+    changes, where there is one.
+    """
     analyzed = is_analyzed(plan)
-    found = []
-    for depth, step in enumerate(reversed(plan["steps"])):
+    found: list[tuple[Any, ...]] = []
+    if plan["emit"] is not None:
+        last = plan["steps"][-1]
+        told = f"emit {plan['operator']}", "; ".join(changes(plan)), last["pattern"]
+        found.append((*told, round(last["estimated_rows"]), None, *((None, None) if analyzed else ())))
+    for depth, step in enumerate(reversed(plan["steps"]), len(found)):
         row: tuple[Any, ...] = (
             ("  " * (depth - 1) + "└ " if depth else "") + step["operator"],
             "; ".join(line.strip() for line in step["details"]),
@@ -59,6 +66,30 @@ def headline(plan: Mapping[str, Any]) -> list[str]:
     if plan["waits_for"]:
         names = ", ".join(plan["waits_for"])
         lines.append(f"no answer yet: {names} has had no row, and NOW is the least of the streams'")
+    return lines + changes(plan)
+
+
+_LEAVING = {
+    "changes": "rows that come and go",
+    "istream": "rows that come",
+    "dstream": "rows that go",
+    "rstream": "all rows, whenever one comes or goes",
+}
+
+
+def changes(plan: Mapping[str, Any]) -> list[str]:
+    """Which changes of the answer are told, what tells its rows apart, and where they are written."""
+    key = plan["key"]
+    if key is None:
+        apart = "told apart by all their values"
+    else:
+        apart = f"told apart by {', '.join(key)}" if key else "of which there is one at most"
+    lines = [f"changes: {_LEAVING[plan['operator']]}, {apart}"]
+    emit = plan["emit"]
+    if emit is not None:
+        topic = "the topics that queries share" if emit["into"] is None else f"the topic {emit['into']}"
+        told = f"as {emit['format']} in {emit['encoding']}"
+        lines.append(f"written to {topic} {told}" + (", after a snapshot" if emit["snapshot"] else ""))
     return lines
 
 

@@ -12,10 +12,15 @@ EXECUTED = frozenset(
 )
 """What statements begin with that are carried out, not registered."""
 
+SELECTS = frozenset({"SELECT", "WITH", "ISTREAM", "DSTREAM", "RSTREAM"})
+"""What a query begins with."""
+
 _TOKEN = re.compile(
     r"""(?P<skip> '(?:[^']|'')*' | "(?:[^"]|"")*" | --[^\n]* | /\*.*?\*/ ) | (?P<end> ; )""",
     re.VERBOSE | re.DOTALL,
 )
+_EMIT = re.compile(r"\bEMIT\s+CHANGES\b", re.IGNORECASE)
+_INTO = re.compile(r"\bEMIT\s+CHANGES\s+INTO\b", re.IGNORECASE)
 _BLANK = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*", re.DOTALL)
 
 
@@ -51,6 +56,18 @@ def is_query(sql: str) -> bool:
     (True, False)
     """
     return keyword(sql) not in EXECUTED
+
+
+def is_followed(sql: str) -> bool:
+    """Whether a query's changes are for whoever registers it: EMIT CHANGES, and not INTO a topic.
+
+    >>> is_followed("SELECT 1 FROM s EMIT CHANGES -- "), is_followed("SELECT 1 FROM s EMIT CHANGES INTO t")
+    (True, False)
+    >>> is_followed("SELECT 'EMIT CHANGES' FROM s")
+    False
+    """
+    bare = _TOKEN.sub(" ", sql)
+    return _EMIT.search(bare) is not None and _INTO.search(bare) is None
 
 
 def _blank_end(text: str) -> int:

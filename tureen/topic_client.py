@@ -79,7 +79,7 @@ def stream_name(sql: str) -> str:
     return found[1].replace('""', '"') if found[1] is not None else found[2].lower()
 
 
-def _made(kind: Callable[[dict[str, Any]], Made], settings: dict[str, Any]) -> Made:
+def made(kind: Callable[[dict[str, Any]], Made], settings: dict[str, Any]) -> Made:
     """A Kafka client of these settings. Raises SettingsError where it does not take one of them."""
     try:
         return kind(settings)
@@ -184,7 +184,7 @@ class TopicTransport:
         if self._replies is not None:
             self._replies.close()
             self._replies = None
-            for done in _made(AdminClient, self._common()).delete_topics([self._reply_to]).values():
+            for done in made(AdminClient, self._common()).delete_topics([self._reply_to]).values():
                 try:
                     done.result(METADATA_TIMEOUT_S)
                 except (KafkaException, TimeoutError) as error:
@@ -199,7 +199,7 @@ class TopicTransport:
         return {**self._kafka, "error_cb": _ignore, "logger": _log}
 
     def _consumer(self) -> Consumer:
-        return _made(
+        return made(
             Consumer,
             {
                 **self._common(),
@@ -215,7 +215,7 @@ class TopicTransport:
     def _publish(self, records: Sequence[tuple[str, str, str | None]]) -> None:
         """Write records (topic, key, value); returns once Kafka has them. Raises KafkaUnavailable."""
         if self._producer is None:
-            self._producer = _made(
+            self._producer = made(
                 Producer,
                 {
                     "partitioner": "murmur2_random",
@@ -325,7 +325,7 @@ class TopicTransport:
 
     def _reply_consumer(self) -> Consumer:
         if self._replies is None:
-            admin = _made(AdminClient, self._common())
+            admin = made(AdminClient, self._common())
             topic = NewTopic(
                 self._reply_to, num_partitions=1, config={"retention.ms": str(REPLY_RETENTION_MS)}
             )

@@ -224,7 +224,9 @@ def _rows(changes: Changes, mine: Sequence[int]) -> tuple[_Rows, list[int]]:
 
 
 class Ring:
-    """All that is told and not let go of yet, oldest first."""
+    """All that is told and not let go of yet, oldest first: what came last whatever its size, so that readers
+    who keep up get it, and before it as much as there is room for.
+    """
 
     def __init__(self, bytes_max: int, keep_s: float) -> None:
         self._bytes_max = bytes_max
@@ -233,13 +235,12 @@ class Ring:
         self.size = 0
 
     def put(self, told: Told) -> None:
-        """Keep it, and let go of what there is no room for; that may be itself."""
+        """Keep it, and let go of what there is no room for besides."""
         for entry in told.entries:
             entry.memory.put(entry)
         self._told.append(told)
         self.size += told.size
-        while self.size > self._bytes_max:
-            self._drop()
+        self._make_room()
 
     def encoded(self, told: Told) -> None:
         """It has lines now, which take more room or less."""
@@ -247,12 +248,15 @@ class Ring:
             size = told.encoded_size()
             self.size += size - told.size
             told.size = size
-            while self.size > self._bytes_max:
-                self._drop()
+            self._make_room()
 
     def expire(self, now_s: float) -> None:
         """Let go of what is old."""
         while self._told and self._told[0].at_s < now_s - self._keep_s:
+            self._drop()
+
+    def _make_room(self) -> None:
+        while self.size > self._bytes_max and len(self._told) > 1:
             self._drop()
 
     def _drop(self) -> None:
@@ -265,7 +269,7 @@ class Ring:
     def _check(self, memories: Iterable[Memory]) -> None:
         """Assert what is promised."""
         assert self.size == sum(told.size for told in self._told)
-        assert self.size <= self._bytes_max
+        assert self.size <= self._bytes_max or len(self._told) == 1
         kept = {id(entry) for told in self._told for entry in told.entries}
         for memory in memories:
             mine = memory._entries[memory._first :]

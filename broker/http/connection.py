@@ -13,12 +13,15 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from starlette.types import Scope
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+HEAD_BYTES_MAX = 64 * 1024
+"""Of a request, besides its body; the parser itself would take any."""
 
 _STATE = "connection"
 
 
-class Connection(H11Protocol):
+class Connection(HttpToolsProtocol):
     """One connection of a client. Used by the event loop alone."""
 
     def __init__(
@@ -31,6 +34,21 @@ class Connection(H11Protocol):
         super().__init__(config, server_state, app_state | {_STATE: self}, _loop)
         self.is_lost = False
         self._on_lost: Callable[[], None] | None = None
+        self._head = 0
+
+    def data_received(self, data: bytes) -> None:
+        self._head += len(data)
+        super().data_received(data)
+        if self._head > HEAD_BYTES_MAX and not self.transport.is_closing():
+            self.send_400_response(f"More than {HEAD_BYTES_MAX} bytes of headers.")
+
+    def on_body(self, body: bytes) -> None:
+        super().on_body(body)
+        self._head = 0
+
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        self._head = 0
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)

@@ -177,6 +177,7 @@ class Feed:
     """One feed, or one poll."""
 
     __slots__ = (
+        "_began_s",
         "_feeds",
         "_memory",
         "_request",
@@ -194,6 +195,7 @@ class Feed:
         self.loop = asyncio.get_running_loop()
         self.is_due = False
         self.has_begun = False
+        self._began_s = time.monotonic()
         self._feeds = feeds
         self._request = request
         self._send = send
@@ -314,8 +316,9 @@ class Feed:
             return
         await self._write(b"".join(framed("changes", piece.lines, piece.cursor, form) for piece in pieces))
         counts.changes += sum(piece.rows for piece in pieces)
-        if pieces[-1].told_s is not None:
-            FEED_SECONDS.observe(time.monotonic() - pieces[-1].told_s)
+        told_s = pieces[-1].told_s
+        if told_s is not None and told_s > self._began_s:
+            FEED_SECONDS.observe(time.monotonic() - told_s)
 
     async def _tell(self, kind: str, lines: Sequence[bytes], cursor: Cursor | None) -> None:
         await self._write(framed(kind, lines, cursor, self._request.form))

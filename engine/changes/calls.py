@@ -15,8 +15,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from engine.changes.pieces import Pieces
-from engine.kernels import grouping, piece_folds
+from engine.changes.pieces import Placed
+from engine.kernels import piece_folds
 from engine.kernels import pieces as kernels
 from engine.language.evaluation.arithmetic import as_double
 from engine.language.evaluation.vector import from_column
@@ -56,14 +56,14 @@ def depends_on_order(call: AggregateCall, numbered: bool) -> bool:
 
 
 class Calls:
-    """The rows of an aggregate, cut into pieces.
+    """The rows of an aggregate, in pieces.
 
-    relation: the rows, those of ``pieces``; numbered by a stream, or in their order.
+    relation: the rows, numbered by a stream, or in their order.
     """
 
-    def __init__(self, relation: Relation, pieces: Pieces, limits: Limits) -> None:
+    def __init__(self, relation: Relation, placed: Placed, limits: Limits) -> None:
         self._relation = relation
-        self._pieces = pieces
+        self._rows = _Members(None, None, placed)
         self._rows_max = limits.intermediate_rows_max
         self._known: dict[tuple[Expression | None, Expression | None, bool], _Members] = {}
 
@@ -81,37 +81,45 @@ class Calls:
         if function in SPREADS:
             return _spread(members, call)
         if function in _PICKS:
-            return _picked(members, call)
+            return _taken(members.column, _PICKS[function](members))
         return self._repeated(members, call)
+
+    def counts(self) -> Int64Array:
+        """int64[pieces]: how many rows each has."""
+        return self._rows.counts
+
+    def firsts(self) -> Int64Array:
+        """int64[pieces]: the first row of each; -1 of none."""
+        return firsts(self._rows.placed, self._rows.stay)
 
     def _members(self, call: AggregateCall) -> _Members:
         argument = call.arguments[0] if call.arguments else None
         known = (argument, call.filter, call.function in KEEPS_NULLS)
+        if known == (None, None, False):
+            return self._rows
         if known not in self._known:
             self._known[known] = self._selected(*known)
         return self._known[known]
 
     def _selected(self, argument: Expression | None, condition: Expression | None, nulls: bool) -> _Members:
-        relation, pieces = self._relation, self._pieces
+        relation, every = self._relation, self._rows
         n = len(relation)
         members, _ = select(relation, argument, condition, nulls, np.arange(n), n)
         rows = members.codes
         assert rows is not None
         number = members.ordinals if relation.numbered else None
         if len(rows) == n:
-            return _Members(
-                members.column, number, pieces.low, pieces.high, pieces.codes, pieces.counts, pieces
-            )
-        low, high = pieces.low[rows], pieces.high[rows]
-        return _Members(members.column, number, low, high, pieces.codes[rows], None, pieces)
+            return _Members(members.column, number, every.placed, every.stay)
+        return _Members(members.column, number, every.placed.take(rows))
 
     def _repeated(self, members: _Members, call: AggregateCall) -> Column:
         """By the operator itself, over pieces as groups, some of them at a time."""
-        total = int(members.counts.sum())
+        counts = members.counts
+        total = int(counts.sum())
         if total > self._rows_max:
             hint = f"narrow the window: {call.function} is computed anew whenever a row of its group comes or goes"
             raise LimitExceeded("intermediate_rows_max", self._rows_max, total, hint=hint)
-        before = np.cumsum(members.counts) - members.counts
+        before = np.cumsum(counts) - counts
         bounds = np.flatnonzero(np.diff(before // CHUNK_ROWS, prepend=-1))
         columns = []
         for start, stop in zip(bounds, [*bounds[1:], len(before)], strict=True):
@@ -122,32 +130,26 @@ class Calls:
 
 
 class _Members:
-    """What a call is over: values of m rows, in order, and the pieces that each is there in.
+    """What a call is over: values of rows, in order, and the pieces that each is there in.
 
     column: the argument; None where there is none. number: makes the rows' ordinals; None: they are counted.
-    counts: int64[pieces], where known.
     """
 
     def __init__(
         self,
         column: Column | None,
         number: Callable[[], Int64Array] | None,
-        low: Int64Array,
-        high: Int64Array,
-        codes: Int64Array,
-        counts: Int64Array | None,
-        pieces: Pieces,
+        placed: Placed,
+        stay: Int64Array | None = None,
     ) -> None:
         self._column = column
         self.number = number
-        self.low = low
-        self.high = high
-        self.codes = codes
-        self._counts = counts
-        self.pieces = pieces
+        self.placed = placed
+        self._stay = stay
+        self._counts: Int64Array | None = None
 
     def __len__(self) -> int:
-        return len(self.low)
+        return len(self.placed)
 
     @property
     def column(self) -> Column:
@@ -155,12 +157,17 @@ class _Members:
         return self._column
 
     @property
+    def stay(self) -> Int64Array:
+        """int64[groups]: how many rows of each stay."""
+        if self._stay is None:
+            self._stay = self.placed.staying()
+        return self._stay
+
+    @property
     def counts(self) -> Int64Array:
         """int64[pieces]: how many rows are there."""
         if self._counts is None:
-            counts = np.empty(len(self.pieces) + 1, np.int64)
-            kernels.counts(self.low, self.high, counts)
-            self._counts = counts[:-1]
+            self._counts = self.placed.counts(self.stay)
         return self._counts
 
     def some(self) -> BoolArray | None:
@@ -169,25 +176,28 @@ class _Members:
         return None if some.all() else some
 
     def distinct(self) -> _Members:
-        """Equal values of a group once, for as long as one of them is there."""
-        m = len(self)
-        same, firsts = encode([self.column, Column(BIGINT, self.codes)], m)
-        rows, lows, highs = np.empty(m, np.int64), np.empty(m, np.int64), np.empty(m, np.int64)
-        moving, stays = np.empty(m, np.int64), np.empty(len(firsts), np.bool_)
-        found, left = kernels.unite(
-            same, self.codes, self.low, self.high, self.pieces.starts, rows, lows, highs, stays, moving
-        )
-        moving = moving[:left]
-        moving = moving[np.lexsort((self.low[moving], same[moving]))]
-        found = kernels.join_runs(same, moving, self.low, self.high, rows, lows, highs, found)
-        rows = rows[:found]
-        column = self.column.take(rows)
-        return _Members(column, None, lows[:found], highs[:found], self.codes[rows], None, self.pieces)
+        """Equal values of a group once, for as long as one of them is there. Their order is of no meaning."""
+        placed = self.placed
+        m, moving = len(self), placed.moving
+        same, first = encode([self.column, Column(BIGINT, placed.codes)], m)
+        rows, left = np.empty(m, np.int64), np.empty(len(moving), np.int64)
+        found, count = kernels.unite(same, moving, rows, np.empty(len(first), np.bool_), left)
+        left = left[:count]
+        left = left[np.lexsort((placed.low[left], same[moving[left]]))]
+        kept, low, high = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int64)
+        runs = kernels.join_runs(same[moving], left, placed.low, placed.high, kept, low, high)
+        rows = np.concatenate([rows[:found], moving[kept[:runs]]])
+        codes, low, high = placed.codes[rows], low[:runs], high[:runs]
+        moves = found + np.arange(runs)
+        return _Members(self.column.take(rows), None, Placed(placed.pieces, codes, moves, low, high))
 
     def repeated(self, start: int, stop: int) -> Members:
         """The rows of pieces start to stop, once for each that they are there in; those are the groups."""
-        rows = np.flatnonzero((self.low < stop) & (self.high > start))
-        low, high = np.maximum(self.low[rows], start), np.minimum(self.high[rows], stop)
+        placed, starts = self.placed, self.placed.pieces.starts
+        low, high = starts[placed.codes], starts[placed.codes + 1]
+        low[placed.moving], high[placed.moving] = placed.low, placed.high
+        rows = np.flatnonzero((low < stop) & (high > start))
+        low, high = np.maximum(low[rows], start), np.minimum(high[rows], stop)
         times = high - low
         repeats = np.repeat(rows, times)
         codes = np.arange(len(repeats)) - np.repeat(np.cumsum(times) - times - (low - start), times)
@@ -196,63 +206,70 @@ class _Members:
         ordinals = None if number is None else lambda: number()[repeats]
         return Members(column, len(repeats), codes, stop - start, ordinals)
 
-    def by_group(self) -> tuple[Int64Array | None, Int64Array, Int64Array | None]:
-        """(rows group by group, by ordinal, or in order where they are counted, None: as they are; where each
-        group begins; the ordinals of the rows so).
-        """
-        groups, codes, ordinals = self.pieces.groups, self.codes, None if self.number is None else self.number()
-        order = None
-        if ordinals is not None and len(ordinals) > 1 and bool((ordinals[1:] < ordinals[:-1]).any()):
-            order = np.argsort(ordinals, kind="stable")
-            ordinals, codes = ordinals[order], codes[order]
-        starts = np.array([0, len(codes)], np.int64)
-        if groups > 1:
-            starts, together = np.empty(groups + 1, np.int64), np.empty(len(codes), np.int64)
-            grouping.bring_together(codes, starts, together)
-            order = together if order is None else order[together]
-            ordinals = None if ordinals is None else ordinals[together]
-        return order, starts, ordinals
-
 
 # --- whole numbers ------------------------------------------------------------------------------------
 
 
 def _exact(members: _Members, call: AggregateCall) -> Column:
     """SUM, AVG of whole numbers and decimals."""
-    pieces = len(members.pieces)
-    high, low = np.empty(pieces + 1, np.int64), np.empty(pieces + 1, np.int64)
+    placed = members.placed
+    pieces = placed.pieces
+    high, low = np.empty(len(pieces) + 1, np.int64), np.empty(len(pieces) + 1, np.int64)
     values = members.column.values.astype(np.int64, copy=False)
-    kernels.totals(values, members.low, members.high, high, low)
+    of = (placed.codes, placed.moving, placed.low, placed.high, pieces.starts)
+    kernels.totals(values, *of, high, low)
     if call.function == "SUM":
         return totals.fitted(high[:-1], low[:-1], members.counts, call.type)[0]
     scale = members.column.type.scale
-    return Column(
-        DOUBLE, totals.quotients(high[:-1], low[:-1], members.counts, scale), members.some()
-    )
+    return Column(DOUBLE, totals.quotients(high[:-1], low[:-1], members.counts, scale), members.some())
 
 
-# --- one of the values --------------------------------------------------------------------------------
+# --- one of the rows ----------------------------------------------------------------------------------
 
 
-def _in_order(members: _Members) -> Int64Array:
-    return np.arange(len(members))
+def firsts(placed: Placed, stay: Int64Array) -> Int64Array:
+    """int64[pieces]: the first row of each piece; -1 of none. stay: how many rows of each group stay."""
+    best = np.empty(len(stay), np.int64)
+    kernels.end_staying(placed.codes, placed.moving, stay, False, best)
+    return _least(placed, placed.moving, best, best)
+
+
+def _lasts(members: _Members) -> Int64Array:
+    placed, best = members.placed, np.empty(members.placed.pieces.groups, np.int64)
+    kernels.end_staying(placed.codes, placed.moving, members.stay, True, best)
+    return _least(placed, ~placed.moving, best, ~best)
+
+
+def _best(members: _Members, keys: Int64Array) -> Int64Array:
+    """The first row with the least key."""
+    placed, best = members.placed, np.empty(members.placed.pieces.groups, np.int64)
+    kernels.best_staying(keys, placed.codes, placed.moving, best)
+    best_keys = keys[best] if len(keys) else best  # of none: not looked at
+    return _least(placed, keys[placed.moving], best, best_keys)
+
+
+def _least(placed: Placed, keys: Int64Array, best: Int64Array, best_keys: Int64Array) -> Int64Array:
+    """keys: of the moving rows; best, best_keys: of the rows that stay in each group."""
+    pieces, rows = placed.pieces, np.empty(len(placed.pieces), np.int64)
+    by_key = np.argsort(keys, kind="stable")
+    kernels.least(keys, placed.moving, by_key, placed.low, placed.high, pieces.starts, best, best_keys, rows)
+    return rows
 
 
 _PICKS: dict[str, Callable[[_Members], Int64Array]] = {
-    "MIN": lambda members: order_keys(members.column),
-    "MAX": lambda members: ~order_keys(members.column),
-    "BOOL_AND": lambda members: order_keys(members.column),
-    "BOOL_OR": lambda members: ~order_keys(members.column),
-    "FIRST": _in_order,
-    "LAST": lambda members: ~_in_order(members),
+    "MIN": lambda members: _best(members, order_keys(members.column)),
+    "MAX": lambda members: _best(members, ~order_keys(members.column)),
+    "BOOL_AND": lambda members: _best(members, order_keys(members.column)),
+    "BOOL_OR": lambda members: _best(members, ~order_keys(members.column)),
+    "FIRST": lambda members: firsts(members.placed, members.stay),
+    "LAST": _lasts,
 }
-"""Keys of which the least is taken."""
+"""Which row is taken."""
 
 
-def _picked(members: _Members, call: AggregateCall) -> Column:
-    rows = _least(_PICKS[call.function](members), members)
+def _taken(values: Column, rows: Int64Array) -> Column:
+    """The values of rows, NULL where they are -1."""
     there = rows >= 0
-    values = members.column
     if there.all():
         return values.take(rows)
     if not len(values):
@@ -260,24 +277,6 @@ def _picked(members: _Members, call: AggregateCall) -> Column:
         return Column(values.type, nothing, there, values.dictionary)
     taken = values.take(rows)  # -1 takes the last, which is in range
     return Column(values.type, taken.values, there, values.dictionary)
-
-
-def firsts(pieces: Pieces) -> Int64Array:
-    """int64[pieces]: the first row of each piece; -1 of none."""
-    members = _Members(None, None, pieces.low, pieces.high, pieces.codes, None, pieces)
-    return _least(_in_order(members), members)
-
-
-def _least(keys: Int64Array, members: _Members) -> Int64Array:
-    """int64[pieces]: the first row with the least key of each; -1 of none."""
-    pieces = members.pieces
-    best, moving = np.empty(pieces.groups, np.int64), np.empty(len(members), np.int64)
-    count = kernels.part(keys, members.codes, members.low, members.high, pieces.starts, best, moving)
-    moving = moving[:count]
-    moving = moving[np.argsort(keys[moving], kind="stable")]
-    rows = np.empty(len(pieces), np.int64)
-    kernels.least(keys, members.low, members.high, pieces.starts, best, moving, rows)
-    return rows
 
 
 # --- doubles ------------------------------------------------------------------------------------------
@@ -298,15 +297,19 @@ def _spread(members: _Members, call: AggregateCall) -> Column:
 
 def _folded(members: _Members, values: Doubles, *, spread: bool) -> tuple[Doubles, Doubles]:
     """Totals, or means and squares, of each piece."""
-    order, starts, ordinals = members.by_group()
-    low, high = members.low, members.high
-    if order is not None:
-        values, low, high = values[order], low[order], high[order]
-    pieces = members.pieces
-    event_starts, event_rows = np.empty(len(pieces) + 1, np.int64), np.empty(2 * len(low), np.int64)
-    piece_folds.events(low, high, starts, pieces.starts, event_starts, event_rows)
+    placed, ordinals = members.placed, None if members.number is None else members.number()
+    if ordinals is not None and len(ordinals) > 1 and bool((ordinals[1:] < ordinals[:-1]).any()):
+        order = np.argsort(ordinals, kind="stable")
+        placed, ordinals, values = _rearranged(placed, order), ordinals[order], values[order]
+    pieces, rows = placed.pieces, placed.moving
+    starts = np.array([0, len(placed)], np.int64)
+    if pieces.groups > 1:
+        starts, order = np.empty(pieces.groups + 1, np.int64), np.empty(len(placed), np.int64)
+        rows = np.empty(len(placed.moving), np.int64)
+        kernels.together(placed.codes, placed.moving, starts, order, rows)
+        values, ordinals = values[order], None if ordinals is None else ordinals[order]
     results, squares = np.empty(len(pieces), np.float64), np.empty(len(pieces), np.float64)
-    of = (low, high, starts, pieces.starts, event_starts, event_rows, VISITS_MAX, results, squares)
+    of = (starts, pieces.starts, *placed.events(rows), placed.at_first(rows), VISITS_MAX, results, squares)
     if ordinals is not None:
         whole = piece_folds.fold_numbered(spread, ordinals, values, *of)
     else:
@@ -315,3 +318,13 @@ def _folded(members: _Members, values: Doubles, *, spread: bool) -> tuple[Double
         hint = "narrow the window, or sum DECIMALs, which are added up exactly"
         raise LimitExceeded("folded_rows_max", VISITS_MAX, VISITS_MAX + 1, hint=hint)
     return results, squares
+
+
+def _rearranged(placed: Placed, order: Int64Array) -> Placed:
+    """The same rows in another order."""
+    places = np.empty(len(order), np.int64)
+    places[order] = np.arange(len(order))
+    moving = places[placed.moving]
+    ascending = np.argsort(moving)
+    low, high = placed.low[ascending], placed.high[ascending]
+    return Placed(placed.pieces, placed.codes[order], moving[ascending], low, high)

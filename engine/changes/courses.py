@@ -78,7 +78,10 @@ def _moving(
     (name,) = moved  # a step is one source's
     until_ms = after.seen_ms[name]
     assert until_ms is not None
-    return frozenset(moved), _or_never(before.seen_ms[name]), until_ms
+    since_ms = before.seen_ms[name]
+    if since_ms is None:  # the others may have been visible before
+        since_ms = NEVER if before.now_ms is None else NEVER + 1
+    return frozenset(moved), since_ms, until_ms
 
 
 def _or_never(instant_ms: int | None) -> int:

@@ -73,8 +73,8 @@ class Distincts:
         codes, groups = encode(rows.relation.columns, n)
         if len(groups) == n:
             return rows
-        pieces = cut(rows, codes, len(groups), self.way)
-        first = firsts(pieces)
+        placed = cut(rows, codes, len(groups), self.way)
+        pieces, first = placed.pieces, firsts(placed, placed.staying())
         there = np.flatnonzero(first >= 0)
         first, begins, ends = first[there], pieces.begins[there], pieces.ends[there]
         begun = np.flatnonzero(

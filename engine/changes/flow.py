@@ -10,9 +10,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.changes import distinct, groups, joins, numbered
+from engine.changes import distinct, groups, numbered
 from engine.changes.instants import Evaluations
+from engine.changes.joins import Joining
 from engine.changes.lives import Input, Lives, Touched, Way
+from engine.changes.membership import membership
 from engine.changes.trip import Trip
 from engine.language.evaluate import truth
 from engine.language.expressions import Column as ColumnOf
@@ -69,12 +71,17 @@ def _above(stage: Stage, below: Input, trip: Trip) -> Input | None:
             return distinct.Distincts(stage, below, limits) if distinct.can(stage, below) else None
         case RowNumber():
             return numbered.Numbered(stage, below, limits) if numbered.can(stage, below) else None
-        case SemiJoin() | Join():
-            return joins.joined(stage, below, flow_of(stage.inner, trip), trip)
+        case SemiJoin():
+            return membership(stage, below, flow_of(stage.inner, trip), limits)
+        case Join():
+            inner = flow_of(stage.inner, trip)
+            return Joining(stage, below, inner, limits) if stage.latest is None or inner.ordered else None
 
 
 def _firsts(sort: Sort | None, limit: Limit, below: Input, trip: Trip) -> Input | None:
-    return numbered.Firsts(sort, limit, below, trip.limits) if numbered.can_first(sort, limit, below) else None
+    return (
+        numbered.Firsts(sort, limit, below, trip.limits) if numbered.can_first(sort, limit, below) else None
+    )
 
 
 class Projected:

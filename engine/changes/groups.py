@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.changes.calls import Calls, depends_on_order, firsts
+from engine.changes.calls import Calls, depends_on_order
 from engine.changes.lives import Input, Lives, Touched, Way
-from engine.changes.pieces import Pieces, cut
+from engine.changes.pieces import cut
 from engine.language.expressions import Column as ColumnOf
 from engine.language.query import Aggregate
 from engine.limits import Limits
@@ -109,10 +109,11 @@ class Groups:
             codes, first_ones = encode(keys, n)
         else:
             codes, first_ones = np.zeros(n, np.int64), np.zeros(1, np.int64)
-        pieces = cut(rows, codes, len(first_ones), self.way)
-        calls = Calls(relation, pieces, self._limits)
-        first_rows = firsts(pieces) if self._first_matters(keys) else None
-        kept = self._there(pieces, first_rows)
+        placed = cut(rows, codes, len(first_ones), self.way)
+        pieces = placed.pieces
+        calls = Calls(relation, placed, self._limits)
+        first_rows = calls.firsts() if self._first_matters(keys) else None
+        kept = self._there(calls.counts(), first_rows)
         of_keys = np.repeat(first_ones, np.diff(pieces.starts)) if first_rows is None else first_rows
         columns = [key.take(of_keys[kept]) for key in keys]
         columns += [calls.column(call).take(kept) for call in self._stage.calls]
@@ -120,13 +121,11 @@ class Groups:
 
     def _first_matters(self, keys: list[Column]) -> bool:
         """Whether the first row of each piece has to be known: for the order, and for zeros among the keys."""
-        return bool(self._stage.keys) and (
-            self.ordered or any(key.type.kind is Kind.DOUBLE for key in keys)
-        )
+        return bool(self._stage.keys) and (self.ordered or any(key.type.kind is Kind.DOUBLE for key in keys))
 
-    def _there(self, pieces: Pieces, first_rows: Int64Array | None) -> Int64Array:
+    def _there(self, counts: Int64Array, first_rows: Int64Array | None) -> Int64Array:
         """The pieces that have a row, in order."""
         if not self._stage.keys:
-            return np.arange(len(pieces))
-        kept = np.flatnonzero(pieces.counts > 0)
+            return np.arange(len(counts))
+        kept = np.flatnonzero(counts > 0)
         return kept if first_rows is None else kept[np.argsort(first_rows[kept], kind="stable")]

@@ -16,14 +16,14 @@ import numpy as np
 
 from engine.changes.lives import Input, Lives, Touched, Way
 from engine.changes.pieces import cut
-from engine.kernels import grouping, piece_folds, ranks
+from engine.kernels import grouping, ranks
 from engine.language.query import Limit, RowNumber, Sort
 from engine.limits import Limits
 from engine.model.batch import Column, Int64Array
 from engine.model.types import BIGINT
 from engine.operators.keys import encode
 from engine.operators.relation import LazyColumns, Relation
-from engine.operators.sort import first_rows, sort_arrays
+from engine.operators.sort import first_rows, leading, sort_arrays
 from tureen.errors import LimitExceeded
 
 ALL = 2**62
@@ -79,10 +79,13 @@ class Numbered:
         return self._all if touched is None else self._all.where(touched.among(self._all.relation))
 
     def _given(self, rows: Lives) -> Lives:
-        n, stage = len(rows), self._stage
+        stage = self._stage
         keys, _ = rows.relation.values_of(stage.keys)
+        codes, firsts = encode(keys, len(rows))
+        if stage.count is not None:
+            few = self._candidates(rows, codes, len(firsts), stage.count)
+            rows, codes = rows.take(few), codes[few]
         arrays, _ = sort_arrays(stage.order, rows.relation)
-        codes, firsts = encode(keys, n)
         most = ALL if stage.count is None else stage.count
         runs = _runs(rows, arrays, codes, len(firsts), self.way, most, self._rows_max)
         runs = runs.take(np.argsort(runs.rows, kind="stable"))
@@ -90,6 +93,23 @@ class Numbered:
         width, last = len(below.columns), Column(BIGINT, runs.numbers)
         columns = LazyColumns(width + 1, lambda place: last if place == width else below.columns[place])
         return Lives(below.with_columns(columns), runs.begins, runs.ends)
+
+    def _candidates(self, rows: Lives, codes: Int64Array, groups: int, most: int) -> Int64Array:
+        """Rows, ascending, that may ever be among the first ``most`` of their groups: at an instant not more
+        rows are missing before them than move.
+        """
+        way, order = self.way, self._stage.order
+        moving = way.among(rows.begins) | way.among(rows.ends)
+        room = np.minimum(most, np.bincount(codes, minlength=groups))
+        room += np.bincount(codes[moving], minlength=groups)
+        starts = np.concatenate([[0], np.cumsum(np.maximum(room, 1))])
+        keys = np.arange(len(rows))
+        if order:
+            (column,), _ = rows.relation.values_of([order[0].expression])
+            keys = leading(order[0], column)
+        bounds = np.empty(groups, np.int64)
+        ranks.bounds(keys, codes, starts, np.empty(starts[-1], np.int64), bounds)
+        return np.flatnonzero(keys <= bounds[codes])
 
 
 class Firsts:
@@ -179,15 +199,15 @@ def _runs(
     """Numbers up to ``most`` within each group. arrays: by which rows are sorted, the first weighs most."""
     order = np.lexsort([*arrays[::-1], codes]) if arrays else _together(codes, groups)
     rows, codes = rows.take(order), codes[order]
-    pieces = cut(rows, codes, groups, way)
+    placed = cut(rows, codes, groups, way)
+    pieces = placed.pieces
     starts = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=groups))])
-    event_starts, event_rows = np.empty(len(pieces) + 1, np.int64), np.empty(2 * len(rows), np.int64)
-    piece_folds.events(pieces.low, pieces.high, starts, pieces.starts, event_starts, event_rows)
-    scope = (pieces.low, starts, pieces.starts, event_starts, event_rows, most)
+    events = placed.events(placed.moving)
     room = len(rows) + 64 * len(pieces)
     while True:
         found = [np.empty(room, np.int64) for _ in range(4)]
-        count = ranks.numbers(*scope, *found)
+        there = placed.at_first(placed.moving)
+        count = ranks.numbers(starts, pieces.starts, *events, there, most, *found)
         if count <= room:
             break
         if count > rows_max:

@@ -194,9 +194,13 @@ def _moved(alike: _Alike, asked: _Asked, course: Course, leg: Leg) -> Iterator[_
         for part, first, last in rows.ranges(start, stop):
             timestamps = part.timestamp[first:last]
             begins, ends = begins_of(window, timestamps), ends_of(window, timestamps)
-            ends = np.minimum(ends, leg.let_go_ms(timestamps, course.until_ms))
+            gone = leg.let_go_ms(timestamps, course.until_ms)
+            if alike.operator != "istream":
+                ends = np.minimum(ends, gone)
             instants = begins if weight > 0 else ends
             moves = (begins < ends) & (instants > course.since_ms) & (instants <= course.until_ms)
+            if alike.operator == "istream":  # what retention takes cancels nothing that comes
+                moves &= instants <= gone
             places, owners = asked.pairs(part, first, last)
             if not moves.all():
                 kept = moves[places - first]

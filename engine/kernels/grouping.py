@@ -11,6 +11,24 @@ Int64Array = npt.NDArray[np.int64]
 
 
 @kernel
+def relabel(codes: Int64Array, width: int, out: Int64Array, firsts: Int64Array) -> int:
+    """Codes below ``width`` as 0, 1, 2, ... in the order of first appearance; return how many there are.
+
+    out: int64[n]; firsts: int64[>= codes], the first row of each. O(n + width).
+    """
+    known = np.full(width, -1, np.int64)
+    seen = 0
+    for row in range(codes.shape[0]):
+        code = codes[row]
+        if known[code] < 0:
+            known[code] = seen
+            firsts[seen] = row
+            seen += 1
+        out[row] = known[code]
+    return seen
+
+
+@kernel
 def first_rows(codes: Int64Array, out: Int64Array) -> None:
     """out[c] = the first row with code c. Codes are 0, 1, 2, ... in the order of first appearance."""
     seen = 0

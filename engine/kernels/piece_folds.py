@@ -1,6 +1,6 @@
 """Doubles combined over groups whose rows come and go: the trees of :mod:`engine.kernels.folds`, piece after piece.
 
-Pieces, low and high are those of :mod:`engine.kernels.pieces`. A result is (count, total, 0.0), or with ``spread``
+Pieces and events are those of :mod:`engine.kernels.pieces`. A result is (count, total, 0.0), or with ``spread``
 (count, mean, squares). Every result is to the bit what a fold over the rows that are there gives, since what is
 kept from the piece before are nodes of the tree none of whose rows came or went.
 """
@@ -15,6 +15,7 @@ from engine.kernels.folds import BLOCK_SHIFT, FAN_SHIFT, LEVELS, merge_moments
 
 Int64Array = npt.NDArray[np.int64]
 Float64Array = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
 
 
 @kernel
@@ -45,41 +46,6 @@ def merged(
 
 
 @kernel
-def events(
-    low: Int64Array,
-    high: Int64Array,
-    starts: Int64Array,
-    piece_starts: Int64Array,
-    event_starts: Int64Array,
-    rows: Int64Array,
-) -> None:
-    """Which rows come to a piece or leave it: rows[event_starts[p]:event_starts[p + 1]], ascending.
-
-    event_starts: int64[pieces + 1]. rows: int64[>= events]; a row may come and go, so twice its number is enough.
-    """
-    event_starts[:] = 0
-    for group in range(starts.shape[0] - 1):
-        first, last = piece_starts[group], piece_starts[group + 1]
-        for row in range(starts[group], starts[group + 1]):
-            if low[row] > first:
-                event_starts[low[row] + 1] += 1
-            if high[row] < last:
-                event_starts[high[row] + 1] += 1
-    for piece in range(1, event_starts.shape[0]):
-        event_starts[piece] += event_starts[piece - 1]
-    cursor = event_starts[:-1].copy()
-    for group in range(starts.shape[0] - 1):
-        first, last = piece_starts[group], piece_starts[group + 1]
-        for row in range(starts[group], starts[group + 1]):
-            if low[row] > first:
-                rows[cursor[low[row]]] = row
-                cursor[low[row]] += 1
-            if high[row] < last:
-                rows[cursor[high[row]]] = row
-                cursor[high[row]] += 1
-
-
-@kernel
 def blocks_most(ordinals: Int64Array, starts: Int64Array) -> int:
     """The most blocks that rows of one group lie in."""
     most = 0
@@ -97,19 +63,19 @@ def fold_numbered(
     spread: bool,
     ordinals: Int64Array,
     values: Float64Array,
-    low: Int64Array,
-    high: Int64Array,
     starts: Int64Array,
     piece_starts: Int64Array,
     event_starts: Int64Array,
-    event_rows: Int64Array,
+    events: Int64Array,
+    there: BoolArray,
     visits_max: int,
     totals: Float64Array,
     squares: Float64Array,
 ) -> bool:
     """The result of each piece, where a stream has numbered the rows. False: given up at ``visits_max`` rows.
 
-    Rows stand group by group (starts), ordinals ascending. totals, squares: float64[pieces].
+    Rows stand group by group (starts), ordinals ascending. there: bool[n], which rows are there in the first piece of
+    their group; written to. totals, squares: float64[pieces].
 
     The nodes of a group's tree are numbered level by level. Whoever came behind all that are there in its
     block is added to it; of other blocks in which a row came or went the rows are added up anew.
@@ -128,7 +94,6 @@ def fold_numbered(
     first_there = np.empty(most + 1, np.int64)
     last_there = np.empty(most + 1, np.int64)
     block_of = np.empty(values.shape[0], np.int32)
-    there = np.zeros(values.shape[0], np.bool_)
     visits = 0
     for group in range(starts.shape[0] - 1):
         first_row, end_row = starts[group], starts[group + 1]
@@ -149,8 +114,7 @@ def fold_numbered(
                 nodes += 1
             node = nodes - 1
             block_of[row] = node
-            if low[row] == first_piece:
-                there[row] = True
+            if there[row]:
                 n[node], a[node], s[node] = added(spread, n[node], a[node], s[node], values[row])
                 last_there[node] = row
         blocks = nodes
@@ -179,13 +143,13 @@ def fold_numbered(
         for piece in range(first_piece + 1, end_piece):
             count = 0
             for i in range(event_starts[piece], event_starts[piece + 1]):
-                row = event_rows[i]
+                row = events[i] >> 1
                 node = block_of[row]
                 if stamp[node] != piece:
                     stamp[node] = piece
                     dirty[count] = node
                     count += 1
-                if low[row] == piece:
+                if not events[i] & 1:
                     there[row] = True
                     if row > last_there[node]:
                         if not anew[node]:
@@ -242,12 +206,11 @@ def fold_numbered(
 def fold_counted(
     spread: bool,
     values: Float64Array,
-    low: Int64Array,
-    high: Int64Array,
     starts: Int64Array,
     piece_starts: Int64Array,
     event_starts: Int64Array,
-    event_rows: Int64Array,
+    events: Int64Array,
+    there: BoolArray,
     visits_max: int,
     totals: Float64Array,
     squares: Float64Array,
@@ -265,7 +228,6 @@ def fold_counted(
     began = np.empty(capacity, np.int64)
     kept = np.zeros((capacity, LEVELS, 3), np.float64)
     opened = np.zeros((LEVELS, 3), np.float64)
-    there = np.zeros(values.shape[0], np.bool_)
     visits = 0
     for group in range(starts.shape[0] - 1):
         first_row, end_row = starts[group], starts[group + 1]
@@ -277,8 +239,7 @@ def fold_counted(
         kept[0] = 0.0
         opened[:] = 0.0
         for row in range(first_row, end_row):
-            if low[row] == first_piece:
-                there[row] = True
+            if there[row]:
                 top = row
         for piece in range(first_piece, end_piece):
             start = first_row
@@ -286,8 +247,8 @@ def fold_counted(
                 start = end_row
                 before = top
                 for i in range(event_starts[piece], event_starts[piece + 1]):
-                    row = event_rows[i]
-                    there[row] = low[row] == piece
+                    row = events[i] >> 1
+                    there[row] = not events[i] & 1
                     if there[row]:
                         top = max(top, row)
                     start = min(start, row)

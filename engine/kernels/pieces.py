@@ -1,8 +1,9 @@
 """Groups over time: the time of each group is cut into pieces, and each row is there in a run of them.
 
 Pieces are numbered through, group after group: those of group g are ``starts[g] <= p < starts[g + 1]``, in
-the order of time. Row i is there in pieces ``low[i] <= p < high[i]``, all of its own group. A row that is there
-in all pieces of its group *stays*, others *move*; few move, so what is done for them may cost a sort.
+the order of time. Most rows *stay*: they are there in all pieces of their group. A few *move*: ``moving`` holds
+them, ascending, and the i-th of them is there in pieces ``low[i] <= p < high[i]``. What is done for those may
+cost a sort, for the others there is one pass over what they are about.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ def cut(
     event_starts: Int64Array,
     instants: Int64Array,
     what: Int64Array,
+    codes: Int64Array,
     low: Int64Array,
     high: Int64Array,
     starts: Int64Array,
@@ -29,8 +31,9 @@ def cut(
     """Number the pieces; return how many there are.
 
     The events of group g are event_starts[g] to event_starts[g + 1], their instants ascending. what: twice the
-    row that comes, and one more where it goes. low, high: set for rows with events. starts: int64[groups + 1],
-    begins: int64[>= groups + events]: when each piece begins, but for the first of a group.
+    place among moving rows of the one that comes, and one more where it goes. codes: their groups. low, high: -1,
+    and set. starts: int64[groups + 1], begins: int64[>= groups + events]: when each piece begins, but for the
+    first of a group.
     """
     pieces = 0
     for group in range(starts.shape[0] - 1):
@@ -45,23 +48,34 @@ def cut(
             else:
                 low[what[i] >> 1] = pieces - 1
     starts[starts.shape[0] - 1] = pieces
-    return pieces
-
-
-@kernel
-def spread_out(codes: Int64Array, starts: Int64Array, low: Int64Array, high: Int64Array) -> None:
-    """Where no event has set them (-1), rows are there from the first piece of their group, to the last."""
     for i in range(codes.shape[0]):
         if low[i] < 0:
             low[i] = starts[codes[i]]
         if high[i] < 0:
             high[i] = starts[codes[i] + 1]
+    return pieces
 
 
 @kernel
-def counts(low: Int64Array, high: Int64Array, out: Int64Array) -> None:
-    """out[p] = how many rows are there in each piece. out: int64[pieces + 1], the last for nothing."""
+def staying(codes: Int64Array, moving: Int64Array, out: Int64Array) -> None:
+    """out[g] = how many rows of each group stay. codes: int64[n], the group of each row."""
     out[:] = 0
+    for i in range(codes.shape[0]):
+        out[codes[i]] += 1
+    for i in range(moving.shape[0]):
+        out[codes[moving[i]]] -= 1
+
+
+@kernel
+def counts(stay: Int64Array, low: Int64Array, high: Int64Array, starts: Int64Array, out: Int64Array) -> None:
+    """out[p] = how many rows are there in each piece. stay: int64[groups], how many stay.
+
+    out: int64[pieces + 1], the last for nothing.
+    """
+    out[:] = 0
+    for group in range(stay.shape[0]):
+        out[starts[group]] += stay[group]
+        out[starts[group + 1]] -= stay[group]
     for i in range(low.shape[0]):
         out[low[i]] += 1
         out[high[i]] -= 1
@@ -71,153 +85,243 @@ def counts(low: Int64Array, high: Int64Array, out: Int64Array) -> None:
 
 @kernel
 def totals(
-    values: Int64Array, low: Int64Array, high: Int64Array, above: Int64Array, below: Int64Array
+    values: Int64Array,
+    codes: Int64Array,
+    moving: Int64Array,
+    low: Int64Array,
+    high: Int64Array,
+    starts: Int64Array,
+    above: Int64Array,
+    below: Int64Array,
 ) -> None:
     """The exact total of each piece, in two limbs (:mod:`engine.kernels.aggregates`).
 
     above, below: int64[pieces + 1], the last for nothing.
     """
+    groups = starts.shape[0] - 1
+    upper, lower = np.zeros(groups, np.int64), np.zeros(groups, np.int64)
+    for i in range(values.shape[0]):
+        upper[codes[i]] += values[i] >> LOW_BITS
+        lower[codes[i]] += values[i] & LOW_MASK
     above[:] = 0
     below[:] = 0
-    for i in range(values.shape[0]):
-        upper, lower = values[i] >> LOW_BITS, values[i] & LOW_MASK
-        above[low[i]] += upper
-        below[low[i]] += lower
-        above[high[i]] -= upper
-        below[high[i]] -= lower
-    upper, lower = np.int64(0), np.int64(0)
+    for i in range(moving.shape[0]):
+        value, group = values[moving[i]], codes[moving[i]]
+        upper[group] -= value >> LOW_BITS
+        lower[group] -= value & LOW_MASK
+        above[low[i]] += value >> LOW_BITS
+        below[low[i]] += value & LOW_MASK
+        above[high[i]] -= value >> LOW_BITS
+        below[high[i]] -= value & LOW_MASK
+    for group in range(groups):
+        above[starts[group]] += upper[group]
+        below[starts[group]] += lower[group]
+        above[starts[group + 1]] -= upper[group]
+        below[starts[group + 1]] -= lower[group]
+    high_sum, low_sum = np.int64(0), np.int64(0)
     for piece in range(above.shape[0]):
-        upper += above[piece]
-        lower += below[piece]
-        above[piece] = upper + (lower >> LOW_BITS)
-        below[piece] = lower & LOW_MASK
+        high_sum += above[piece]
+        low_sum += below[piece]
+        above[piece] = high_sum + (low_sum >> LOW_BITS)
+        below[piece] = low_sum & LOW_MASK
 
 
 @kernel
-def part(
-    keys: Int64Array,
-    codes: Int64Array,
-    low: Int64Array,
-    high: Int64Array,
-    starts: Int64Array,
-    best: Int64Array,
-    moving: Int64Array,
-) -> int:
-    """best[g] = the first of the rows with the least key that stay in a group, -1 of none; and the rows that
-    move, ascending. Return how many these are.
+def best_staying(keys: Int64Array, codes: Int64Array, moving: Int64Array, best: Int64Array) -> None:
+    """best[g] = the first of the rows with the least key that stay in a group; -1 of none."""
+    best[:] = -1
+    start = 0
+    for i in range(moving.shape[0] + 1):
+        stop = moving[i] if i < moving.shape[0] else keys.shape[0]
+        for row in range(start, stop):
+            held = best[codes[row]]
+            if held < 0 or keys[row] < keys[held]:
+                best[codes[row]] = row
+        start = stop + 1
+
+
+@kernel
+def end_staying(
+    codes: Int64Array, moving: Int64Array, stay: Int64Array, last: bool, best: Int64Array
+) -> None:
+    """best[g] = the first, or the ``last``, of the rows that stay in a group; -1 of none. stay: how many do.
+
+    O(moving rows, and others until each group has its own).
     """
     best[:] = -1
-    count = 0
-    for i in range(keys.shape[0]):
-        group = codes[i]
-        if low[i] > starts[group] or high[i] < starts[group + 1]:
-            moving[count] = i
-            count += 1
-        elif best[group] < 0 or keys[i] < keys[best[group]]:
-            best[group] = i
-    return count
+    wanted = 0
+    for group in range(stay.shape[0]):
+        if stay[group] > 0:
+            wanted += 1
+    n, m = codes.shape[0], moving.shape[0]
+    passed = 0
+    for i in range(n):
+        if wanted == 0:
+            break
+        row = n - 1 - i if last else i
+        if passed < m and moving[m - 1 - passed if last else passed] == row:
+            passed += 1
+        elif best[codes[row]] < 0:
+            best[codes[row]] = row
+            wanted -= 1
 
 
 @kernel
 def least(
     keys: Int64Array,
+    moving: Int64Array,
+    by_key: Int64Array,
     low: Int64Array,
     high: Int64Array,
     starts: Int64Array,
     best: Int64Array,
-    moving: Int64Array,
+    best_keys: Int64Array,
     out: Int64Array,
 ) -> None:
     """out[p] = the first of the rows with the least key that are there in each piece; -1 of none.
 
-    best: as ``part`` gives it. moving: the rows that move, by key, those of one key ascending. A piece goes to the
-    first of them that is there; ``free[p]`` leads to the next piece from p on that none has.
+    keys: int64[moving rows]; by_key: their places by key, those of one key ascending. best, best_keys: int64[groups],
+    the best of those that stay, and its key. Each moving row in turn claims the pieces that none has;
+    ``free[p]`` leads to the next of those from p on.
     """
     out[:] = -1
     free = np.arange(out.shape[0] + 1)
-    for i in range(moving.shape[0]):
-        row = moving[i]
-        piece = low[row]
+    for i in range(by_key.shape[0]):
+        place = by_key[i]
+        piece = low[place]
         while True:
             while free[piece] != piece:
                 free[piece] = free[free[piece]]
                 piece = free[piece]
-            if piece >= high[row]:
+            if piece >= high[place]:
                 break
-            out[piece] = row
+            out[piece] = place
             free[piece] = piece + 1
     for group in range(best.shape[0]):
         row = best[group]
-        if row < 0:
-            continue
         for piece in range(starts[group], starts[group + 1]):
-            held = out[piece]
-            if held < 0 or keys[row] < keys[held] or (keys[row] == keys[held] and row < held):
+            place = out[piece]
+            if place < 0:
                 out[piece] = row
+                continue
+            other = moving[place]
+            better = row >= 0 and (
+                best_keys[group] < keys[place] or (best_keys[group] == keys[place] and row < other)
+            )
+            out[piece] = row if better else other
 
 
 @kernel
 def unite(
-    same: Int64Array,
-    codes: Int64Array,
-    low: Int64Array,
-    high: Int64Array,
-    starts: Int64Array,
-    rows: Int64Array,
-    lows: Int64Array,
-    highs: Int64Array,
-    stays: npt.NDArray[np.bool_],
-    moving: Int64Array,
+    same: Int64Array, moving: Int64Array, rows: Int64Array, stays: npt.NDArray[np.bool_], left: Int64Array
 ) -> tuple[int, int]:
-    """Of rows that are the same (equal codes, all of one group) one that stays, and those that move where none
-    does. Return how many each are.
+    """Of rows that are the same (equal codes) the first that stays, and the places among moving rows of those of
+    which none does. Return how many each are.
 
-    rows, lows, highs: [>= n], the ones that stay, from the front. stays: bool[codes]. moving: the others.
+    rows, left: [>= rows, >= moving rows], written from the front. stays: bool[codes].
     """
     stays[:] = False
-    found, count = 0, 0
-    for i in range(same.shape[0]):
-        group = codes[i]
-        if low[i] > starts[group] or high[i] < starts[group + 1]:
-            moving[count] = i
-            count += 1
-        elif not stays[same[i]]:
-            stays[same[i]] = True
-            rows[found] = i
-            lows[found] = low[i]
-            highs[found] = high[i]
-            found += 1
-    left = 0
-    for i in range(count):
+    found, start = 0, 0
+    for i in range(moving.shape[0] + 1):
+        stop = moving[i] if i < moving.shape[0] else same.shape[0]
+        for row in range(start, stop):
+            if not stays[same[row]]:
+                stays[same[row]] = True
+                rows[found] = row
+                found += 1
+        start = stop + 1
+    count = 0
+    for i in range(moving.shape[0]):
         if not stays[same[moving[i]]]:
-            moving[left] = moving[i]
-            left += 1
-    return found, left
+            left[count] = i
+            count += 1
+    return found, count
 
 
 @kernel
 def join_runs(
     same: Int64Array,
-    moving: Int64Array,
+    places: Int64Array,
     low: Int64Array,
     high: Int64Array,
-    rows: Int64Array,
+    kept: Int64Array,
     lows: Int64Array,
     highs: Int64Array,
-    found: int,
 ) -> int:
-    """Add the runs in which at least one of the same rows is there; return how many rows there are then.
+    """The runs in which at least one of the same rows is there; return how many they are.
 
-    moving: by what is the same, then by low. found: how many rows stand already.
+    same: the code of each moving row; places: of them, by code, then by low. kept, lows, highs: [>= places], a place
+    and the run, written from the front.
     """
-    first = found
-    for i in range(moving.shape[0]):
-        row = moving[i]
-        if found > first and same[rows[found - 1]] == same[row] and low[row] <= highs[found - 1]:
-            highs[found - 1] = max(highs[found - 1], high[row])
+    found = 0
+    for i in range(places.shape[0]):
+        place = places[i]
+        if found > 0 and same[kept[found - 1]] == same[place] and low[place] <= highs[found - 1]:
+            highs[found - 1] = max(highs[found - 1], high[place])
         else:
-            rows[found] = row
-            lows[found] = low[row]
-            highs[found] = high[row]
+            kept[found] = place
+            lows[found] = low[place]
+            highs[found] = high[place]
             found += 1
     return found
+
+
+@kernel
+def together(
+    codes: Int64Array, moving: Int64Array, starts: Int64Array, order: Int64Array, places: Int64Array
+) -> None:
+    """Rows by code, those of one code in the order they had (:func:`engine.kernels.grouping.bring_together`).
+
+    places: int64[moving rows], where they come to stand.
+    """
+    starts[:] = 0
+    for row in range(codes.shape[0]):
+        starts[codes[row] + 1] += 1
+    for group in range(1, starts.shape[0]):
+        starts[group] += starts[group - 1]
+    cursor = starts[:-1].copy()
+    start = 0
+    for i in range(moving.shape[0] + 1):
+        stop = moving[i] if i < moving.shape[0] else codes.shape[0]
+        for row in range(start, stop):
+            order[cursor[codes[row]]] = row
+            cursor[codes[row]] += 1
+        if i < moving.shape[0]:
+            places[i] = cursor[codes[stop]]
+            order[places[i]] = stop
+            cursor[codes[stop]] += 1
+        start = stop + 1
+
+
+@kernel
+def events(
+    rows: Int64Array,
+    low: Int64Array,
+    high: Int64Array,
+    firsts: Int64Array,
+    lasts: Int64Array,
+    event_starts: Int64Array,
+    what: Int64Array,
+) -> None:
+    """Which moving rows come to a piece or leave it: what[event_starts[p]:event_starts[p + 1]], twice the row, and
+    one more where it goes.
+
+    rows: int64[moving rows], in any order. firsts, lasts: the first piece of their group, and the one behind its
+    last. event_starts: int64[pieces + 1]; what: int64[>= events].
+    """
+    event_starts[:] = 0
+    for i in range(rows.shape[0]):
+        if low[i] > firsts[i]:
+            event_starts[low[i] + 1] += 1
+        if high[i] < lasts[i]:
+            event_starts[high[i] + 1] += 1
+    for piece in range(1, event_starts.shape[0]):
+        event_starts[piece] += event_starts[piece - 1]
+    cursor = event_starts[:-1].copy()
+    for i in range(rows.shape[0]):
+        if low[i] > firsts[i]:
+            what[cursor[low[i]]] = 2 * rows[i]
+            cursor[low[i]] += 1
+        if high[i] < lasts[i]:
+            what[cursor[high[i]]] = 2 * rows[i] + 1
+            cursor[high[i]] += 1

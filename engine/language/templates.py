@@ -50,7 +50,7 @@ MISSES_MAX = 64
 """A shape that was compiled so often, and served less often than that, is not compiled any more."""
 CONDITIONS_MAX = 1_000
 """A template may ask of so many pairs of literals that they differ."""
-INSTANCES_MAX = 512
+INSTANCES_MAX = 2_048
 """Queries of standing texts that are kept for the next time they are asked for."""
 
 Read = tuple["Meaning | None", Statement]

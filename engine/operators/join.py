@@ -48,7 +48,7 @@ def join(
         candidates: Candidates = Given(*given, len(left))
         condition, errors = stage.condition, 0
     else:
-        candidates, condition, errors = _candidates(stage, left, right)
+        candidates, condition, errors = find_candidates(stage, left, right)
     if stage.kind in ("semi", "anti"):
         matched, wrong = _matched(condition, candidates, left, right, candidates_max)
         rows = np.flatnonzero(matched if stage.kind == "semi" else ~matched)
@@ -56,7 +56,7 @@ def join(
     if condition is None:
         _bounded(candidates.count(), rows_max)
         if stage.kind == "inner":
-            columns = _columns(left, right, cache(candidates.pairs), stage.kind)
+            columns = pair_columns(left, right, cache(candidates.pairs), stage.kind)
             return Relation(columns, candidates.count()), errors
         pairs = candidates.pairs()
     else:
@@ -64,20 +64,22 @@ def join(
         errors += wrong
     pairs = _with_lonely(stage.kind, pairs, len(left), len(right))
     _bounded(len(pairs[0]), rows_max)
-    return Relation(_columns(left, right, lambda: pairs, stage.kind), len(pairs[0])), errors
+    return Relation(pair_columns(left, right, lambda: pairs, stage.kind), len(pairs[0])), errors
 
 
 # --- candidates -----------------------------------------------------------------------------------
 
 
-def _candidates(stage: Join, left: Relation, right: Relation) -> tuple[Candidates, ex.Expression | None, int]:
+def find_candidates(
+    stage: Join, left: Relation, right: Relation
+) -> tuple[Candidates, ex.Expression | None, int]:
     """Pairs equal in keys, or the latest of them; what they must satisfy; errors in keys."""
     left_keys, errors = left.values_of(key for key, _ in stage.keys)
     right_keys, wrong = right.values_of(key for _, key in stage.keys)
     errors += wrong
     codes = Codes(*pair_codes(left_keys, right_keys, len(left), len(right)))
     if stage.latest is not None:
-        bounded, wrong = _not_after(stage.latest, left, right)
+        bounded, wrong = not_after(stage.latest, left, right)
         return ranges(codes, bounded).last(), stage.condition, errors + wrong
     candidates = ranges(codes)
     if stage.condition is not None and candidates.count() > FEW * (len(left) + len(right)):
@@ -87,7 +89,7 @@ def _candidates(stage: Join, left: Relation, right: Relation) -> tuple[Candidate
     return candidates, stage.condition, errors
 
 
-def _not_after(latest: Latest, left: Relation, right: Relation) -> tuple[Bounded, int]:
+def not_after(latest: Latest, left: Relation, right: Relation) -> tuple[Bounded, int]:
     """Right rows by their instant, which is not after that of left ones; how many instants are errors."""
     (outer,), errors = left.values_of([latest.outer])
     (inner,), wrong = right.values_of([latest.inner])
@@ -180,10 +182,10 @@ def _with_lonely(kind: JoinKind, pairs: Pairs, n: int, m: int) -> Pairs:
 
 
 def _of_pairs(left: Relation, right: Relation, pairs: Pairs) -> LazyColumns:
-    return _columns(left, right, lambda: pairs, "inner")
+    return pair_columns(left, right, lambda: pairs, "inner")
 
 
-def _columns(left: Relation, right: Relation, pairs: Callable[[], Pairs], kind: JoinKind) -> LazyColumns:
+def pair_columns(left: Relation, right: Relation, pairs: Callable[[], Pairs], kind: JoinKind) -> LazyColumns:
     width = len(left.columns)
 
     def make(place: int) -> Column:

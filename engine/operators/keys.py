@@ -27,9 +27,12 @@ def encode(columns: Sequence[Column], n: int) -> tuple[Int64Array, Int64Array]:
     """Number the distinct rows of these columns in the order of their first appearance.
 
     Returns the code of each row, int64[n], and the first row of each code, int64[distinct], ascending.
-    Without columns all rows are alike. O(n * columns), hashing.
+    Without columns all rows are alike. O(n * columns), hashing where the values lie far apart.
     """
     codes, width = _combined(columns, n)
+    if 1 < width <= _sparse_max(n):
+        dense, firsts = np.empty(n, np.int64), np.empty(min(n, width), np.int64)
+        return dense, firsts[: grouping.relabel(codes, width, dense, firsts)]
     if width > 1:
         codes, width = _dense(codes)
     firsts = np.empty(min(n, width), np.int64)

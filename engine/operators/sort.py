@@ -63,13 +63,19 @@ def _arrays(key: SortKey, column: Column) -> list[Int64Array]:
     return [(column.valid if key.nulls_first else ~column.valid).astype(np.int64), values]
 
 
-def _candidates(key: SortKey, column: Column, wanted: int) -> Int64Array:
-    """Rows, ascending, among which the first ``wanted`` by all keys are: by the first key alone."""
+def leading(key: SortKey, column: Column) -> Int64Array:
+    """int64[n] that never order two rows otherwise than this key does, though it may tell them apart."""
     values = order_keys(column)
     if key.descending:
         values = ~values
     if column.valid is not None:
         values = np.where(column.valid, values, INT64.min if key.nulls_first else INT64.max)
+    return values
+
+
+def _candidates(key: SortKey, column: Column, wanted: int) -> Int64Array:
+    """Rows, ascending, among which the first ``wanted`` by all keys are: by the first key alone."""
+    values = leading(key, column)
     if not wanted:
         return np.empty(0, np.int64)
     last = np.partition(values, wanted - 1)[wanted - 1]

@@ -9,13 +9,24 @@ from pathlib import Path
 import pytest
 
 from tests.broker.running import EVERY, Broker, broker
+from tests.registry import TestRegistry, registry
 
 
 @pytest.fixture(scope="session")
-def shared(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+def schema_registry() -> Iterator[TestRegistry]:
+    """The one that the shared broker knows."""
+    with registry() as one:
+        yield one
+
+
+@pytest.fixture(scope="session")
+def shared(
+    kafka: str, tmp_path_factory: pytest.TempPathFactory, schema_registry: TestRegistry
+) -> Iterator[Broker]:
     """One broker for all tests that do not stop it; they name their streams by ``name``."""
     directory: Path = tmp_path_factory.mktemp("broker")
-    with broker(kafka, directory / "data", f"t{uuid.uuid4().hex[:12]}") as one:
+    known = schema_registry.url
+    with broker(kafka, directory / "data", f"t{uuid.uuid4().hex[:12]}", SCHEMA_REGISTRY_URL=known) as one:
         yield one
 
 

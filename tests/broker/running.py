@@ -127,7 +127,7 @@ class Broker:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.send_signal(signal.SIGKILL)
         self.process.wait(READY_S)
-        wait_until(lambda: not any(_lives(process) for process in processes), what="all are gone")
+        wait_until(lambda: not any(lives(process) for process in processes), what="all are gone")
         self.process = None
 
     def close(self) -> None:
@@ -242,7 +242,8 @@ def read_all(bootstrap: str, admin: Admin, topic: str) -> list[Any]:
     return found
 
 
-def _lives(process: psutil.Process) -> bool:
+def lives(process: psutil.Process) -> bool:
+    """Whether a process runs; one that nobody has waited for yet does not."""
     with contextlib.suppress(psutil.NoSuchProcess):
         return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
     return False

@@ -86,7 +86,9 @@ def test_what_changed_is_among_all_rows_and_has_all_that_came_and_went(data):
     for instant in told_instants(below.way):
         if instant == below.way.since_ms:
             continue
-        before, now = (sorted(exactly(rows_of(at(groups, whole, t))), key=repr) for t in (instant - 1, instant))
+        before, now = (
+            sorted(exactly(rows_of(at(groups, whole, t))), key=repr) for t in (instant - 1, instant)
+        )
         for row in exactly(rows_of(changed.relation.take(changed.at(instant - 1)))):
             before.remove(row)
         for row in exactly(rows_of(changed.relation.take(changed.at(instant)))):

@@ -11,6 +11,7 @@ from engine.engine import Engine
 from engine.maintenance import Costs
 from engine.model.step import Position, Register, Registration, Step
 from tests.strategies import batch_of
+from tureen import plans
 from tureen.errors import NotSupported, UnknownColumn, UnknownQuery
 
 COSTS = Costs(match_ns=0.1, evaluate_ns=5, read_ns=0.5, gather_ns=20, answer_ns=100_000, keep_ns=50_000)
@@ -75,3 +76,25 @@ def test_what_has_no_plan_is_refused(engine):
         engine.explain(sql="DROP STREAM s")
     with pytest.raises(UnknownColumn):
         engine.explain(sql="SELECT nothing FROM s")
+
+
+@pytest.mark.parametrize(
+    ("sql", "operator", "into", "key"),
+    [
+        (GROUPED, "changes", None, ["k"]),
+        ("SELECT v FROM s EMIT CHANGES INTO a", "istream", "a", None),
+        ("DSTREAM (SELECT v FROM s [NOW]) EMIT CHANGES INTO b", "dstream", "b", None),
+        ("SELECT RSTREAM(DISTINCT k, v) FROM s [ROWS 3]", "rstream", None, ["k", "v"]),
+        ("SELECT COUNT(*) AS n FROM s EMIT CHANGES INTO c", "changes", "c", []),
+    ],
+)
+def test_a_plan_tells_what_leaves_and_where_to(engine, sql, operator, into, key):
+    plan = engine.explain(sql=sql).as_dict()
+    told = json.loads(json.dumps(plan))
+    assert (told["operator"], told["key"]) == (operator, key)
+    assert (told["emit"] is None) == (" EMIT " not in sql)
+    head, first = "\n".join(plans.headline(told)), plans.rows(told)[0][0]
+    assert (f"written to the topic {into} as upsert in json, after a snapshot" in head) == (into is not None)
+    assert first == f"emit {operator}" if into else first in ("limit 3 rows", "project", "distinct")
+    apart = {None: "all their values", 0: "one at most"}.get(len(key) if key is not None else None)
+    assert (apart or f"told apart by {', '.join(key)}") in head

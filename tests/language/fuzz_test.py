@@ -76,6 +76,11 @@ SEEDS = [
         "LEFT ANTI JOIN weather USING (dest) JOIN fares t ON t.carrier = a.carrier AND t.dest = a.dest"
     ),
     "CREATE TABLE t (a INTEGER, b STRING, PRIMARY KEY (a, b)) WITH (topic = 't') NON RETROACTIVE",
+    (
+        "SELECT ISTREAM(DISTINCT dest, window_end) FROM TUMBLE(flights, 1 MINUTE) EMIT CHANGES INTO late "
+        "ON WINDOW CLOSE WITH (format = 'debezium', encoding = 'avro', snapshot = false)"
+    ),
+    'RSTREAM (SELECT carrier, COUNT(*) AS n FROM flights GROUP BY carrier) EMIT CHANGES INTO "a-b"',
     "SHOW QUERIES EXTENDED",
     "TERMINATE 'abc'",
 ]
@@ -103,6 +108,11 @@ WORDS = (
         "ON",
         "GROUP BY",
         "OVER",
+        "EMIT",
+        "EMIT CHANGES",
+        "ON WINDOW CLOSE",
+        "INTO",
+        "ISTREAM (",
     ]
 )
 

@@ -83,6 +83,10 @@ FORMS = [
     "SELECT carrier FROM flights WHERE dest IN (SELECT dest FROM weather WHERE wind > {}) AND delay > {}",
     "SELECT 1 FROM flights f JOIN weather w ON {} = {} AND f.dest = {}",
     "SELECT 1 FROM flights f WHERE NOT EXISTS (SELECT 1 FROM weather WHERE wind > delay + {} AND wind < {})",
+    "SELECT carrier FROM flights WHERE delay > {} AND flight = {} EMIT CHANGES",
+    "SELECT ISTREAM(carrier, {} AS c) FROM TUMBLE(flights, 1 MINUTE) WHERE dest = {} EMIT ON WINDOW CLOSE",
+    "DSTREAM (SELECT flight + {} FROM flights WHERE dest = {}) EMIT CHANGES WITH (format = {})",
+    'SELECT flight FROM flights WHERE dest = {} EMIT CHANGES INTO "late 5" WITH (snapshot = {})',
     "SELECT nothing FROM flights WHERE delay > {} AND flight = {}",
     "SELECT carrier FROM missing WHERE delay > {}",
 ]
@@ -194,6 +198,10 @@ def test_mutated_texts(forms: list[str], data: st.DataObject) -> None:
             [("11", "2"), ("13", "4"), ("15", "6")],
         ),
         ("SELECT price * {} FROM flights [ROWS 10]", [("1.5",), ("2.5",), ("3.5",)]),
+        (
+            "RSTREAM (SELECT flight FROM flights WHERE flight = {}) EMIT CHANGES WITH (format = 'diff')",
+            [("1",), ("2",), ("3",)],
+        ),
     ],
 )
 def test_the_third_text_of_a_shape_is_not_parsed(form: str, rounds: list[tuple[str, ...]]) -> None:
@@ -233,6 +241,7 @@ def test_joins_that_differ_in_constants_share_a_template() -> None:
         ("SELECT carrier FROM flights [RANGE {} SECONDS] WHERE flight > {}", "10", "20"),
         ("SELECT carrier FROM flights WHERE dest LIKE {} AND flight > {}", "'a%'", "'b%'"),
         ("SELECT ROUND(price, {}) FROM flights WHERE flight > {}", "1", "0"),
+        ("DSTREAM (SELECT ROUND(price, {}) FROM flights WHERE flight > {}) EMIT CHANGES", "1", "0"),
         ("SELECT flight FROM flights WHERE flight > 2 * {} AND flight > {}", "1", "2"),
         ("SELECT flight FROM flights WHERE TIMESTAMP '2013-01-01' < ts AND flight + {} > {}", "0", "1"),
     ],
@@ -268,6 +277,18 @@ def test_literals_that_change_what_a_text_means_are_not_taken_for_others(
     for literals in rounds + rounds:
         text = "SELECT flight FROM flights WHERE " + form.format(*literals.split())
         assert outcome(templates.statement, text) == outcome(whole, text)
+
+
+def test_where_changes_go_is_part_of_the_shape() -> None:
+    templates = Templates(CATALOGUE, Limits())
+    tails = ["", " EMIT CHANGES", " EMIT CHANGES INTO a", " EMIT CHANGES INTO b"]
+    tails += [f" EMIT CHANGES WITH (format = '{name}')" for name in ("diff", "debezium", "upsert", "x")]
+    for flight in range(5):
+        for tail in tails:
+            text = f"SELECT carrier FROM flights WHERE flight = {flight}{tail}"
+            assert outcome(templates.statement, text) == outcome(whole, text)
+            if flight > 1 and "'x'" not in tail:
+                assert isinstance(templates.read(text)[0], Template)
 
 
 def test_a_text_that_is_too_long_is_refused_though_its_template_is_known() -> None:

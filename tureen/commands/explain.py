@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from tureen import console, plans
-from tureen.statements import keyword
+from tureen.statements import SELECTS, keyword
 
 
 @click.command()
@@ -22,7 +22,7 @@ def explain(subject: str, analyze: bool, url: str, token: str | None, as_json: b
     each, how predicates are shared, and how the answer is maintained and why.
     """
     with console.client(url, token) as client:
-        if keyword(subject) in ("SELECT", "WITH"):
+        if keyword(subject) in SELECTS:
             statement = f"EXPLAIN {'ANALYZE ' if analyze else ''}{subject}"
             plan = client.execute(console.about(statement)).facts["plan"]
         else:

@@ -10,12 +10,13 @@ import click
 
 from tureen import console
 from tureen.answers import Listing
-from tureen.client import Client
+from tureen.client import Client, Query
 from tureen.errors import BrokerUnavailable, TureenError
-from tureen.statements import is_query, split
+from tureen.statements import is_followed, is_query, split
 
 HELP = """\
 Statements end with ; and may take several lines. A SELECT stays registered; its handle is shown once.
+With EMIT CHANGES its changes are shown until Ctrl-C.
 Without ; on a line of their own: sources, queries, help, exit."""
 PROMPT = "tureen> "
 CONTINUED = "   ...> "
@@ -40,7 +41,7 @@ def sql(
 
     TEXT holds statements, divided by semicolons; `-` or nothing reads them from stdin, and a terminal gets a
     prompt. The first that is refused ends the run. A SELECT stays registered, its handle is printed once;
-    --once registers, prints and unregisters.
+    --once registers, prints and unregisters. With EMIT CHANGES a terminal shows its changes until Ctrl-C.
 
     \b
     tureen sql "CREATE STREAM trades (symbol STRING, price DOUBLE)"
@@ -82,6 +83,9 @@ def run(client: Client, statement: str, once: bool, rows: int, as_json: bool) ->
         else:
             console.show_handle(query.handle, query.query_id, query.state, on_stdout=False, error=query.error)
         return
+    if is_followed(statement) and not as_json and sys.stdout.isatty():
+        _follow(query, once, rows)
+        return
     try:
         if as_json:
             answer = json.loads(client.fetch(query.handle, "json").content)
@@ -93,6 +97,20 @@ def run(client: Client, statement: str, once: bool, rows: int, as_json: bool) ->
             query.unregister()
     if not as_json and not once:
         console.show_handle(query.handle, query.query_id, query.state, on_stdout=False)
+
+
+def _follow(query: Query, once: bool, rows: int) -> None:
+    """Its changes, until Ctrl-C."""
+    from tureen import watching
+
+    if not once:
+        console.show_handle(query.handle, query.query_id, query.state, on_stdout=False)
+    try:
+        with query.changes() as events:
+            watching.show(events, rows=rows, as_json=False)
+    finally:
+        if once:
+            query.unregister()
 
 
 def _show_listing(listing: Listing, rows: int, as_json: bool) -> None:

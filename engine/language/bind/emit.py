@@ -23,6 +23,7 @@ from engine.language.query import (
 )
 from engine.model.source import Stream
 from engine.operators.patterns import Pattern, update_patterns
+from engine.windows.clauses import RowWindow
 from tureen.errors import NotSupported, SyntaxRefused
 
 INTO_CHARACTERS_MAX = 100
@@ -103,8 +104,8 @@ def _check_final(node: exp.Expr, query: Query, env: Environment) -> None:
     if update_patterns(query, tables)[-1] > Pattern.WKS:
         raise place.refuse(
             NotSupported,
-            "rows of this answer change after a window closed: they are made of several windows",
-            hint=f"{_among(query)}, or leave ON WINDOW CLOSE out",
+            "rows of this answer still come, change or go after their window closed",
+            hint=f"{_within_windows(query)}, or leave ON WINDOW CLOSE out",
         )
 
 
@@ -120,8 +121,10 @@ def _open_source(query: Query) -> str | None:
     return None
 
 
-def _among(query: Query) -> str:
-    """What to write where windows are mixed."""
+def _within_windows(query: Query) -> str:
+    """What to write so that every window is answered on its own."""
+    if any(isinstance(scan.window, RowWindow) for scan in query.scans()):
+        return "leave the window of rows out"
     if any(isinstance(stage, Join | SemiJoin) for stage in query.stages):
         return "join by window_end too, and write it in GROUP BY, DISTINCT and PARTITION BY"
     return "write window_end in GROUP BY, DISTINCT and PARTITION BY"

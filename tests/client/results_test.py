@@ -1,0 +1,148 @@
+"""Answers folded from result topics, as transactions write them."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from tests.kafka import wait_until
+from tureen.errors import KafkaUnavailable, NotSupported, TopicMissing
+from tureen.results import ResultTopic
+
+PARTITIONS = 3
+OWN = zlib.crc32(b"q") % PARTITIONS
+
+
+class Writer:
+    """Transactions on a service's result topics."""
+
+    def __init__(self, kafka: str, service_id: str) -> None:
+        self.settings = {"bootstrap.servers": kafka}
+        self.service_id = service_id
+        self.producer = Producer({**self.settings, "transactional.id": service_id, "linger.ms": 1})
+        self.producer.init_transactions(20)
+
+    def topic(self, name: str) -> str:
+        topic = f"{self.service_id}.{name}"
+        admin = AdminClient(self.settings)
+        (done,) = admin.create_topics([NewTopic(topic, PARTITIONS)]).values()
+        done.result(20)
+        return topic
+
+    def write(self, topic: str, records: list[tuple[Any, Any]], *, partition: int | None = None) -> None:
+        """Records (key, value) in the transaction that is open."""
+        for place, (key, value) in enumerate(records):
+            self.producer.produce(
+                topic,
+                None if value is None else json.dumps(value),
+                json.dumps(key),
+                partition=place % PARTITIONS if partition is None else partition,
+                headers={"tureen-position": b"1-7", "tureen-at-ms": b"1000"},
+            )
+        self.producer.flush(20)
+
+    def commit(self, topic: str, records: list[tuple[Any, Any]], *, partition: int | None = None) -> None:
+        self.producer.begin_transaction()
+        self.write(topic, records, partition=partition)
+        self.producer.commit_transaction(20)
+
+
+@pytest.fixture
+def writer(kafka: str, service_id: str) -> Iterator[Writer]:
+    return Writer(kafka, service_id)
+
+
+def key(city: str, query: str = "q") -> dict[str, Any]:
+    return {"query": query, "key": {"city": city}}
+
+
+def row(city: str, n: int) -> dict[str, Any]:
+    return {"city": city, "n": n}
+
+
+def test_rows_by_key_as_committed(writer: Writer) -> None:
+    topic = writer.topic("results")
+    writer.commit(
+        topic,
+        [(key("Bern"), row("Bern", 1)), (key("Zug"), row("Zug", 1)), (key("Bern", "r"), row("Bern", 9))],
+        partition=OWN,
+    )
+    with ResultTopic(writer.settings, "q", service_id=writer.service_id) as results:
+        assert results.read()
+        assert results.rows() == [row("Bern", 1), row("Zug", 1)]
+        assert (results.position, results.at_ms) == ("1-7", 1_000)
+
+        writer.producer.begin_transaction()
+        writer.write(topic, [(key("Bern"), row("Bern", 2)), (key("Zug"), None)], partition=OWN)
+        assert results.read()
+        assert results.rows() == [row("Bern", 1), row("Zug", 1)]  # not committed yet
+        writer.producer.abort_transaction(20)
+        writer.commit(topic, [(key("Bern"), row("Bern", 3)), (key("Zug"), None)], partition=OWN)
+        wait_until(lambda: results.poll(0.1), what="what was committed")
+        assert results.rows() == results.to_arrow().to_pylist() == [row("Bern", 3)]
+
+
+def test_a_step_over_several_partitions_is_waited_for(writer: Writer) -> None:
+    topic = writer.topic("results.mine")
+    writer.commit(topic, [(key(city), row(city, 1)) for city in "abc"])
+    with ResultTopic(writer.settings, "q", into="mine", service_id=writer.service_id) as results:
+        assert results.read()
+        writer.producer.begin_transaction()
+        writer.write(topic, [(key(city), row(city, 2)) for city in "abc"])
+        assert not results.read(0.3)
+        assert results.rows() == [row(city, 1) for city in "abc"]
+        writer.producer.commit_transaction(20)
+        assert results.read()
+        assert sorted(map(str, results.rows())) == [str(row(city, 2)) for city in "abc"]
+
+
+def test_debezium_and_diff(writer: Writer) -> None:
+    changed = writer.topic("results.changed")
+    writer.commit(
+        changed,
+        [
+            (key("Bern"), {"before": None, "after": row("Bern", 1), "op": "c"}),
+            (key("Zug"), {"before": None, "after": row("Zug", 1), "op": "r"}),
+            (key("Bern"), {"before": row("Bern", 1), "after": row("Bern", 2), "op": "u"}),
+            (key("Zug"), {"before": row("Zug", 1), "after": None, "op": "d"}),
+        ],
+        partition=0,
+    )
+    with ResultTopic(
+        writer.settings, "q", into="changed", form="debezium", service_id=writer.service_id
+    ) as it:
+        assert it.read()
+        assert it.rows() == [row("Bern", 2)]
+
+    weighed = writer.topic("results.weighed")
+    told = [(1, row("Bern", 1)), (1, {"n": 1, "city": "Bern"}), (1, row("Zug", 1)), (-1, row("Zug", 1))]
+    keyed = {"query": "q", "row": "h"}
+    writer.commit(weighed, [(keyed, {"row": one, "weight": weight}) for weight, one in told])
+    with ResultTopic(writer.settings, "q", into="weighed", form="diff", service_id=writer.service_id) as it:
+        assert it.read()
+        assert it.rows() == [row("Bern", 1), row("Bern", 1)] or it.rows() == 2 * [{"n": 1, "city": "Bern"}]
+    with (
+        ResultTopic(
+            writer.settings, "q", into="weighed", form="debezium", service_id=writer.service_id
+        ) as it,
+        pytest.raises(NotSupported, match="debezium"),
+    ):
+        it.read()
+
+
+def test_nothing_there(kafka: str, service_id: str) -> None:
+    with (
+        ResultTopic({"bootstrap.servers": kafka}, "q", service_id=service_id) as results,
+        pytest.raises(TopicMissing),
+    ):
+        results.read()
+    nobody = {"bootstrap.servers": "127.0.0.1:1", "socket.connection.setup.timeout.ms": 1_000}
+    with ResultTopic(nobody, "q") as results, pytest.raises(KafkaUnavailable):
+        results.read(1.0)

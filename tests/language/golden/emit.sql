@@ -1,0 +1,1 @@
+SELECT dest FROM flights WHERE delay > 3 EMIT CHANGES;

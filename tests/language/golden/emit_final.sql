@@ -1,0 +1,1 @@
+SELECT carrier, COUNT(*) AS n FROM flights GROUP BY carrier, TUMBLE(ts, INTERVAL '1' MINUTE) EMIT FINAL

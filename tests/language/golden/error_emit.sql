@@ -1,1 +1,0 @@
-SELECT * FROM flights EMIT CHANGES

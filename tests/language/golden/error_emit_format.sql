@@ -1,0 +1,2 @@
+SELECT dest FROM flights
+EMIT CHANGES WITH (format = 'upset')

@@ -1,0 +1,1 @@
+SELECT * FROM flights WHERE dest IN (SELECT dest FROM weather EMIT CHANGES INTO x)

@@ -1,0 +1,1 @@
+SELECT a.dest FROM TUMBLE(flights, INTERVAL '1' MINUTE) a JOIN weather b ON a.dest = b.dest EMIT CHANGES ON WINDOW CLOSE

@@ -1,0 +1,2 @@
+SELECT a.dest FROM TUMBLE(flights, INTERVAL '1' MINUTE) a
+LEFT JOIN TUMBLE(weather, INTERVAL '1' MINUTE) b ON a.dest = b.dest EMIT FINAL

@@ -1,0 +1,1 @@
+SELECT carrier, COUNT(*) AS n FROM flights [RANGE 1 HOUR] GROUP BY carrier EMIT ON WINDOW CLOSE

@@ -1,0 +1,1 @@
+CREATE STREAM delayed AS SELECT dest FROM flights WHERE delay > 3 EMIT CHANGES

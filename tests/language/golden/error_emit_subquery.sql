@@ -1,0 +1,1 @@
+SELECT * FROM (SELECT dest FROM flights EMIT CHANGES) f

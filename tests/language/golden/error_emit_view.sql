@@ -1,0 +1,1 @@
+CREATE VIEW delayed AS SELECT dest FROM flights WHERE delay > 3 EMIT CHANGES

@@ -1,0 +1,1 @@
+WITH late AS (SELECT dest FROM flights EMIT CHANGES) SELECT * FROM late

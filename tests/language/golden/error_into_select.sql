@@ -1,0 +1,1 @@
+SELECT dest INTO late FROM flights

@@ -1,0 +1,1 @@
+SELECT ISTREAM(dest) AS d FROM flights

@@ -1,0 +1,1 @@
+SELECT ISTREAM(dest), delay FROM flights

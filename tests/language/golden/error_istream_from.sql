@@ -1,0 +1,1 @@
+SELECT * FROM ISTREAM (SELECT dest FROM flights)

@@ -1,0 +1,1 @@
+SELECT * FROM flights WHERE dest IN (ISTREAM (SELECT dest FROM weather))

@@ -1,0 +1,1 @@
+ISTREAM SELECT dest FROM flights

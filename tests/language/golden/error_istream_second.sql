@@ -1,0 +1,1 @@
+SELECT dest, ISTREAM(delay) FROM flights

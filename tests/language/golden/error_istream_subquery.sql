@@ -1,0 +1,1 @@
+SELECT * FROM (SELECT ISTREAM(dest) FROM flights) f

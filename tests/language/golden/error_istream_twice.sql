@@ -1,0 +1,1 @@
+ISTREAM (SELECT DSTREAM(dest) FROM flights)

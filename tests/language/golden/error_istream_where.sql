@@ -1,0 +1,1 @@
+SELECT dest FROM flights WHERE ISTREAM(delay) > 3

@@ -1,0 +1,1 @@
+CREATE VIEW delayed AS RSTREAM (SELECT dest FROM flights)

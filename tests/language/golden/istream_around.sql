@@ -1,0 +1,1 @@
+ISTREAM (SELECT dest, delay FROM flights [RANGE 1 HOUR]) EMIT CHANGES INTO late

@@ -1,0 +1,1 @@
+SELECT IStream(dest, delay * 60 AS seconds) FROM flights [NOW]

@@ -1,0 +1,1 @@
+SELECT DISTINCT RSTREAM(carrier, COUNT(*) AS n) FROM flights [RANGE 1 HOUR] GROUP BY carrier HAVING COUNT(*) > 2

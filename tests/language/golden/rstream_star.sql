@@ -1,0 +1,1 @@
+SELECT RSTREAM(*) FROM planes
