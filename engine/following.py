@@ -19,6 +19,7 @@ from engine.changes.courses import Mark, course_of, seen_by
 from engine.changes.operator import operator_of
 from engine.changes.result_key import result_key
 from engine.changes.selections import Selections, served
+from engine.changes.touching import Touching
 from engine.language.query import Query
 from engine.limits import Limits
 from engine.model.answer import Answer
@@ -58,10 +59,31 @@ class Follower:
 
 @dataclass(slots=True)
 class _Over:
-    """The followed queries over a set of sources; selections apart, which are told all at once."""
+    """The followed queries over a set of sources; selections apart, which are told all at once, and of the
+    others which a step concerns.
+    """
 
     selections: Selections = field(default_factory=Selections)
     others: dict[str, Follower] = field(default_factory=dict)
+    touching: Touching = field(default_factory=Touching)
+
+    def put(self, standing: StandingQuery, follower: Follower) -> None:
+        """A query comes, or is maintained in another way."""
+        query, query_id = follower.query, standing.query_id
+        self.remove(query_id)
+        if standing.paused:
+            return
+        if standing.keeps_matches and not follower.copies and served(query, follower.operator):
+            self.selections.add(query_id, query, follower.operator, standing.scan_slot)
+        else:
+            self.others[query_id] = follower
+            self.touching.put(standing, query)
+
+    def remove(self, query_id: str) -> None:
+        """A query goes."""
+        self.selections.remove(query_id)
+        if self.others.pop(query_id, None) is not None:
+            self.touching.remove(query_id)
 
 
 Marks = Mapping[SetKey, Mark]
@@ -121,8 +143,7 @@ class Following:
         if self._followers.pop(standing.query_id, None) is None:
             return
         over = self._by_set[standing.set_key]
-        over.selections.remove(standing.query_id)
-        over.others.pop(standing.query_id, None)
+        over.remove(standing.query_id)
         if not over.selections and not over.others:
             del self._by_set[standing.set_key]
 
@@ -136,17 +157,8 @@ class Following:
         return Follower(query, operator, copies, asked)
 
     def _put(self, standing: StandingQuery, follower: Follower) -> None:
-        query_id = standing.query_id
-        self._followers[query_id] = follower
-        over = self._by_set.setdefault(standing.set_key, _Over())
-        over.selections.remove(query_id)
-        over.others.pop(query_id, None)
-        if standing.paused:
-            return
-        if standing.keeps_matches and not follower.copies and served(follower.query, follower.operator):
-            over.selections.add(query_id, follower.query, follower.operator, standing.scan_slot)
-        else:
-            over.others[query_id] = follower
+        self._followers[standing.query_id] = follower
+        self._by_set.setdefault(standing.set_key, _Over()).put(standing, follower)
 
     # --- what steps tell --------------------------------------------------------------------------
 
@@ -174,7 +186,9 @@ class Following:
     def _tell_others(self, over: _Over, course: Course, sources: SourceSet, told: Telling) -> None:
         now_ms = sources.now_ms
         assert now_ms is not None
-        for query_id, follower in over.others.items():
+        touched = over.touching.touched(course)
+        for query_id in [name for name in over.others if name in touched]:
+            follower = over.others[query_id]
             way = seen_by(sources.standing[query_id], course)
             try:
                 found = changes_of(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from engine.catalogue import Catalogue
 from engine.language.parameters import refused_at, text_of
 from engine.language.query import Query
-from engine.language.templates import Meaning
+from engine.language.templates import Fixed, Meaning
 from engine.limits import Limits
 from engine.maintenance import Options
 from engine.model.step import Registration
@@ -67,6 +67,8 @@ def meant(registration: Registration, catalogue: Catalogue) -> tuple[Meaning, Qu
         raise NotSupported(
             "only SELECT can be registered", hint="send CREATE and DROP as sources", line=1, column=1
         )
+    if statement.emit is not None:  # whoever tells its changes holds the query all the time
+        meaning = Fixed(statement)
     return meaning, statement
 
 

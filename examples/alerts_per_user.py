@@ -1,4 +1,4 @@
-"""An alert for each of ten thousand users, all of them from one template: nothing is parsed twice.
+"""An alert for each of ten thousand users, all from one template; those who are online are told at once.
 
 tureen up && tureen serve &
 python examples/alerts_per_user.py
@@ -6,6 +6,7 @@ python examples/alerts_per_user.py
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import random
@@ -15,11 +16,13 @@ from typing import Any
 from confluent_kafka import Producer
 
 import tureen
+from tureen.errors import UnknownQuery
 
 URL = os.environ.get("TUREEN_URL", "http://127.0.0.1:8080")
 KAFKA = os.environ.get("TUREEN_KAFKA__BOOTSTRAP_SERVERS", "127.0.0.1:19092")
 USERS = int(os.environ.get("USERS", "10000"))
-PAYMENTS = 20_000
+ONLINE = USERS // 100
+PAYMENTS = 2 * USERS
 FIRST = int(time.time()) % 200_000 * 10_000
 """The account of the first user, another one in each run: so none sees the payments of an earlier one."""
 
@@ -31,14 +34,26 @@ ALERT = "SELECT shop, amount FROM payments [RANGE 1 DAY] WHERE account = ? AND a
 SHOPS = ["baker", "garage", "jeweller", "cinema", "grocer"]
 
 
-def main() -> None:
-    """Register everybody's alert, let payments come in, show who is told what."""
+async def main() -> None:
+    """Register everybody's alert, let payments come in, tell those who are online."""
     chance = random.Random(1)
     limits = [100.0 * chance.randint(1, 9) for _ in range(USERS)]
-    with tureen.connect(URL, timeout=120.0) as client:
-        client.create(STREAM)
+    payments: list[dict[str, Any]] = [
+        {
+            "account": FIRST + chance.randrange(USERS),
+            "shop": chance.choice(SHOPS),
+            "amount": chance.randrange(1_000),
+        }
+        for _ in range(PAYMENTS)
+    ]
+    wanted = [0] * USERS
+    for payment in payments:
+        user = payment["account"] - FIRST
+        wanted[user] += payment["amount"] > limits[user]
+    async with tureen.connect_async(URL, timeout=120.0) as client:
+        await client.create(STREAM)
         began = time.monotonic()
-        alerts = client.register_many(
+        alerts = await client.register_many(
             tureen.Template(ALERT, [FIRST + user, limit]) for user, limit in enumerate(limits)
         )
         for alert in alerts:
@@ -46,41 +61,39 @@ def main() -> None:
                 raise alert.error
         print(f"{USERS:,} alerts stand after {time.monotonic() - began:.1f} s")
 
-        payments: list[dict[str, Any]] = [
-            {
-                "account": FIRST + chance.randrange(USERS),
-                "shop": chance.choice(SHOPS),
-                "amount": chance.randrange(1_000),
-            }
-            for _ in range(PAYMENTS)
-        ]
-        send(payments)
-        wanted = [0] * USERS
-        for payment in payments:
-            user = payment["account"] - FIRST
-            wanted[user] += payment["amount"] > limits[user]
-        counted = client.register(f"SELECT COUNT(*) AS n FROM payments WHERE account >= {FIRST}")
-        deadline = time.monotonic() + 60
-        while counted.snapshot().rows()[0]["n"] < PAYMENTS and time.monotonic() < deadline:
-            time.sleep(0.1)
-
-        # Whoever comes back shows the handle; nobody else's answer is looked at for that.
-        busiest = max(range(USERS), key=wanted.__getitem__)
-        answer = alerts[busiest].snapshot()
-        hits = ", ".join(f"{row['shop']} {row['amount']:.0f}" for row in answer)
-        print(f"user {busiest}, told above {limits[busiest]:.0f}: {hits}")
-        if len(answer) != wanted[busiest]:
-            raise SystemExit(f"{wanted[busiest]} payments should be there")
+        online = [user for user in range(USERS) if wanted[user]][:ONLINE]
+        told = [asyncio.create_task(listen(alerts[user], wanted[user])) for user in online]
+        await asyncio.to_thread(send, payments)
+        async with asyncio.timeout(60):
+            hits = await asyncio.gather(*told)
+        print(f"{len(online)} users are online and were told {sum(map(len, hits))} times")
+        busiest = max(online, key=wanted.__getitem__)
+        shops = ", ".join(f"{row['shop']} {row['amount']:.0f}" for row in hits[online.index(busiest)])
+        print(f"user {busiest}, told above {limits[busiest]:.0f}: {shops}")
 
         # And without being kept: who would be told of this one?
-        (found,) = client.match("payments", [{"account": FIRST + busiest, "shop": "jeweller", "amount": 999}])
+        record = {"account": FIRST + busiest, "shop": "jeweller", "amount": 999}
+        (found,) = await client.match("payments", [record])
         own = "the user's own among them" if alerts[busiest].query_id in found.query_ids else "not the user's"
         print(f"a payment of 999 satisfies {found.total} queries, {own}")
-        counted.unregister()
     # Ten thousand goodbyes are quickest as records on a topic: nobody waits for an answer to each.
-    with tureen.connect(URL, kafka={"bootstrap.servers": KAFKA}) as client:
+    with tureen.connect(URL, kafka={"bootstrap.servers": KAFKA}) as goodbye:
         for alert in alerts:
-            client.unregister(alert.handle)
+            goodbye.unregister(alert.handle)
+
+
+async def listen(alert: tureen.AsyncQuery, count: int) -> list[dict[str, Any]]:
+    """Follow one's own query until so many payments were told. Through breaks of the connection, too."""
+    hits: list[dict[str, Any]] = []
+    async with alert.changes() as feed:
+        async for event in feed:
+            if isinstance(event, tureen.SnapshotEvent):
+                hits = event.dicts()  # the answer so far: at first, or again where changes were missed
+            elif isinstance(event, tureen.ChangesEvent):
+                hits += event.came()  # here an app would be notified
+            if len(hits) >= count:
+                return hits
+    raise UnknownQuery
 
 
 def send(payments: list[dict[str, Any]]) -> None:
@@ -93,4 +106,4 @@ def send(payments: list[dict[str, Any]]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    asyncio.run(main())

@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from broker.settings import Settings
+from tests.registry import IMAGE as REGISTRY_IMAGE
 from topics.settings import ENVIRONMENT_PREFIX
 
 ROOT = Path(__file__).parents[1]
@@ -165,6 +166,25 @@ def test_broker_is_configured_by_settings_that_it_has(
     )
     assert bootstrap == listeners["HOST"]
     assert f"{bootstrap}:{bootstrap.rpartition(':')[2]}" in kafka["ports"]
+
+
+def test_the_schema_registry_is_where_the_broker_looks_for_it(
+    compose: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for key, value in compose["services"]["broker"]["environment"].items():
+        monkeypatch.setenv(key, value)
+    registry = compose["services"]["schema-registry"]
+    port = Settings().schema_registry_url.removeprefix("http://127.0.0.1:")
+    _, _, inside = registry["environment"]["SCHEMA_REGISTRY_LISTENERS"].rpartition(":")
+    assert registry["ports"] == [f"127.0.0.1:{port}:{inside}"]
+    assert f":{inside}/" in registry["healthcheck"]["test"][-1]
+    listeners = compose["services"]["kafka"]["environment"]["KAFKA_ADVERTISED_LISTENERS"]
+    address = registry["environment"]["SCHEMA_REGISTRY_KAFKASTORE_BOOTSTRAP_SERVERS"].removeprefix(
+        "PLAINTEXT://"
+    )
+    assert f"INSIDE://{address}" in listeners.split(",")
+    assert "schema-registry" in compose["services"]["broker"]["depends_on"]
+    assert registry["image"] == REGISTRY_IMAGE
 
 
 def test_images_are_pinned_and_spark_is_pysparks_version(

@@ -48,11 +48,13 @@ class TestRegistry:
                 self._tell(200, {"id": registry._kept.register_schema(subject, schema)})
 
             def do_GET(self) -> None:
-                parts = urlsplit(self.path).path.split("/")
+                kind, _, number = urlsplit(self.path).path.rpartition("/")
                 try:
-                    schema = registry._kept.get_schema(int(parts[3]))
-                except SchemaRegistryError:
-                    self._tell(404, {"error_code": 40403, "message": "no such schema"})
+                    if kind != "/schemas/ids":
+                        raise SchemaRegistryError(404, 404, "not served here")
+                    schema = registry._kept.get_schema(int(number))
+                except SchemaRegistryError as missing:
+                    self._tell(404, {"error_code": missing.error_code, "message": missing.error_message})
                     return
                 self._tell(200, {"schema": schema.schema_str, "schemaType": schema.schema_type})
 

@@ -5,6 +5,7 @@ Colours and fonts are the notebook's. Handles are never shown.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -69,8 +70,8 @@ def query_html(query_id: str, state: str | None, sql: str | None, error: TureenE
 
 def live_html(live: Folded) -> str:
     """A live answer as it is now, with a remark while the broker is away or where following ended."""
-    ended = live.error if isinstance(live.error, TureenError) else None
-    return _live_html(live, "") + ("" if ended is None else _remark(ended))
+    over = live.over
+    return _live_html(live, "") + ("" if over is None else _remark(over))
 
 
 def display_live(
@@ -115,10 +116,10 @@ def pictures(
             return
         if turn:
             pause(every)
-        try:
+        with contextlib.suppress(TureenError):  # told below
             live.wait_for(lambda: live.version != seen)  # noqa: B023 - asked before the loop goes on
-        except TureenError as error:
-            yield _live_html(live, sparkline(sizes)) + _remark(error)
+        if (over := live.over) is not None:
+            yield _live_html(live, sparkline(sizes)) + _remark(over)
             return
         seen = live.version
         if live.now_ms is not None:
@@ -131,7 +132,7 @@ def _live_html(live: Folded, line: str) -> str:
     return snapshot_html(answer, line) + ("" if live.away is None else _remark(live.away))
 
 
-def _remark(error: TureenError) -> str:
+def _remark(error: Exception) -> str:
     return f"<pre>{escape(str(error))}</pre>"
 
 

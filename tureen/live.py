@@ -51,8 +51,13 @@ class Folded(Told):
             self._note(event)
             self.version += 1
 
+    @property
+    def over(self) -> Exception | None:
+        """Why nothing more comes; None while the query is followed."""
+        return self._why_not() if self._gone or self.ended is not None else None
+
     def _why_not(self) -> Exception:
-        """Why there is no answer."""
+        """Why there is no answer, or no other one."""
         if self.error is not None:
             return self.error
         if isinstance(self.ended, EndEvent):
@@ -139,11 +144,11 @@ class LiveAnswer(Folded, Subscription):
         Raises what ended following, where it ended.
         """
         with self._changed:
-            held = self._changed.wait_for(lambda: condition() or self._gone, timeout)
+            self._changed.wait_for(lambda: condition() or self.over is not None, timeout)
             if condition():
                 return True
-            if held and self._gone:
-                raise self._why_not()
+            if self.over is not None:
+                raise self.over
             return False
 
     def ready(self, timeout: float) -> LiveAnswer:
@@ -190,7 +195,7 @@ class AsyncLiveAnswer(Folded, AsyncSubscription):
         """
         try:
             async with asyncio.timeout(timeout):
-                while not condition() and not self._gone:
+                while not condition() and self.over is None:
                     await self._changed.wait()
         except TimeoutError:
             return bool(condition())

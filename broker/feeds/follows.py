@@ -8,7 +8,7 @@ meanwhile. Those that begin at the same time ask a shard together. Runs on the e
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -20,6 +20,9 @@ from engine.engine import Engine
 from tureen.errors import BrokerUnavailable, QueryPaused, TureenError
 
 log = logs.get()
+
+
+WOKEN_AT_ONCE = 64
 
 
 class Watcher(Protocol):
@@ -38,6 +41,7 @@ class Follows:
         self._linger_s = linger_s
         self._watchers: dict[Memory, dict[Watcher, None]] = {}
         self._idle: dict[Memory, float] = {}
+        self._asleep: dict[Watcher, None] = {}
         self._coming: dict[Memory, asyncio.Future[None]] = {}
         self._asking: dict[int, list[Memory]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -82,14 +86,27 @@ class Follows:
         """Tell those who watch what the hub has something new for."""
         paused: dict[int, list[Memory]] = {}
         for memory in self._hub.touched():
-            for watcher in list(self._watchers.get(memory, ())):
-                watcher.wake()
+            self.rouse(self._watchers.get(memory, ()))
             if memory.end is not None:
                 self._idle.pop(memory, None)
                 if memory.end.reason == "paused":
                     paused.setdefault(memory.shard, []).append(memory)
         for shard, memories in paused.items():
             self._spawn(shard, memories)
+
+    def rouse(self, watchers: Iterable[Watcher]) -> None:
+        """Wake them, so many in a turn of the event loop: others have their turn in between."""
+        if not self._asleep:
+            asyncio.get_running_loop().call_soon(self._rouse)
+        self._asleep.update(dict.fromkeys(watchers))
+
+    def _rouse(self) -> None:
+        for _ in range(min(WOKEN_AT_ONCE, len(self._asleep))):
+            watcher = next(iter(self._asleep))
+            del self._asleep[watcher]
+            watcher.wake()
+        if self._asleep:
+            asyncio.get_running_loop().call_soon(self._rouse)
 
     def sweep(self) -> None:
         """To be called about once a second."""

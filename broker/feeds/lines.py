@@ -1,10 +1,10 @@
 """The lines of a feed: JSON objects, as NDJSON or as server-sent events.
 
-    {"type":"snapshot","position":p,"now_ms":n,"columns":[..],"operator":o,"rows":[[..]..],
-     "complete_from_ms":null,"more":false}
+    {"type":"snapshot","position":p,"now_ms":n,"columns":[..],"operator":o,"complete_from_ms":null,
+     "rows":[[..]..],"more":false}
     {"type":"changes","position":p,"now_ms":n,"changes":[[weight,at_ms,[..]]..],"more":false}
     {"type":"progress","position":p,"now_ms":n}
-    {"type":"end","reason":r,"position":p,"error":{..}}
+    {"type":"end","reason":r,"position":p,"now_ms":n,"error":{..}}
 
 What is too long for a line comes in several; all but the last say ``"more":true`` and have no position, so
 that nobody goes on from the middle. Values are those of answers in JSON (:mod:`topics.json_rows`).
@@ -99,7 +99,7 @@ def _joined(pieces: list[str | pa.Array]) -> list[bytes]:
 def columns_head(columns: Sequence[tuple[str, Any]], operator: str) -> bytes:
     """The members that every first line has: columns and operator."""
     told = [{"name": name, "type": str(type_)} for name, type_ in columns]
-    return b'"columns":%b,"operator":"%b",' % (orjson.dumps(told), operator.encode())
+    return b',"columns":%b,"operator":"%b"' % (orjson.dumps(told), operator.encode())
 
 
 def _now(now_ms: int | None) -> bytes:
@@ -110,18 +110,17 @@ def _at(cursor: Cursor) -> bytes:
     return b'"position":"%b","now_ms":%b' % (str(cursor).encode(), _now(cursor.now_ms))
 
 
-def change_lines(texts: Sequence[bytes], cursor: Cursor, head: bytes = b"") -> Iterator[bytes]:
+def change_lines(texts: Sequence[bytes], cursor: Cursor) -> Iterator[bytes]:
     """Lines of the type changes; texts: of :func:`change_texts`. At least one."""
     last = max(0, len(texts) - 1) // LINE_ROWS * LINE_ROWS
     for first in range(0, last, LINE_ROWS):
-        yield b'{"type":"changes",%b"now_ms":%b,%b%b%b' % (
-            head,
+        yield b'{"type":"changes","now_ms":%b,%b%b%b' % (
             _now(cursor.now_ms),
             _CHANGES,
             b",".join(texts[first : first + LINE_ROWS]),
             _MORE,
         )
-    yield b'{"type":"changes",%b%b,%b%b%b' % (head, _at(cursor), _CHANGES, b",".join(texts[last:]), _WHOLE)
+    yield b'{"type":"changes",%b,%b%b%b' % (_at(cursor), _CHANGES, b",".join(texts[last:]), _WHOLE)
 
 
 def changes_within(line: bytes) -> bytes:
@@ -135,8 +134,8 @@ def snapshot_line(
 ) -> bytes:
     """A line of the type snapshot, with these rows. head: for the first line of a feed."""
     return b'{"type":"snapshot",%b%b,"complete_from_ms":%b,"rows":[%b%b' % (
-        head,
         b'"now_ms":%b' % _now(cursor.now_ms) if more else _at(cursor),
+        head,
         _now(complete_from_ms),
         b",".join(row_texts(rows)),
         _MORE if more else _WHOLE,
@@ -145,7 +144,7 @@ def snapshot_line(
 
 def progress_line(cursor: Cursor, head: bytes = b"") -> bytes:
     """A line of the type progress."""
-    return b'{"type":"progress",%b%b}\n' % (head, _at(cursor))
+    return b'{"type":"progress",%b%b}\n' % (_at(cursor), head)
 
 
 def end_object(reason: str, cursor: Cursor, error: TureenError | None) -> bytes:

@@ -13,6 +13,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 from functools import partial
+from itertools import takewhile
 
 import orjson
 from starlette.responses import Response
@@ -58,7 +59,7 @@ POLL_BYTES = 1024 * 1024
 """A poll is answered with about so much at most."""
 
 TICK_S = 0.5
-STOP_S = 1.0
+STOP_S = 1.5
 """Feeds whose readers do not take the end line are cut off so long after it."""
 
 HEADERS = [(b"cache-control", b"no-store"), (b"x-accel-buffering", b"no")]
@@ -150,16 +151,18 @@ class Feeds:
         began_s = loop.time()
         while True:
             await asyncio.sleep(min(TICK_S, self._progress_s / 4))
-            due_s = loop.time() - self._progress_s
-            for feed, wrote_s in list(self._quiet.items()):
-                if wrote_s > due_s:
-                    break  # in the order in which they wrote
-                self.wrote(feed)
-                feed.is_due = True
-                feed.wake()
+            self._remind(loop.time() - self._progress_s)
             if loop.time() - began_s > TICK_S:
                 began_s = loop.time()
                 self.follows.sweep()
+
+    def _remind(self, due_s: float) -> None:
+        """Wake those that have written nothing since then; they stand in the order in which they wrote."""
+        due = list(takewhile(lambda feed: self._quiet[feed] <= due_s, self._quiet))
+        for feed in due:
+            self.wrote(feed)
+            feed.is_due = True
+        self.follows.rouse(due)
 
     def stop(self) -> None:
         """End every feed; those that do not take it are cut off."""
@@ -401,8 +404,8 @@ class Feed:
         end = b"null" if reader.end is None else end_object(reader.end.reason, cursor, reader.end.error)
         position = orjson.dumps({"position": str(cursor), "now_ms": cursor.now_ms})[1:-1]
         return b'{"type":"changes",%b%b,"changes":[%b],"more":false,"end":%b}' % (
-            reader.head,
             position,
+            reader.head,
             changes,
             end,
         )

@@ -18,6 +18,7 @@ from broker.http.answers import Snapshots
 from broker.http.creations import Creations
 from broker.http.described import described, listed
 from broker.http.errors import install, json
+from broker.http.feed_description import describe
 from broker.http.guard import NDJSON
 from broker.http.matching import QUERIES_DEFAULT, QUERIES_MAX, Matching, match_lines, match_request
 from broker.http.options import OptionChanges, change_request
@@ -45,6 +46,7 @@ def public_api(
         description="Standing SQL queries on Kafka, answered by handle.",
     )
     install(app)
+    describe(app)
     writes = Writes(settings, node, publisher)
     changes = OptionChanges(node, writes)
     matching = Matching(node)

@@ -123,6 +123,7 @@ class Statements:
             shown |= {
                 "maintenance": lambda one: one["maintenance"],
                 "weight": lambda one: one["weight"],
+                "output": lambda one: one["output"] and one["output"]["topic"],
                 "error": lambda one: one["error"] and one["error"].get("message"),
             }
         shown["statement"] = lambda one: " ".join((one["sql"] or "").split())

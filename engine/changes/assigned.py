@@ -1,7 +1,8 @@
 """Table functions over a way: the rows of closed windows with their lives.
 
-A window that has closed never changes, so a row in it comes with the last instant of the window, and goes as the
-clause behind the function has it. Retention takes rows out of windows one by one; a session then begins later:
+A window that has closed never changes, so a row in it comes with the last instant of the window, and goes as
+the clause behind the function has it. Retention takes rows out of windows one by one; a session then begins
+later:
 
     session of rows at 5, 7, 9, closed at 12, the row at 5 retained until 20
 
@@ -10,9 +11,9 @@ clause behind the function has it. Retention takes rows out of windows one by on
     7, 9     5              12      20
     7, 9     7              20      ...
 
-Cost: of windows that open and close by the clock O(log rows), and the rows of those that come or go; of sessions
-O(log rows) where none closes, else all rows that are retained. Rows of windows behind which rows are counted are
-found by looking at every instant at which a window closes (:mod:`engine.changes.succession`).
+Cost: of windows that open and close by the clock O(log rows), and the rows of those that come or go; of
+sessions O(log rows) where none closes, else all rows that are retained. Rows of windows behind which rows are
+counted are found by looking at every instant at which a window closes (:mod:`engine.changes.succession`).
 """
 
 from __future__ import annotations
@@ -122,23 +123,32 @@ def _sessions(scan: Scan, session: Session, window: TimeWindow, stretch: Stretch
     at, rows = stretch.leg.at, stretch.leg.at.rows
     if changing and stretch.leg.retained_to_ms is None:
         spans = moving(window, stretch.since_ms, stretch.until_ms)
-        if not _may_end(stretch.leg.at, spans, session.gap_ms):
+        if not _may_end(at, spans, session.gap_ms):
             return _none(scan, stretch)
     places = at.matching(scan.predicate, at.first_retained, at.end)
     timestamps, stream = timestamps_at(places), rows_at(rows.schema, places)
-    of_row, starts, ends = _cut(session, stream, timestamps)
-    order = np.lexsort((np.arange(len(of_row)), of_row))
-    taken, window_starts = order, starts[of_row[order]]
-    since, until = np.full(len(order), NEVER), np.full(len(order), FOREVER)
+    of_row, starts, window_ends = _cut(session, stream, timestamps)
+    begins = stretch.time(begins_of(window, window_ends - 1))
+    ends = stretch.time(ends_of(window, window_ends - 1))
+    way = stretch.way
+    wanted = (begins < ends) & (begins <= way.until_ms)
+    if changing:
+        moves = way.among(begins) | way.among(ends)
+        if stretch.leg.retained_to_ms is not None:
+            moves |= starts < stretch.leg.retained_to_ms
+        wanted &= moves
+    rows_of = np.flatnonzero(wanted[of_row])
+    taken = rows_of[np.argsort(of_row[rows_of], kind="stable")]
+    window_starts = starts[of_row[taken]]
+    since, until = np.full(len(taken), NEVER), np.full(len(taken), FOREVER)
     if stretch.leg.retained_to_ms is not None:
-        taken, window_starts, since, until = _shortened(order, of_row, timestamps, stretch)
-    window_ends = ends[of_row[taken]]
-    begins = np.maximum(stretch.time(begins_of(window, window_ends - 1)), since)
-    gone = np.minimum(stretch.time(ends_of(window, window_ends - 1)), until)
-    there = np.flatnonzero((begins < gone) & (begins <= stretch.way.until_ms))
-    arranged = there[np.lexsort((taken[there], window_starts[there], window_ends[there]))]
-    assigned = Assigned(stream, taken[arranged], window_starts[arranged], window_ends[arranged], whole=True)
-    return Lives(assigned.relation(), begins[arranged], gone[arranged])
+        taken, window_starts, since, until = _shortened(taken, of_row, timestamps, stretch)
+    sessions = of_row[taken]
+    first, last = np.maximum(begins[sessions], since), np.minimum(ends[sessions], until)
+    there = np.flatnonzero((first < last) & (first <= way.until_ms))
+    order = there[np.lexsort((taken[there], window_starts[there], window_ends[sessions[there]]))]
+    assigned = Assigned(stream, taken[order], window_starts[order], window_ends[sessions[order]], whole=True)
+    return Lives(assigned.relation(), first[order], last[order])
 
 
 def _may_end(at: ScanAt, spans: Iterable[Span], gap_ms: int) -> bool:

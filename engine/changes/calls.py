@@ -1,9 +1,9 @@
 """Aggregates over groups whose rows come and go: the value of a call in each piece of time.
 
 To the bit what :mod:`engine.operators.aggregate` gives for the rows that are there. Counts and exact sums are
-added up over events; of MIN, MAX, FIRST, LAST each row that moves claims its pieces, the best first; doubles are
-folded in their tree, of which only what changed is done anew (:mod:`engine.kernels.piece_folds`). What is left,
-sketches, arrays and sums of distinct doubles, repeats each row for every piece that it is there in.
+added up over events; of MIN, MAX, FIRST, LAST each row that moves claims its pieces, the best first; doubles
+are folded in their tree, of which only what changed is done anew (:mod:`engine.kernels.piece_folds`). What is
+left, sketches, arrays and sums of distinct doubles, repeats each row for every piece that it is there in.
 
 Cost: O(rows + pieces) and a sort of the rows that move; what is repeated: O(rows there, summed over pieces).
 """
@@ -43,7 +43,7 @@ VISITS_MAX = 5_000_000_000
 
 
 def depends_on_order(call: AggregateCall, numbered: bool) -> bool:
-    """Whether a value depends on the order of rows; numbered: ordinals stand for it where numbers are added."""
+    """Whether a value depends on the order of rows; numbered: ordinals decide where numbers are added."""
     function = call.function
     if function in ("FIRST", "LAST") or function in REPEATED:
         return True
@@ -117,7 +117,7 @@ class Calls:
         counts = members.counts
         total = int(counts.sum())
         if total > self._rows_max:
-            hint = f"narrow the window: {call.function} is computed anew whenever a row of its group comes or goes"
+            hint = f"narrow the window: {call.function} is computed anew at each instant"
             raise LimitExceeded("intermediate_rows_max", self._rows_max, total, hint=hint)
         before = np.cumsum(counts) - counts
         bounds = np.flatnonzero(np.diff(before // CHUNK_ROWS, prepend=-1))

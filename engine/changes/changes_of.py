@@ -1,7 +1,7 @@
 """The changes of a query's answer on a way of its sources: a pure function of the two.
 
-Rows with lives flow from the scans through the stages (:mod:`engine.changes.flow`), once for the whole way; what
-comes and goes of the last stage's rows, equal ones cancelled, is what changed.
+Rows with lives flow from the scans through the stages (:mod:`engine.changes.flow`), once for the whole way;
+what comes and goes of the last stage's rows, equal ones cancelled, is what changed.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ from engine.operators.relation import Relation
 from tureen.errors import LimitExceeded
 
 
+_NO_WEIGHTS, _NO_INSTANTS, _NO_COPIES = np.empty(0, np.int8), np.empty(0, np.int64), np.empty(0, np.int32)
+
+
 @dataclass(frozen=True, slots=True)
 class Told:
     """table, weights, at_ms, copies: as in :class:`engine.model.changes.Changes`, of one query."""
@@ -52,6 +55,8 @@ def changes_of(
     if operator == "rstream":
         return _whole(query, last, trip)
     lives = last.changed()
+    if not len(lives):
+        return Told(_table(query, lives.relation), _NO_WEIGHTS, _NO_INSTANTS, _NO_COPIES if copies else None)
     rows, weights, instants = events(lives, trip.way)
     _bounded(len(rows), limits)
     rows, weights, instants = netted(lives, rows, weights, instants)
@@ -83,6 +88,8 @@ def _whole(query: Query, last: Input, trip: Trip) -> Told:
 
 
 def _table(query: Query, relation: Relation) -> pa.Table:
+    if not len(relation):
+        return schema_of(query.columns).empty_table()
     arrays = [column.to_arrow() for column in relation.columns]
     return pa.Table.from_arrays(arrays, schema=schema_of(query.columns))
 

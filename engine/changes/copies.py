@@ -1,7 +1,7 @@
 """Copies of equal rows, numbered from 1, where nothing but its values tells a row from others.
 
-The second of two equal rows is copy 2, whichever came first; when one of them goes, copy 2 does. Rows are equal as
-:mod:`engine.changes.equality` has it.
+The second of two equal rows is copy 2, whichever came first; when one of them goes, copy 2 does. Rows are
+equal as :mod:`engine.changes.equality` has it.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from engine.operators.relation import Relation
 def copies_of(last: Input, changed: Relation, weights: Weights) -> Int32Array:
     """int32[n]: which copy each change brings or takes away.
 
-    last: what gives the answer. changed: n rows that come (+1) and go (-1), in the order in which they do, without
-    such as cancel at one instant. O(rows of both), hashing.
+    last: what gives the answer. changed: n rows that come (+1) and go (-1), in the order in which they do,
+    without such as cancel at one instant. O(rows of both), hashing.
     """
     n = len(changed)
     told = np.empty(n, np.int32)

@@ -1,7 +1,7 @@
 """DISTINCT over rows that come and go: of equal rows the first that is there.
 
-A value is there while any of its rows is. When the first goes and another takes its place, the one row ends and
-the other begins. Cost: O(rows of the values that were touched), hashing, and a sort of those that move.
+A value is there while any of its rows is. When the first goes and another takes its place, the one row ends
+and the other begins. Cost: O(rows of the values that were touched), hashing, and a sort of those that move.
 """
 
 from __future__ import annotations

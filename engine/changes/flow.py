@@ -1,7 +1,8 @@
 """The stages of a query over a way, each from the one below it: what :func:`flow_of` makes of a plan.
 
 A stage that has no temporal form, or whose input has lost the order that it goes by, is evaluated at every
-instant at which a row of any scan comes or goes (:mod:`engine.changes.instants`), and with it all of its query.
+instant at which a row of any scan comes or goes (:mod:`engine.changes.instants`), and with it all of its
+query.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """GROUP BY over rows that come and go: one row for each group and piece of time, with its life.
 
-Only groups that a row came to or left on the way are looked at; their rows are asked for, and the time of each
-is cut at every begin and end among them (:mod:`engine.changes.pieces`). A group without rows has no row; without
-keys there is one group, which always has. Rows stand in the order of the first row of their group that is there.
+Only groups that a row came to or left on the way are looked at; their rows are asked for, and the time of
+each is cut at every begin and end among them (:mod:`engine.changes.pieces`). A group without rows has no row;
+without keys there is one group, which always has. Rows stand in the order of the first row of their group
+that is there.
 
 Cost: O(rows of those groups + pieces) a call, see :mod:`engine.changes.calls`.
 """
@@ -120,7 +121,7 @@ class Groups:
         return Lives(Relation(columns, len(kept)), pieces.begins[kept], pieces.ends[kept])
 
     def _first_matters(self, keys: list[Column]) -> bool:
-        """Whether the first row of each piece has to be known: for the order, and for zeros among the keys."""
+        """Whether the first row of each piece has to be known: for the order, for zeros among the keys."""
         return bool(self._stage.keys) and (self.ordered or any(key.type.kind is Kind.DOUBLE for key in keys))
 
     def _there(self, counts: Int64Array, first_rows: Int64Array | None) -> Int64Array:

@@ -1,7 +1,7 @@
 """Queries that have no temporal form: evaluated whenever a row of one of their scans comes or goes.
 
-Between two such instants nothing changes, so successive answers tell what does. Cost: an evaluation an instant,
-and O(rows of all these answers); their number is bounded.
+Between two such instants nothing changes, so successive answers tell what does. Cost: an evaluation an
+instant, and O(rows of all these answers); their number is bounded.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Temporal relations: rows with the instants at which each of them is there.
 
-The *life* of a row is [begin, end): the row is in the relation at instants begin <= t < end. What a source, or
-any stage over it, does between two instants is a relation with such lives, so the changes of thousands of
+The *life* of a row is [begin, end): the row is in the relation at instants begin <= t < end. What a source,
+or any stage over it, does between two instants is a relation with such lives, so the changes of thousands of
 instants are computed in one pass over columns:
 
     row        begin  end            at 10     at 11     at 12
@@ -10,8 +10,8 @@ instants are computed in one pass over columns:
     (a, 2)     12     FOREVER                            (a, 2)
 
 An operator maps lives to lives so that at every instant what it gives is the operator over what it got
-(*snapshot reducibility*). What is said of a row outside the way means nothing beyond that: a begin at or before
-its first instant says that the row was there, an end after its last that it still is.
+(*snapshot reducibility*). What is said of a row outside the way means nothing beyond that: a begin at or
+before its beginning says that the row was there, an end after its end that it still is.
 """
 
 from __future__ import annotations
@@ -25,20 +25,34 @@ import numpy as np
 from engine.changes.course import FOREVER, NEVER
 from engine.language.expressions import Expression
 from engine.model.batch import BoolArray, Column, Int64Array, concatenate_columns
+from engine.model.types import Kind
 from engine.operators.keys import alike
 from engine.operators.relation import LazyColumns, Relation
+
+_NUMBERED = (Kind.INTEGER, Kind.BIGINT, Kind.DATE, Kind.TIMESTAMP, Kind.STRING)
+"""Types whose values are whole numbers, or codes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """Changes are those of the instants since_ms < t <= until_ms; NEVER: nothing was there before."""
+    """Changes are those of the instants since_ms < t <= until_ms; NEVER: nothing was there before.
+
+    halves: instants are told in halves (:mod:`engine.changes.stretch`), and nobody asks for what changes in a
+    second one.
+    """
 
     since_ms: int
     until_ms: int
+    halves: bool = False
 
     def among(self, instants: Int64Array) -> BoolArray:
         """bool[n]: which of these are instants of the way."""
         return (instants > self.since_ms) & (instants <= self.until_ms)
+
+    def asked(self, instants: Int64Array) -> BoolArray:
+        """bool[n]: which of these are instants of the way of which somebody wants to know what changes."""
+        among = self.among(instants)
+        return among & (instants & 1 == 0) if self.halves else among
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +97,10 @@ class Lives:
         """The rows that come or go on the way."""
         return self.where(way.among(self.begins) | way.among(self.ends))
 
+    def asked(self, way: Way) -> Lives:
+        """The rows that come or go on the way when somebody wants to know."""
+        return self.where(way.asked(self.begins) | way.asked(self.ends))
+
     def instants(self, way: Way) -> Int64Array:
         """int64, ascending, each once: when on the way rows come or go."""
         both = np.concatenate([self.begins, self.ends])
@@ -100,7 +118,7 @@ class Lives:
 class Touched:
     """Rows by the values of some expressions, equal as GROUP BY has it: NULL equals NULL, NaN equals NaN.
 
-    keys: over the columns of what is asked. values: a column a key, of its type, rows in any number and order.
+    keys: over the columns of what is asked. values: a column a key, of its type, n rows in any order.
     """
 
     keys: tuple[Expression, ...]
@@ -114,10 +132,29 @@ class Touched:
         if not self.keys:
             return np.ones(len(relation), np.bool_)
         columns, _ = relation.values_of(self.keys)
+        if len(columns) == 1 and (found := _looked_up(columns[0], self.values[0])) is not None:
+            return found
         here, there, width = alike(columns, self.values, len(relation), self.n)
         known = np.zeros(width, np.bool_)
         known[there] = True
         return known[here]
+
+
+def _looked_up(column: Column, values: Column) -> BoolArray | None:
+    """bool[n]: which values of a column are among others, by a table of those; None: no table is small."""
+    if column.valid is not None or values.valid is not None or column.type.kind not in _NUMBERED:
+        return None
+    if column.dictionary is not values.dictionary:
+        return None
+    low, high = int(values.values.min()), int(values.values.max())
+    if high - low > 4 * (len(column) + len(values)):
+        return None
+    known = np.zeros(high - low + 2, np.bool_)
+    known[values.values.astype(np.int64) - low] = True
+    places = column.values.astype(np.int64, copy=False) - low
+    outside = (places < 0) | (places > high - low)
+    places[outside] = high - low + 1
+    return known[places]
 
 
 class Input(Protocol):

@@ -1,8 +1,8 @@
 """IN and EXISTS over a way.
 
-Most are joins that keep rows with a partner, or without one. EXISTS without a key asks only whether anything is
-there, so all that is there is as good as one row. NOT IN holds a row back also while NULL is among the others, and
-a NULL while anything is: it looks at all rows of both sides.
+Most are joins that keep rows with a partner, or without one. EXISTS without a key asks only whether anything
+is there, so all that is there is as good as one row. NOT IN holds a row back also while NULL is among the
+others, and a NULL while anything is: it looks at all rows of both sides.
 """
 
 from __future__ import annotations

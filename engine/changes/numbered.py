@@ -1,8 +1,8 @@
 """ROW_NUMBER, and LIMIT with or without ORDER BY, over rows that come and go.
 
-Within each value of the keys (a LIMIT is over all rows) rows are put in order once, those of all instants; a row's
-life is then cut where its number changes. Only values that a row came to or left on the way are looked at, and
-where only the first so many rows count, only those that may be among them.
+Within each value of the keys (a LIMIT is over all rows) rows are put in order once, those of all instants; a
+row's life is then cut where its number changes. Only values that a row came to or left on the way are looked
+at, and where only the first so many rows count, only those that may be among them.
 
 Cost: O(n log n) of the rows that are looked at, and for each event up to as many rows as count.
 """
@@ -22,7 +22,7 @@ from engine.limits import Limits
 from engine.model.batch import Column, Int64Array
 from engine.model.types import BIGINT
 from engine.operators.keys import encode
-from engine.operators.relation import LazyColumns, Relation
+from engine.operators.relation import LazyColumns
 from engine.operators.sort import first_rows, leading, sort_arrays
 from tureen.errors import LimitExceeded
 
@@ -161,7 +161,7 @@ class Firsts:
 
 @dataclass(frozen=True, slots=True)
 class _Runs:
-    """Rows with a number and for how long they have it. places: of the rows among all that were put in order."""
+    """Rows with a number and for how long they have it. places: of the rows in the order of numbers."""
 
     rows: Int64Array
     places: Int64Array

@@ -1,11 +1,12 @@
-"""Groups cut into pieces of time: between two events of a group, a row that comes or goes, nothing in it changes.
+"""Groups cut into pieces of time: between two events of a group, a row that comes or goes, nothing in it
+changes.
 
     row of group a   there from 10 to 12        ----|======|-----------
     another          there from 11 on           --------|==============
     pieces of a                                 |   |   |  |
 
-The first piece of a group is what it is at the beginning of the way. Cost: O(rows) to look for those that move,
-then O(events log events).
+The first piece of a group is what it is at the beginning of the way. Cost: O(rows) to look for those that
+move, then O(events log events).
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ class Pieces:
 class Placed:
     """Rows in pieces of their groups.
 
-    codes: int64[n], the group of each. moving: the rows, ascending, that are not there in all pieces of it; low, high:
-    int64[moving], they are there in pieces low <= p < high.
+    codes: int64[n], the group of each. moving: the rows, ascending, that are not there in all pieces of it;
+    low, high: int64[moving], they are there in pieces low <= p < high.
     """
 
     pieces: Pieces
@@ -77,8 +78,8 @@ class Placed:
         return counts[:-1]
 
     def events(self, rows: Int64Array) -> tuple[Int64Array, Int64Array]:
-        """What comes and goes, by pieces, as :func:`engine.kernels.pieces.events` gives it. rows: numbers of the
-        moving ones.
+        """What comes and goes, by pieces, as :func:`engine.kernels.pieces.events` gives it. rows: numbers of
+        the moving ones.
         """
         starts, groups = self.pieces.starts, self.codes[self.moving]
         event_starts, what = np.empty(len(self.pieces) + 1, np.int64), np.empty(2 * len(rows), np.int64)
@@ -86,7 +87,7 @@ class Placed:
         return event_starts, what
 
     def at_first(self, rows: Int64Array) -> BoolArray:
-        """bool[n]: which rows are there in the first piece of their group. rows: numbers of the moving ones."""
+        """bool[n]: which rows are there in the first piece of their group. rows: as for ``events``."""
         there = np.ones(len(self), np.bool_)
         there[rows] = self.low == self.pieces.starts[self.codes[self.moving]]
         return there
@@ -104,8 +105,8 @@ class Placed:
 
 
 def cut(lives: Lives, codes: Int64Array, groups: int, way: Way) -> Placed:
-    """The rows in pieces. codes: int64[n] below ``groups``. All rows are there at an instant of the way, or at its
-    beginning.
+    """The rows in pieces. codes: int64[n] below ``groups``. All rows are there at an instant of the way, or
+    at its beginning.
     """
     comes, goes = lives.begins > way.since_ms, lives.ends <= way.until_ms
     moving = np.flatnonzero(comes | goes)

@@ -70,6 +70,8 @@ class _Known:
 
     def with_keys(self, *more: Iterable[int]) -> _Known:
         """With these keys too."""
+        if not (more or self.keys):
+            return self
         wanted = {frozenset(key) - self.constant for key in (*self.keys, *more)}
         least = [key for key in wanted if not any(other < key for other in wanted)]
         least.sort(key=lambda key: (len(key), sorted(key)))
@@ -77,7 +79,9 @@ class _Known:
 
     def with_constants(self, places: Iterable[int]) -> _Known:
         """With these equal in all rows."""
-        constant = self.constant | frozenset(places)
+        constant = self.constant.union(places)
+        if constant == self.constant:
+            return self
         return _Known(self.width, self.keys, constant, self.filled).with_keys()
 
     def seen_as(self, expressions: Sequence[Expression]) -> _Known:

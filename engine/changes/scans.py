@@ -1,7 +1,7 @@
 """Scans over a way: the rows of a source's windows with their lives.
 
-A row of a stream comes when NOW reaches it, or when a window that trails behind does, and goes when the window
-leaves it behind or when retention takes it:
+A row of a stream comes when NOW reaches it, or when a window that trails behind does, and goes when the
+window leaves it behind or when retention takes it:
 
     window                     comes                      goes
     of time                    with its timestamp         with its timestamp
@@ -11,13 +11,14 @@ leaves it behind or when retention takes it:
     a table function's rows    with the last instant of their window, as rows of that instant do
                                (:mod:`engine.changes.assigned`)
 
-Cost: of what changed O(log rows) and the rows that come and go, of ``[ROWS n WHERE p]`` also n of them, and of
-``PARTITION BY`` all that are retained; of what is alive the rows of the window.
+Cost: of what changed O(log rows) and the rows that come and go, of ``[ROWS n WHERE p]`` also n of them; of
+``PARTITION BY``, when a row comes, the keys of all that are retained; of what is alive the rows of the window.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -29,21 +30,40 @@ from engine.changes.stretch import Stretch
 from engine.changes.windows import Span, begins_of, ends_of, held, merged, moving
 from engine.kernels import grouping
 from engine.language.query import Scan
-from engine.model.batch import Int64Array
+from engine.model.batch import BoolArray, Int64Array
 from engine.model.source import Schema
 from engine.operators.gather import ordinals_of, rows_at
 from engine.operators.keys import number
 from engine.operators.places import Places, timestamps_at
 from engine.operators.relation import Relation
-from engine.operators.row_windows import last_rows
+from engine.operators.row_windows import kept, last_rows
 from engine.operators.scan import ScanAt
 from engine.stems.data_stem import Rows
 from engine.stems.segment import Part
 from engine.stems.table_stem import TableRows
+from engine.windows.assignment import Assignment
 from engine.windows.clauses import RowWindow, TimeWindow
 
-Maker = Callable[[bool], Lives]
-"""What a scan gives: whether only rows that change are wanted; there may be others all the same."""
+_NOWHERE = np.empty(0, np.bool_)
+
+Maker = Callable[["Asked"], Lives]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """changing: only rows that come or go are wanted; touched: only those that equal one of these. A scan may
+    give others as well.
+    """
+
+    changing: bool
+    touched: Touched | None = None
+
+    def among(self, schema: Schema, places: Places) -> Places:
+        """Of these rows those that are wanted, as far as their values tell."""
+        if self.touched is None or not places:
+            return places
+        wanted = self.touched.among(rows_at(schema, places))
+        return places if wanted.all() else kept(places, wanted)
 
 
 class Scanning:
@@ -60,16 +80,18 @@ class Scanning:
     def changed(self) -> Lives:
         """Rows that come or go."""
         if self._changed is None:
-            self._changed = self._make(True).changing(self.way)
+            self._changed = self._make(Asked(changing=True)).changing(self.way)
         return self._changed
 
     def alive(self, touched: Touched | None = None) -> Lives:
         """Rows that are there at some instant."""
         if self._alive is None:
-            self._alive = self._make(False).there(self.way)
-        if touched is None:
-            return self._alive
-        return self._alive.where(touched.among(self._alive.relation))
+            found = self._make(Asked(False, touched)).there(self.way)
+            if touched is None:
+                self._alive = found
+        else:
+            found = self._alive
+        return found if touched is None else found.where(touched.among(found.relation))
 
 
 def scanning(scan: Scan, stretch: Stretch) -> Scanning:
@@ -87,7 +109,7 @@ def _maker(scan: Scan, stretch: Stretch) -> Maker:
     if isinstance(leg.at.rows, TableRows):
         return partial(_history if scan.history else _versions, scan, stretch, leg.at.rows)
     if scan.assignment is not None:
-        return partial(assigned_lives, scan, scan.assignment, stretch)
+        return partial(_assigned, scan, scan.assignment, stretch)
     if isinstance(window, TimeWindow):
         return partial(_of_time, scan, window, stretch)
     if window.plain:
@@ -95,17 +117,22 @@ def _maker(scan: Scan, stretch: Stretch) -> Maker:
     return partial(_last_of_each if window.keys else _last_satisfying, scan, window, stretch)
 
 
+def _assigned(scan: Scan, assignment: Assignment, stretch: Stretch, asked: Asked) -> Lives:
+    return assigned_lives(scan, assignment, stretch, asked.changing)
+
+
 # --- windows of time ------------------------------------------------------------------------------
 
 
-def _of_time(scan: Scan, window: TimeWindow, stretch: Stretch, changing: bool) -> Lives:
+def _of_time(scan: Scan, window: TimeWindow, stretch: Stretch, asked: Asked) -> Lives:
     leg, since_ms, until_ms = stretch.leg, stretch.since_ms, stretch.until_ms
     at, rows = leg.at, leg.at.rows
     whole = held(window, since_ms, until_ms)
-    spans = moving(window, since_ms, until_ms) if changing else [whole]
-    if changing and leg.retained_to_ms is not None:
+    spans = moving(window, since_ms, until_ms) if asked.changing else [whole]
+    if asked.changing and leg.retained_to_ms is not None:
         spans = merged([*spans, (whole[0], min(whole[1], leg.retained_to_ms))])
-    places = _places(at, scan, [_ordinals(at, rows, span) for span in spans])
+    places: Places = _places(at, scan, [_ordinals(at, rows, span) for span in spans])
+    places = asked.among(rows.schema, places)
     timestamps = timestamps_at(places)
     begins, ends = begins_of(window, timestamps), ends_of(window, timestamps)
     return stretch.lives(rows_at(rows.schema, places), begins, ends, stretch.gone(timestamps))
@@ -132,22 +159,22 @@ def _places(at: ScanAt, scan: Scan, spans: Iterable[Span]) -> list[tuple[Part, I
 # --- windows of rows ------------------------------------------------------------------------------
 
 
-def _last(scan: Scan, window: RowWindow, stretch: Stretch, changing: bool) -> Lives:
+def _last(scan: Scan, window: RowWindow, stretch: Stretch, asked: Asked) -> Lives:
     """The last rows of the stream, whatever is retained by time."""
     at, rows = stretch.leg.at, stretch.leg.at.rows
     was = _end(rows, stretch.since_ms)
     spans = [(max(rows.base, was - window.rows), at.end)]
-    if changing:
+    if asked.changing:
         pushed = max(rows.base, at.end - window.rows)
         spans = merged([(spans[0][0], min(pushed, was)), (was, at.end)])
-    places = _places(at, scan, spans)
+    places = asked.among(rows.schema, _places(at, scan, spans))
     pushing = ordinals_of(places) + window.rows
     return stretch.lives(
         rows_at(rows.schema, places), timestamps_at(places), _timestamps_of(rows, pushing, at.end)
     )
 
 
-def _last_satisfying(scan: Scan, window: RowWindow, stretch: Stretch, changing: bool) -> Lives:
+def _last_satisfying(scan: Scan, window: RowWindow, stretch: Stretch, asked: Asked) -> Lives:
     """The last rows that satisfy the window's condition: those of the beginning, then those that came."""
     at, rows = stretch.leg.at, stretch.leg.at.rows
     first = at.first_retained
@@ -156,9 +183,26 @@ def _last_satisfying(scan: Scan, window: RowWindow, stretch: Stretch, changing: 
     return _counted(scan, window, stretch, [*places, *at.matching(window.filter, was, at.end)])
 
 
-def _last_of_each(scan: Scan, window: RowWindow, stretch: Stretch, changing: bool) -> Lives:
-    at = stretch.leg.at
-    return _counted(scan, window, stretch, at.matching(window.filter, at.first_retained, at.end))
+def _last_of_each(scan: Scan, window: RowWindow, stretch: Stretch, asked: Asked) -> Lives:
+    """Only those of keys that a row comes of, or that retention takes a row of, change."""
+    at, schema = stretch.leg.at, stretch.leg.at.rows.schema
+    places: Places = at.matching(window.filter, at.first_retained, at.end)
+    if asked.changing:
+        moved = np.concatenate([_moves(part, where, stretch) for part, where in places] or [_NOWHERE])
+        relation = rows_at(schema, kept(places, moved))
+        keys, _ = relation.values_of(window.keys)
+        touched = Touched(window.keys, tuple(keys), len(relation))
+        places = Asked(True, touched).among(schema, places)
+    return _counted(scan, window, stretch, places)
+
+
+def _moves(part: Part, where: Int64Array, stretch: Stretch) -> BoolArray:
+    """bool[n]: which of these rows of a part come on the way, or are let go of."""
+    timestamps = part.timestamp[where]
+    moves = timestamps > stretch.since_ms
+    if stretch.leg.retained_to_ms is not None:
+        moves |= timestamps < stretch.leg.retained_to_ms
+    return moves
 
 
 def _counted(scan: Scan, window: RowWindow, stretch: Stretch, places: Places) -> Lives:
@@ -183,16 +227,17 @@ def _counted(scan: Scan, window: RowWindow, stretch: Stretch, places: Places) ->
 # --- tables ---------------------------------------------------------------------------------------
 
 
-def _versions(scan: Scan, stretch: Stretch, rows: TableRows, changing: bool) -> Lives:
+def _versions(scan: Scan, stretch: Stretch, rows: TableRows, asked: Asked) -> Lives:
     """Each goes with the one that supersedes it, at once where that has the same timestamp."""
     at = stretch.leg.at
     was = _end(rows, stretch.since_ms)
     places: Places
-    if changing:
+    if asked.changing:
         went = _accepted(at, scan, rows, _gone_since(rows, was, at.end))
         places = [*went, *_places(at, scan, [(was, at.end)])]
     else:
         places = _superseded_from(_places(at, scan, [(rows.base, at.end)]), rows, was)
+        places = asked.among(rows.schema, places)
     places = _superseded_from(places, rows, _retained(at, rows))
     superseded = rows.superseded[ordinals_of(places) - rows.base]
     ends = _timestamps_of(rows, superseded, at.end)
@@ -201,13 +246,14 @@ def _versions(scan: Scan, stretch: Stretch, rows: TableRows, changing: bool) -> 
     return stretch.lives(relation, timestamps_at(places), ends, _spent(stretch, rows, superseded))
 
 
-def _history(scan: Scan, stretch: Stretch, rows: TableRows, changing: bool) -> Lives:
+def _history(scan: Scan, stretch: Stretch, rows: TableRows, asked: Asked) -> Lives:
     """Versions stay until nobody may ask for them any more."""
     at = stretch.leg.at
     start = rows.base
-    if changing and stretch.leg.retained_to_ms is None:
+    if asked.changing and stretch.leg.retained_to_ms is None:
         start = _end(rows, stretch.since_ms)
     places = _superseded_from(_places(at, scan, [(start, at.end)]), rows, _retained(at, rows))
+    places = asked.among(rows.schema, places)
     superseded = rows.superseded[ordinals_of(places) - rows.base]
     relation = rows_at(rows.schema, places)
     relation = Relation(relation.columns, len(relation))
@@ -261,10 +307,10 @@ def _spent(stretch: Stretch, rows: TableRows, superseded: Int64Array) -> Int64Ar
 # --- sources that stand still ---------------------------------------------------------------------
 
 
-def _standing(scan: Scan, stretch: Stretch, changing: bool) -> Lives:
+def _standing(scan: Scan, stretch: Stretch, asked: Asked) -> Lives:
     """The rows as they stand, which retention alone may change."""
     leg, nothing_before = stretch.leg, stretch.since_ms == NEVER
-    if changing and leg.retained_to_ms is None and not nothing_before:
+    if asked.changing and leg.retained_to_ms is None and not nothing_before:
         return always(stretch.as_of(NEVER).relation(scan).relation)
     begin = NEVER + 1 if nothing_before else NEVER
     before = leg.at.relation(scan).relation

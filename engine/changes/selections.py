@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.changes.course import NEVER, Course, Leg
+from engine.changes.course import Course, Leg
 from engine.changes.net import uncancelled
+from engine.changes.ranges import moved_ranges
 from engine.changes.windows import begins_of, ends_of
 from engine.language.query import Project, Query
 from engine.limits import Limits
@@ -104,7 +105,7 @@ class Selections:
         if not leg.moves:
             return  # retention alone takes nothing from a window that moves, and of others nothing is told
         for alike, group in self._groups.items():
-            moved = sum(stop - start for _, start, stop in _ranges(alike.window, course, leg) if stop > start)
+            moved = sum(max(0, stop - start) for start, stop in moved_ranges(alike.window, course, leg))
             if not moved:
                 continue
             names, slots = group.arrays()
@@ -190,7 +191,7 @@ class _Asked:
 
 def _moved(alike: _Alike, asked: _Asked, course: Course, leg: Leg) -> Iterator[_Moved]:
     window, rows = alike.window, leg.at.rows
-    for weight, start, stop in _ranges(window, course, leg):
+    for weight, (start, stop) in zip((-1, 1), moved_ranges(window, course, leg), strict=True):
         for part, first, last in rows.ranges(start, stop):
             timestamps = part.timestamp[first:last]
             begins, ends = begins_of(window, timestamps), ends_of(window, timestamps)
@@ -206,21 +207,3 @@ def _moved(alike: _Alike, asked: _Asked, course: Course, leg: Leg) -> Iterator[_
                 kept = moves[places - first]
                 places, owners = places[kept], owners[kept]
             yield _Moved(part, places, owners, instants[places - first], weight)
-
-
-def _ranges(window: TimeWindow, course: Course, leg: Leg) -> list[tuple[int, int, int]]:
-    """(weight, start, stop): all ordinals whose rows come into the window on the way, and which leave it."""
-    rows, retained_ms = leg.at.rows, leg.at.retained_from_ms
-    floor = rows.base if retained_ms is None else rows.first_at_or_after(retained_ms)
-    begin_ms, last_ms = window.bounds_ms(course.until_ms)
-    entered = min(leg.at.end, rows.first_at_or_after(last_ms + 1))
-    came = gone = floor
-    if course.since_ms != NEVER:
-        begin_before_ms, last_before_ms = window.bounds_ms(course.since_ms)
-        came = max(floor, rows.first_at_or_after(last_before_ms + 1))
-        if begin_before_ms is not None:
-            gone = max(floor, rows.first_at_or_after(begin_before_ms))
-    left = floor if begin_ms is None else rows.first_at_or_after(begin_ms)
-    if leg.retained_to_ms is not None:
-        left = max(left, rows.first_at_or_after(leg.retained_to_ms))
-    return [(-1, gone, min(left, entered)), (1, came, entered)]

@@ -1,9 +1,9 @@
 """A leg of a course with the scale in which the instants of lives are told.
 
-Mostly that is ms. Where retention must be told from what time does, an instant t has two *halves*: at 2t is done
-what time does, with what was retained before, at 2t + 1 retention takes what it takes. Lives and their way are
-then in halves throughout, and whoever reads the changes drops the odd ones (ISTREAM: nothing comes because
-something else is forgotten).
+Mostly that is ms. Where retention must be told from what time does, an instant t has two *halves*: at 2t is
+done what time does, with what was retained before, at 2t + 1 retention takes what it takes. Lives and their
+way are then in halves throughout, and whoever reads the changes drops the odd ones (ISTREAM: nothing comes
+because something else is forgotten).
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ class Stretch:
         at = self.leg.at
         if instant == NEVER or at.now_ms is None:
             return replace(at, now_ms=None, end=at.rows.base)
-        at_ms, forgets = (instant >> 1, bool(instant & 1)) if self.halves else (instant, True)
+        in_halves = self.halves and instant > -_FAR
+        at_ms, forgets = (instant >> 1, bool(instant & 1)) if in_halves else (instant, True)
         retained_ms = self._retained_ms(at_ms if forgets else at_ms - 1)
         if not self.leg.moves:
             return replace(at, retained_from_ms=retained_ms)
@@ -102,7 +103,7 @@ def way_of(since_ms: int, until_ms: int, *, halves: bool) -> Way:
     """A way given in ms, in the scale of lives."""
     if not halves:
         return Way(since_ms, until_ms)
-    return Way(NEVER if since_ms == NEVER else 2 * since_ms + 1, 2 * until_ms + 1)
+    return Way(since_ms if since_ms < -_FAR else 2 * since_ms + 1, 2 * until_ms + 1)
 
 
 def doubled(instants: Int64Array, half: int = 0) -> Int64Array:

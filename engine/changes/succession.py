@@ -62,8 +62,8 @@ def _runs(relation: Relation, time: Int64Array, instants: Int64Array) -> Lives:
 
 
 def _places_in_runs(same: BoolArray) -> Int64Array:
-    """int64[n + 1]: the place of each row in its run; same: bool[n], whether a row goes on with the run of the
-    one before it.
+    """int64[n + 1]: the place of each row in its run. same: bool[n], whether a row goes on with the run of
+    the one before it.
     """
     places = np.arange(len(same) + 1)
     starts = np.zeros(len(places), np.int64)

@@ -16,14 +16,14 @@ from engine.operators.scan import ScanAt
 
 @dataclass(frozen=True, slots=True)
 class Trip:
-    """halves: whether instants are told in halves (:mod:`engine.changes.stretch`). Scans that are alike are one,
-    so that what they read is read once.
+    """halves: whether instants are told in halves (:mod:`engine.changes.stretch`). What a scan reads is read
+    once, however often it is asked for.
     """
 
     course: Course
     limits: Limits
     halves: bool = False
-    _scanning: dict[Scan, Scanning] = field(default_factory=dict)
+    _scanning: dict[int, Scanning] = field(default_factory=dict)
 
     @property
     def way(self) -> Way:
@@ -32,9 +32,9 @@ class Trip:
 
     def scanning(self, scan: Scan) -> Scanning:
         """The rows of a scan on the way."""
-        known = self._scanning.get(scan)
+        known = self._scanning.get(id(scan))
         if known is None:
-            known = self._scanning[scan] = scanning(scan, self._stretch(scan.source))
+            known = self._scanning[id(scan)] = scanning(scan, self._stretch(scan.source))
         return known
 
     def standing(self, source: SourceName, instant: int) -> ScanAt:

@@ -39,9 +39,8 @@ def begins_of(window: TimeWindow, timestamps: Int64Array) -> Int64Array:
 
 
 def ends_of(window: TimeWindow, timestamps: Int64Array) -> Int64Array:
-    """int64[n]: the first instant of NOW at which the window holds a row no more, FOREVER where there is none.
-
-    At or before its begin for a row that the window never holds.
+    """int64[n]: the first instant of NOW at which the window holds a row no more; FOREVER where there is
+    none, at or before its begin for a row that the window never holds.
     """
     begin, slide_ms = window.begin, window.slide_ms
     if begin is None or not begin.relative:

@@ -17,8 +17,8 @@ def number_copies(
 ) -> None:
     """out[i] = the copy that the i-th change brings or takes away, from 1: the last one that there is.
 
-    codes: int64[n], equal for equal rows. held: int64[codes], how many of each are there before; afterwards how many
-    there are then.
+    codes: int64[n], equal for equal rows. held: int64[codes], how many of each are there before; afterwards
+    how many there are then.
     """
     for i in range(codes.shape[0]):
         code = codes[i]

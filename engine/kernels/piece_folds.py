@@ -1,8 +1,9 @@
-"""Doubles combined over groups whose rows come and go: the trees of :mod:`engine.kernels.folds`, piece after piece.
+"""Doubles combined over groups whose rows come and go: the trees of :mod:`engine.kernels.folds`, piece after
+piece.
 
-Pieces and events are those of :mod:`engine.kernels.pieces`. A result is (count, total, 0.0), or with ``spread``
-(count, mean, squares). Every result is to the bit what a fold over the rows that are there gives, since what is
-kept from the piece before are nodes of the tree none of whose rows came or went.
+Pieces and events are those of :mod:`engine.kernels.pieces`. A result is (count, total, 0.0), or with
+``spread`` (count, mean, squares). Every result is to the bit what a fold over the rows that are there gives,
+since what is kept from the piece before are nodes of the tree none of whose rows came or went.
 """
 
 from __future__ import annotations
@@ -74,8 +75,8 @@ def fold_numbered(
 ) -> bool:
     """The result of each piece, where a stream has numbered the rows. False: given up at ``visits_max`` rows.
 
-    Rows stand group by group (starts), ordinals ascending. there: bool[n], which rows are there in the first piece of
-    their group; written to. totals, squares: float64[pieces].
+    Rows stand group by group (starts), ordinals ascending. there: bool[n], which rows are there in the first
+    piece of their group; written to. totals, squares: float64[pieces].
 
     The nodes of a group's tree are numbered level by level. Whoever came behind all that are there in its
     block is added to it; of other blocks in which a row came or went the rows are added up anew.

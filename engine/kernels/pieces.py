@@ -1,9 +1,9 @@
 """Groups over time: the time of each group is cut into pieces, and each row is there in a run of them.
 
 Pieces are numbered through, group after group: those of group g are ``starts[g] <= p < starts[g + 1]``, in
-the order of time. Most rows *stay*: they are there in all pieces of their group. A few *move*: ``moving`` holds
-them, ascending, and the i-th of them is there in pieces ``low[i] <= p < high[i]``. What is done for those may
-cost a sort, for the others there is one pass over what they are about.
+the order of time. Most rows *stay*: they are there in all pieces of their group. A few *move*: ``moving``
+holds them, ascending, and the i-th of them is there in pieces ``low[i] <= p < high[i]``. What is done for
+those may cost a sort, for the others there is one pass over what they are about.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ def cut(
 ) -> int:
     """Number the pieces; return how many there are.
 
-    The events of group g are event_starts[g] to event_starts[g + 1], their instants ascending. what: twice the
-    place among moving rows of the one that comes, and one more where it goes. codes: their groups. low, high: -1,
-    and set. starts: int64[groups + 1], begins: int64[>= groups + events]: when each piece begins, but for the
-    first of a group.
+    The events of group g are event_starts[g] to event_starts[g + 1], their instants ascending. what: twice
+    the place among moving rows of the one that comes, and one more where it goes. codes: their groups. low,
+    high: -1, and set. starts: int64[groups + 1], begins: int64[>= groups + events]: when each piece begins,
+    but for the first of a group.
     """
     pieces = 0
     for group in range(starts.shape[0] - 1):
@@ -180,9 +180,9 @@ def least(
 ) -> None:
     """out[p] = the first of the rows with the least key that are there in each piece; -1 of none.
 
-    keys: int64[moving rows]; by_key: their places by key, those of one key ascending. best, best_keys: int64[groups],
-    the best of those that stay, and its key. Each moving row in turn claims the pieces that none has;
-    ``free[p]`` leads to the next of those from p on.
+    keys: int64[moving rows]; by_key: their places by key, those of one key ascending. best, best_keys:
+    int64[groups], the best of those that stay, and its key. Each moving row in turn claims the pieces that
+    none has; ``free[p]`` leads to the next of those from p on.
     """
     out[:] = -1
     free = np.arange(out.shape[0] + 1)
@@ -215,8 +215,8 @@ def least(
 def unite(
     same: Int64Array, moving: Int64Array, rows: Int64Array, stays: npt.NDArray[np.bool_], left: Int64Array
 ) -> tuple[int, int]:
-    """Of rows that are the same (equal codes) the first that stays, and the places among moving rows of those of
-    which none does. Return how many each are.
+    """Of rows that are the same (equal codes) the first that stays, and the places among moving rows of those
+    of which none does. Return how many each are.
 
     rows, left: [>= rows, >= moving rows], written from the front. stays: bool[codes].
     """
@@ -250,8 +250,8 @@ def join_runs(
 ) -> int:
     """The runs in which at least one of the same rows is there; return how many they are.
 
-    same: the code of each moving row; places: of them, by code, then by low. kept, lows, highs: [>= places], a place
-    and the run, written from the front.
+    same: the code of each moving row; places: of them, by code, then by low. kept, lows, highs: [>= places],
+    a place and the run, written from the front.
     """
     found = 0
     for i in range(places.shape[0]):
@@ -303,11 +303,11 @@ def events(
     event_starts: Int64Array,
     what: Int64Array,
 ) -> None:
-    """Which moving rows come to a piece or leave it: what[event_starts[p]:event_starts[p + 1]], twice the row, and
-    one more where it goes.
+    """Which moving rows come to a piece or leave it: what[event_starts[p]:event_starts[p + 1]], twice the
+    row, and one more where it goes.
 
-    rows: int64[moving rows], in any order. firsts, lasts: the first piece of their group, and the one behind its
-    last. event_starts: int64[pieces + 1]; what: int64[>= events].
+    rows: int64[moving rows], in any order. firsts, lasts: the first piece of their group, and the one behind
+    its last. event_starts: int64[pieces + 1]; what: int64[>= events].
     """
     event_starts[:] = 0
     for i in range(rows.shape[0]):
@@ -325,3 +325,39 @@ def events(
         if high[i] < lasts[i]:
             what[cursor[high[i]]] = 2 * rows[i] + 1
             cursor[high[i]] += 1
+
+
+@kernel
+def add_by_group(values: Int64Array, codes: Int64Array, out: Int64Array) -> None:
+    """out[g] grows by the values of its rows."""
+    for i in range(values.shape[0]):
+        out[codes[i]] += values[i]
+
+
+@kernel
+def run_on(
+    values: Int64Array,
+    moving: Int64Array,
+    low: Int64Array,
+    high: Int64Array,
+    starts: Int64Array,
+    codes: Int64Array,
+    before: Int64Array,
+    out: Int64Array,
+) -> None:
+    """out[p] = the sum of the values that are there in each piece, from what it is in the first of each group.
+
+    values, codes: int64[n], of all rows. before: int64[groups]. out: int64[pieces + 1], the last for nothing.
+    """
+    out[:] = 0
+    for i in range(moving.shape[0]):
+        value, group = values[moving[i]], codes[moving[i]]
+        if low[i] > starts[group]:
+            out[low[i]] += value
+        if high[i] < starts[group + 1]:
+            out[high[i]] -= value
+    for group in range(before.shape[0]):
+        total = before[group]
+        for piece in range(starts[group], starts[group + 1]):
+            total += out[piece]
+            out[piece] = total

@@ -28,14 +28,14 @@ def numbers(
 ) -> int:
     """The runs of pieces in which a row keeps one number, of numbers from 1 to ``most``.
 
-    Rows stand group by group (starts), each group's by their order. event_starts, events: which rows come to a
-    piece or leave it (:func:`engine.kernels.pieces.events`). there: bool[n], which rows are there in the first piece of
-    their group; written to.
-    rows, ranks, begins, ends: written up to their length: row, number, first piece, the piece after the last.
-    Return how many there are, which may be more than there is room for.
+    Rows stand group by group (starts), each group's by their order. event_starts, events: which rows come to
+    a piece or leave it (:func:`engine.kernels.pieces.events`). there: bool[n], which rows are there in the
+    first piece of their group; written to. rows, ranks, begins, ends: written up to their length: row,
+    number, first piece, the piece after the last. Return how many there are, which may be more than there is
+    room for.
 
-    Each piece is compared with the one before from the first place at which they can differ: O(most) a piece and
-    the rows that are passed over.
+    Each piece is compared with the one before from the first place at which they can differ: O(most) a piece
+    and the rows that are passed over.
     """
     room = rows.shape[0]
     count = 0

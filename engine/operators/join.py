@@ -186,6 +186,7 @@ def _of_pairs(left: Relation, right: Relation, pairs: Pairs) -> LazyColumns:
 
 
 def pair_columns(left: Relation, right: Relation, pairs: Callable[[], Pairs], kind: JoinKind) -> LazyColumns:
+    """Columns of pairs of rows, by place, made when they are read; -1: of no row, NULL."""
     width = len(left.columns)
 
     def make(place: int) -> Column:

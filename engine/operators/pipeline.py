@@ -100,6 +100,7 @@ def evaluate(
 
 @lru_cache(1_000)
 def schema_of(columns: tuple[tuple[str, Type], ...]) -> pa.Schema:
+    """Of an answer with these columns."""
     return pa.schema([pa.field(name, type_.arrow) for name, type_ in columns])
 
 

@@ -39,7 +39,7 @@ def last_rows(
     if window.keys:
         candidates = matching(window.filter, first, end)
         keep = _last_of_each(window.keys, window.rows, rows_at(schema, candidates))
-        return _kept(candidates, keep), False
+        return kept(candidates, keep), False
     return _walk_back(window, first, end, matching)
 
 
@@ -63,7 +63,8 @@ def _last_of_each(keys: Sequence[Expression], most: int, relation: Relation) -> 
     return keep
 
 
-def _kept(places: Places, keep: BoolArray) -> Places:
+def kept(places: Places, keep: BoolArray) -> Places:
+    """Of these rows those of a mask, bool[n]."""
     found, start = [], 0
     for part, where in places:
         kept = where[keep[start : start + len(where)]]

@@ -309,6 +309,13 @@ def test_refusals(shared: Broker, stream: str, name: str) -> None:
     assert handle not in shared.log.read_text()
 
 
+def test_the_description_of_the_api_has_them(shared: Broker) -> None:
+    paths = shared.http.get("/openapi.json").json()["paths"]
+    told_of = paths["/queries/{handle}/changes"]["get"]
+    assert {one["name"] for one in told_of["parameters"]} >= {"handle", "since", "live", "wait_ms", "format"}
+    assert "/queries/{handle}/snapshot" in paths
+
+
 def test_the_number_of_feeds_is_limited(tight: Broker, name: str) -> None:
     tight.create(stream_sql(name))
     handle = tight.register(f"SELECT id FROM {name}")
@@ -356,7 +363,7 @@ def test_a_reader_that_stands_still_is_cut_off_and_holds_nobody_back(tight: Brok
         wait_until(lambda: metric(tight, "tureen_feeds_cut_total") == cut + 1)
         with pytest.raises((EOFError, ConnectionResetError)):
             stuck.lines()
-        assert metric(tight, "tureen_feeds_memory_bytes") <= 65_536
+        assert metric(tight, "tureen_feeds_memory_bytes") < 1_500_000  # the last step, of 5 MB in all
 
 
 def test_one_that_was_away_for_long_goes_on_or_is_told(tight: Broker, name: str) -> None:
@@ -379,14 +386,14 @@ def test_one_that_was_away_for_long_goes_on_or_is_told(tight: Broker, name: str)
     for handle in (of_stream, of_both):
         kept[handle] = Feed(tight, handle, since=positions[handle]).begin()
         lines[handle] = [kept[handle].line() or {}]
-    for first in range(10, 3_010, 200):
+    for first in range(10, 1_610, 200):
         tight.send(name, rows(first, 200, 10))
         for handle, feed in kept.items():
             lines[handle] += feed.until(now_after(first + 199, 10))
     for feed in kept.values():
         feed.close()
     assert told(once(tight, of_stream, positions[of_stream])) == told(lines[of_stream])
-    assert len(told(lines[of_both])) > 5_000
+    assert len(told(lines[of_both])) > 2_000
     for live in ("true", "false", "poll"):
         gone = tight.http.get(
             f"/queries/{of_both}/changes", params={"since": positions[of_both], "live": live}

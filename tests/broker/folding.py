@@ -9,8 +9,10 @@ from typing import Any
 
 from engine.model.step import Position
 from tests.broker.running import Broker
+from tests.kafka import wait_until
 from tureen.protocol import query_id
 
+VISIBLE_S = 5.0
 Rows = Counter[str]
 """Rows as JSON arrays, with how many there are of each."""
 
@@ -59,9 +61,24 @@ def line(values: Iterable[Any]) -> str:
 
 
 def compare(one: Broker, handle: str, topic: str, form: str = "upsert") -> Rows:
-    """Assert that the folded topic is the answer at the answer's position; the rows of both."""
+    """Assert that the folded topic is the answer at the answer's position; the rows of both.
+
+    A commit is known a moment before readers see it, so that may be waited for.
+    """
     snapshot = one.snapshot(handle)
-    found = folded(of_query(one.records(topic), handle), form, Position.parse(snapshot["position"]))
+    position = Position.parse(snapshot["position"])
     wanted = Counter(line(row) for row in snapshot["rows"])
-    assert found == wanted, (one.http.get(f"/queries/{handle}").text, found - wanted, wanted - found)
+    found: Rows = Counter()
+
+    def same() -> bool:
+        found.clear()
+        found.update(folded(of_query(one.records(topic), handle), form, position))
+        return found == wanted
+
+    try:
+        wait_until(same, VISIBLE_S)
+    except AssertionError:
+        raise AssertionError(
+            f"{one.http.get(f'/queries/{handle}').text}\ntoo many: {found - wanted}\nmissing: {wanted - found}"
+        ) from None
     return found

@@ -50,6 +50,7 @@ def test_show_and_describe(shared: Broker, name: str) -> None:
     assert dict(zip(shown["columns"], extended, strict=True)) == query | {
         "maintenance": "eager",
         "weight": 3,
+        "output": None,
         "error": None,
     }
     (stream,) = (one for one in table(shared, "show streams;") if one["name"] == name)
@@ -64,6 +65,23 @@ def test_show_and_describe(shared: Broker, name: str) -> None:
     functions = {one["function"]: one for one in table(shared, "SHOW FUNCTIONS")}
     assert functions["COUNT"]["kind"] == "aggregate"
     assert functions["ABS"]["usage"] == "ABS(x)"
+
+
+def test_where_changes_go(shared: Broker, name: str) -> None:
+    run(shared, stream_sql(name, columns="id BIGINT NOT NULL, v DOUBLE, ts TIMESTAMP"), 201)
+    sql = f"DSTREAM (SELECT id FROM {name} [ROWS 5]) EMIT CHANGES INTO {name}"
+    planned = run(shared, f"EXPLAIN {sql}")
+    handle = shared.register(sql)
+    standing = run(shared, f"EXPLAIN '{handle}'")
+    for explained in (planned, standing):
+        assert [row[0] for row in explained["rows"]] == ["emit dstream", "└ project", f"  └ scan {name}"]
+        assert explained["plan"]["emit"]["into"] == name
+        assert explained["plan"]["key"] is None
+    (row,) = (one for one in table(shared, "SHOW QUERIES EXTENDED") if one["query"] == query_id(handle))
+    assert row["output"].endswith(f".results.{name}")
+    run(shared, f"TERMINATE '{handle}'")
+    refused = run(shared, sql.replace("DSTREAM (", "DSTREAM ").replace(")", ""), 400)
+    assert (refused["code"], refused["column"]) == ("syntax", 9)
 
 
 def test_pause_resume_terminate_by_handle_alone(shared: Broker, name: str) -> None:

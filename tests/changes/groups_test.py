@@ -15,6 +15,7 @@ from engine.changes.lives import Lives, Touched, Way
 from engine.language import expressions as ex
 from engine.language.query import Aggregate, AggregateCall, Output
 from engine.limits import Limits
+from engine.model.batch import Column
 from engine.model.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, STRING
 from engine.operators.aggregate import aggregate
 from engine.operators.relation import Relation
@@ -167,17 +168,11 @@ def test_doubles_of_many_blocks(function, numbered):
     ends = begins + random.integers(900, 950, n)
     there = np.flatnonzero((begins <= way.until_ms) & (ends > way.since_ms))
     columns = [
-        relation_column(DOUBLE, random.normal(size=n) * 10.0 ** random.integers(-9, 9, n)),
-        relation_column(INTEGER, random.integers(0, 2, n).astype(np.int32)),
+        Column(DOUBLE, random.normal(size=n) * 10.0 ** random.integers(-9, 9, n)),
+        Column(INTEGER, random.integers(0, 2, n).astype(np.int32)),
     ]
     rows = Relation(columns, n, (lambda: np.arange(n) * 3 + 5) if numbered else None)
     below = Given(Lives(rows, begins, ends).take(there), way, numbered=numbered)
     for keys in ((), keyed([INTEGER], 1)):
         stage = Aggregate(keys, (call_of(function, DOUBLE),))
         assert_same(stage, below, Groups(stage, below, Limits()).alive())
-
-
-def relation_column(type_: Any, values: Any) -> Any:
-    from engine.model.batch import Column
-
-    return Column(type_, values)

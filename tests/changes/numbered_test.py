@@ -17,7 +17,7 @@ from engine.changes.numbered import Firsts, Numbered
 from engine.language import expressions as ex
 from engine.language.query import Distinct, Limit, RowNumber, Sort, SortKey
 from engine.limits import Limits
-from engine.model.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, STRING
+from engine.model.types import BOOLEAN, DOUBLE, INTEGER, STRING
 from engine.operators.distinct import distinct
 from engine.operators.limit import limit
 from engine.operators.relation import Relation

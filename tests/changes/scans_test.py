@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
-from tests.changes.ways import bound, check_changes, check_lives, courses, with_slots
+from tests.changes.ways import bound, check_changes, check_lives, random_course, seeds, with_slots
 
 WINDOWS = (
     "",
@@ -35,27 +36,27 @@ FUNCTIONS = (
 CLAUSES = ("", "[NOW]", "[RANGE 6 MILLISECONDS]", "[ROWS 3]", "[PARTITION BY k ROWS 1]")
 SCANS = [f"s {window}" for window in WINDOWS]
 SCANS += [f"{function} {clause}" for function in FUNCTIONS for clause in CLAUSES]
+PREDICATES = ("", "WHERE v > 0", "WHERE w = 'b' AND k < 2")
 
 
 @pytest.mark.parametrize("scan", SCANS)
-@given(st.data())
-def test_the_rows_of_a_window_at_every_instant(scan: str, data: st.DataObject) -> None:
-    where = data.draw(st.sampled_from(["", "WHERE v > 0", "WHERE w = 'b' AND k < 2"]))
+@given(seeds)
+def test_the_rows_of_a_window_at_every_instant(scan: str, seed: int) -> None:
+    rng = random.Random(seed)
     source, begin, clause = scan.partition("BEGIN")  # which stands behind WHERE
-    query = bound(f"SELECT * FROM {source} {where} {begin}{clause}")
-    course = data.draw(courses(["s"]))
-    if data.draw(st.booleans()):
+    query = bound(f"SELECT * FROM {source} {rng.choice(PREDICATES)} {begin}{clause}")
+    course = random_course(rng, ["s"])
+    if rng.random() < 0.5:
         course = with_slots(course, query)
-    check_lives(query, course)
-    check_lives(query, course, halves=True)
-    check_changes(query, course, "changes")
+    check_lives(query, course, halves=rng.random() < 0.3)
+    check_changes(query, course, rng.choice(("changes", "istream", "rstream")))
 
 
 @pytest.mark.parametrize("table", ["h", "m"])
-@given(st.data())
-def test_the_rows_of_a_table_at_every_instant(table: str, data: st.DataObject) -> None:
-    where = data.draw(st.sampled_from(["", "WHERE p > 0", "WHERE k < 2"]))
-    query = bound(f"SELECT * FROM {table} {where}")
-    course = data.draw(courses([table]))
-    check_lives(query, course)
-    check_changes(query, course, "changes")
+@given(seeds)
+def test_the_rows_of_a_table_at_every_instant(table: str, seed: int) -> None:
+    rng = random.Random(seed)
+    query = bound(f"SELECT * FROM {table} {rng.choice(('', 'WHERE p > 0', 'WHERE k < 2'))}")
+    course = random_course(rng, [table])
+    check_lives(query, course, halves=rng.random() < 0.3)
+    check_changes(query, course, rng.choice(("changes", "istream", "rstream")))

@@ -12,8 +12,12 @@ from hypothesis import strategies as st
 
 import tureen
 from engine.language.grammar.words import CLAUSES_REFUSED, CLOCKS, RESERVED
+from engine.language.query import Emit, Query
+from engine.language.statements import parse
+from engine.limits import Limits
 from tests.client.conftest import Broker
 from tests.kafka import wait_until
+from tests.language.fixtures import CATALOGUE
 from tureen.errors import NotSupported, ParametersRefused, QueryError, SyntaxRefused
 from tureen.literals import QUOTED, duration, filled, literal, name
 
@@ -121,12 +125,42 @@ def test_a_call_leaves_what_it_was_made_from() -> None:
         (lambda s: s.join("cities", on="id").window(rows=1), NotSupported),
         (lambda s: s.where("a").tumble("1 hour"), NotSupported),
         (lambda s: s.tumble("1 hour").tumble("1 hour"), NotSupported),
+        (lambda s: s.join(s.alias("o").emit_changes(), on="id"), NotSupported),
+        (lambda s: s.where("id IN ?", s.istream().select("id")), NotSupported),
+        (lambda s: s.emit_changes(""), SyntaxRefused),
         (lambda _: tureen.stream(""), SyntaxRefused),
     ],
 )
 def test_what_makes_no_query_is_refused_where_it_is_said(call: Any, kind: type[QueryError]) -> None:
     with pytest.raises(kind):
         call(tureen.stream("orders"))
+
+
+def test_what_becomes_of_changes_is_said_of_the_whole_query_wherever_it_is_said() -> None:
+    flights, told = tureen.stream("flights"), {"format": "diff", "snapshot": False}
+    late = flights.where("delay > 3").select("dest").limit(9)
+    said = flights.dstream().emit_changes("a-b", **told).where("delay > 3").select("dest").limit(9)
+    assert said.sql() == late.emit_changes("a-b", **told).dstream().sql()
+    for whole in (
+        said,
+        said.distinct(),
+        said.where("dest <> 'ORD'"),
+        said.alias("x"),
+        said.join("planes", on="a = b"),
+    ):
+        assert whole.sql().startswith("DSTREAM (SELECT ")
+        assert whole.sql().endswith(""") EMIT CHANGES INTO "a-b" WITH (format = 'diff', snapshot = FALSE)""")
+        assert whole.sql().count("EMIT") == whole.sql().count("STREAM") == 1
+    for query in (
+        said,
+        flights.tumble("1 hour").istream().emit_changes(on_window_close=True, encoding="avro"),
+    ):
+        bound = parse(query.sql(), CATALOGUE, Limits())
+        assert isinstance(bound, Query)
+        assert (bound.operator, bound.emit) in (
+            ("dstream", Emit("a-b", format="diff", snapshot=False)),
+            ("istream", Emit(on_close=True, encoding="avro")),
+        )
 
 
 def test_lengths_of_time() -> None:

@@ -7,7 +7,6 @@ import os
 import pty
 import select
 import signal
-import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -290,40 +289,3 @@ def test_the_prompt_runs_statements_and_survives_a_refusal(broker: Broker, trade
     finally:
         os.kill(pid, signal.SIGKILL) if os.waitpid(pid, os.WNOHANG) == (0, 0) else None
         os.close(terminal)
-
-
-EXAMPLES = Path(__file__).parents[2] / "examples"
-
-
-def example(broker: Broker, name: str, *args: str) -> str:
-    done = subprocess.run(
-        [sys.executable, str(EXAMPLES / name), *args],
-        env=broker.environment | {"PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def test_example_watch_list_per_user(broker: Broker) -> None:
-    assert example(broker, "watch_list_per_user.py").splitlines() == [
-        "ada: ACME at 9.5, ACME at 8.0",
-        "bob: INIT at 95.0",
-        "eve: INIT at 55.0",
-    ]
-
-
-def test_example_come_back_later(broker: Broker, tmp_path: Path) -> None:
-    kept = tmp_path / "alarms.handle"
-    assert "registered" in example(broker, "come_back_later.py", str(kept))
-    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
-    wait_until(
-        lambda: "2 alarms" in example(broker, "come_back_later.py", str(kept)), what="the alarms are in"
-    )
-
-
-def test_example_by_topic_alone(broker: Broker) -> None:
-    assert example(broker, "by_topic_alone.py") == "2 failed logins: root, root\n"

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import queue
 import sys
 import types
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
-from datetime import datetime
 
 import pyarrow as pa
 import pytest
 
 import tureen
+from tureen.changes import AwayEvent, Change, ChangesEvent, EndEvent, Event, SnapshotEvent
+from tureen.columns import Column
 from tureen.display import CELL_CHARACTERS, ROWS_SHOWN, pictures, snapshot_html
-from tureen.errors import BrokerUnavailable, PackageMissing, QueryPaused
+from tureen.errors import BrokerUnavailable, PackageMissing, UnknownQuery
+from tureen.live import LiveAnswer
 from tureen.snapshot import Snapshot
 from tureen.sparkline import HEIGHT, PIECES, WIDTH, sparkline
 
@@ -110,58 +113,67 @@ def test_a_query_shows_its_id_and_text_but_never_its_handle(client: tureen.Clien
     pending.unregister()
 
 
-def test_an_answer_is_drawn_again_when_it_changed_and_ends_with_its_query(
-    client: tureen.Client, trades: str
-) -> None:
-    query = client.register(f"SELECT price FROM {trades} WHERE price > 7")
+class Script:
+    """Events that come when the test says so."""
+
+    def __init__(self, *events: Event) -> None:
+        self._left: queue.Queue[Event | None] = queue.Queue()
+        self.tell(*events)
+
+    def tell(self, *events: Event | None) -> None:
+        for event in events:
+            self._left.put(event)
+
+    def __iter__(self) -> Iterator[Event]:
+        return iter(self._left.get, None)  # type: ignore[arg-type]
+
+    def close(self) -> None:
+        self._left.put(None)
+
+
+COLUMNS = (Column("v", "BIGINT"),)
+
+
+def answer(position: str, *values: int) -> SnapshotEvent:
+    return SnapshotEvent(position, 0, COLUMNS, tuple((value,) for value in values))
+
+
+def change(position: str, now_ms: int, *changes: tuple[int, int]) -> ChangesEvent:
+    return ChangesEvent(position, now_ms, COLUMNS, tuple(Change(w, now_ms, (v,)) for w, v in changes))
+
+
+def test_what_changed_is_drawn_with_a_line_of_the_number_of_rows() -> None:
+    script = Script(answer("1-1", 1))
+    later = [change("1-2", 5, (1, 2)), change("1-3", 9, (-1, 1), (1, 3)), EndEvent("1-3", "paused")]
     waited: list[float] = []
 
     def pause(seconds: float) -> None:
         waited.append(seconds)
-        if len(waited) == 3:
-            query.unregister()
+        script.tell(later.pop(0))
 
-    drawn = list(pictures(query, 0.5, pause))
+    with LiveAnswer(script) as live:
+        drawn = list(pictures(live, 0.5, pause))
 
-    assert cells(drawn[0]) == [["8.0"], ["9.0"]]
-    assert "no query answers" in drawn[-1]
-    assert drawn[-1].startswith(drawn[-2])
-    assert waited[:3] == [0.5, 0.5, 0.5]
-    assert len(drawn) <= 4
-
-
-class Script(tureen.Query):
-    """A query whose answers are given."""
-
-    def __init__(self, answers: list[Snapshot | Exception]) -> None:
-        self.answers: Iterator[Snapshot | Exception] = iter(answers)
-
-    def snapshot(self, at: int | datetime | None = None) -> Snapshot:
-        answer = next(self.answers)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-
-def answer(position: str, value: int) -> Snapshot:
-    return Snapshot(pa.table({"v": [value]}), position, 0)
+    assert [cells(html) for html in drawn[:3]] == [[["1"]], [["1"], ["2"]], [["2"], ["3"]]]
+    assert "this query is paused" in drawn[-1]
+    assert "NOW 1970-01-01 00:00:00.009 UTC, position 1-3" in drawn[-1]
+    assert [len(parsed(html).findall(".//caption/svg")) for html in drawn[:3]] == [0, 1, 1]
+    assert set(waited) == {0.5}
+    assert "paused" not in drawn[0]
 
 
 def test_while_the_broker_is_away_the_last_answer_stays() -> None:
-    away = BrokerUnavailable("no broker answers")
-    query = Script(
-        [away, away, answer("1-1", 1), answer("1-1", 1), away, away, answer("1-1", 1), answer("1-2", 2)]
-    )
-    drawn = list(pictures(query, 1, lambda _: None, times=8))
-    assert [("no broker" in html, cells(html)) for html in drawn] == [
-        (True, []),
-        (False, [["1"]]),
-        (True, [["1"]]),
-        (False, [["1"]]),
-        (False, [["2"]]),
-    ]
-    paused = list(pictures(Script([answer("1-1", 1), QueryPaused()]), 1, lambda _: None))
-    assert "this query is paused" in paused[-1]
+    away = AwayEvent("1-1", BrokerUnavailable("no broker answers"))
+    script = Script(answer("1-1", 1))
+    later = [away, change("1-2", 5, (1, 2))]
+    with LiveAnswer(script) as live:
+        drawn = list(pictures(live, 1, lambda _: script.tell(later.pop(0)), times=3))
+        assert [("no broker" in html, cells(html)) for html in drawn] == [
+            (False, [["1"]]),
+            (True, [["1"]]),
+            (False, [["1"], ["2"]]),
+        ]
+        assert cells(live._repr_html_()) == [["1"], ["2"]]
 
 
 class Notebook(types.ModuleType):
@@ -182,17 +194,20 @@ class Notebook(types.ModuleType):
         self.shown.append(html)
 
 
-def test_live_in_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_live_in_a_notebook(monkeypatch: pytest.MonkeyPatch, client: tureen.Client, trades: str) -> None:
     notebook = Notebook()
     monkeypatch.setitem(sys.modules, "IPython", types.ModuleType("IPython"))
     monkeypatch.setitem(sys.modules, "IPython.display", notebook)
+    query = client.register(f"SELECT price FROM {trades} WHERE price > 7")
 
-    tureen.display_live(Script([answer("1-1", 1), answer("1-2", 2)]), every=0.05, times=2)
-
-    assert [cells(html) for html in notebook.shown] == [[["1"]], [["2"]]]
+    tureen.display_live(query, every=0.05, times=1)
+    assert [cells(html) for html in notebook.shown] == [[["8.0"], ["9.0"]]]
+    query.unregister()
+    with pytest.raises(UnknownQuery):
+        tureen.display_live(query)
     monkeypatch.setitem(sys.modules, "IPython.display", None)
     with pytest.raises(PackageMissing, match="pip install ipython"):
-        tureen.display_live(Script([]))
+        tureen.display_live(query)
     for every in (0.0, float("nan"), -1.0):
         with pytest.raises(ValueError, match="every"):
-            tureen.display_live(Script([]), every)
+            tureen.display_live(query, every)

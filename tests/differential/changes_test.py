@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -57,9 +59,8 @@ class Sums:
                 continue
             rows = exact_rows(engine.answer(query_id).rows)
             if query_id not in self.folds:
-                self.folds[query_id] = Fold()
-                self.folds[query_id].rows.update(rows)
-            assert self.folds[query_id].rows == Fold.of(rows), query_id
+                self.folds[query_id] = Fold(rows)
+            assert self.folds[query_id].rows == Counter(rows), query_id
 
 
 def agree(steps: list[Step], limits: Limits | None = None) -> None:

@@ -117,54 +117,55 @@ def assert_same_telling(one: Telling, other: Telling) -> None:
 class Fold:
     """The sum of what was told of a query: never less than nothing of a row."""
 
-    def __init__(self) -> None:
-        self.rows: Counter[Hashable] = Counter()
-
-    @staticmethod
-    def of(rows: Iterable[Hashable]) -> Counter[Hashable]:
-        """A snapshot's."""
-        return Counter(rows)
+    def __init__(self, rows: Iterable[Hashable] = ()) -> None:
+        self.rows = Counter(rows)
 
     def add(self, lines: Iterable[Line]) -> None:
-        """Copies are told one after another: the highest comes last, and goes first."""
-        for line in lines:
-            self.rows[line.row] += line.weight
-            count = self.rows[line.row]
-            assert count >= 0, f"{line} was not there"
-            if line.copy is not None:
-                assert line.copy == (count if line.weight > 0 else count + 1), line
-            if count == 0:
-                del self.rows[line.row]
+        """Of rows that are counted the copies with the highest numbers come and go."""
+        for (_, weight), some in groupby(lines, key=lambda line: (line.at_ms, line.weight)):
+            copies: dict[Hashable, list[int]] = {}
+            for line in some:
+                self.rows[line.row] += weight
+                assert self.rows[line.row] >= 0, f"{line} was not there"
+                if line.copy is not None:
+                    copies.setdefault(line.row, []).append(line.copy)
+            for row, numbers in copies.items():
+                first = self.rows[row] + 1 if weight < 0 else self.rows[row] + 1 - len(numbers)
+                assert sorted(numbers) == [*range(first, first + len(numbers))], (row, numbers)
+        self.rows = +self.rows
 
 
 class Followers:
-    """An engine and what it told, with every query followed from the step after its registration on."""
+    """An engine and what it told, with every query followed from the step after its registration on.
+
+    followed: NOW of each as that began.
+    """
 
     def __init__(self, subject: EngineSubject | None = None) -> None:
         self.subject = subject or EngineSubject()
-        self.followed: set[str] = set()
+        self.followed: dict[str, int | None] = {}
 
     def apply(self, step: Step) -> tuple[StepResult, Telling]:
         result = self.subject.apply(step)
-        for query_id in self.subject.standing():
+        standing = self.subject.standing()
+        for query_id in standing:
             if query_id not in self.followed:
                 self.follow(query_id)
-        self.followed &= set(self.subject.standing())
+        for query_id in self.followed.keys() - set(standing):
+            del self.followed[query_id]
         return result, of_engine(result)
 
     def follow(self, query_id: str) -> None:
         """What asks for it itself is left to its text."""
-        self.followed.add(query_id)
-        if self.subject.engine.view().standing[query_id].query.emit is None:
+        view = self.subject.engine.view()
+        self.followed[query_id] = view.now_ms(query_id)
+        if view.output(query_id).emit is None:
             self.subject.engine.follow(query_id)
 
     def restarted(self, store: MemoryState) -> Followers:
         """Saved, forgotten and restored; who was followed is asked for again."""
-        return self.again(self.subject.restarted(store))
-
-    def again(self, subject: EngineSubject) -> Followers:
-        other = Followers(subject)
-        for query_id in self.followed & set(subject.standing()):
+        other = Followers(self.subject.restarted(store))
+        for query_id in self.followed:
             other.follow(query_id)
         return other
 

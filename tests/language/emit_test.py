@@ -61,8 +61,10 @@ def test_emit_is_all_that_a_clause_changes(body: str, clause: str, emit: Emit) -
 )
 @pytest.mark.parametrize("into", ["", " INTO late"])
 def test_on_window_close(clause: str, into: str) -> None:
-    body = f"SELECT window_end, COUNT(*) AS n FROM {TUMBLE} GROUP BY window_end"
-    assert query(f"{body} {clause}{into}").emit == Emit("late" if into else None, on_close=True)
+    body = f"SELECT window_end, COUNT(*) AS n FROM {TUMBLE} [RANGE 1 HOUR] GROUP BY window_end"
+    for text in (body, f"ISTREAM ({body})"):
+        found = query(f"{text} {clause}{into}")
+        assert (found.operator, found.emit) == ("istream", Emit("late" if into else None, on_close=True))
 
 
 @pytest.mark.parametrize("word", ["ISTREAM", "dstream", "RStream"])

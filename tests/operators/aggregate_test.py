@@ -6,6 +6,7 @@ import math
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -110,6 +111,27 @@ def test_doubles_are_combined_by_ordinal_even_behind_a_sort(data, function, grou
     placed = [Placed(ordinal, row) for ordinal, row in zip(ordinals, rows, strict=True)]
     result, _ = aggregate(stage, relation([DOUBLE, INTEGER], rows, ordinals))
     assert exactly(rows_of(result)) == exactly(expected(stage, placed)[0])
+
+
+@pytest.mark.parametrize("function", ["SUM", "VAR_POP"])
+def test_doubles_of_rows_that_are_not_numbered_count_from_0_in_each_group(function):
+    random = np.random.default_rng(5)
+    rows = [
+        (float(value), group, bool(passes))
+        for value, group, passes in zip(
+            random.normal(size=14_000),
+            random.integers(0, 2, 14_000).tolist(),
+            random.integers(0, 8, 14_000),
+            strict=True,
+        )
+    ]
+    types = [DOUBLE, INTEGER, BOOLEAN]
+    for keys in ((), (Output("k", column(1, INTEGER)),)):
+        stage = Aggregate(keys, (call_of(function, DOUBLE, filter=column(2, BOOLEAN)),))
+        result, _ = aggregate(stage, relation(types, rows))
+        assert exactly(rows_of(result)) == exactly(expected(stage, [Placed(None, row) for row in rows])[0])
+        numbered, _ = aggregate(stage, relation(types, rows, range(len(rows))))
+        assert exactly(rows_of(result)) != exactly(rows_of(numbered))
 
 
 def test_rows_are_counted_without_an_argument():

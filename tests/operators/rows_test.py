@@ -63,7 +63,8 @@ def test_sort_is_stable_and_knows_how_far_it_must_go(data, types):
         return 0
 
     expected = sorted([(*row, place) for place, row in enumerate(rows)], key=cmp_to_key(compare))
-    numbered = relation([*types, INTEGER], [(*row, place) for place, row in enumerate(rows)])
+    placed = [(*row, place) for place, row in enumerate(rows)]
+    numbered = relation([*types, INTEGER], placed, range(len(rows)))
     result, errors = sort(Sort(keys), numbered, wanted)
     assert errors == 0
     assert [row[-1] for row in rows_of(result)] == [row[-1] for row in expected[:wanted]]

@@ -20,7 +20,7 @@ import pytest
 from engine.engine import Engine
 from engine.model.batch import Batch, versions
 from engine.model.source import Schema, SourceName, Stream
-from engine.model.step import Heartbeat, Position, Step
+from engine.model.step import Heartbeat, Position, Step, StepResult
 from engine.model.types import Kind
 
 BATCH_ROWS = 1_000
@@ -46,8 +46,9 @@ def lines(file: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text().splitlines() if line]
 
 
-def read(engine: Engine, stream: str, rows: Iterable[dict[str, Any]]) -> None:
+def read(engine: Engine, stream: str, rows: Iterable[dict[str, Any]]) -> list[StepResult]:
     """Bring rows to a stream, a batch at a time, in the order of the file, from one partition."""
+    results = []
     made = engine.catalogue[stream]
     schema = made.schema
     place = schema.index(made.timestamp_column or "")
@@ -66,16 +67,18 @@ def read(engine: Engine, stream: str, rows: Iterable[dict[str, Any]]) -> None:
         offsets = np.arange(first, first + len(some))
         times = [row[place] for row in some]
         batch = Batch.from_arrow(schema, table, np.zeros(len(some)), offsets, times)
-        engine.ingest(stream, versions(made, batch) if made.is_table else batch, clock)
+        results.append(engine.ingest(stream, versions(made, batch) if made.is_table else batch, clock))
+    return results
 
 
-def read_changes(engine: Engine, table: str, changes: Iterable[dict[str, Any]]) -> None:
+def read_changes(engine: Engine, table: str, changes: Iterable[dict[str, Any]]) -> list[StepResult]:
     """Bring a change log in Debezium's form to a table: rows as they are after a change, or that are gone.
 
     Times are microseconds there.
     """
     made = engine.catalogue[table]
     assert isinstance(made, Stream)
+    results = []
     for first, change in enumerate(changes):
         gone = change["after"] is None
         row = {name: change["before"][name] for name in made.key} if gone else change["after"]
@@ -88,8 +91,8 @@ def read_changes(engine: Engine, table: str, changes: Iterable[dict[str, Any]]) 
                 columns.append(pa.array([value], f.type.arrow))
         written = pa.Table.from_arrays(columns, names=[f.name for f in made.schema])
         batch = Batch.from_arrow(made.schema, written, np.zeros(1), np.array([first]), [change["ts_ms"]])
-        engine.ingest(table, versions(made, batch, np.array([gone])), change["ts_ms"])
-    let_time_pass(engine, table)
+        results.append(engine.ingest(table, versions(made, batch, np.array([gone])), change["ts_ms"]))
+    return results + let_time_pass(engine, table)
 
 
 def _value(schema: Schema, name: str, value: Any) -> Any:
@@ -102,14 +105,15 @@ def _value(schema: Schema, name: str, value: Any) -> Any:
     return value
 
 
-def let_time_pass(engine: Engine, stream: str) -> None:
+def let_time_pass(engine: Engine, stream: str) -> list[StepResult]:
     """So long that every partition falls idle and every window closes."""
     now_ms = next(source.now_ms for source in engine.view().sources() if source.name == stream)
     assert now_ms is not None
+    first = engine.position
     for years in (1, 2):
-        position = Position(engine.position.epoch, engine.position.sequence + 1)
+        position = Position(first.epoch, first.sequence + years)
         engine.enqueue(Step(position, now_ms + years * YEAR_MS, Heartbeat(SourceName(stream))))
-        engine.run()
+    return engine.run()
 
 
 def answer(engine: Engine, sql: str) -> pa.Table:

@@ -46,6 +46,8 @@ def with_changes(query: Query, tree: exp.Expr, env: Environment) -> Query:
         query = replace(query, operator=cast("StreamOperator", str(operator.this).lower()))
     if clause is not None:
         query = replace(query, emit=_emit(clause, query, env))
+        if clause.args.get("on_close") is not None:  # that a window is over does not take its rows back
+            query = replace(query, operator="istream")
     return query
 
 
@@ -91,6 +93,12 @@ def _into(identifier: exp.Expr, env: Environment) -> str:
 def _check_final(node: exp.Expr, query: Query, env: Environment) -> None:
     """Raise NotSupported unless all rows come as windows close, and none is revised afterwards."""
     place = env.text.of_node(node)
+    if query.operator not in (None, "istream"):
+        raise place.refuse(
+            NotSupported,
+            f"ON WINDOW CLOSE tells rows that come, {query.operator.upper()} others",
+            hint="leave one of them out",
+        )
     open_source = _open_source(query)
     if open_source is not None:
         raise place.refuse(

@@ -1,0 +1,80 @@
+"""What the API's description says of change feeds, which are served ahead of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI
+
+from broker.http.feed_requests import WAIT_MS_DEFAULT, WAIT_MS_MAX
+
+PATH = "/queries/{handle}/changes"
+
+
+def _parameter(name: str, text: str, schema: dict[str, Any], where: str = "query") -> dict[str, Any]:
+    required = {"required": True} if where == "path" else {}
+    return {"name": name, "in": where, "description": text, "schema": schema} | required
+
+
+_CHANGES: dict[str, Any] = {
+    "get": {
+        "tags": ["queries"],
+        "summary": "Get Changes",
+        "description": "The answer, then whatever changes in it, as NDJSON or server-sent events; resumes "
+        "exactly from a change position. A feed that ends says so with a line of the type end.",
+        "operationId": "get_changes_queries__handle__changes_get",
+        "parameters": [
+            _parameter("handle", "Of the query.", {"type": "string"}, "path"),
+            _parameter(
+                "since",
+                "The change position after which to go on; without one the answer comes first.",
+                {"type": "string"},
+            ),
+            _parameter(
+                "live",
+                "true: go on. false: end with what there is. poll: one JSON object, as soon as something "
+                "changed or the wait is over.",
+                {"type": "string", "enum": ["true", "false", "poll"], "default": "true"},
+            ),
+            _parameter(
+                "wait_ms",
+                "How long a poll waits.",
+                {"type": "integer", "minimum": 0, "maximum": WAIT_MS_MAX, "default": WAIT_MS_DEFAULT},
+            ),
+            _parameter(
+                "format",
+                "sse is also what `Accept: text/event-stream` asks for.",
+                {"type": "string", "enum": ["ndjson", "sse"], "default": "ndjson"},
+            ),
+            _parameter(
+                "Last-Event-ID",
+                "As event sources send it: goes before since.",
+                {"type": "string"},
+                "header",
+            ),
+        ],
+        "responses": {
+            "200": {
+                "description": "Lines of the types snapshot, changes, progress, end.",
+                "content": {"application/x-ndjson": {}, "text/event-stream": {}, "application/json": {}},
+            },
+            "400": {"description": "A parameter, or the position of another query or of the future."},
+            "404": {"description": "No such handle, or not yours."},
+            "409": {"description": "The query does not stand, or is paused."},
+            "410": {"description": "must_refetch: what came after this position is not known any more."},
+            "429": {"description": "As many feeds are open as are allowed."},
+        },
+    }
+}
+
+
+def describe(app: FastAPI) -> None:
+    """Add the path of feeds to the description."""
+    described = app.openapi
+
+    def with_feeds() -> dict[str, Any]:
+        found = described()
+        found["paths"][PATH] = _CHANGES
+        return found
+
+    app.openapi = with_feeds  # type: ignore[method-assign]

@@ -1,0 +1,80 @@
+"""Ranges of ordinals: which rows of a source may come into a scan on the way, and which may leave it.
+
+Every row that does is in one of them; a row of a range need not. O(log rows).
+"""
+
+from __future__ import annotations
+
+from engine.changes.course import NEVER, Course, Leg
+from engine.language.query import Scan
+from engine.stems.data_stem import Rows
+from engine.stems.table_stem import TableRows
+from engine.windows.assignment import Hop
+from engine.windows.clauses import RowWindow, TimeWindow
+
+Range = tuple[int, int]
+
+
+def moved_ranges(window: TimeWindow, course: Course, leg: Leg) -> tuple[Range, Range]:
+    """Of a plain window over a stream: the rows that leave it, and those that come into it."""
+    rows, floor = leg.at.rows, _floor(leg)
+    begin_ms, last_ms = window.bounds_ms(course.until_ms)
+    entered = min(leg.at.end, rows.first_at_or_after(last_ms + 1))
+    came = gone = floor
+    if course.since_ms != NEVER:
+        begin_before_ms, last_before_ms = window.bounds_ms(course.since_ms)
+        came = max(floor, rows.first_at_or_after(last_before_ms + 1))
+        if begin_before_ms is not None:
+            gone = max(floor, rows.first_at_or_after(begin_before_ms))
+    left = floor if begin_ms is None else rows.first_at_or_after(begin_ms)
+    if leg.retained_to_ms is not None:
+        left = max(left, rows.first_at_or_after(leg.retained_to_ms))
+    return (gone, min(left, entered)), (came, entered)
+
+
+def touched_ranges(scan: Scan, course: Course, leg: Leg) -> list[Range] | None:
+    """Of any scan: rows that its predicate has to accept for anything to change; None: nobody can tell."""
+    if course.since_ms == NEVER:
+        return None
+    rows = leg.at.rows
+    taken = [] if leg.retained_to_ms is None else [(_floor(leg), rows.first_at_or_after(leg.retained_to_ms))]
+    if not leg.moves:
+        return taken
+    came = rows.first_at_or_after(course.since_ms + 1), leg.at.end
+    window = scan.window
+    if isinstance(rows, TableRows) or scan.history:
+        return None if came[0] < came[1] else taken  # a version that nobody wants may supersede another
+    if isinstance(window, RowWindow):
+        if scan.assignment is not None or not window.plain:
+            return None
+        pushed_out = max(rows.base, came[0] - window.rows), max(rows.base, came[1] - window.rows)
+        return [came, pushed_out, *taken]
+    if scan.assignment is None:
+        return list(moved_ranges(window, course, leg))
+    if not isinstance(scan.assignment, Hop):
+        return None
+    return [*_closed(scan.assignment, window, course, rows), *taken]
+
+
+def _closed(hop: Hop, window: TimeWindow, course: Course, rows: Rows) -> list[Range]:
+    """Rows of table-function windows that close on the way, or that the clause lets go of."""
+    begin_before_ms, last_before_ms = window.bounds_ms(course.since_ms)
+    begin_ms, last_ms = window.bounds_ms(course.until_ms)
+    found = [_within(hop, last_before_ms + 1, last_ms, rows)]
+    if begin_ms is not None and begin_before_ms is not None:
+        found.append(_within(hop, begin_before_ms, begin_ms - 1, rows))
+    return found
+
+
+def _within(hop: Hop, first_ms: int, last_ms: int, rows: Rows) -> Range:
+    """Rows of the windows whose last instants lie between these."""
+    first_end_ms, last_end_ms = hop.first_end_after(first_ms), hop.last_end_at(last_ms)
+    if first_end_ms > last_end_ms:
+        return (rows.base, rows.base)
+    return rows.first_at_or_after(first_end_ms - hop.size_ms), rows.first_at_or_after(last_end_ms)
+
+
+def _floor(leg: Leg) -> int:
+    """The first ordinal that is retained at the beginning of the way."""
+    rows, retained_ms = leg.at.rows, leg.at.retained_from_ms
+    return rows.base if retained_ms is None else rows.first_at_or_after(retained_ms)

@@ -1,0 +1,96 @@
+"""Which of many followed queries a step may concern, found in one pass for all that scan alike.
+
+A query is touched where a row that may come into one of its scans on the way, or leave it, satisfies that
+scan's predicate. The others' answers did not change, and are not looked at. Cost: O(rows that came or went *
+words + matches), for each kind of scan, whatever the number of queries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from engine.changes.course import Course
+from engine.changes.ranges import touched_ranges
+from engine.language.query import Query, Scan
+from engine.results.accepted import Slots, accepted
+from engine.standing import StandingQuery
+
+
+@dataclass(slots=True)
+class _Alike:
+    """Queries with a scan of the same source and windows. slots: of the predicate, by query id; those without
+    one, or whose matches are not kept, are in ``every``.
+    """
+
+    scan: Scan
+    slots: dict[str, int] = field(default_factory=dict)
+    every: set[str] = field(default_factory=set)
+    asked: Slots | None = None
+    holders: dict[int, list[str]] = field(default_factory=dict)
+
+
+class Touching:
+    """Queries over one set of sources."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[Scan, _Alike] = {}
+        self._of: dict[str, list[Scan]] = {}
+
+    def put(self, standing: StandingQuery, query: Query) -> None:
+        """A query comes, or keeps its matches elsewhere."""
+        query_id = standing.query_id
+        self.remove(query_id)
+        kinds = self._of[query_id] = []
+        for scan in query.scans():
+            kind = Scan(scan.source, scan.window, None, scan.assignment, scan.history)
+            alike = self._kinds.setdefault(kind, _Alike(kind))
+            slot = None if scan.predicate is None else standing.slot_of(scan.source, scan.predicate)
+            if slot is None or query_id in alike.slots:  # two such scans in one query: not worth a pass
+                alike.every.add(query_id)
+            else:
+                alike.slots[query_id] = slot
+            alike.asked = None
+            kinds.append(kind)
+
+    def remove(self, query_id: str) -> None:
+        """A query goes; passed over where it is not there."""
+        for kind in self._of.pop(query_id, ()):
+            alike = self._kinds.get(kind)
+            if alike is None:
+                continue
+            alike.slots.pop(query_id, None)
+            alike.every.discard(query_id)
+            alike.asked = None
+            if not alike.slots and not alike.every:
+                del self._kinds[kind]
+
+    def touched(self, course: Course) -> set[str]:
+        """Every query whose answer changed on the way, and perhaps others."""
+        found: set[str] = set()
+        for alike in self._kinds.values():
+            found.update(_touched(alike, course))
+        return found
+
+
+def _touched(alike: _Alike, course: Course) -> Iterable[str]:
+    leg = course.legs[alike.scan.source]
+    ranges = touched_ranges(alike.scan, course, leg)
+    if ranges is None:
+        return [*alike.slots, *alike.every]
+    parts = [part for start, stop in ranges for part in leg.at.rows.ranges(start, stop)]
+    if not parts:
+        return ()
+    if alike.asked is None:
+        alike.asked = Slots(np.array(list(alike.slots.values()), np.int32))
+        alike.holders = {}
+        for query_id, slot in alike.slots.items():
+            alike.holders.setdefault(slot, []).append(query_id)
+    found = set(alike.every)
+    for part, first, last in parts:
+        _, slots = accepted(part.matches, alike.asked, first, last)
+        for slot in np.unique(slots).tolist():
+            found.update(alike.holders[slot])
+    return found

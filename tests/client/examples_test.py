@@ -1,0 +1,112 @@
+"""The programs under examples/, run as they are."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tureen
+from tests.client.conftest import Broker
+from tests.kafka import wait_until
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def example(broker: Broker, name: str, *args: str, **environment: str) -> str:
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / name), *args],
+        env=broker.environment | {"PYTHONPATH": os.pathsep.join(sys.path)} | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=90,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_each_is_run_here_or_sends_what_the_tour_reads() -> None:
+    """Of a new one this says that it wants a test."""
+    tested = set(re.findall(r"\"(\w+\.py)\"", Path(__file__).read_text()))
+    assert {one.name for one in EXAMPLES.glob("*.py")} == tested
+
+
+def test_watch_list_per_user(broker: Broker) -> None:
+    assert example(broker, "watch_list_per_user.py").splitlines() == [
+        "ada: ACME at 9.5, ACME at 8.0",
+        "bob: INIT at 95.0",
+        "eve: INIT at 55.0",
+    ]
+
+
+def test_come_back_later(broker: Broker, tmp_path: Path) -> None:
+    kept = tmp_path / "alarms.handle"
+    assert "registered" in example(broker, "come_back_later.py", str(kept))
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    wait_until(
+        lambda: "2 alarms" in example(broker, "come_back_later.py", str(kept)), what="the alarms are in"
+    )
+
+
+def test_by_topic_alone(broker: Broker) -> None:
+    assert example(broker, "by_topic_alone.py") == "2 failed logins: root, root\n"
+
+
+def test_alerts_per_user(broker: Broker) -> None:
+    told = example(broker, "alerts_per_user.py", USERS="300").splitlines()
+    assert told[0].startswith("300 alerts stand")
+    assert re.fullmatch(r"3 users are online and were told \d+ times", told[1])
+    assert re.fullmatch(r"user \d+, told above \d+: \w+ \d+.*", told[2])
+    assert told[3].endswith("the user's own among them")
+
+
+def test_live_dashboard(broker: Broker) -> None:
+    shown = example(broker, "live_dashboard.py", "3")
+    for word in ("the last ten seconds", "/checkout", "each second", "second", "requests"):
+        assert word in shown
+    assert int(shown.splitlines()[-1].split()[0]) > 6
+
+
+def test_offline_client(broker: Broker, client: tureen.Client, tmp_path: Path) -> None:
+    kept = tmp_path / "deliveries.json"
+    assert example(broker, "offline_client.py", str(kept)) == "0 parcels; going offline\n"
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    handle = json.loads(kept.read_text())["handle"]
+    wait_until(lambda: len(client.snapshot(handle)) == 2, what="the parcels are in")
+    wait_until(lambda: client.snapshot(handle).rows()[-1]["stop"] != "1 depot", what="all of them")
+    back = example(broker, "offline_client.py", str(kept))
+    assert "came" in back
+    assert back.endswith("parcel 1: 3 door\nparcel 2: 1 depot\n")
+    assert example(broker, "offline_client.py", str(kept)) == "parcel 1: 3 door\nparcel 2: 1 depot\n"
+
+    # Registered anew under its handle it is another query, of whose changes the old position knows nothing.
+    sql = client.status(handle).sql
+    client.unregister(handle)
+    wait_until(lambda: tureen.query_id(handle) not in {one.query_id for one in client.queries()}, what="gone")
+    client.register(sql, handle)
+    anew = example(broker, "offline_client.py", str(kept))
+    assert anew.startswith("away for longer than changes are kept")
+    assert anew.endswith("parcel 1: 3 door\nparcel 2: 1 depot\n")
+
+
+def test_feature_store(broker: Broker) -> None:
+    told = example(broker, "feature_store.py", PURCHASES="3000").splitlines()
+    assert "customers are known" in told[0]
+    assert "payments scored" in told[1]
+    assert "it equals the snapshot" in told[2]
+
+
+@pytest.mark.parametrize(
+    ("name", "records"), [("orders.py", "20,000 orders"), ("customers.py", "1,000 customers")]
+)
+def test_what_the_tour_reads(broker: Broker, client: tureen.Client, name: str, records: str) -> None:
+    topic = f"tour_{tureen.new_handle()[:8]}"
+    client.create(f"CREATE STREAM {topic} (id BIGINT) WITH (topic = '{topic}')")
+    assert records in example(broker, name, ORDERS_TOPIC=topic, CUSTOMERS_TOPIC=topic)

@@ -1,0 +1,53 @@
+"""Schemas and their ids; a registry that is away, or refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.registry import TestRegistry, registry
+from topics.registry import Registry, RegistrySettings
+from tureen.errors import RegistryUnavailable, SchemaRefused, SettingsError
+
+TEXT = '{"type":"string"}'
+
+
+@pytest.fixture
+def here() -> Iterator[TestRegistry]:
+    with registry() as one:
+        yield one
+
+
+def test_a_schema_has_one_id(here: TestRegistry) -> None:
+    one = Registry(RegistrySettings(here.url))
+    first = one.id_of("a-key", TEXT, "AVRO")
+    assert one.id_of("a-key", TEXT, "AVRO") == first
+    assert one.id_of("a-value", '{"type":"long"}', "AVRO") != first
+    assert Registry(RegistrySettings(here.url)).id_of("a-key", TEXT, "AVRO") == first
+    assert here.subjects() == {"a-key", "a-value"}
+
+
+def test_what_is_known_needs_no_registry(here: TestRegistry) -> None:
+    one = Registry(RegistrySettings(here.url, timeout_s=1.0))
+    first = one.id_of("a", TEXT, "AVRO")
+    here.stop()
+    assert one.id_of("a", TEXT, "AVRO") == first
+    with pytest.raises(RegistryUnavailable, match="does not answer") as away:
+        one.id_of("b", TEXT, "AVRO")
+    assert away.value.hint is not None
+    here.start()
+    assert one.id_of("b", TEXT, "AVRO") > 0
+
+
+def test_a_schema_that_may_not_follow_is_refused(here: TestRegistry) -> None:
+    here.refused.add("a")
+    with pytest.raises(SchemaRefused, match="incompatible with an earlier schema") as refused:
+        Registry(RegistrySettings(here.url)).id_of("a", TEXT, "AVRO")
+    assert refused.value.subject == "a"
+
+
+def test_addresses() -> None:
+    assert Registry(RegistrySettings("mock://here")).id_of("a", TEXT, "AVRO") > 0
+    with pytest.raises(SettingsError):
+        Registry(RegistrySettings("nowhere"))

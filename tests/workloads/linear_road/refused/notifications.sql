@@ -1,1 +1,0 @@
-SELECT ISTREAM(vid, seg) FROM report [PARTITION BY vid ROWS 1]

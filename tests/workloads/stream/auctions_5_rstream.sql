@@ -1,0 +1,7 @@
+-- Published with the greatest of the bids and of the price at which the auction began, which UNION joins there.
+RSTREAM(
+    SELECT c.item, GREATEST(o.start_price, COALESCE(b.price, o.start_price)) AS price
+    FROM closed_auction [NOW] c
+    JOIN open_auction o ON o.item = c.item
+    LEFT JOIN (SELECT item, MAX(price) AS price FROM bid GROUP BY item) b ON b.item = c.item
+)

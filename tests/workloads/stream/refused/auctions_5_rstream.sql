@@ -1,1 +1,0 @@
-SELECT RSTREAM(c.item, b.price) FROM closed_auction [NOW] c JOIN bid b ON b.item = c.item

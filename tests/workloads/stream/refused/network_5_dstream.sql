@@ -1,1 +1,0 @@
-SELECT DSTREAM(src, dst) FROM packet [RANGE 2 MINUTES] WHERE flags = 'SYN'
