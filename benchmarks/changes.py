@@ -36,7 +36,7 @@ import numpy as np
 import numpy.typing as npt
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
-from benchmarks.feeding import Feeder
+from benchmarks.feeding import Fed, Feeder
 from benchmarks.psoup import COLUMNS, Bounds, condition, make_bounds, matches
 from benchmarks.report import Figure, Plot, Report, Series
 from benchmarks.served import DEADLINE_S, await_entered, create_stream, load, serving, worker
@@ -240,16 +240,14 @@ def how_late(rate: int, queries: int, seconds: float) -> tuple[npt.NDArray[np.fl
         feeder.start()
         time.sleep(SETTLED_S + seconds)
         fed = feeder.stop()
-        time.sleep(1.0)
+        wanted = _wanted(fed, queries)
+        deadline_s = time.monotonic() + DEADLINE_S
+        while len(seen) < len(wanted) and time.monotonic() < deadline_s:
+            time.sleep(0.05)
         over.set()
         watching.join()
     told = [(at_s, json.loads(value)) for at_s, value in seen]
     ids = [row["id"] for _, row in told]
-    every = np.arange(len(fed.made_ms))
-    key, v = every * 7_919 % KEYS, every * 31 % 1_000
-    last_ms = int(fed.made_ms[-1])
-    # The last millisecond waits for a later one.
-    wanted = every[(key % 10 == 0) & (key < queries) & (v < 900) & (fed.made_ms < last_ms)]
     missing = set(wanted.tolist()) - set(ids)
     if len(ids) != len(set(ids)) or missing:
         raise RuntimeError(f"{len(missing)} changes are missing, {len(ids) - len(set(ids))} came twice")
@@ -257,6 +255,13 @@ def how_late(rate: int, queries: int, seconds: float) -> tuple[npt.NDArray[np.fl
     delay_ms = np.array([at_s for at_s, _ in told]) * 1e3 - made_ms
     settled = made_ms > fed.made_ms[0] + SETTLED_S * 1e3
     return delay_ms[settled], fed.late_s * 1e3
+
+
+def _wanted(fed: Fed, queries: int) -> npt.NDArray[np.int64]:
+    """Numbers of the records whose changes go out; those of the last millisecond wait for a later one."""
+    every = np.arange(len(fed.made_ms))
+    key, v = every * 7_919 % KEYS, every * 31 % 1_000
+    return every[(key % 10 == 0) & (key < queries) & (v < 900) & (fed.made_ms < fed.made_ms[-1])]
 
 
 def _watch(kafka: str, topic: str, seen: list[tuple[float, bytes]], over: threading.Event) -> None:

@@ -113,6 +113,9 @@ class Settings(BaseSettings):
     result_record_bytes_max: int = Field(
         MIB, ge=KIB, le=64 * MIB, description="Key and value of one record of a result topic."
     )
+    changes_max: int = Field(
+        5_000_000, ge=1, description="Changes of one answer in one step; more end the telling of them."
+    )
     into_topics_max: int = Field(100, ge=0, description="Result topics that queries name.")
     schema_registry_url: str = Field("", description="For Avro and JSON Schema; mock:// is one in memory.")
     schema_registry_user: SecretStr | None = Field(None, description="name:password, if it asks for one.")

@@ -1,8 +1,8 @@
 """Followed queries: those that say EMIT CHANGES, and those that somebody follows for a while.
 
 At the end of a step the changes of their answers are told (:mod:`engine.changes`). They are worked out from
-rows and instants alone, and nothing is kept between steps, so that whoever begins to follow begins anywhere,
-and a replay tells the same.
+rows and instants alone; what is remembered between steps saves work and changes nothing, so that whoever begins
+to follow begins anywhere, and a replay tells the same.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from engine.changes.changes_of import changes_of
 from engine.changes.copies import copies_of_whole
 from engine.changes.course import NEVER, Course
 from engine.changes.courses import Mark, course_of, seen_by
+from engine.changes.memory import Memory
 from engine.changes.operator import operator_of
 from engine.changes.result_key import result_key
 from engine.changes.selections import Selections, served
@@ -55,14 +56,16 @@ class Follower:
     operator: Operator
     copies: bool
     asked: int
+    memory: Memory = field(default_factory=Memory)
 
 
 @dataclass(slots=True)
 class _Over:
     """The followed queries over a set of sources; selections apart, which are told all at once, and of the
-    others which a step concerns.
+    others which a step concerns. rows: they are of streams, every row of which is there for itself.
     """
 
+    rows: bool
     selections: Selections = field(default_factory=Selections)
     others: dict[str, Follower] = field(default_factory=dict)
     touching: Touching = field(default_factory=Touching)
@@ -73,7 +76,8 @@ class _Over:
         self.remove(query_id)
         if standing.paused:
             return
-        if standing.keeps_matches and not follower.copies and served(query, follower.operator):
+        told_apart = not follower.copies and self.rows
+        if standing.keeps_matches and told_apart and served(query, follower.operator):
             self.selections.add(query_id, query, follower.operator, standing.scan_slot)
         else:
             self.others[query_id] = follower
@@ -158,7 +162,10 @@ class Following:
 
     def _put(self, standing: StandingQuery, follower: Follower) -> None:
         self._followers[standing.query_id] = follower
-        self._by_set.setdefault(standing.set_key, _Over()).put(standing, follower)
+        if standing.set_key not in self._by_set:
+            rows = not any(self._sources[name].stream.is_table for name in standing.sources)
+            self._by_set[standing.set_key] = _Over(rows)
+        self._by_set[standing.set_key].put(standing, follower)
 
     # --- what steps tell --------------------------------------------------------------------------
 
@@ -192,7 +199,12 @@ class Following:
             way = seen_by(sources.standing[query_id], course)
             try:
                 found = changes_of(
-                    follower.query, follower.operator, way, self._limits, copies=follower.copies
+                    follower.query,
+                    follower.operator,
+                    way,
+                    self._limits,
+                    copies=follower.copies,
+                    memory=follower.memory,
                 )
             except TureenError as refused:
                 told.broken[query_id] = refused

@@ -20,6 +20,7 @@ from tureen.errors import UnknownQuery
 
 URL = os.environ.get("TUREEN_URL", "http://127.0.0.1:8080")
 KAFKA = os.environ.get("TUREEN_KAFKA__BOOTSTRAP_SERVERS", "127.0.0.1:19092")
+SERVICE = os.environ.get("TUREEN_SERVICE_ID", "tureen")
 USERS = int(os.environ.get("USERS", "10000"))
 ONLINE = USERS // 100
 PAYMENTS = 2 * USERS
@@ -77,7 +78,7 @@ async def main() -> None:
         own = "the user's own among them" if alerts[busiest].query_id in found.query_ids else "not the user's"
         print(f"a payment of 999 satisfies {found.total} queries, {own}")
     # Ten thousand goodbyes are quickest as records on a topic: nobody waits for an answer to each.
-    with tureen.connect(URL, kafka={"bootstrap.servers": KAFKA}) as goodbye:
+    with tureen.connect(URL, kafka={"bootstrap.servers": KAFKA}, service_id=SERVICE) as goodbye:
         for alert in alerts:
             goodbye.unregister(alert.handle)
 

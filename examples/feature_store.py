@@ -1,4 +1,4 @@
-"""A feature store: what is known of each customer, kept current in memory and looked up in a microsecond.
+"""A feature store: what is known of each customer, kept current in memory and looked up in microseconds.
 
 tureen up && tureen serve &
 python examples/feature_store.py

@@ -59,6 +59,8 @@ def main() -> None:
             answers = {title: following.enter_context(query.follow()) for title, query in queries.items()}
             sender.start()
             try:
+                for one in answers.values():
+                    one.wait_for(lambda one=one: len(one), timeout=60)
                 with Live(console=Console(), auto_refresh=False) as screen:
                     deadline, seen = time.monotonic() + SECONDS, -1
                     while time.monotonic() < deadline:
@@ -74,7 +76,7 @@ def main() -> None:
             told = sum(one.version for one in answers.values())
         for query in queries.values():
             query.unregister()
-    print(f"{told} events came, and nothing was asked for twice")
+    print(f"\n{told} events came, and nothing was asked for twice")
 
 
 def drawn(title: str, answer: tureen.LiveAnswer) -> Table:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import repeat
 from typing import Any
 
@@ -133,7 +133,8 @@ class TransactionalProducer:
     def close(self) -> None:
         """Drop what is unfinished; no call waits for Kafka."""
         self._producer.purge()
-        self._producer.flush(0)
+        with suppress(KafkaException):  # one that has failed for good says so again
+            self._producer.flush(0)
 
 
 class Transaction:
@@ -166,7 +167,7 @@ class Transaction:
         Cost: 1 to 2 us a record.
         """
         numbers = repeat(ANY_PARTITION) if partitions is None else partitions
-        produce = self._producer.produce
+        produce: Any = self._producer.produce
         for value, key, number, own in zip(values, keys, numbers, headers, strict=False):
             try:
                 produce(topic, value, key, number, headers=own)

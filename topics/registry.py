@@ -20,7 +20,7 @@ from confluent_kafka.schema_registry.error import SchemaRegistryError
 
 from tureen.errors import RegistryUnavailable, SchemaRefused, SettingsError
 
-TIMEOUT_S = 5.0
+TIMEOUT_S = 2.0
 SchemaKind = Literal["AVRO", "JSON"]
 
 _TOO_MANY = 429
@@ -43,7 +43,7 @@ class Registry:
 
     def __init__(self, settings: RegistrySettings) -> None:
         """Asks nobody yet. Raises SettingsError."""
-        given: dict[str, Any] = {"url": settings.url, "timeout": settings.timeout_s, "max.retries": 1}
+        given: dict[str, Any] = {"url": settings.url, "timeout": settings.timeout_s, "max.retries": 0}
         if settings.user is not None:
             given["basic.auth.user.info"] = settings.user
         if settings.ca is not None:

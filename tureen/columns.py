@@ -85,7 +85,7 @@ def rows_of(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> list[Ro
                 )
                 for row in rows
             ]
-    except (ValueError, TypeError, ArithmeticError):
+    except (ValueError, TypeError, LookupError, ArithmeticError):
         raise BrokerUnavailable("a row is not of the columns that were told") from None
     if any(len(row) != len(columns) for row in found):
         raise BrokerUnavailable("a row is not of the columns that were told")

@@ -279,10 +279,12 @@ def show_snapshot(snapshot: Snapshot, rows_max: int) -> None:
         note += f", the last {shown.num_rows:,} shown"
     note += f", NOW {instant(snapshot.now)} UTC" if snapshot.now is not None else ", nothing has come in yet"
     note += f", position {snapshot.position}"
-    if snapshot.change_position is not None:
-        note += f", its changes from {snapshot.change_position}"
     console = err()
     console.print(note, style="dim")
+    if snapshot.change_position is not None:
+        console.print(
+            f"what changes from here on: tureen watch --since {snapshot.change_position}", style="dim"
+        )
     if not snapshot.complete:
         since = instant_of_ms(snapshot.complete_from_ms)
         console.print(

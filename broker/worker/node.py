@@ -69,6 +69,7 @@ def limits(settings: Settings) -> Limits:
         nesting_max=settings.nesting_max,
         queries_max=settings.queries_max,
         snapshot_rows_max=settings.snapshot_rows_max,
+        changes_max=settings.changes_max,
     )
 
 

@@ -14,6 +14,7 @@ Topics and schemas are asked for once; after that every call is a look-up. Safe 
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ from engine.language.query import Emit, Query
 from engine.model.changes import Operator
 from engine.model.source import Stream
 from topics.admin import Admin, TopicPolicy
-from topics.registry import Registry, RegistrySettings
+from topics.registry import Registry, RegistrySettings, SchemaKind
 from topics.results import Destination
 from topics.results_codec import AvroCodec, Codec, JsonCodec
 from topics.results_schema import ResultSchemas
@@ -79,6 +80,8 @@ class Outputs:
         self._compacted: dict[str, bool] = {}
         self._writers: dict[tuple[Destination, tuple[tuple[str, str], ...]], Writer] = {}
         self._made_again: dict[str, dict[str, Any]] = {}
+        self._away: RegistryUnavailable | None = None
+        self._away_until_s = 0.0
         self._users: dict[str, Counter[_Kind]] = {}
         self._of: dict[str, Destination] = {}
 
@@ -151,7 +154,7 @@ class Outputs:
                 self._admin.ensure([self._policy(to.topic, to.compacted)])
                 self._partitions[to.topic] = self._admin.partitions(to.topic)
                 self._compacted[to.topic] = to.compacted
-            made = Writer(self._codec(to, columns), self._partitions[to.topic])
+            made = Writer(self._asked(to, columns), self._partitions[to.topic])
             self._writers[known] = made
         return made
 
@@ -184,9 +187,22 @@ class Outputs:
         config["max.message.bytes"] = str(max(4 << 20, 2 * self._settings.result_record_bytes_max))
         return TopicPolicy(topic, self._settings.results_partitions, config)
 
-    def _codec(self, to: Destination, columns: pa.Schema) -> Codec:
+    def _asked(self, to: Destination, columns: pa.Schema) -> Codec:
+        """A registry that did not answer is left alone for a while, the longer the longer it let us wait."""
         if to.encoding == "json":
             return JsonCodec()
+        if self._away is not None and time.monotonic() < self._away_until_s:
+            raise self._away
+        began_s = time.monotonic()
+        try:
+            return self._codec(to, columns)
+        except RegistryUnavailable as away:
+            now_s = time.monotonic()
+            self._away = away
+            self._away_until_s = now_s + max(self._settings.retry_ms / 1_000, 2 * (now_s - began_s))
+            raise
+
+    def _codec(self, to: Destination, columns: pa.Schema) -> Codec:
         if self._registry is None:
             raise NotSupported(
                 f"encoding = '{to.encoding}' needs a schema registry, and none is configured",
@@ -194,7 +210,7 @@ class Outputs:
             )
         schemas = ResultSchemas(to.topic, columns, to.key, to.format)
         key, value = schemas.texts(to.encoding)
-        kind = "AVRO" if to.encoding == "avro" else "JSON"
+        kind: SchemaKind = "AVRO" if to.encoding == "avro" else "JSON"
         key_id = self._registry.id_of(f"{to.topic}-key", key, kind)
         value_id = self._registry.id_of(f"{to.topic}-value", value, kind)
         if to.encoding == "avro":
@@ -222,13 +238,7 @@ class _Kind:
 def destination(
     names: TopicNames, emit: Emit, operator: Operator, key: tuple[int, ...] | None
 ) -> Destination:
-    """Where EMIT CHANGES sends the changes of a query. Raises NotSupported."""
-    if emit.into is None and emit.encoding != "json":
-        raise NotSupported(
-            f"encoding = '{emit.encoding}' goes to a topic of its own: the columns of queries that share one "
-            "without a name differ",
-            hint="write EMIT CHANGES INTO name",
-        )
+    """Where EMIT CHANGES sends the changes of a query."""
     compacted = operator == "changes" and emit.format == "upsert"
     if emit.into is None:
         topic = names.results if compacted else names.results_log
@@ -240,7 +250,7 @@ def destination(
 
 
 def destination_of(names: TopicNames, query: Query, streams: Mapping[str, Stream]) -> Destination | None:
-    """That of a query that does not stand yet; None where it emits nothing. Raises NotSupported."""
+    """That of a query that does not stand yet; None where it emits nothing."""
     if query.emit is None:
         return None
     read = {name: streams[name] for name in query.sources}

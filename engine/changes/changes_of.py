@@ -16,6 +16,7 @@ from engine.changes.course import Course
 from engine.changes.flow import flow_of
 from engine.changes.instants import instants_of
 from engine.changes.lives import Input
+from engine.changes.memory import Memory
 from engine.changes.net import events, netted
 from engine.changes.stretch import by_retention, forgets, halved
 from engine.changes.trip import Trip
@@ -42,18 +43,34 @@ class Told:
 
 
 def changes_of(
-    query: Query, operator: Operator, course: Course, limits: Limits, *, copies: bool = False
+    query: Query,
+    operator: Operator,
+    course: Course,
+    limits: Limits,
+    *,
+    copies: bool = False,
+    memory: Memory | None = None,
 ) -> Told:
     """What the operator lets through of the changes on a way. copies: which of equal rows comes or goes is
-    wanted; of all changes alone.
+    wanted; of all changes alone. memory: of this query, of the steps before; it changes nothing but the work.
 
     Raises LimitExceeded: more than ``changes_max`` changes, or more rows on the way to them than the limits
     allow.
     """
-    trip = Trip(course, limits, halves=operator == "istream" and forgets(course))
+    remembered = None if memory is None or operator == "rstream" else memory.on(course)
+    trip = Trip(course, limits, operator == "istream" and forgets(course), remembered)
     last = flow_of(query, trip)
     if operator == "rstream":
         return _whole(query, last, trip)
+    told = _told(query, operator, last, trip, copies=copies)
+    if remembered is not None:
+        remembered.keep()
+    return told
+
+
+def _told(query: Query, operator: Operator, last: Input, trip: Trip, *, copies: bool) -> Told:
+    """Of all operators but RSTREAM."""
+    limits = trip.limits
     lives = last.changed()
     if not len(lives):
         return Told(_table(query, lives.relation), _NO_WEIGHTS, _NO_INSTANTS, _NO_COPIES if copies else None)
@@ -69,7 +86,7 @@ def changes_of(
     numbers = copies_of(last, relation, weights) if copies else None
     if trip.halves:
         instants = halved(instants)
-    return Told(_table(query, relation), weights, course.told(instants), numbers)
+    return Told(_table(query, relation), weights, trip.course.told(instants), numbers)
 
 
 def _whole(query: Query, last: Input, trip: Trip) -> Told:

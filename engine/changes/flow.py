@@ -36,8 +36,8 @@ from engine.language.query import (
 from engine.operators.pipeline import projected
 
 
-def flow_of(query: Query, trip: Trip) -> Input:
-    """What the last stage of a query gives on the way."""
+def flow_of(query: Query, trip: Trip, *, outermost: bool = True) -> Input:
+    """What the last stage of a query gives on the way. outermost: whoever reads it needs it in no order."""
     below: Input = trip.scanning(query.scan)
     stages = list(query.stages)
     while stages:
@@ -46,12 +46,28 @@ def flow_of(query: Query, trip: Trip) -> Input:
         if isinstance(stage, Sort) and isinstance(following, Limit):
             stages.pop(0)
             above = _firsts(stage, following, below, trip)
+        elif isinstance(stage, Aggregate | Distinct) and outermost and _in_no_order(stages):
+            above = _running(stage, below, trip)
         else:
             above = _above(stage, below, trip)
         if above is None:
             return Evaluations(query, trip)
         below = above
     return below
+
+
+def _in_no_order(stages: Sequence[Stage]) -> bool:
+    """Whether stages give the same rows in whatever order they get them."""
+    return all(isinstance(stage, Project | Filter | Sort) for stage in stages)
+
+
+def _running(stage: Aggregate | Distinct, below: Input, trip: Trip) -> Input | None:
+    """The same as ``_above``, gone on with from step to step."""
+    if isinstance(stage, Distinct):
+        can = distinct.can(stage, below)
+        return distinct.Distincts(stage, below, trip.limits, trip.remembered) if can else None
+    can = groups.can(stage, below)
+    return groups.Groups(stage, below, trip.limits, trip.remembered) if can else None
 
 
 def _above(stage: Stage, below: Input, trip: Trip) -> Input | None:
@@ -73,9 +89,9 @@ def _above(stage: Stage, below: Input, trip: Trip) -> Input | None:
         case RowNumber():
             return numbered.Numbered(stage, below, limits) if numbered.can(stage, below) else None
         case SemiJoin():
-            return membership(stage, below, flow_of(stage.inner, trip), limits)
+            return membership(stage, below, flow_of(stage.inner, trip, outermost=False), limits)
         case Join():
-            inner = flow_of(stage.inner, trip)
+            inner = flow_of(stage.inner, trip, outermost=False)
             return Joining(stage, below, inner, limits) if stage.latest is None or inner.ordered else None
 
 

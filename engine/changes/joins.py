@@ -323,6 +323,7 @@ def _moves(lives: Lives, way: Way) -> BoolArray:
 
 
 def while_both(left: Lives, right: Lives, rows: Int64Array, partners: Int64Array) -> Pairs:
+    """Pairs, by place, with the time that both are there, which may be none."""
     begins = np.maximum(left.begins[rows], right.begins[partners])
     ends = np.minimum(left.ends[rows], right.ends[partners])
     return Pairs(rows, partners, begins, ends)

@@ -52,7 +52,7 @@ class Way:
     def asked(self, instants: Int64Array) -> BoolArray:
         """bool[n]: which of these are instants of the way of which somebody wants to know what changes."""
         among = self.among(instants)
-        return among & (instants & 1 == 0) if self.halves else among
+        return among & ((instants & 1 == 0) | (instants < -(2**62))) if self.halves else among
 
 
 @dataclass(frozen=True, slots=True)

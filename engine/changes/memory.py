@@ -1,7 +1,7 @@
 """What is remembered of a query between steps, to save work: never anything that could not be found again.
 
-An entry is true at the end of one way; at the beginning of the next it is used if the source stands just so: at
-the same NOW, with the same rows retained. Else it is made anew.
+An entry is true at the end of one way; at the beginning of the next it is used if the source stands just so:
+at the same NOW, with the same rows retained. Else it is made anew.
 """
 
 from __future__ import annotations

@@ -48,7 +48,9 @@ def netted(
     return rows[kept], weights[kept], instants[kept]
 
 
-def uncancelled(table: pa.Table, weights: Weights, at_ms: Int64Array, owners: Int32Array | None) -> Int64Array:
+def uncancelled(
+    table: pa.Table, weights: Weights, at_ms: Int64Array, owners: Int32Array | None
+) -> Int64Array:
     """The places of the rows that are left, ascending.
 
     owners: whose row each is, None: all are of one; rows of one owner and one instant stand together.

@@ -1,8 +1,9 @@
 """GROUP BY of counts and exact sums, gone on with from step to step.
 
-What is known of each group at the beginning of a way, and the rows that come and go on it, are enough to tell the
-rest, and what will be known at its end. So a step costs O(groups + rows that move), hashing, and not the rows of
-the window. Totals of whole numbers and decimals are exact, so that nothing depends on how they were arrived at.
+What is known of each group at the beginning of a way, and the rows that come and go on it, are enough to tell
+the rest, and what will be known at its end. So a step costs O(groups + rows that move), hashing, and not the
+rows of the window. Totals of whole numbers and decimals are exact, so that nothing depends on how they were
+arrived at.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from engine.changes.lives import Lives, Way
+from engine.changes.lives import Input, Lives, Way
+from engine.changes.memory import Remembered
 from engine.changes.pieces import Pieces, Placed, cut
 from engine.kernels import pieces as kernels
 from engine.kernels.aggregates import LOW_BITS, LOW_MASK
 from engine.language.evaluation.vector import compact, from_column
 from engine.language.expressions import Expression
-from engine.language.query import Aggregate, AggregateCall
+from engine.language.query import Aggregate, AggregateCall, Stage
 from engine.model.batch import BoolArray, Column, Int64Array, concatenate_columns
 from engine.model.types import BIGINT, DOUBLE, Kind
 from engine.operators.aggregates import totals
@@ -28,7 +30,7 @@ from engine.operators.keys import alike, encode
 from engine.operators.relation import Relation
 
 GROUPS_MAX = 1_000_000
-"""Of more groups nothing is remembered."""
+"""Of more groups none is gone on with, nor of those of a query that had as many."""
 
 Argument = tuple[Expression | None, Expression | None]
 """What a call is of, and its filter."""
@@ -49,26 +51,43 @@ def _adds_up(call: AggregateCall) -> bool:
     return call.function == "COUNT" or call.arguments[0].type.kind is not Kind.DOUBLE
 
 
+def gone_on(stage: Aggregate, of: Stage, below: Input, remembered: Remembered) -> Lives | None:
+    """The rows of groups that change, in no order; None where there are too many groups. of: what is
+    remembered is known by it.
+    """
+    known: Standing | str | None = remembered.get(of)
+    if known is None:
+        known = standing_of(stage, below.alive(), below.way)
+    if isinstance(known, str) or len(known) > GROUPS_MAX:
+        remembered.put(of, "too many")
+        return None
+    lives, after = run_on(stage, known, below.changed(), below.way)
+    remembered.put(of, after)
+    return lives
+
+
 @dataclass(frozen=True, slots=True)
 class Standing:
     """Groups at an instant.
 
-    keys: a column each. sums: int64[statistics, groups], of the rows that are there: how many they are, then what
-    :func:`_statistics` says.
+    keys: a column each. sums: int64[statistics, groups], of the rows that are there: how many they are, then
+    what :func:`_statistics` says.
     """
 
     keys: tuple[Column, ...]
     sums: npt.NDArray[np.int64]
 
     def __len__(self) -> int:
-        return self.sums.shape[1]
+        return int(self.sums.shape[1])
 
 
 def standing_of(stage: Aggregate, rows: Lives, way: Way) -> Standing:
     """The groups at the beginning of a way. rows: all that are there on it."""
     there = rows.where(rows.begins <= way.since_ms).relation
     keys, _ = there.values_of(key.expression for key in stage.keys)
-    codes, firsts = encode(keys, len(there)) if keys else (np.zeros(len(there), np.int64), np.zeros(1, np.int64))
+    codes, firsts = (
+        encode(keys, len(there)) if keys else (np.zeros(len(there), np.int64), np.zeros(1, np.int64))
+    )
     statistics = list(_statistics(stage, there))
     sums = np.zeros((len(statistics), len(firsts)), np.int64)
     for values, out in zip(statistics, sums, strict=True):
@@ -77,7 +96,9 @@ def standing_of(stage: Aggregate, rows: Lives, way: Way) -> Standing:
 
 
 def run_on(stage: Aggregate, standing: Standing, moved: Lives, way: Way) -> tuple[Lives, Standing]:
-    """The rows of groups that change, in no order, and the groups at the end. moved: the rows that come or go."""
+    """The rows of groups that change, in no order, and the groups at the end. moved: the rows that come or
+    go.
+    """
     n = len(moved)
     keys, _ = moved.relation.values_of(key.expression for key in stage.keys)
     codes, firsts = encode(keys, n) if keys else (np.zeros(n, np.int64), np.zeros(1, np.int64))
@@ -95,7 +116,9 @@ def run_on(stage: Aggregate, standing: Standing, moved: Lives, way: Way) -> tupl
     columns = [key.take(of_keys) for key in own]
     columns += _values(stage, [sums[kept] for sums in found])
     lives = Lives(Relation(columns, len(kept)), pieces.begins[kept], pieces.ends[kept])
-    return lives, _after(stage, standing, own, places, np.array([sums[pieces.starts[1:] - 1] for sums in found]))
+    return lives, _after(
+        stage, standing, own, places, np.array([sums[pieces.starts[1:] - 1] for sums in found])
+    )
 
 
 # --- what is added up ---------------------------------------------------------------------------------
@@ -159,9 +182,7 @@ def _sums(values: Int64Array, placed: Placed, before: Int64Array) -> Int64Array:
     """int64[pieces]. before: int64[groups], in their first pieces."""
     pieces: Pieces = placed.pieces
     out = np.empty(len(pieces) + 1, np.int64)
-    kernels.run_on(
-        values, placed.moving, placed.low, placed.high, pieces.starts, placed.codes, before, out
-    )
+    kernels.run_on(values, placed.moving, placed.low, placed.high, pieces.starts, placed.codes, before, out)
     return out[:-1]
 
 

@@ -12,7 +12,7 @@ window leaves it behind or when retention takes it:
                                (:mod:`engine.changes.assigned`)
 
 Cost: of what changed O(log rows) and the rows that come and go, of ``[ROWS n WHERE p]`` also n of them; of
-``PARTITION BY``, when a row comes, the keys of all that are retained; of what is alive the rows of the window.
+``PARTITION BY``, when a row comes, the keys of all that are retained. Of what is alive the window's rows.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ import numpy as np
 
 from engine.changes.assigned import assigned_lives
 from engine.changes.course import FOREVER, NEVER
-from engine.changes.lives import Lives, Touched, Way, always, one_after_another
+from engine.changes.lives import Lives, Touched, Way, always
 from engine.changes.stretch import Stretch
+from engine.changes.succession import succession
 from engine.changes.windows import Span, begins_of, ends_of, held, merged, moving
 from engine.kernels import grouping
 from engine.language.query import Scan
@@ -98,8 +99,13 @@ def scanning(scan: Scan, stretch: Stretch) -> Scanning:
     """The rows of a scan on the way of its source."""
     of_table = isinstance(stretch.leg.at.rows, TableRows)
     numbered = scan.assignment is None and not of_table
-    ordered = scan.assignment is None or isinstance(scan.window, TimeWindow)
+    ordered = scan.assignment is None or isinstance(scan.window, TimeWindow) and _keeps_order(stretch)
     return Scanning(_maker(scan, stretch), stretch.way, ordered, numbered)
+
+
+def _keeps_order(stretch: Stretch) -> bool:
+    """Whether rows of windows are told in order: not those that retention alone changes."""
+    return stretch.leg.moves or stretch.leg.retained_to_ms is None
 
 
 def _maker(scan: Scan, stretch: Stretch) -> Maker:
@@ -314,17 +320,15 @@ def _standing(scan: Scan, stretch: Stretch, asked: Asked) -> Lives:
         return always(stretch.as_of(NEVER).relation(scan).relation)
     begin = NEVER + 1 if nothing_before else NEVER
     before = leg.at.relation(scan).relation
-    n = len(before)
+    begins, ends = np.full(len(before), begin), np.full(len(before), FOREVER)
     if leg.retained_to_ms is None or leg.at.now_ms is None:
-        return Lives(before, np.full(n, begin), np.full(n, FOREVER))
+        return Lives(before, begins, ends)
     after = stretch.as_of(stretch.end).relation(scan).relation
-    m = len(after)
-    return one_after_another(
-        [
-            Lives(before, np.full(n, begin), np.full(n, stretch.end)),
-            Lives(after, np.full(m, stretch.end), np.full(m, FOREVER)),
-        ]
-    )
+    if scan.assignment is None:
+        ends[~np.isin(before.stored_ordinals(), after.stored_ordinals())] = stretch.end
+        return Lives(before, begins, ends)
+    lives = succession(before, [after], np.array([stretch.end]), stretch.limits)
+    return Lives(lives.relation, np.maximum(lives.begins, begin), lives.ends)
 
 
 # --- ordinals and instants ------------------------------------------------------------------------

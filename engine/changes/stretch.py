@@ -103,7 +103,7 @@ def way_of(since_ms: int, until_ms: int, *, halves: bool) -> Way:
     """A way given in ms, in the scale of lives."""
     if not halves:
         return Way(since_ms, until_ms)
-    return Way(since_ms if since_ms < -_FAR else 2 * since_ms + 1, 2 * until_ms + 1)
+    return Way(since_ms if since_ms < -_FAR else 2 * since_ms + 1, 2 * until_ms + 1, halves=True)
 
 
 def doubled(instants: Int64Array, half: int = 0) -> Int64Array:

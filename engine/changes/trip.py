@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from engine.changes.course import Course
 from engine.changes.lives import Way
+from engine.changes.memory import Remembered
 from engine.changes.scans import Scanning, scanning
 from engine.changes.stretch import Stretch, way_of
 from engine.language.query import Scan
@@ -16,13 +17,14 @@ from engine.operators.scan import ScanAt
 
 @dataclass(frozen=True, slots=True)
 class Trip:
-    """halves: whether instants are told in halves (:mod:`engine.changes.stretch`). What a scan reads is read
-    once, however often it is asked for.
+    """halves: whether instants are told in halves (:mod:`engine.changes.stretch`). remembered: of the step
+    before. What a scan reads is read once, however often it is asked for.
     """
 
     course: Course
     limits: Limits
     halves: bool = False
+    remembered: Remembered | None = None
     _scanning: dict[int, Scanning] = field(default_factory=dict)
 
     @property

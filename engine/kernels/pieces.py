@@ -345,7 +345,8 @@ def run_on(
     before: Int64Array,
     out: Int64Array,
 ) -> None:
-    """out[p] = the sum of the values that are there in each piece, from what it is in the first of each group.
+    """out[p] = the sum of the values that are there in each piece, from what it is in the first of each
+    group.
 
     values, codes: int64[n], of all rows. before: int64[groups]. out: int64[pieces + 1], the last for nothing.
     """

@@ -224,7 +224,8 @@ class Emit:
     """EMIT CHANGES: whenever the answer changes, that is written to a topic.
 
     into: the last part of the topic's name; None: the topics that all share. on_close: only what closed
-    windows give, which is final. snapshot: the answer as it stands when the query comes is written first.
+    windows give, which is final; the query's operator is ISTREAM. snapshot: the answer as it stands when the
+    query comes is written first.
     """
 
     into: str | None = None

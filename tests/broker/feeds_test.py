@@ -402,6 +402,22 @@ def test_one_that_was_away_for_long_goes_on_or_is_told(tight: Broker, name: str)
     assert metric(tight, "tureen_feeds_must_refetch_total") >= 3
 
 
+@pytest.mark.parametrize("emits", ["", " EMIT CHANGES WITH (format = 'diff')"])
+def test_those_that_begin_while_rows_come_see_each_once(shared: Broker, stream: str, emits: str) -> None:
+    handle = shared.register(QUERIES["window"].format(stream) + emits)
+    feeds = []
+    for first in range(0, 300, 10):
+        shared.send(stream, rows(first, 10))
+        if first % 30 == 0:
+            feeds.append(Feed(shared, handle))
+    for feed in feeds:
+        with feed:
+            lines = feed.until(now_after(299))
+        *_, (last, answer) = folded(lines)
+        there = shared.snapshot(handle, at=last["now_ms"])["rows"]
+        assert answer == Counter(row(values) for values in there)
+
+
 def test_many_at_once(shared: Broker, stream: str) -> None:
     sql = f"SELECT id FROM {stream} [RANGE 10 SECONDS] WHERE id % 50 = "
     reply = shared.http.post(

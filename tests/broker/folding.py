@@ -78,7 +78,6 @@ def compare(one: Broker, handle: str, topic: str, form: str = "upsert") -> Rows:
     try:
         wait_until(same, VISIBLE_S)
     except AssertionError:
-        raise AssertionError(
-            f"{one.http.get(f'/queries/{handle}').text}\ntoo many: {found - wanted}\nmissing: {wanted - found}"
-        ) from None
+        told = one.http.get(f"/queries/{handle}").text
+        raise AssertionError(f"{told}\ntoo many: {found - wanted}\nmissing: {wanted - found}") from None
     return found

@@ -19,7 +19,7 @@ from tureen.protocol import new_handle
 
 BASE_MS = 1_700_000_000_000
 PARTITIONS = 2
-RECORDS = 6_000
+RECORDS = 3_000
 PIECE = 250
 
 
@@ -28,7 +28,7 @@ def values(partition: int) -> list[bytes]:
     rng = random.Random(partition)
     found = [
         b'{"id":%d,"v":%d,"ts":%d}'
-        % (i * PARTITIONS + partition, rng.randrange(64), BASE_MS + i // 5 - rng.randrange(40))
+        % (i * PARTITIONS + partition, rng.randrange(64), BASE_MS + i // 4 - rng.randrange(40))
         for i in range(RECORDS)
     ]
     return [*found, b'{"id":-1,"v":-1,"ts":%d}' % (BASE_MS + 1_000_000)]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import Producer
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer
 from confluent_kafka.schema_registry.json_schema import JSONDeserializer
@@ -107,9 +108,11 @@ def test_a_folded_topic_is_the_answer(shared: Broker, name: str) -> None:
 
 
 def put(one: Broker, table: str, v: float, value: dict[str, Any] | None, ts: int) -> None:
+    """A version of a table's row; a deletion has the instant of its record."""
     data = None if value is None else json.dumps({"v": v} | value).encode()
-    one.producer.send(table, data, json.dumps(v).encode())
-    one.producer.flush()
+    producer = Producer({"bootstrap.servers": one.bootstrap})
+    producer.produce(table, data, json.dumps(v).encode(), timestamp=ts)
+    assert producer.flush(30) == 0
 
 
 def results(one: Broker, handle: str) -> list[Any]:
@@ -252,7 +255,7 @@ def test_what_cannot_be_written_is_refused(shared: Broker, name: str, schema_reg
     assert "upsert" in refusal(shared, f"{select} WITH (format = 'xml')")["hint"]
     assert refusal(shared, f"{select} INTO log")["code"] == "syntax"
     told = refusal(shared, f"{select} WITH (encoding = 'avro')")
-    assert (told["code"], told["hint"]) == ("not_supported", "write EMIT CHANGES INTO name")
+    assert (told["code"], "EMIT CHANGES INTO" in told["hint"]) == ("not_supported", True)
 
     taken = shared.names.results_into(name)
     shared.admin.ensure([TopicPolicy(taken, 1, {"cleanup.policy": "delete"})])
@@ -286,6 +289,7 @@ def narrow(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tup
             INTO_TOPICS_MAX=3,
             RESULT_RECORD_BYTES_MAX=2048,
             RETRY_MS=100,
+            TRANSACTION_TIMEOUT_MS=5_000,
             SCHEMA_REGISTRY_URL=away.url,
         ) as one,
     ):
@@ -377,7 +381,7 @@ def test_a_topic_that_is_deleted_is_made_again(narrow: tuple[Broker, TestRegistr
     send(one, name, 10, 10)
     degraded = one.readiness()[1]["degraded"]
     assert [(told["topic"], told["code"]) for told in degraded] == [(topic, "result_topic_made_again")]
-    assert [json.loads(record.value())["id"] for record in one.records(topic)] == list(range(9, 19))
+    assert sorted(json.loads(record.value())["id"] for record in one.records(topic)) == list(range(9, 19))
     for paused in (True, False):
         one.http.patch(f"/queries/{handle}", json={"paused": paused}).raise_for_status()
     assert len(compare(one, handle, topic)) == 19

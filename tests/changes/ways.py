@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from engine.changes.changes_of import changes_of
 from engine.changes.course import NEVER, Course, Leg
 from engine.changes.flow import flow_of
-from engine.changes.lives import Way
+from engine.changes.lives import Lives, Way
 from engine.changes.trip import Trip
 from engine.language.query import CreateStream, Query
 from engine.language.statements import parse
@@ -89,8 +89,13 @@ def rows_of(rng: random.Random, name: str, most: int) -> list[Row]:
     return [(instant, (*_values(rng, name), instant)) for instant in instants]
 
 
-def random_course(rng: random.Random, names: Sequence[str], most: int = 12) -> Course:
-    """The way of these sources between two instants, perhaps from the beginning, perhaps with retention."""
+def random_course(
+    rng: random.Random, names: Sequence[str], most: int = 12, standing: Sequence[str] = ()
+) -> Course:
+    """The way of these sources between two instants, perhaps from the beginning, perhaps with retention.
+
+    standing: those that do not move.
+    """
     until = rng.randint(1, LAST_MS)
     since = NEVER if rng.random() < 0.2 else rng.randint(-1, until - 1)
     legs = {}
@@ -99,9 +104,10 @@ def random_course(rng: random.Random, names: Sequence[str], most: int = 12) -> C
         if rng.random() < 0.3:
             retained = rng.choice((None, rng.randint(-2, until)))
             to = max(-2 if retained is None else retained, rng.randint(-1, until + 1))
-            keeps = until - to if len(names) == 1 and rng.random() < 0.5 else None
+            moves = name not in standing
+            keeps = until - to if len(names) == 1 and moves and rng.random() < 0.5 else None
         rows = [row for row in rows_of(rng, name, most) if row[0] <= until]
-        legs[SourceName(name)] = Leg(stored(name, rows, until, retained), True, keeps, to)
+        legs[SourceName(name)] = Leg(stored(name, rows, until, retained), name not in standing, keeps, to)
     return Course(since, until, legs)
 
 
@@ -146,7 +152,7 @@ def bag(table: pa.Table) -> Bag:
     return Counter(repr(tuple(row.values())) for row in table.to_pylist())
 
 
-def bag_of(query: Query, relation: Relation) -> Bag:
+def bag_of(relation: Relation) -> Bag:
     columns = [column.to_arrow() for column in relation.columns]
     names = [str(place) for place in range(len(columns))]
     return bag(pa.Table.from_arrays(columns, names))
@@ -192,10 +198,13 @@ def check_lives(query: Query, course: Course, *, halves: bool = False) -> None:
     changed, alive = last.changed(), last.alive()
     changed._check()
     alive._check()
-    expected = Answers.of(query, Trip(course, LIMITS, halves))
-    for instant, answer in expected.at.items():
-        assert bag_of(query, alive.relation.take(alive.at(instant))) == answer, instant
-    assert bag_of(query, alive.changing(trip.way).relation) == bag_of(query, changed.relation)
+    check_snapshots(query, course, alive, halves=halves)
+    assert bag_of(alive.changing(trip.way).relation) == bag_of(changed.relation)
+
+
+def check_snapshots(query: Query, course: Course, alive: Lives, *, halves: bool = False) -> None:
+    for instant, answer in Answers.of(query, Trip(course, LIMITS, halves)).at.items():
+        assert bag_of(alive.relation.take(alive.at(instant))) == answer, instant
 
 
 def check_changes(query: Query, course: Course, operator: Operator) -> None:

@@ -153,13 +153,13 @@ def test_what_becomes_of_changes_is_said_of_the_whole_query_wherever_it_is_said(
         assert whole.sql().count("EMIT") == whole.sql().count("STREAM") == 1
     for query in (
         said,
-        flights.tumble("1 hour").istream().emit_changes(on_window_close=True, encoding="avro"),
+        flights.tumble("1 hour").istream().emit_changes("c", on_window_close=True, encoding="avro"),
     ):
         bound = parse(query.sql(), CATALOGUE, Limits())
         assert isinstance(bound, Query)
         assert (bound.operator, bound.emit) in (
             ("dstream", Emit("a-b", format="diff", snapshot=False)),
-            ("istream", Emit(on_close=True, encoding="avro")),
+            ("istream", Emit("c", on_close=True, encoding="avro")),
         )
 
 

@@ -24,6 +24,7 @@ from tests.kafka import wait_until
 from tureen.changes import ChangesEvent, EndEvent, Event, ProgressEvent, SnapshotEvent
 from tureen.errors import PositionRefused, UnknownQuery
 from tureen.folding import Fold
+from tureen.results import ResultTopic
 
 
 class Prices:
@@ -279,8 +280,35 @@ def test_a_snapshot_tells_where_its_changes_go_on(
     shown = tureen_("snapshot", query.handle, "--format", "table", broker=broker)
     position = query.snapshot().change_position
     assert position is not None
-    assert f"its changes from {position}" in shown.stderr
+    assert f"tureen watch --since {position}" in shown.stderr
     prices.send(("Bern", 1.0))
     told = [event for event in query.changes(position, live=False) if not isinstance(event, ProgressEvent)]
     assert [type(event) for event in told] == [ChangesEvent, EndEvent]
+    query.unregister()
+
+
+@pytest.mark.parametrize("form", ["upsert", "debezium", "diff"])
+def test_a_result_topic_folded_is_the_answer(
+    broker: Broker, client: tureen.Client, prices: Prices, form: str
+) -> None:
+    prices.send(("Bern", 1.0), ("Zug", 2.0))
+    into = f"INTO {prices.name}" if form != "upsert" else ""
+    query = client.register(
+        f"SELECT city, COUNT(*) AS n, SUM(price) AS total FROM {prices.name} GROUP BY city "
+        f"EMIT CHANGES {into} WITH (format = '{form}')"
+    )
+    kafka = {"bootstrap.servers": broker.bootstrap}
+    with ResultTopic(
+        kafka,
+        query.query_id,
+        into=prices.name if into else None,
+        form=form,  # type: ignore[arg-type]
+        service_id=broker.service_id,
+    ) as results:
+        wait_until(lambda: results.read() and len(results.rows()) == 2, what="the answer")
+        prices.send(("Bern", 4.0), ("Rom", 8.0))
+        wait_until(lambda: results.read() and len(results.rows()) == 3, what="the changes")
+        answer = query.snapshot()
+        assert sorted(map(str, results.rows())) == sorted(map(str, answer.rows()))
+        assert results.position is not None
     query.unregister()

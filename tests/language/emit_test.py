@@ -41,8 +41,8 @@ def meaning(found: Query) -> str:
         ("EMIT CHANGES INTO " + "a" * 100, Emit("a" * 100)),
         ("EMIT CHANGES WITH (format = 'debezium')", Emit(format="debezium")),
         (
-            "EMIT CHANGES WITH (encoding = 'JSON_Schema', format = 'Diff')",
-            Emit(format="diff", encoding="json_schema"),
+            "EMIT CHANGES WITH (encoding = 'JSON_Schema', format = 'Diff') INTO b",
+            Emit("b", format="diff", encoding="json_schema"),
         ),
         ("EMIT CHANGES WITH (SNAPSHOT = FALSE)", Emit(snapshot=False)),
         ("EMIT CHANGES WITH (snapshot = 'true', encoding = 'avro') INTO a", Emit("a", encoding="avro")),

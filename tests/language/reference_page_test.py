@@ -155,6 +155,7 @@ REFUSED = {
     "CHANGELOG": "SELECT * FROM flights EMIT CHANGELOG",
     "AFTER WINDOW CLOSE": "SELECT * FROM flights EMIT AFTER WINDOW CLOSE",
     "ON WINDOW CLOSE": "SELECT * FROM flights EMIT CHANGES ON WINDOW CLOSE",
+    "avro": "SELECT * FROM flights EMIT CHANGES WITH (encoding = 'avro')",
     "INTO": "SELECT * FROM flights INTO late",
     "NOW": "SELECT * FROM flights WHERE departed > CURRENT_TIMESTAMP",
     "INTERVAL": "SELECT INTERVAL '1 day' FROM flights",

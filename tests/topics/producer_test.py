@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.broker.running import read_all
 from tests.kafka import Node, free_ports, wait_until
 from tests.topics.consumer_test import START, read_until, settings, values_of
 from topics.admin import Admin
@@ -115,6 +116,28 @@ def test_keys_and_nulls(kafka: str, service_id: str) -> None:
     polled = everything(kafka, service_id)
     assert values_of(polled) == [b"1", None]
     assert [m.key() for one in polled for m in one.messages] == [b"a", b"b"]
+
+
+def test_many_records_of_a_transaction_have_keys_headers_and_partitions(kafka: str, service_id: str) -> None:
+    Admin(settings(kafka)).ensure_source_topic(service_id, 3)
+    producer = TransactionalProducer(settings(kafka), service_id)
+    headers = [[("at", b"1")], [("at", b"2"), ("more", b"\x00")], [("at", b"1")]]
+    with producer.transaction() as transaction:
+        transaction.send_many(service_id, [b"1", None, b"3"], [b"a", b"b", b"c"], headers, [2, 0, 2])
+    with producer.transaction() as transaction:
+        transaction.send_many(service_id, [b"4", b"5"], [b"a", b"a"], headers[:2])
+    found = read_all(kafka, Admin(settings(kafka)), service_id)
+    told = sorted((m.partition(), m.offset(), m.key(), m.value(), m.headers()) for m in found)
+    numbered = [one for one in told if one[3] not in (b"4", b"5")]
+    assert [(one[0], *one[2:]) for one in numbered] == [
+        (0, b"b", None, headers[1]),
+        (2, b"a", b"1", headers[0]),
+        (2, b"c", b"3", headers[2]),
+    ]
+    by_key = [one for one in told if one[3] in (b"4", b"5")]
+    assert [one[3] for one in by_key] == [b"4", b"5"]
+    assert by_key[0][0] == by_key[1][0]
+    producer.close()
 
 
 def test_a_forwarded_record_is_untouched(kafka: str, service_id: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast, get_args
 
@@ -21,7 +20,6 @@ from engine.language.query import (
     SemiJoin,
     StreamOperator,
 )
-from engine.model.source import Stream
 from engine.operators.patterns import Pattern, update_patterns
 from engine.windows.clauses import RowWindow
 from tureen.errors import NotSupported, SyntaxRefused
@@ -56,13 +54,20 @@ def _emit(clause: exp.Expr, query: Query, env: Environment) -> Emit:
     options = Options(clause.args.get("options") or (), _OPTIONS, env.text)
     if on_close is not None:
         _check_final(on_close, query, env)
-    return Emit(
+    emit = Emit(
         None if into is None else _into(into, env),
         on_close is not None,
         cast("ResultFormat", options.choice("format", get_args(ResultFormat), plain.format)),
         cast("ResultEncoding", options.choice("encoding", get_args(ResultEncoding), plain.encoding)),
         options.flag("snapshot", plain.snapshot),
     )
+    if emit.into is None and emit.encoding != "json":
+        raise options.place("encoding").refuse(
+            NotSupported,
+            f"a topic in {emit.encoding} declares its columns, and queries that share one differ in theirs",
+            hint="write EMIT CHANGES INTO name",
+        )
+    return emit
 
 
 def _into(identifier: exp.Expr, env: Environment) -> str:
@@ -96,7 +101,7 @@ def _check_final(node: exp.Expr, query: Query, env: Environment) -> None:
     if query.operator not in (None, "istream"):
         raise place.refuse(
             NotSupported,
-            f"ON WINDOW CLOSE tells rows that come, {query.operator.upper()} others",
+            f"ON WINDOW CLOSE is ISTREAM of closed windows, this query says {query.operator.upper()}",
             hint="leave one of them out",
         )
     open_source = _open_source(query)
@@ -106,10 +111,7 @@ def _check_final(node: exp.Expr, query: Query, env: Environment) -> None:
             f"rows of {shown(open_source)} are in no window that closes",
             hint=f"write {_FINAL}, or leave ON WINDOW CLOSE out",
         )
-    tables = {
-        name for name in query.sources if isinstance(one := env.catalogue.get(name), Stream) and one.is_table
-    }
-    if update_patterns(query, tables)[-1] > Pattern.WKS:
+    if update_patterns(query)[-1] > Pattern.WKS:  # no table among its sources: those are in no window
         raise place.refuse(
             NotSupported,
             "rows of this answer still come, change or go after their window closed",
@@ -118,15 +120,8 @@ def _check_final(node: exp.Expr, query: Query, env: Environment) -> None:
 
 
 def _open_source(query: Query) -> str | None:
-    """A source of a query that is not cut into windows and is not joined as of the instants of others."""
-    if query.scan.assignment is None:
-        return query.source
-    inner: Sequence[Query] = [stage.inner for stage in query.stages if isinstance(stage, Join | SemiJoin)]
-    for one in inner:
-        found = None if one.scan.history else _open_source(one)
-        if found is not None:
-            return found
-    return None
+    """A source of a query that is not cut into windows."""
+    return next((scan.source for scan in query.scans() if scan.assignment is None), None)
 
 
 def _within_windows(query: Query) -> str:

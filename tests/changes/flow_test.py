@@ -1,0 +1,154 @@
+"""Stages between scans and answers: sources that stand still, rows asked for by values, no temporal form."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from engine.changes.changes_of import changes_of
+from engine.changes.course import NEVER, Course, Leg
+from engine.changes.flow import flow_of
+from engine.changes.instants import Evaluations
+from engine.changes.lives import Touched
+from engine.changes.operator import operator_of
+from engine.changes.trip import Trip
+from engine.language.expressions import Column
+from engine.limits import Limits
+from engine.model.source import SourceName
+from engine.model.types import Kind
+from tests.changes.ways import (
+    LIMITS,
+    STREAMS,
+    bag_of,
+    bound,
+    check_changes,
+    check_lives,
+    check_snapshots,
+    random_course,
+    seeds,
+    stored,
+)
+from tureen.errors import LimitExceeded
+
+QUERIES = (
+    "SELECT k, v * 2 AS d FROM s [RANGE 5 MILLISECONDS] WHERE v + 1 > 0",
+    "SELECT x.k, x.d FROM (SELECT k, v * 2 AS d FROM s [ROWS 4]) AS x WHERE x.d > 0 ORDER BY d",
+    "SELECT s.k, n, w FROM s [RANGE 5 MILLISECONDS] JOIN u [ROWS 3] ON s.k = u.k",
+    "SELECT s.k, n FROM s LEFT JOIN u [RANGE 5 MILLISECONDS] ON s.k = u.k",
+    "SELECT k, w FROM s [ROWS 5] WHERE k NOT IN (SELECT n FROM u)",
+    "SELECT k, COUNT(*) AS c FROM s [RANGE 4 MILLISECONDS] GROUP BY k",
+    "SELECT * FROM s RIGHT JOIN u [RANGE 5 MILLISECONDS] ON s.k = u.k",
+)
+ODD = (
+    "SELECT k, v FROM s [RANGE 6 MILLISECONDS] ORDER BY v LIMIT 2",
+    "SELECT k, LAST(v) AS l FROM (SELECT k, v FROM s [ROWS 6] ORDER BY v) AS x GROUP BY k",
+    "SELECT x.k, n FROM (SELECT k, v FROM s [ROWS 6] ORDER BY v LIMIT 3) AS x JOIN u ON x.k = u.k",
+    "SELECT k, COUNT(*) AS c, SUM(v) AS t FROM s [ROWS 5] GROUP BY k HAVING COUNT(*) > 1 LIMIT 1",
+    "SELECT DISTINCT w FROM s [ROWS 3] LIMIT 1",
+)
+
+
+@pytest.mark.parametrize("text", QUERIES)
+@given(seeds)
+def test_rows_asked_for_by_values_are_those_that_equal(text: str, seed: int) -> None:
+    rng = random.Random(seed)
+    query = bound(text)
+    course = random_course(rng, query.sources)
+    whole = flow_of(query, Trip(course, LIMITS)).alive()
+    columns = [
+        (Column(place, "", column.type), column)
+        for place, column in enumerate(whole.relation.columns)
+        if column.type.kind is not Kind.NULL
+    ]
+    chosen = rng.sample(columns, rng.randint(1, min(2, len(columns))))
+    some = np.array([row for row in range(len(whole)) if rng.random() < 0.3], np.int64)
+    keys, values = tuple(key for key, _ in chosen), tuple(column.take(some) for _, column in chosen)
+    touched = Touched(keys, values, len(some))
+    found = flow_of(query, Trip(course, LIMITS)).alive(touched)
+    expected = whole.where(touched.among(whole.relation))
+    assert bag_of(found.relation) == bag_of(expected.relation)
+    assert sorted(found.begins.tolist()) == sorted(expected.begins.tolist())
+
+
+@pytest.mark.parametrize("text", ODD)
+@given(seeds)
+def test_what_goes_by_an_order_that_is_lost(text: str, seed: int) -> None:
+    rng = random.Random(seed)
+    query = bound(text)
+    course = random_course(rng, query.sources)
+    check_lives(query, course, halves=rng.random() < 0.3)
+    check_changes(query, course, rng.choice(("changes", "istream", "rstream")))
+    evaluated = Evaluations(query, Trip(course, LIMITS)).alive()
+    evaluated._check()
+    check_snapshots(query, course, evaluated)
+
+
+@pytest.mark.parametrize(
+    ("text", "standing"),
+    [
+        ("SELECT * FROM s LEFT JOIN h ON s.k = h.k", "h"),
+        ("SELECT * FROM h LEFT JOIN s [ROWS 3] ON s.k = h.k", "h"),
+        ("SELECT * FROM s [RANGE 4 MILLISECONDS] JOIN h ON s.k = h.k", "s"),
+        ("SELECT * FROM s [PARTITION BY k ROWS 1] LEFT JOIN h ON s.k = h.k", "s"),
+        ("SELECT * FROM s JOIN m ON s.k = m.k", "s"),
+        ("SELECT x.k, window_end, p FROM SESSION(s, INTERVAL '3' MILLISECOND) AS x JOIN h ON x.k = h.k", "s"),
+        ("SELECT * FROM m FULL JOIN h ON m.k = h.k", "h"),
+        ("SELECT * FROM s", "s"),
+    ],
+)
+@given(seeds)
+def test_sources_that_stand_still(text: str, standing: str, seed: int) -> None:
+    rng = random.Random(seed)
+    query = bound(text)
+    course = random_course(rng, query.sources, standing=[standing])
+    check_lives(query, course)
+    if course.since_ms != NEVER:
+        check_changes(query, course, rng.choice(("changes", "istream")))
+
+
+def test_what_stands_is_there_from_the_beginning() -> None:
+    """A table of the other kind of time, and the first instant of a stream."""
+    rows = stored("h", [(3, (1, 5, 3))], 3, None)
+    none = stored("s", [], 7, None)
+    course = Course(NEVER, 7, {SourceName("s"): Leg(none, True), SourceName("h"): Leg(rows, False)})
+    told = changes_of(bound("SELECT p, v FROM h LEFT JOIN s ON s.k = h.k"), "changes", course, LIMITS)
+    assert (told.table.to_pylist(), told.weights.tolist()) == ([{"p": 5, "v": None}], [1])
+
+
+def test_a_table_that_moves_alone_changes_the_answer_at_its_now() -> None:
+    rows = stored("h", [(1, (0, 1, 1)), (4, (0, 2, 4)), (5, (0, 1, 5))], 6, None)
+    stream = stored("s", [(2, (0, 1.5, "a", 2))], 6, None)
+    legs = {SourceName("s"): Leg(stream, False), SourceName("h"): Leg(rows, True)}
+    course = Course(2, 6, legs, instant_ms=6)
+    told = changes_of(bound("SELECT p FROM s JOIN h ON s.k = h.k"), "changes", course, LIMITS)
+    assert told.table.column("p").to_pylist() == [1, 2, 2, 1]
+    assert told.weights.tolist() == [-1, 1, -1, 1]
+    assert told.at_ms.tolist() == [6, 6, 6, 6]
+
+
+@pytest.mark.parametrize(
+    ("text", "operator"),
+    [
+        ("SELECT k FROM s", "istream"),
+        ("SELECT k FROM s [RANGE 1 SECOND]", "changes"),
+        ("DSTREAM (SELECT k FROM s [RANGE 1 SECOND])", "dstream"),
+        ("SELECT p FROM h", "changes"),
+        ("SELECT v, p FROM s JOIN m ON s.k = m.k", "istream"),
+        (
+            "SELECT window_end, COUNT(*) AS c FROM TUMBLE(s, INTERVAL '1' SECOND) GROUP BY window_end",
+            "istream",
+        ),
+    ],
+)
+def test_the_operator_that_goes_without_saying(text: str, operator: str) -> None:
+    tables = {name for name, stream in STREAMS.items() if stream.is_table}
+    assert operator_of(bound(text), tables) == operator
+
+
+def test_so_many_changes_and_no_more() -> None:
+    course = random_course(random.Random(5), ["s"])
+    with pytest.raises(LimitExceeded, match="changes_max"):
+        changes_of(bound("SELECT k FROM s [NOW]"), "changes", course, Limits(changes_max=1))
