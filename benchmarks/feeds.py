@@ -159,7 +159,11 @@ def _register(client: httpx.Client, count: int) -> list[str]:
     body = "\n".join(json.dumps({"sql": f"{sql}{user}"}) for user in range(count))
     reply = client.post("/queries", content=body, headers={"Content-Type": "application/x-ndjson"})
     found = [json.loads(line) for line in reply.text.splitlines()]
-    assert {one["state"] for one in found} == {"RUNNING"}
+    deadline_s = time.monotonic() + DEADLINE_S
+    while (standing := client.get("/status").json()["queries"]["RUNNING"]) != count:
+        if time.monotonic() > deadline_s:
+            raise SystemExit(f"only {standing:,} of {count:,} queries stand after {DEADLINE_S:.0f} s")
+        time.sleep(0.1)
     return [one["handle"] for one in found]
 
 

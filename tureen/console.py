@@ -262,8 +262,8 @@ def show_table(
     out().print(table)
 
 
-def show_snapshot(snapshot: Snapshot, rows_max: int) -> None:
-    """The last ``rows_max`` rows of an answer, and what it says of itself."""
+def show_snapshot(snapshot: Snapshot, rows_max: int, *, stands: bool = True) -> None:
+    """The last ``rows_max`` rows of an answer, and what it says of itself. stands: it can be followed."""
     import pyarrow as pa
 
     table = snapshot.table
@@ -281,7 +281,7 @@ def show_snapshot(snapshot: Snapshot, rows_max: int) -> None:
     note += f", position {snapshot.position}"
     console = err()
     console.print(note, style="dim")
-    if snapshot.change_position is not None:
+    if stands and snapshot.change_position is not None:
         console.print(
             f"what changes from here on: tureen watch --since {snapshot.change_position}", style="dim"
         )

@@ -29,10 +29,13 @@ DRAWN_PER_S = 8
 _RIGHT = ("INTEGER", "BIGINT", "DOUBLE", "DECIMAL")
 
 
-def show(events: Iterable[Event], *, rows: int, as_json: bool, folded: bool = True) -> EndEvent | None:
+def show(
+    events: Iterable[Event], *, rows: int, as_json: bool, stands: bool, folded: bool = True
+) -> EndEvent | None:
     """Show events until they end, or Ctrl-C; how they ended, None for Ctrl-C.
 
-    rows: of a table, at most. folded: events begin with the answer, so that a table can be shown.
+    rows: of a table, at most. stands: the query is there afterwards, to be gone on with. folded: events begin
+    with the answer, so that a table can be shown.
     """
     board = Board(rows) if folded and not as_json and sys.stdout.isatty() else None
     position: str | None = None
@@ -56,8 +59,8 @@ def show(events: Iterable[Event], *, rows: int, as_json: bool, folded: bool = Tr
     except KeyboardInterrupt:
         return None
     finally:
-        if not as_json and position is not None:
-            console.err().print(f"at position {position}; --since {position} goes on from there", style="dim")
+        if stands and not as_json and position is not None:
+            console.err().print(f"go on from here: --since {position}", style="dim")
 
 
 def show_event(event: Event, as_json: bool) -> None:

@@ -1,8 +1,9 @@
 """Answers by handle: how one is taken, and the short way of a plain request for one.
 
-An answer is computed in a bounded pool of threads; one that took little last time is computed at once by the
-event loop, since two changes of thread cost more than a small answer. What it costs is measured each time, so
-an answer that has grown delays others once.
+An answer is computed in a bounded pool of threads, or at once by the event loop where it took little last
+time, since two changes of thread cost more than a small answer; one that was not asked for yet, where that of
+a text which differs in constants only took little. What it costs is measured each time, and one of many rows
+is left to the pool in any case.
 
 The short way: `GET /queries/{handle}/snapshot`, which clients send a thousand times a second, is answered
 ahead of the application, whose routing and validation take longer than the answer. A request that is not of
@@ -12,6 +13,7 @@ the plainest form goes on to the application, which understands it or says what 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 import time
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -29,16 +31,18 @@ from broker.http.requests import instant_ms
 from broker.settings import Settings
 from broker.worker.metrics import Metrics
 from broker.worker.node import Node
+from engine.language.templates import Template
 from engine.model.answer import Answer
 from engine.results.view import View
-from tureen.errors import BrokerUnavailable, TureenError, UnknownQuery
+from tureen.errors import BrokerUnavailable, LimitExceeded, TureenError, UnknownQuery
 from tureen.protocol import SnapshotFormat, query_id
 
 REPLACED_WAIT_S = 2.0
 AT_ONCE_S = 0.001
 """An answer that took no longer than this is computed in the event loop."""
+AT_ONCE_ROWS = 1_000
 KNOWN_MAX = 200_000
-"""Of how many queries the last answer's cost is known; they are forgotten together."""
+"""Of how many queries and templates the last answer's cost is known; they are forgotten together."""
 
 _PATH = re.compile(r"/queries/([A-Za-z0-9_.~-]+)/snapshot")
 _QUERY = re.compile(r"(?:format=(json|ndjson|csv|arrow))?(?:(?:^|&)at=(-?\d{1,17}))?")
@@ -61,7 +65,7 @@ class Snapshots:
         self._node = node
         self._metrics = metrics
         self._pool = ThreadPoolExecutor(settings.http_threads, "snapshot")
-        self._cost_s: dict[tuple[str, SnapshotFormat], float] = {}
+        self._cost_s: dict[str | Template, float] = {}
 
     @property
     def pool(self) -> Executor:
@@ -102,9 +106,9 @@ class Snapshots:
     ) -> Taken:
         began_s = time.perf_counter()
 
-        def work() -> tuple[Taken, float]:
+        def work(rows_max: int) -> tuple[Taken, float]:
             busy_s = time.thread_time()
-            found = view.snapshot(name, at_ms=at_ms, rows_max=self._settings.snapshot_rows_max)
+            found = view.snapshot(name, at_ms=at_ms, rows_max=rows_max)
             position = None
             if at_ms is None:
                 birth = Birth(name, shard, view.standing[name].born.sequence)
@@ -112,16 +116,35 @@ class Snapshots:
             data = encode(found, form, self._settings.snapshot_bytes_max, position)
             return Taken(found, data, position), time.thread_time() - busy_s
 
-        if at_ms is None and self._cost_s.get((name, form), AT_ONCE_S) < AT_ONCE_S:
-            taken, cost_s = work()
-        else:
-            taken, cost_s = await asyncio.get_running_loop().run_in_executor(self._pool, work)
+        rows_max = self._settings.snapshot_rows_max
+        done = None
+        if at_ms is None and self._expected_s(view, name) < AT_ONCE_S:
+            with contextlib.suppress(LimitExceeded):  # the pool says which limit, if it is one
+                done = work(min(rows_max, AT_ONCE_ROWS))
+        if done is None:
+            done = await asyncio.get_running_loop().run_in_executor(self._pool, work, rows_max)
+        taken, cost_s = done
         if at_ms is None:
-            if len(self._cost_s) >= KNOWN_MAX:
-                self._cost_s.clear()
-            self._cost_s[name, form] = cost_s
+            self._learn(view, name, cost_s)
         self._metrics.snapshot(form, time.perf_counter() - began_s, len(taken.data))
         return taken
+
+    def _expected_s(self, view: View, name: str) -> float:
+        """What an answer may cost; at least AT_ONCE_S where nothing is known."""
+        known = self._cost_s.get(name)
+        if known is not None:
+            return known
+        one = view.standing.get(name)
+        template = None if one is None else one.meaning
+        return self._cost_s.get(template, AT_ONCE_S) if isinstance(template, Template) else AT_ONCE_S
+
+    def _learn(self, view: View, name: str, cost_s: float) -> None:
+        if len(self._cost_s) >= KNOWN_MAX:
+            self._cost_s.clear()
+        self._cost_s[name] = cost_s
+        template = view.standing[name].meaning
+        if isinstance(template, Template):
+            self._cost_s[template] = cost_s
 
     async def response(self, name: str, form: SnapshotFormat, at: str | int | None) -> Response:
         """The answer as HTTP has it. Raises what :meth:`take` raises, and BadRequest."""

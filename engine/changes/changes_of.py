@@ -28,7 +28,6 @@ from engine.operators.pipeline import schema_of
 from engine.operators.relation import Relation
 from tureen.errors import LimitExceeded
 
-
 _NO_WEIGHTS, _NO_INSTANTS, _NO_COPIES = np.empty(0, np.int8), np.empty(0, np.int64), np.empty(0, np.int32)
 
 

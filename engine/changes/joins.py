@@ -5,9 +5,9 @@
     the pair            15 ---- 20
     no partner   10 --- 15
 
-What changes is found from the rows that change: those of the left side with all partners, those that stay with
-the partners that change. A row that is kept because it has a partner, or none, is looked at again with all of
-its partners when one of them comes or goes; of ASOF only as many are looked at as it takes.
+What changes is found from the rows that change: those of the left side with all partners, those that stay
+with the partners that change. A row that is kept because it has a partner, or none, is looked at again with
+all of its partners when one of them comes or goes; of ASOF only as many are looked at as it takes.
 
 Cost: O(rows that change + their partners), and once O(rows of the windows), by hashing, to find those.
 """

@@ -99,7 +99,7 @@ def scanning(scan: Scan, stretch: Stretch) -> Scanning:
     """The rows of a scan on the way of its source."""
     of_table = isinstance(stretch.leg.at.rows, TableRows)
     numbered = scan.assignment is None and not of_table
-    ordered = scan.assignment is None or isinstance(scan.window, TimeWindow) and _keeps_order(stretch)
+    ordered = scan.assignment is None or (isinstance(scan.window, TimeWindow) and _keeps_order(stretch))
     return Scanning(_maker(scan, stretch), stretch.way, ordered, numbered)
 
 

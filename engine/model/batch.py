@@ -232,8 +232,8 @@ def concatenate_columns(type_: Type, columns: Sequence[Column]) -> Column:
     if any(column.valid is not None for column in columns):
         valid = np.concatenate([np.ones(len(c), np.bool_) if c.valid is None else c.valid for c in columns])
     if type_.kind is Kind.ARRAY:
-        lists = [column.dictionary for column in columns]
-        firsts = np.cumsum([0, *map(len, lists)])[:-1]
+        lists = [column.dictionary for column in columns if column.dictionary is not None]
+        firsts = np.cumsum([0, *(len(each) for each in lists)])[:-1]
         places = [column.values + first for column, first in zip(columns, firsts, strict=True)]
         return Column(type_, np.concatenate(places).astype(np.int32), valid, pa.concat_arrays(lists))
     if type_.kind is not Kind.STRING:

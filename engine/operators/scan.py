@@ -120,9 +120,7 @@ class ScanAt:
         assert isinstance(scan.window, RowWindow)
         if self.now_ms is None:
             return Chosen([])
-        places, found = last_rows(
-            scan.window, self.rows.schema, self.first_retained, self.end, self.matching
-        )
+        places, found = last_rows(scan.window, self.rows.schema, self.first_retained, self.end, self.matching)
         kept = places if scan.predicate is None else self.satisfying(scan.predicate, places)
         return Chosen(kept, None if found else self.gone_before_ms)
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import socket
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -144,3 +147,22 @@ def test_what_is_not_there(shared: Broker) -> None:
     assert shared.http.put("/queries").json()["code"] == "method_not_allowed"
     assert shared.http.get("/queries", params={"limit": "x"}).json()["code"] == "bad_request"
     assert shared.readiness()[0] == 200
+
+
+def test_endless_headers_are_refused(shared: Broker) -> None:
+    with socket.create_connection(("127.0.0.1", shared.port), timeout=30) as one:
+        one.sendall(b"GET /healthcheck HTTP/1.1\r\nHost: localhost\r\nX-Endless: ")
+        with contextlib.suppress(ConnectionError):  # it may be closed while we write
+            for _ in range(10):
+                one.sendall(b"x" * 20_000)
+        with contextlib.suppress(ConnectionError):
+            assert one.recv(1_000).startswith(b"HTTP/1.1 400")
+    assert shared.http.get("/healthcheck").status_code == 200
+
+
+def test_a_long_body_is_no_long_head(shared: Broker) -> None:
+    def pieces() -> Iterator[bytes]:
+        yield from [b'{"sql": "' + b"x" * 30_000] * 10
+
+    refused = shared.http.post("/queries", content=pieces())
+    assert (refused.status_code, refused.json()["code"]) == (400, "bad_request")

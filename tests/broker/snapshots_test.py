@@ -89,6 +89,7 @@ def test_an_earlier_instant(shared: Broker, stream: str) -> None:
     ):
         answer = shared.snapshot(handle, at=at)
         assert answer["rows"] == expected
+        assert answer["change_position"] is None
     for at, code in ((BASE_MS + 60_000, "instant_out_of_range"), ("tomorrow", "bad_request")):
         reply = shared.http.get(f"/queries/{handle}/snapshot", params={"at": at})
         assert (reply.status_code, reply.json()["code"]) == (400, code)
@@ -132,7 +133,9 @@ def test_an_answer_by_topic_comes_in_chunks(shared: Broker, name: str) -> None:
     shared.await_rows(handle, 29_999)
     headers, body = reply(shared, ask(shared, handle))
     answer, told = shared.snapshot(handle), json.loads(body)
-    assert told | {"position": None} == answer | {"position": None}  # other streams of the shard go on
+    moves = {"position": None, "change_position": None}  # other streams of the shard go on
+    assert told | moves == answer | moves
+    assert headers["tureen-change-position"] == told["change_position"]
     assert int(headers["tureen-chunks"]) == -(-len(body) // (512 * 1024)) > 1
     assert headers["tureen-status"] == "ok"
     assert (headers["tureen-position"], headers["tureen-now-ms"]) == (told["position"], str(told["now_ms"]))
@@ -188,3 +191,43 @@ def test_limits_of_an_answer(kafka: str, tmp_path: Path, service_id: str, name: 
         assert (refused.status_code, refused.json()["code"]) == (413, "limit_exceeded")
         assert one.http.delete(f"/queries/{many}").status_code == 200
         one.register(f"SELECT v FROM {name}")
+
+
+def test_a_plain_request_and_any_other_are_answered_alike(shared: Broker, stream: str) -> None:
+    """Plain ones take a short way, ahead of the application; so do their errors."""
+    handle = shared.register(f"SELECT id, v FROM {stream}")
+    shared.await_rows(handle, 3)
+    path = f"/queries/{handle}/snapshot"
+    for query, same in (
+        ("", "?"),
+        ("?format=csv", "?format=cs%76"),
+        ("?format=json&at=1700000001000", "?at=1700000001000&format=json"),
+        ("?at=1700000099000", "?at=1700000099000&format=json"),
+        ("?format=arrow&at=5", "?at=5&format=arrow"),
+    ):
+        plain, other = (shared.http.get(path + one) for one in (query, same))
+        assert plain.status_code == other.status_code
+        for reply in (plain, other):
+            for name in ("Tureen-Position", "Tureen-Change-Position", "Date"):
+                reply.headers.pop(name, None)
+        if "json" in plain.headers["Content-Type"]:
+            told = [{k: v for k, v in one.json().items() if "position" not in k} for one in (plain, other)]
+            assert told[0] == told[1]
+        else:
+            assert plain.content == other.content
+        assert dict(plain.headers) == dict(other.headers) or plain.headers.keys() == other.headers.keys()
+    unknown = shared.http.get(f"/queries/{new_handle()}/snapshot")
+    assert (unknown.status_code, unknown.json()["code"]) == (404, "unknown_query")
+    assert shared.http.head(path).status_code == 405
+
+
+def test_an_answer_that_grows_is_still_whole(shared: Broker, name: str) -> None:
+    """Small answers are computed by the event loop, large ones are not."""
+    shared.create(stream_sql(name))
+    handle = shared.register(f"SELECT id FROM {name}")
+    shared.send(name, [{"id": number, "v": 0.0, "ts": BASE_MS + number} for number in range(3)])
+    shared.await_rows(handle, 2)
+    for _ in range(3):
+        assert len(shared.snapshot(handle)["rows"]) == 2
+    shared.send(name, [{"id": number, "v": 0.0, "ts": BASE_MS + number} for number in range(3, 5_000)])
+    shared.await_rows(handle, 4_999)

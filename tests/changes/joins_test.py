@@ -7,7 +7,7 @@ import random
 import pytest
 from hypothesis import given
 
-from tests.changes.ways import bound, check_changes, check_lives, random_course, seeds
+from tests.changes.ways import FEW, bound, check_changes, check_lives, random_course, seeds
 
 WINDOWS = ("", "[RANGE 4 MILLISECONDS]", "[ROWS 2]", "[NOW]")
 JOINS = (
@@ -45,6 +45,7 @@ TABLES = (
 
 
 @pytest.mark.parametrize("text", JOINS)
+@FEW
 @given(seeds)
 def test_joins_at_every_instant(text: str, seed: int) -> None:
     rng = random.Random(seed)
@@ -55,6 +56,7 @@ def test_joins_at_every_instant(text: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("text", TABLES)
+@FEW
 @given(seeds)
 def test_joins_with_tables_at_every_instant(text: str, seed: int) -> None:
     rng = random.Random(seed)

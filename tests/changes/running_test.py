@@ -14,7 +14,7 @@ from engine.changes.lives import Lives, Way
 from engine.changes.running import run_on, runs_on, standing_of
 from engine.language.query import Aggregate, AggregateCall, Output
 from engine.model.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, STRING
-from tests.changes.given import Given, inputs
+from tests.changes.given import Given, given_rows, inputs
 from tests.changes.groups_test import expected
 from tests.operators.aggregate_test import call_of, column
 from tests.operators.relations import PRICE, exactly, rows_of
@@ -95,8 +95,6 @@ def test_doubles_are_no_such_groups():
 
 def test_strings_that_are_gone_are_forgotten():
     """Each step brings another key and takes one away: what is known stays small."""
-    from tests.changes.given import given_rows
-
     stage = Aggregate((Output("k", column(0, STRING)),), CALLS[:1])
     standing = None
     for since in range(200):

@@ -7,7 +7,7 @@ import random
 import pytest
 from hypothesis import given
 
-from tests.changes.ways import bound, check_changes, check_lives, random_course, seeds, with_slots
+from tests.changes.ways import FEW, bound, check_changes, check_lives, random_course, seeds, with_slots
 
 WINDOWS = (
     "",
@@ -40,6 +40,7 @@ PREDICATES = ("", "WHERE v > 0", "WHERE w = 'b' AND k < 2")
 
 
 @pytest.mark.parametrize("scan", SCANS)
+@FEW
 @given(seeds)
 def test_the_rows_of_a_window_at_every_instant(scan: str, seed: int) -> None:
     rng = random.Random(seed)
@@ -53,6 +54,7 @@ def test_the_rows_of_a_window_at_every_instant(scan: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("table", ["h", "m"])
+@FEW
 @given(seeds)
 def test_the_rows_of_a_table_at_every_instant(table: str, seed: int) -> None:
     rng = random.Random(seed)

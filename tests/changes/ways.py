@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from engine.changes.changes_of import changes_of
@@ -72,6 +73,9 @@ def bound(sql: str) -> Query:
 seeds = st.integers(0, 2**32 - 1)
 """Of courses: what Hypothesis draws itself is mostly too little to meet."""
 
+FEW = settings(max_examples=max(8, settings.default.max_examples // 3))
+"""For tests of many texts."""
+
 _DOUBLES = (0.0, -0.0, 0.1, 1.5, -7.25, float("nan"), None)
 
 
@@ -104,7 +108,7 @@ def random_course(
         if rng.random() < 0.3:
             retained = rng.choice((None, rng.randint(-2, until)))
             to = max(-2 if retained is None else retained, rng.randint(-1, until + 1))
-            moves = name not in standing
+            moves = name not in standing and not STREAMS[name].is_table
             keeps = until - to if len(names) == 1 and moves and rng.random() < 0.5 else None
         rows = [row for row in rows_of(rng, name, most) if row[0] <= until]
         legs[SourceName(name)] = Leg(stored(name, rows, until, retained), name not in standing, keeps, to)

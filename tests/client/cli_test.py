@@ -22,7 +22,7 @@ from tureen.cli import main
 
 COMMANDS = {
     "completion", "demo", "doctor", "down", "explain", "match", "pause", "queries", "register", "resume",
-    "serve", "snapshot", "sources", "sql", "status", "unregister", "up",
+    "serve", "snapshot", "sources", "sql", "status", "unregister", "up", "watch",
 }  # fmt: skip
 
 
@@ -232,6 +232,8 @@ def test_by_topic_alone(broker: Broker, trades: str) -> None:
     "args",
     [
         ["snapshot"],
+        ["watch", "SHOW QUERIES"],
+        ["watch", "SELECT 1 FROM s", "--since", "1"],
         ["snapshot", "h", "--at", "yesterday"],
         ["snapshot", "h", "--format", "xml"],
         ["register", "--handle", "h", "SELECT 1; SELECT 2"],

@@ -164,7 +164,11 @@ class Followers:
 
     def restarted(self, store: MemoryState) -> Followers:
         """Saved, forgotten and restored; who was followed is asked for again."""
-        other = Followers(self.subject.restarted(store))
+        return self.again(self.subject.restarted(store))
+
+    def again(self, subject: EngineSubject) -> Followers:
+        """Of another engine that has come as far."""
+        other = Followers(subject)
         for query_id in self.followed:
             other.follow(query_id)
         return other

@@ -138,6 +138,25 @@ def test_totals(data, rows):
 
 
 @given(st.data(), placed())
+def test_sums_that_run_on(data, rows):
+    """From what is there in the first piece of each group on, by the rows that move alone."""
+    n = len(rows.rows)
+    given_values = data.draw(st.lists(st.integers(-9, 9), min_size=n, max_size=n))
+    codes, moving, low, high, starts = of(rows)
+    there = [sum(given_values[row] for row in rows.there(piece)) for piece in range(rows.pieces)]
+    before = array(there[start] for start in rows.starts[:-1])
+    out = np.empty(rows.pieces + 1, np.int64)
+    pieces.run_on(array(given_values), moving, low, high, starts, codes, before, out)
+    assert out[:-1].tolist() == there
+    totals = np.full(rows.groups, 3)
+    pieces.add_by_group(array(given_values), codes, totals)
+    for group in range(rows.groups):
+        assert totals[group] == 3 + sum(
+            v for v, code in zip(given_values, codes, strict=True) if code == group
+        )
+
+
+@given(st.data(), placed())
 def test_the_row_with_the_least_key(data, rows):
     n = len(rows.rows)
     keys = data.draw(st.lists(st.integers(0, 4), min_size=n, max_size=n))
@@ -274,13 +293,12 @@ def test_many_blocks_that_come_and_go():
     many = Rows([0, pieces_of_all], rows)
     given_values = random.normal(size=n)
     ordinals = np.cumsum(random.integers(1, 200, n))
+    there = many.there(3)
+    counted = list(enumerate(given_values[there].tolist()))
+    at = list(zip(ordinals[there].tolist(), given_values[there].tolist(), strict=True))
     for spread in (False, True):
-        numbered = folded(many, piece_folds.fold_numbered, spread, ordinals, given_values)
-        counted = folded(many, piece_folds.fold_counted, spread, given_values)
-        for piece in (0, 2, 4) if not spread else (3,):
-            there = many.there(piece)
-            check(spread, *numbered, piece, [(int(ordinals[r]), given_values[r]) for r in there])
-            check(spread, *counted, piece, [(i, given_values[r]) for i, r in enumerate(there)])
+        check(spread, *folded(many, piece_folds.fold_numbered, spread, ordinals, given_values), 3, at)
+        check(spread, *folded(many, piece_folds.fold_counted, spread, given_values), 3, counted)
 
 
 def test_folds_are_given_up_when_they_look_at_too_many_rows():

@@ -91,7 +91,7 @@ def run(client: Client, statement: str, once: bool, rows: int, as_json: bool) ->
             answer = json.loads(client.fetch(query.handle, "json").content)
             console.show_json(answer if once else {"handle": query.handle, "state": query.state, **answer})
         else:
-            console.show_snapshot(query.snapshot(), rows)
+            console.show_snapshot(query.snapshot(), rows, stands=not once)
     finally:
         if once:
             query.unregister()
@@ -107,7 +107,7 @@ def _follow(query: Query, once: bool, rows: int) -> None:
         console.show_handle(query.handle, query.query_id, query.state, on_stdout=False)
     try:
         with query.changes() as events:
-            watching.show(events, rows=rows, as_json=False)
+            watching.show(events, rows=rows, as_json=False, stands=not once)
     finally:
         if once:
             query.unregister()

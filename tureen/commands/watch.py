@@ -58,4 +58,4 @@ def watch(
             if watched.state == "PENDING":
                 raise watched.error or TureenError("the stream of this query does not exist")
         with watched.changes(since, live=not once, poll=poll) as events:
-            show(events, rows=rows, as_json=as_json, folded=since is None)
+            show(events, rows=rows, as_json=as_json, folded=since is None, stands=sql is None)

@@ -20,6 +20,7 @@ from engine.language.bind.emit import with_changes
 from engine.language.bind.environment import Environment
 from engine.language.bind.group_windows import expanded, expanded_outputs, in_windows, window_call
 from engine.language.bind.grouping import KEYS_MAX, Grouping, holds_aggregate
+from engine.language.bind.implied import with_implied
 from engine.language.bind.joins import bind_from
 from engine.language.bind.numbering import FIRST, Numbering
 from engine.language.bind.ordering import sort_key
@@ -61,7 +62,7 @@ def whole_query(relation: Relation, sql: str, env: Environment) -> Query:
                 f"{shown(arrival.name)} runs in arrival time, {shown(other.name)} in event time",
                 hint=f"let both have a timestamp, or make {shown(arrival.name)} a table: CREATE TABLE",
             )
-    return query
+    return with_implied(query, env.catalogue)
 
 
 def bind_select(tree: exp.Expr, env: Environment, correlation: Correlation | None = None) -> Relation:

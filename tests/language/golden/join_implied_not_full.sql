@@ -1,0 +1,1 @@
+SELECT f.delay, wind FROM (SELECT * FROM flights WHERE dest = 'ORD') f FULL JOIN weather w ON f.dest = w.dest

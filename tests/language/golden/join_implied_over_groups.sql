@@ -1,0 +1,1 @@
+SELECT n, wind, seats FROM (SELECT flight, dest, COUNT(*) AS n FROM flights WHERE carrier = 'AA' GROUP BY flight, dest) f JOIN weather w ON f.dest = w.dest AND w.dest = 'ORD' JOIN planes p ON p.flight = f.n
