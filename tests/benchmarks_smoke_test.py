@@ -1,4 +1,4 @@
-"""Each benchmark of the engine runs at a tiny size and gives its figures; it checks its own answers."""
+"""Each benchmark runs at a tiny size and gives its figures; it checks its own answers."""
 
 import json
 import math
@@ -67,6 +67,18 @@ RUNS = {
     ),
 }
 
+BROKER_RUNS = {
+    "snapshots": (
+        "--queries 20 --rate 50 --records 500 --seconds 1",
+        ["per_s", "ms.p50", "ms.p99", "rows.max", "bare_ms.p99", "duckdb_ms.p99"],
+    ),
+    "changes": (
+        "--records 3000 --emitting 5 --rate 1000 --queries 100 --seconds 1",
+        ["deltas_per_s", "deltas_per_s.windows", "deltas_per_s.groups", "delay_ms.p50", "delay_ms.p99"],
+    ),
+}
+"""Of a whole broker, with a Kafka of its own."""
+
 
 @pytest.mark.parametrize("name", RUNS)
 def test_a_benchmark_runs(name: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -75,6 +87,15 @@ def test_a_benchmark_runs(name: str, capsys: pytest.CaptureFixture[str]) -> None
     figures = json.loads(capsys.readouterr().out)["figures"]
     assert set(keys) <= set(figures)
     assert all(math.isfinite(value) for value in figures.values())
+
+
+@pytest.mark.slow
+@pytest.mark.kafka
+@pytest.mark.parametrize("name", BROKER_RUNS)
+def test_a_benchmark_of_a_broker_runs(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments, keys = BROKER_RUNS[name]
+    assert main([name, "--json", *arguments.split()]) == 0
+    assert set(keys) <= set(json.loads(capsys.readouterr().out)["figures"])
 
 
 def test_numbers_must_be_numbers(capsys: pytest.CaptureFixture[str]) -> None:

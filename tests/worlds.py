@@ -150,6 +150,30 @@ def worlds(
 
 
 @st.composite
+def eventful_worlds(
+    draw: st.DrawFn,
+    text: Text,
+    rounds: int = 4,
+    streams_count: int = 2,
+    tables_count: int = 1,
+    roomy: bool = False,
+    changes: bool = True,
+) -> list[Step]:
+    """Steps that bring rows to every source in turn, most of them while queries stand over it."""
+    orderly = draw(st.sampled_from([True, True, True, False]))
+    world = World(draw, no_text, orderly=orderly, of_all=text, roomy=roomy, rows_max=5)
+    world.begin("stu"[:streams_count], "hk"[:tables_count])
+    world.register()
+    for _ in range(rounds):
+        world.tick()
+        world.round()
+        draw(st.sampled_from([world.register, world.heartbeat, *([world.change] if changes else [])]))()
+    world.unregister()
+    world.settle()
+    return world.steps
+
+
+@st.composite
 def settled_worlds(
     draw: st.DrawFn, tables_count: int, favourites: Callable[[Type], st.SearchStrategy[Any]]
 ) -> list[Step]:

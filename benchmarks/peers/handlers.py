@@ -72,10 +72,9 @@ def _duckdb(port: int, table: pa.Table, selects: list[str]) -> None:
     def select(number: int, form: str) -> Response:
         if not hasattr(of_thread, "cursor"):
             of_thread.cursor = database.cursor()
-        found = of_thread.cursor.execute(selects[number])
+        found = of_thread.cursor.sql(selects[number])
         if form == "json":
-            names = [column[0] for column in found.description]
-            rows = orjson.dumps({"columns": names, "rows": found.fetchall()})
+            rows = orjson.dumps({"columns": found.columns, "rows": found.fetchall()})
             return Response(rows, media_type="application/json")
         sink = pa.BufferOutputStream()
         answer = found.to_arrow_table()

@@ -76,6 +76,8 @@ class Connection(HttpToolsProtocol):
 
     def abort(self) -> None:
         """Close it, whatever is not written yet."""
+        if self.cycle is not None:
+            self.cycle.disconnected = True  # so that an answer that stops short of its end is no surprise
         self.transport.abort()
 
 

@@ -11,57 +11,71 @@ from collections.abc import Iterable, Mapping
 
 from broker.settings import Settings
 from broker.worker.metrics import Counts
-from broker.worker.outputs import Outputs, destination
+from broker.worker.outputs import Outputs, destination, emits
+from engine.engine import Engine
 from engine.model.changes import Changes
-from engine.model.step import StepResult
+from engine.model.step import Body, Register, StepResult, Unregister
 from engine.results.view import View
 from topics.results import Destination, Records, RowsTooLarge, encode, part
-from tureen.errors import TureenError
+from tureen.errors import ChangesBroken
 
 
 class Emission:
-    """Used by the shard's thread alone."""
+    """Used by the shard's thread alone; ``broken`` may be read by others."""
 
     def __init__(self, settings: Settings, outputs: Outputs, counts: Counts) -> None:
         self._settings = settings
         self._outputs = outputs
         self._counts = counts
+        self.broken: Mapping[str, ChangesBroken] = {}
+        """Queries that went since their changes could not be told, and why; never changed in place."""
         self._to: dict[str, Destination] = {}
 
-    def __contains__(self, query_id: str) -> bool:
-        return query_id in self._to
-
-    def came(self, view: View, query_ids: Iterable[str]) -> None:
-        """Queries stand: those of them that emit do so from now on."""
-        for query_id in query_ids:
-            output = view.output(query_id)
-            if output.emit is not None:
+    def came(self, view: View, queries: Iterable[tuple[str, str]]) -> None:
+        """Queries, by their ids and texts, stand: those of them that emit do so from now on."""
+        for query_id, sql in queries:
+            output = view.output(query_id) if emits(sql) else None
+            if output is not None and output.emit is not None:
                 names = self._settings.names
                 self._to[query_id] = destination(names, output.emit, output.operator, output.key)
 
-    def went(self, query_ids: Iterable[str]) -> None:
-        """Queries are gone, or emit no more."""
-        for query_id in query_ids:
-            self._to.pop(query_id, None)
+    def stepped(self, body: Body, result: StepResult, engine: Engine) -> None:
+        """Know of the queries that a step brought."""
+        if not isinstance(body, Register):
+            return
+        if self.broken:
+            coming = {one.query_id for one in body.registrations}
+            self.broken = {name: told for name, told in self.broken.items() if name not in coming}
+        if any(emits(one.sql) for one in body.registrations):
+            stand = (one for one in body.registrations if one.query_id not in result.failed)
+            self.came(engine.view(), ((one.query_id, one.sql) for one in stand))
 
-    def records(self, result: StepResult) -> tuple[list[Records], Mapping[str, TureenError]]:
-        """The records of a step, and the queries that have one that is too large: they have none here.
+    def records(self, body: Body, result: StepResult) -> tuple[list[Records], tuple[str, ...]]:
+        """The records of a step, and the queries whose changes cannot be told whole: they emit no more.
 
         Raises KafkaUnavailable, RegistryUnavailable; what was asked for is then to be asked for again.
         """
-        refused: dict[str, TureenError] = {}
-        while True:
+        broken = {name: error for name, error in result.broken.items() if name in self._to}
+        found: list[Records] | None = None
+        while found is None:
             try:
-                return self._records(result, refused), refused
+                found = self._records(result, broken) if result.changes else []
             except RowsTooLarge as large:
-                refused |= dict.fromkeys(large.query_ids, large)
+                broken |= dict.fromkeys(large.query_ids, large)
+        gone = body.query_ids if isinstance(body, Unregister) else ()
+        for query_id in (*gone, *broken):
+            self._to.pop(query_id, None)
+        if broken:
+            told = {name: ChangesBroken(getattr(one, "message", repr(one))) for name, one in broken.items()}
+            self.broken = {**self.broken, **told}
+        return found, tuple(broken)
 
-    def _records(self, result: StepResult, refused: Mapping[str, TureenError]) -> list[Records]:
+    def _records(self, result: StepResult, broken: Mapping[str, Exception]) -> list[Records]:
         numbered: dict[str, int] = {}
         found: list[Records] = []
         counted: list[tuple[Destination, int]] = []
         for changes in result.changes:
-            for to, places in self._by_destination(changes, refused).items():
+            for to, places in self._by_destination(changes, broken).items():
                 mine = part(changes, places)
                 writer = self._outputs.writer(to, mine.table.schema)
                 records = encode(
@@ -84,11 +98,11 @@ class Emission:
         return found
 
     def _by_destination(
-        self, changes: Changes, refused: Mapping[str, TureenError]
+        self, changes: Changes, broken: Mapping[str, Exception]
     ) -> dict[Destination, list[int]]:
         places: dict[Destination, list[int]] = defaultdict(list)
         for place, query_id in enumerate(changes.query_ids):
             to = self._to.get(query_id)
-            if to is not None and query_id not in refused:
+            if to is not None and query_id not in broken:
                 places[to].append(place)
         return places

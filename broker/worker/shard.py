@@ -17,7 +17,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -30,12 +30,13 @@ from broker.worker.emission import Emission
 from broker.worker.engines import Engines
 from broker.worker.intake import Taken
 from broker.worker.listener import Listener
-from broker.worker.metrics import SAVE_SECONDS, STEP_SECONDS, Counts
+from broker.worker.metrics import STEP_SECONDS, Counts
 from broker.worker.outbox import Interrupted, Letter, Outbox, Outgoing
-from broker.worker.outputs import AWAITED, Outputs, emits
+from broker.worker.outputs import AWAITED, Outputs
 from broker.worker.placement import shard_of
 from broker.worker.questions import Asked, Found, Questions
 from broker.worker.recovery import recover
+from broker.worker.saving import Saving
 from broker.worker.shard_command import ShardCommand, Standing, step_bodies
 from broker.worker.streams import ReadStream, Streams
 from engine.engine import Engine
@@ -55,9 +56,6 @@ from tureen.errors import (
     StoreFull,
     TureenError,
 )
-
-HEARTBEAT_SAVE_FACTOR = 20
-"""Steps that only brought the clock are saved so much more seldom: replaying them costs nothing."""
 
 State = Literal["recovering", "live", "failed", "fenced", "stopped"]
 
@@ -92,9 +90,6 @@ class Shard(threading.Thread):
         self.counts = Counts()
         self.asked = Asked(settings.revise_interval_ms / 1_000)
         self.recovered: Future[None] = Future()
-        self.saved_position: Position | None = None
-        self.broken: dict[str, ChangesBroken] = {}
-        """Queries that went since their changes could not be told, and why; never changed in place."""
         self._settings = settings
         self._kafka = kafka
         self._engines = engines
@@ -104,6 +99,7 @@ class Shard(threading.Thread):
         self._engine: Engine = engines.fresh()
         self._view = self._engine.view()
         self._store: Store | None = None
+        self._saving = Saving(number, settings, self._tell)
         self._emission = Emission(settings, outputs, self.counts)
         self._outbox = Outbox(
             number, settings, kafka, self._is_stopping, lambda t: self._tell("journal", t), outputs.restore
@@ -117,16 +113,17 @@ class Shard(threading.Thread):
         self._wake = threading.Condition()
         self._stop_asked = threading.Event()
         self._clock_ms = 0
-        self._rows_unsaved = 0
-        self._only_heartbeats = True
-        self._saved_s = time.monotonic()
-        self._save_again_s = 0.0
 
     # --- for other threads ------------------------------------------------------------------------
 
     def view(self) -> View:
         """The answers after the last journalled step."""
         return self._view
+
+    @property
+    def saved_position(self) -> Position | None:
+        """Of the last step that is in the store."""
+        return self._saving.position
 
     @property
     def trouble(self) -> dict[str, Any] | None:
@@ -138,6 +135,11 @@ class Shard(threading.Thread):
     def lagging(self, name: str) -> frozenset[int]:
         """Partitions of a stream with unread records, as of the last poll."""
         return self._streams.lagging.get(name, frozenset())
+
+    @property
+    def broken(self) -> Mapping[str, ChangesBroken]:
+        """Queries that went since their changes could not be told, and why."""
+        return self._emission.broken
 
     @property
     def stream_errors(self) -> dict[str, dict[str, Any]]:
@@ -243,14 +245,13 @@ class Shard(threading.Thread):
                 self._wait("journal", away)
         self._tell("journal", None)
         self._engine, self.epoch = back.engine, back.epoch
-        self.saved_position = self._store.position()
-        self._only_heartbeats = not back.replayed
+        self._saving.begin(self._store, replayed=bool(back.replayed))
         self._view = self._engine.view()
         self._clock_ms = self._now_ms()
         self._queries = {
             info.query_id: (said(info.sql, info.parameters), info.options) for info in self._view.queries()
         }
-        self._emission.came(self._view, (one.query_id for one in self._view.queries() if emits(one.sql)))
+        self._emission.came(self._view, ((one.query_id, one.sql) for one in self._view.queries()))
         self._sources = dict(self._engine.catalogue)
         for info in self._view.sources():
             stream = self._sources[info.name]
@@ -267,7 +268,7 @@ class Shard(threading.Thread):
             began_s = time.perf_counter()
             for job in jobs:
                 self._carry_out(job, outgoing)
-            if "store" not in self._troubles:
+            if not self._saving.full:
                 self._ingest(outgoing, wait=not jobs)
             self._beat(outgoing)
             if outgoing.last is not None:
@@ -281,8 +282,8 @@ class Shard(threading.Thread):
                 job.future.set_result(job.outcomes)
             self._at_work = []
             self._revise_if_due()
-            self._save_if_due()
-        self._save(final=True)
+            self._saving.save_if_due(self._engine)
+        self._saving.save(self._engine, final=True)
 
     def _next_jobs(self) -> list[_Job]:
         with self._wake:
@@ -317,44 +318,24 @@ class Shard(threading.Thread):
 
     def _emit(self, body: Body, result: StepResult, outgoing: Outgoing) -> None:
         """Add what the queries that emit tell of a step; those that cannot go, by a step of their own."""
-        if isinstance(body, Register):
-            if self.broken:
-                coming = {one.query_id for one in body.registrations}
-                self.broken = {name: told for name, told in self.broken.items() if name not in coming}
-            emitting = [one.query_id for one in body.registrations if emits(one.sql)]
-            if emitting:
-                self._emission.came(
-                    self._engine.view(), (one for one in emitting if one not in result.failed)
-                )
-        broken: dict[str, BaseException] = {
-            name: error for name, error in result.broken.items() if name in self._emission
-        }
-        self._emission.went(broken)
-        if result.changes:
-            while True:
-                try:
-                    records, refused = self._emission.records(result)
-                    break
-                except AWAITED as away:
-                    self._wait("output", away)
-            self._tell("output", None)
-            outgoing.records += records
-            broken |= refused
-        if isinstance(body, Unregister):
-            self._emission.went(body.query_ids)
+        self._emission.stepped(body, result, self._engine)
+        while True:
+            try:
+                records, broken = self._emission.records(body, result)
+                break
+            except AWAITED as away:
+                self._wait("output", away)
+        self._tell("output", None)
+        outgoing.records += records
         if broken:
-            self._emission.went(broken)
             log.error("changes_broken", shard=self.number, queries=sorted(broken))
-            self.broken = self.broken | {
-                name: ChangesBroken(str(getattr(error, "message", error))) for name, error in broken.items()
-            }
             self._step(Unregister(tuple(broken)), outgoing)
             for name in broken:
                 self._queries.pop(name, None)
 
     def _carry_out(self, job: _Job, outgoing: Outgoing) -> None:
         """Make the steps of some commands; those that change nothing make none."""
-        self._only_heartbeats = False
+        self._saving.changed()
         outcomes: list[Outcome] = [{"state": "RUNNING", "error": None, "position": None}] * len(job.commands)
         for made in step_bodies(job.commands, self._queries, self._sources):
             failed: dict[str, Any] = {}
@@ -367,21 +348,8 @@ class Shard(threading.Thread):
             for place in made.places:
                 command = job.commands[place]
                 error = failed.get(command.name)
-                if error is not None:
-                    told = error.as_dict() if isinstance(error, TureenError) else {"message": repr(error)}
-                    outcomes[place] = {
-                        "state": "ERROR",
-                        "error": {"code": "error"} | told,
-                        "position": str(self._engine.position),
-                    }
-                    continue
-                gone = command.kind in ("unregister", "drop")
-                outcomes[place] = {
-                    "state": "GONE" if gone else "RUNNING",
-                    "error": None,
-                    "position": str(self._engine.position),
-                }
-                if made.body is not None:
+                outcomes[place] = command.outcome(self._engine.position, error)
+                if error is None and made.body is not None:
                     self._follow(command)
         job.outcomes = outcomes
 
@@ -389,7 +357,8 @@ class Shard(threading.Thread):
         """Keep the shard's own books after a command was applied."""
         match command.kind:
             case "register":
-                self._queries[command.name] = command.standing
+                if command.name not in self._emission.broken:
+                    self._queries[command.name] = command.standing
             case "create":
                 assert command.source is not None
                 self._sources[command.name] = command.source
@@ -431,8 +400,7 @@ class Shard(threading.Thread):
         name = stream.stream.name
         result = self._step(taken.body, outgoing, taken.ranges)
         stream.pace.stepped(self._clock_ms, taken.body.batch.partitions(), taken.body.lagging)
-        self._rows_unsaved += len(taken.messages)
-        self._only_heartbeats = False
+        self._saving.changed(len(taken.messages))
         if shard_of([name], self._settings.shards) != self.number:
             return  # a guest: its home writes what was refused, and counts
         names = self._settings.names
@@ -462,7 +430,7 @@ class Shard(threading.Thread):
                 if shard_of([name], self._settings.shards) == self.number:
                     self.counts.entered[name] += result.entered
                 if result.entered:
-                    self._only_heartbeats = False
+                    self._saving.changed()
 
     def _revise_if_due(self) -> None:
         """Let the engine choose maintenance again, by how often answers were asked for; no answer changes."""
@@ -476,45 +444,6 @@ class Shard(threading.Thread):
 
     def _next_offsets(self, name: str) -> dict[int, int]:
         return next(info.next_offsets for info in self._engine.view().sources() if info.name == name)
-
-    # --- store ------------------------------------------------------------------------------------
-
-    def _save_if_due(self) -> None:
-        if self._engine.position == self.saved_position:
-            return
-        now_s = time.monotonic()
-        if "store" in self._troubles:
-            if now_s >= self._save_again_s:
-                self._save()
-            return
-        interval_s = self._settings.save_interval_ms / 1_000
-        if self._only_heartbeats:
-            interval_s *= HEARTBEAT_SAVE_FACTOR
-        if self._rows_unsaved >= self._settings.save_rows or now_s - self._saved_s >= interval_s:
-            self._save()
-
-    def _save(self, final: bool = False) -> None:
-        assert self._store is not None
-        if self._engine.position == self.saved_position:
-            return
-        began_s = time.perf_counter()
-        try:
-            self._engine.save(self._store)
-        except StoreFull as full:
-            if "store" not in self._troubles:
-                log.error("store_full", shard=self.number, reason=full.message)
-            if not final:
-                self._tell("store", full.as_dict())
-            self._save_again_s = time.monotonic() + self._settings.retry_ms / 1_000
-            return
-        if "store" in self._troubles:
-            log.info("store_writes_again", shard=self.number)
-        self._tell("store", None)
-        SAVE_SECONDS.labels(str(self.number)).observe(time.perf_counter() - began_s)
-        self.saved_position = self._engine.position
-        self._rows_unsaved = 0
-        self._only_heartbeats = True
-        self._saved_s = time.monotonic()
 
     # --- waiting ----------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from broker.internal import Outcome
 from broker.wording import Values, said
 from broker.worker.options import as_text, weight_of
 from engine.model.plain import compact
@@ -15,9 +16,11 @@ from engine.model.step import (
     CreateDerived,
     CreateSource,
     DropSource,
+    Position,
     Register,
     Unregister,
 )
+from tureen.errors import TureenError
 
 Standing = tuple[str, Mapping[str, str]]
 """Of a query that stands: what its registration said, and its options."""
@@ -43,6 +46,14 @@ class ShardCommand:
     def standing(self) -> Standing:
         """What stands once this registration is applied."""
         return self.said, self.options
+
+    def outcome(self, position: Position, error: Exception | None) -> Outcome:
+        """What became of it."""
+        if error is not None:
+            told = error.as_dict() if isinstance(error, TureenError) else {"message": repr(error)}
+            return {"state": "ERROR", "error": {"code": "error"} | told, "position": str(position)}
+        gone = self.kind in ("unregister", "drop")
+        return {"state": "GONE" if gone else "RUNNING", "error": None, "position": str(position)}
 
     @classmethod
     def register(

@@ -38,8 +38,6 @@ SPREADS = {"VAR_SAMP", "VAR_POP", "STDDEV_SAMP", "STDDEV_POP"}
 REPEATED = {"ARRAY_AGG", "APPROX_COUNT_DISTINCT", "APPROX_QUANTILE"}
 """What is computed from all rows of each piece."""
 CHUNK_ROWS = 1_000_000
-VISITS_MAX = 5_000_000_000
-"""Rows looked at to fold doubles: some ten seconds."""
 
 
 def depends_on_order(call: AggregateCall, numbered: bool) -> bool:
@@ -64,7 +62,7 @@ class Calls:
     def __init__(self, relation: Relation, placed: Placed, limits: Limits) -> None:
         self._relation = relation
         self._rows = _Members(None, None, placed)
-        self._rows_max = limits.intermediate_rows_max
+        self._limits = limits
         self._known: dict[tuple[Expression | None, Expression | None, bool], _Members] = {}
 
     def column(self, call: AggregateCall) -> Column:
@@ -77,9 +75,9 @@ class Calls:
             if members.column.type.kind is not Kind.DOUBLE:
                 return _exact(members.distinct() if call.distinct else members, call)
             if not call.distinct:
-                return _sum(members, call)
+                return _sum(members, call, self._limits)
         if function in SPREADS:
-            return _spread(members, call)
+            return _spread(members, call, self._limits)
         if function in _PICKS:
             return _taken(members.column, _PICKS[function](members))
         return self._repeated(members, call)
@@ -116,9 +114,10 @@ class Calls:
         """By the operator itself, over pieces as groups, some of them at a time."""
         counts = members.counts
         total = int(counts.sum())
-        if total > self._rows_max:
+        rows_max = self._limits.intermediate_rows_max
+        if total > rows_max:
             hint = f"narrow the window: {call.function} is computed anew at each instant"
-            raise LimitExceeded("intermediate_rows_max", self._rows_max, total, hint=hint)
+            raise LimitExceeded("intermediate_rows_max", rows_max, total, hint=hint)
         before = np.cumsum(counts) - counts
         bounds = np.flatnonzero(np.diff(before // CHUNK_ROWS, prepend=-1))
         columns = []
@@ -282,20 +281,20 @@ def _taken(values: Column, rows: Int64Array) -> Column:
 # --- doubles ------------------------------------------------------------------------------------------
 
 
-def _sum(members: _Members, call: AggregateCall) -> Column:
-    values, _ = _folded(members, members.column.values, spread=False)
+def _sum(members: _Members, call: AggregateCall, limits: Limits) -> Column:
+    values, _ = _folded(members, members.column.values, limits, spread=False)
     if call.function == "AVG":
         values = totals.divided(values, members.counts)
     return Column(DOUBLE, values, members.some())
 
 
-def _spread(members: _Members, call: AggregateCall) -> Column:
+def _spread(members: _Members, call: AggregateCall, limits: Limits) -> Column:
     doubles = as_double(from_column(members.column))
-    _, squares = _folded(members, doubles, spread=True)
+    _, squares = _folded(members, doubles, limits, spread=True)
     return moments.finished(squares, members.counts, call)
 
 
-def _folded(members: _Members, values: Doubles, *, spread: bool) -> tuple[Doubles, Doubles]:
+def _folded(members: _Members, values: Doubles, limits: Limits, *, spread: bool) -> tuple[Doubles, Doubles]:
     """Totals, or means and squares, of each piece."""
     placed, ordinals = members.placed, None if members.number is None else members.number()
     if ordinals is not None and len(ordinals) > 1 and bool((ordinals[1:] < ordinals[:-1]).any()):
@@ -309,14 +308,15 @@ def _folded(members: _Members, values: Doubles, *, spread: bool) -> tuple[Double
         kernels.together(placed.codes, placed.moving, starts, order, rows)
         values, ordinals = values[order], None if ordinals is None else ordinals[order]
     results, squares = np.empty(len(pieces), np.float64), np.empty(len(pieces), np.float64)
-    of = (starts, pieces.starts, *placed.events(rows), placed.at_first(rows), VISITS_MAX, results, squares)
+    most = limits.folded_rows_max
+    of = (starts, pieces.starts, *placed.events(rows), placed.at_first(rows), most, results, squares)
     if ordinals is not None:
         whole = piece_folds.fold_numbered(spread, ordinals, values, *of)
     else:
         whole = piece_folds.fold_counted(spread, values, *of)
     if not whole:
         hint = "narrow the window, or sum DECIMALs, which are added up exactly"
-        raise LimitExceeded("folded_rows_max", VISITS_MAX, VISITS_MAX + 1, hint=hint)
+        raise LimitExceeded("folded_rows_max", most, hint=hint)
     return results, squares
 
 

@@ -29,7 +29,7 @@ from engine.operators.aggregates.members import select
 from engine.operators.keys import alike, encode
 from engine.operators.relation import Relation
 
-GROUPS_MAX = 1_000_000
+GROUPS_MAX = 100_000
 """Of more groups none is gone on with, nor of those of a query that had as many."""
 
 Argument = tuple[Expression | None, Expression | None]

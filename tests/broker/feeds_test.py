@@ -363,6 +363,8 @@ def test_a_reader_that_stands_still_is_cut_off_and_holds_nobody_back(tight: Brok
         wait_until(lambda: metric(tight, "tureen_feeds_cut_total") == cut + 1)
         with pytest.raises((EOFError, ConnectionResetError)):
             stuck.lines()
+        assert "feed_cut" in {event["event"] for event in tight.events()}
+        assert not [event for event in tight.events() if event["level"] == "error"]
         assert metric(tight, "tureen_feeds_memory_bytes") < 1_500_000  # the last step, of 5 MB in all
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from engine.model.step import Position
@@ -61,23 +61,37 @@ def line(values: Iterable[Any]) -> str:
 
 
 def compare(one: Broker, handle: str, topic: str, form: str = "upsert") -> Rows:
-    """Assert that the folded topic is the answer at the answer's position; the rows of both.
+    """As :func:`compare_all`, of one query; the rows of both."""
+    return compare_all(one, [handle], topic, form)[handle]
+
+
+def compare_all(one: Broker, handles: Collection[str], topic: str, form: str = "upsert") -> dict[str, Rows]:
+    """Assert that the folded topic is each query's answer at the answer's position.
 
     A commit is known a moment before readers see it, so that may be waited for.
     """
-    snapshot = one.snapshot(handle)
-    position = Position.parse(snapshot["position"])
-    wanted = Counter(line(row) for row in snapshot["rows"])
-    found: Rows = Counter()
+    snapshots = {handle: one.snapshot(handle) for handle in handles}
+    wanted = {handle: Counter(line(row) for row in told["rows"]) for handle, told in snapshots.items()}
+    found: dict[str, Rows] = {}
 
     def same() -> bool:
-        found.clear()
-        found.update(folded(of_query(one.records(topic), handle), form, position))
+        records = one.records(topic)
+        for handle, told in snapshots.items():
+            until = Position.parse(told["position"])
+            found[handle] = folded(of_query(records, handle), form, until)
         return found == wanted
 
     try:
         wait_until(same, VISIBLE_S)
     except AssertionError:
-        told = one.http.get(f"/queries/{handle}").text
-        raise AssertionError(f"{told}\ntoo many: {found - wanted}\nmissing: {wanted - found}") from None
+        differ = [handle for handle in handles if found[handle] != wanted[handle]]
+        told = [
+            (
+                one.http.get(f"/queries/{handle}").text,
+                found[handle] - wanted[handle],
+                wanted[handle] - found[handle],
+            )
+            for handle in differ
+        ]
+        raise AssertionError(f"too many, missing: {told}") from None
     return found

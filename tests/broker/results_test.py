@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from confluent_kafka.schema_registry.json_schema import JSONDeserializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
 from tests.broker.conftest import stream_sql
-from tests.broker.folding import at_ms, compare, folded, line, occasion_of, of_query
+from tests.broker.folding import at_ms, compare, compare_all, folded, line, occasion_of, of_query, position_of
 from tests.broker.running import Broker, broker
 from tests.kafka import wait_until
 from tests.registry import TestRegistry, registry
@@ -82,16 +83,16 @@ def test_a_folded_topic_is_the_answer(shared: Broker, name: str) -> None:
     send(shared, name, 60)
     handles = {sql: shared.register(f"{sql.format(s=name, t=table)} EMIT CHANGES") for sql in ANSWERS}
     # Where its sources are at home, a query begins with its answer.
-    occasions = {occasion_of(record) for sql in ANSWERS[:6] for record in results(shared, handles[sql])}
-    assert occasions == {"snapshot"}
-    for sql, handle in handles.items():
-        assert compare(shared, handle, shared.names.results), sql
+    records = shared.records(shared.names.results)
+    begun = [record for sql in ANSWERS[:6] for record in of_query(records, handles[sql])]
+    assert {occasion_of(record) for record in begun} == {"snapshot"}
+    assert all(compare_all(shared, handles.values(), shared.names.results).values())
     for v, label, ts in versions[3:]:
         put(shared, table, v, None if label is None else {"label": label, "ts": ts}, ts)
     for first in (60, 90, 150):
         send(shared, name, 30, first)
-        for handle in handles.values():
-            compare(shared, handle, shared.names.results)
+        compare_all(shared, handles.values(), shared.names.results)
+    records = shared.records(shared.names.results)
     for sql, handle in handles.items():
         told = output(shared, handle)
         assert (told["topic"], told["format"], told["operator"]) == (
@@ -99,12 +100,17 @@ def test_a_folded_topic_is_the_answer(shared: Broker, name: str) -> None:
             "upsert",
             "changes",
         ), sql
-        found = results(shared, handle)
+        found = of_query(records, handle)
         assert {record.partition() for record in found} == {partition_of(query_id(handle), 4)}
-        assert len({(record.key(), at_ms(record)) for record in found}) == len(found), sql
+        places = {(record.key(), at_ms(record), position_of(record)) for record in found}
+        assert len(places) == len(found), sql
         assert shared.http.delete(f"/queries/{handle}").status_code == 200
-        assert not folded(results(shared, handle), "upsert"), sql
-    assert output_keys(shared, handles) == {}
+
+    def taken_back() -> bool:
+        records = shared.records(shared.names.results)
+        return not any(folded(of_query(records, handle), "upsert") for handle in handles.values())
+
+    wait_until(taken_back, what="no row of a query that is gone")
 
 
 def put(one: Broker, table: str, v: float, value: dict[str, Any] | None, ts: int) -> None:
@@ -113,16 +119,6 @@ def put(one: Broker, table: str, v: float, value: dict[str, Any] | None, ts: int
     producer = Producer({"bootstrap.servers": one.bootstrap})
     producer.produce(table, data, json.dumps(v).encode(), timestamp=ts)
     assert producer.flush(30) == 0
-
-
-def results(one: Broker, handle: str) -> list[Any]:
-    return of_query(one.records(one.names.results), handle)
-
-
-def output_keys(one: Broker, handles: dict[str, str]) -> dict[str, Any]:
-    """Of those that stand yet."""
-    replies = {sql: one.http.get(f"/queries/{handle}") for sql, handle in handles.items()}
-    return {sql: reply.json()["output"] for sql, reply in replies.items() if reply.status_code == 200}
 
 
 def test_keys_of_rows(shared: Broker, name: str) -> None:
@@ -229,12 +225,14 @@ def decoded(client: Any, encoding: str, topic: str, data: bytes | None, field: s
         return None
     if encoding == "json":
         return json.loads(data)
-    reader: Any = (
-        AvroDeserializer(client)
-        if encoding == "avro"
-        else JSONDeserializer(None, schema_registry_client=client)
-    )
-    return reader(data, SerializationContext(topic, field))
+    return deserializer(client, encoding)(data, SerializationContext(topic, field))
+
+
+@cache
+def deserializer(client: Any, encoding: str) -> Any:
+    if encoding == "avro":
+        return AvroDeserializer(client)
+    return JSONDeserializer(None, schema_registry_client=client)
 
 
 # --- what is refused ------------------------------------------------------------------------------
@@ -384,4 +382,5 @@ def test_a_topic_that_is_deleted_is_made_again(narrow: tuple[Broker, TestRegistr
     assert sorted(json.loads(record.value())["id"] for record in one.records(topic)) == list(range(9, 19))
     for paused in (True, False):
         one.http.patch(f"/queries/{handle}", json={"paused": paused}).raise_for_status()
-    assert len(compare(one, handle, topic)) == 19
+    anew = [record for record in one.records(topic) if occasion_of(record) == "snapshot"]
+    assert len(folded(anew, "upsert")) == len(one.rows(handle)) == 19

@@ -215,7 +215,7 @@ def test_a_plain_request_and_any_other_are_answered_alike(shared: Broker, stream
             assert told[0] == told[1]
         else:
             assert plain.content == other.content
-        assert dict(plain.headers) == dict(other.headers) or plain.headers.keys() == other.headers.keys()
+        assert plain.headers.keys() == other.headers.keys()
     unknown = shared.http.get(f"/queries/{new_handle()}/snapshot")
     assert (unknown.status_code, unknown.json()["code"]) == (404, "unknown_query")
     assert shared.http.head(path).status_code == 405

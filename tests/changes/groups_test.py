@@ -159,6 +159,17 @@ def test_what_is_repeated_for_every_piece_is_limited():
     assert len(Groups(stage, below, Limits(intermediate_rows_max=1_000)).alive()) == 41
 
 
+@pytest.mark.parametrize("numbered", [True, False])
+def test_rows_that_are_added_up_are_limited(numbered):
+    lives = [(instant, instant + 20) for instant in range(1, 41)]
+    ordinals = range(40) if numbered else None
+    below = given_rows([DOUBLE], [(1.5,)] * 40, lives, Way(0, 40), ordinals)
+    stage = Aggregate((), (call_of("SUM", DOUBLE),))
+    with pytest.raises(LimitExceeded, match="folded_rows_max"):
+        Groups(stage, below, Limits(folded_rows_max=100)).alive()
+    assert len(Groups(stage, below, Limits(folded_rows_max=10_000)).alive()) == 41
+
+
 @pytest.mark.parametrize("function", ["SUM", "AVG", "VAR_POP"])
 @pytest.mark.parametrize("numbered", [True, False])
 def test_doubles_of_many_blocks(function, numbered):

@@ -32,16 +32,16 @@ from tests.differential.telling import (
 from tests.memory_state import MemoryState
 from tests.sql_joins import joining
 from tests.sql_selects import with_sketches
-from tests.strategies import journeys, scripts
-from tests.worlds import worlds
+from tests.strategies import journeys
+from tests.worlds import eventful_worlds
 from tureen.errors import InstantOutOfRange
 
 MODES = ("none", "lazy", "eager")
 FEW = settings(max_examples=max(6, settings.default.max_examples // 4))
-LONE = scripts(any_statement, steps_max=10, drops=False)
+LONE = journeys(any_statement, legs=2)
 JOURNEYS = journeys(with_sketches, legs=2, changes=False)
-JOINS = worlds(joining, tables_count=1, steps_max=8)
-ROOMY = worlds(joining, tables_count=1, steps_max=8, roomy=True)
+JOINS = eventful_worlds(joining, rounds=3)
+ROOMY = eventful_worlds(joining, rounds=3, roomy=True)
 """What is retained of a source that several read depends on where input is cut, and so what retention takes
 from their answers; here it takes nothing.
 """
@@ -96,7 +96,7 @@ def test_where_the_input_of_joins_is_cut(steps: list[Step], cuts: list[int], dat
 
 
 @FEW
-@given(steps=worlds(joining, streams_count=0, tables_count=2, steps_max=8, roomy=True), cuts=CUTS)
+@given(steps=eventful_worlds(joining, streams_count=0, tables_count=2, roomy=True), cuts=CUTS)
 def test_where_the_input_of_tables_is_cut(steps: list[Step], cuts: list[int]) -> None:
     assert_cuts_change_nothing(steps, cuts)
 
@@ -189,7 +189,10 @@ def test_a_replay_goes_on_as_if_nothing_had_happened(steps: list[Step], data: st
 
 
 @FEW
-@given(steps=LONE | worlds(joining, steps_max=8), backs=st.lists(st.integers(0, 90), min_size=2, max_size=3))
+@given(
+    steps=LONE | eventful_worlds(joining, tables_count=0),
+    backs=st.lists(st.integers(0, 90), min_size=2, max_size=3),
+)
 def test_changes_since_an_instant_lead_from_its_answer_to_this_one(
     steps: list[Step], backs: list[int]
 ) -> None:
@@ -224,7 +227,7 @@ def assert_leads_on(subject: EngineSubject, query_id: str, back: int) -> None:
 
 
 @FEW
-@given(steps=worlds(joining, steps_max=6, roomy=True, changes=False), data=st.data())
+@given(steps=eventful_worlds(joining, tables_count=0, roomy=True, changes=False), data=st.data())
 def test_changes_since_an_instant_are_those_that_were_told(steps: list[Step], data: st.DataObject) -> None:
     steps = as_streams(steps, data)
     one = followers()

@@ -29,7 +29,7 @@ from tests.differential.telling import (
 from tests.sql_joins import Joins, joining
 from tests.sql_selects import statement as any_select
 from tests.strategies import batch_of, journeys, scripts
-from tests.worlds import worlds
+from tests.worlds import eventful_worlds
 
 FEW = settings(max_examples=max(8, settings.default.max_examples // 2))
 FEWER = settings(max_examples=max(6, settings.default.max_examples // 4))
@@ -96,19 +96,19 @@ def alone(draw: st.DrawFn, sources: Mapping[str, Stream]) -> str:
 
 
 @FEWER
-@given(steps=worlds(alone, steps_max=8, streams_count=1, tables_count=1), data=st.data())
+@given(steps=eventful_worlds(alone, streams_count=1), data=st.data())
 def test_of_one_source_beside_others_they_are_the_references(steps: list[Step], data: st.DataObject) -> None:
     agree(as_streams(steps, data), Limits(superseded_rows_max=0))
 
 
 @FEWER
-@given(steps=worlds(joining, steps_max=7, tables_count=1), data=st.data())
+@given(steps=eventful_worlds(joining), data=st.data())
 def test_of_joins_they_are_the_references(steps: list[Step], data: st.DataObject) -> None:
     agree(as_streams(steps, data), Limits(superseded_rows_max=0))
 
 
 @FEWER
-@given(steps=worlds(joining, steps_max=7, streams_count=0, tables_count=2), data=st.data())
+@given(steps=eventful_worlds(joining, streams_count=0, tables_count=2), data=st.data())
 def test_of_tables_alone_they_are_the_references(steps: list[Step], data: st.DataObject) -> None:
     agree(as_streams(steps, data), Limits(superseded_rows_max=0))
 

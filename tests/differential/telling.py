@@ -24,10 +24,7 @@ from tests.memory_state import MemoryState
 OPERATORS = ("", "", "", "ISTREAM", "DSTREAM", "RSTREAM")
 EMITS = (
     "",
-    "",
-    " EMIT CHANGES",
-    " EMIT CHANGES WITH (snapshot = false)",
-    " EMIT CHANGES WITH (format = 'diff')",
+    *(f" EMIT CHANGES{how}" for how in ("", "", " WITH (snapshot = false)", " WITH (format = 'diff')")),
 )
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 
+import pyarrow as pa
 import pytest
 
-from tests.registry import TestRegistry, registry
-from topics.registry import Registry, RegistrySettings
+from tests.registry import TestRegistry, container, registry
+from topics.registry import Registry, RegistrySettings, SchemaKind
+from topics.results_schema import ResultSchemas
 from tureen.errors import RegistryUnavailable, SchemaRefused, SettingsError
 
 TEXT = '{"type":"string"}'
@@ -51,3 +54,20 @@ def test_addresses() -> None:
     assert Registry(RegistrySettings("mock://here")).id_of("a", TEXT, "AVRO") > 0
     with pytest.raises(SettingsError):
         Registry(RegistrySettings("nowhere"))
+
+
+def test_a_real_registry_takes_every_schema(kafka: str, service_id: str) -> None:
+    with container(kafka) as url:
+        if url is None:
+            pytest.skip("no Docker engine answers here")
+        one = Registry(RegistrySettings(url))
+        columns = pa.schema(
+            [("a b", pa.int64()), ("t", pa.timestamp("ms")), ("l", pa.list_(pa.decimal128(9, 2)))]
+        )
+        for form, encoding in product(("upsert", "debezium", "diff"), ("avro", "json_schema")):
+            topic = f"{service_id}.{form}.{encoding}"
+            key, value = ResultSchemas(topic, columns, (0,), form).texts(encoding)
+            kind: SchemaKind = "AVRO" if encoding == "avro" else "JSON"
+            assert one.id_of(f"{topic}-key", key, kind) != one.id_of(f"{topic}-value", value, kind)
+        with pytest.raises(SchemaRefused):
+            one.id_of(f"{service_id}.upsert.avro-value", TEXT, "AVRO")
