@@ -1,8 +1,8 @@
 """Followed queries: those that say EMIT CHANGES, and those that somebody follows for a while.
 
 At the end of a step the changes of their answers are told (:mod:`engine.changes`). They are worked out from
-rows and instants alone; what is remembered between steps saves work and changes nothing, so that whoever begins
-to follow begins anywhere, and a replay tells the same.
+rows and instants alone; what is remembered between steps saves work and changes nothing, so that whoever
+begins to follow begins anywhere, and a replay tells the same.
 """
 
 from __future__ import annotations

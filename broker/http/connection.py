@@ -64,8 +64,8 @@ class Connection(HttpToolsProtocol):
     def hold_less(self, size: int) -> None:
         """Have the system keep about so many bytes that the client has not read, not its megabytes."""
         found = self.transport.get_extra_info("socket")
-        if found is not None:
-            with contextlib.suppress(OSError):
+        if found is not None and not self.transport.is_closing():
+            with contextlib.suppress(OSError, ValueError):  # uvloop's socket has no number once it is closed
                 found.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, size)
 
     async def room(self, timeout_s: float) -> None:

@@ -42,8 +42,8 @@ from tureen.errors import KafkaUnavailable, TureenError
 PROBE_TIMEOUT_S = 2.0
 """Shards look after their topics so long at most: a thread that stops should not wait for Kafka."""
 SWITCH_S = 0.0005
-"""A thread lends the interpreter for so long at most. Python's own 5 ms, waited for at every call that lets it
-go, would add up to most of the time of an answer while a shard makes its steps.
+"""A thread lends the interpreter for so long at most. Python's own 5 ms, waited for at every call that lets
+it go, would add up to most of the time of an answer while a shard makes its steps.
 """
 
 log = logs.get()

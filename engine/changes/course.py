@@ -31,8 +31,8 @@ class Leg:
     ``at.retained_from_ms`` is as at the beginning.
     moves: False, it stands on the whole way as ``at`` says.
     keeps_ms: at an instant t of the way rows before ``t - keeps_ms`` are retained no more; None: that is
-    only known of its end. retained_to_ms: rows before it are retained no more at the end of the way; None: all
-    are.
+    only known of its end. retained_to_ms: rows before it are retained no more at the end of the way; None:
+    all are.
     """
 
     at: ScanAt

@@ -22,10 +22,8 @@ from tests.differential.agreement import EngineSubject, exact_rows, plain_rows, 
 from tests.memory_state import MemoryState
 
 OPERATORS = ("", "", "", "ISTREAM", "DSTREAM", "RSTREAM")
-EMITS = (
-    "",
-    *(f" EMIT CHANGES{how}" for how in ("", "", " WITH (snapshot = false)", " WITH (format = 'diff')")),
-)
+HOW = ("", "", " WITH (snapshot = false)", " WITH (format = 'diff')")
+EMITS = ("", *(f" EMIT CHANGES{how}" for how in HOW))
 
 
 @dataclass(frozen=True)

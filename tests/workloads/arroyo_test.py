@@ -1,8 +1,8 @@
 """The queries of Arroyo's tests: those that are served give the published output, all others are refused.
 
 Our text of each query is in ``arroyo/``, or in ``arroyo/refused/``; ``docs/compatibility.md`` says why. Where
-an output is a log of changes, what it adds up to is compared: with answers, and with what the changes of these
-add up to.
+an output is a log of changes, what it adds up to is compared: with answers, and with what the changes of
+these add up to.
 """
 
 from __future__ import annotations
