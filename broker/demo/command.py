@@ -366,6 +366,13 @@ class Show:
             )
         for line in verdict.wrong[:5]:
             click.echo(f"  wrong: {line}", err=True)
+        if progress.late:
+            click.echo(
+                "  Late rows are in no answer: this machine was so busy that a partition had no record for its"
+                " idle_timeout\n  while others went on. They are in the topic of late records. Try again when it"
+                " has less to do.",
+                err=True,
+            )
 
     def _stay(self, running: Services, handle: Handle) -> None:
         self.console.print(

@@ -28,7 +28,7 @@ CREATE STREAM flights (
     departs TIMESTAMP NOT NULL, origin STRING NOT NULL, dest STRING, carrier STRING, flight INTEGER,
     tailnum STRING, dep_delay INTEGER, arr_delay INTEGER, air_time INTEGER, distance INTEGER)
 WITH (topic = 'flights', timestamp = 'departs', partitions = 3, lateness = '1 hour',
-      idle_timeout = '8 seconds')
+      idle_timeout = '15 seconds')
 RETAIN 400 DAYS"""
 """``departs`` is the scheduled departure in UTC; delays are minutes. A partition an airport."""
 
@@ -36,7 +36,7 @@ WEATHER_SQL = """\
 CREATE STREAM weather (
     at TIMESTAMP NOT NULL, origin STRING NOT NULL, temp DOUBLE, humid DOUBLE, wind_speed DOUBLE,
     precip DOUBLE, pressure DOUBLE, visib DOUBLE)
-WITH (topic = 'weather', timestamp = 'at', partitions = 1, lateness = '1 hour', idle_timeout = '8 seconds')
+WITH (topic = 'weather', timestamp = 'at', partitions = 1, lateness = '1 hour', idle_timeout = '15 seconds')
 RETAIN 400 DAYS"""
 """An hour an airport: degrees Fahrenheit, miles an hour, inches, millibars, miles."""
 
