@@ -368,9 +368,9 @@ class Show:
             click.echo(f"  wrong: {line}", err=True)
         if progress.late:
             click.echo(
-                "  Late rows are in no answer: this machine was so busy that a partition had no record for its"
-                " idle_timeout\n  while others went on. They are in the topic of late records. Try again when it"
-                " has less to do.",
+                "  Late rows are in no answer: this machine was so busy that a partition had no record for\n"
+                "  its idle_timeout while others went on. They are in the topic of late records. Try again\n"
+                "  when it has less to do.",
                 err=True,
             )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Literal, cast
 from urllib.parse import parse_qsl, unquote
 
@@ -18,6 +19,7 @@ WAIT_MS_MAX = 60_000
 """Many proxies cut what is silent for longer."""
 
 Mode = Literal["live", "once", "poll"]
+_PARAMETERS = ("since", "live", "wait_ms", "format")
 _MODES: dict[str, Mode] = {"true": "live", "false": "once", "poll": "poll"}
 _PATH = re.compile(r"/queries/([^/]+)/changes")
 
@@ -45,6 +47,13 @@ def feed_request(scope: Scope, handle: str) -> FeedRequest:
     """Raises BadRequest."""
     given = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
     headers = dict(scope["headers"])
+    for name in given:
+        if name not in _PARAMETERS:
+            near = get_close_matches(name, _PARAMETERS, 1)
+            raise BadRequest(
+                f"there is no parameter {name[:40]!r}",
+                hint=f"perhaps {near[0]}" if near else f"there are {', '.join(_PARAMETERS)}",
+            )
     mode = _MODES.get(given.get("live", "true"))
     if mode is None:
         raise BadRequest(f"live={given['live'][:40]!r} is none of true, false, poll")

@@ -289,6 +289,7 @@ def test_refusals(shared: Broker, stream: str, name: str) -> None:
         ({"format": "arrow"}, "bad_request"),
         ({"live": "poll", "wait_ms": "-1"}, "bad_request"),
         ({"live": "poll", "wait_ms": "60001"}, "bad_request"),
+        ({"sinse": "1-3"}, "bad_request"),
     ):
         for live in ({}, {"live": "poll"}):
             reply = shared.http.get(path, params={**live, **parameters})
