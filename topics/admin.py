@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
@@ -54,7 +54,7 @@ class Policies:
 class TopicPolicy:
     """One topic: ``config`` is given at creation; ``verified`` names those that must be so for ever.
 
-    fixed_partitions: the number of partitions must be exactly this one.
+    least: settings that must be so large. fixed_partitions: the number of partitions must be exactly this one.
     """
 
     name: str
@@ -62,6 +62,7 @@ class TopicPolicy:
     config: Mapping[str, str]
     verified: tuple[str, ...] = ("cleanup.policy",)
     fixed_partitions: bool = False
+    least: Mapping[str, int] = field(default_factory=dict)
 
 
 def service_topics(names: TopicNames, policies: Policies) -> list[TopicPolicy]:
@@ -194,8 +195,17 @@ class Admin:
                         setting,
                         expected,
                         is_,
-                        hint=f"change it (kafka-configs --alter --topic {policy.name} --add-config "
-                        f"{setting}={expected}), or use another topic",
+                        hint=_how_to_change(policy.name, setting, expected),
+                    )
+            for setting, least in policy.least.items():
+                is_ = found[policy.name][setting]
+                if int(is_) < least:
+                    raise TopicPolicyMismatch(
+                        policy.name,
+                        setting,
+                        f"at least {least}",
+                        is_,
+                        hint=_how_to_change(policy.name, setting, str(least)),
                     )
 
     def topics(self) -> dict[str, int]:
@@ -265,6 +275,10 @@ class Admin:
             if cause_of(error).code() == KafkaError.TOPIC_ALREADY_EXISTS:
                 raise _Raced from None
             raise as_ours(error, doing, topic) from error
+
+
+def _how_to_change(topic: str, setting: str, value: str) -> str:
+    return f"change it (kafka-configs --alter --topic {topic} --add-config {setting}={value}), or use another topic"
 
 
 class _Raced(Exception):

@@ -12,6 +12,15 @@ MISSING_TOPIC = frozenset(
     {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION}
 )
 FENCED = frozenset({KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH})
+REFUSED_BY_TOPIC = MISSING_TOPIC | {
+    KafkaError.MSG_SIZE_TOO_LARGE,
+    KafkaError.RECORD_LIST_TOO_LARGE,
+    KafkaError.INVALID_RECORD,
+    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    KafkaError.TOPIC_EXCEPTION,
+    KafkaError.POLICY_VIOLATION,
+}
+"""What a topic says by what it is: trying again helps only once the topic is another."""
 UNREACHABLE = frozenset(
     {
         KafkaError._ALL_BROKERS_DOWN,
@@ -31,6 +40,15 @@ UNREACHABLE = frozenset(
 def cause_of(error: KafkaException | KafkaError) -> Any:
     """The KafkaError inside whatever confluent-kafka raised."""
     return error.args[0] if isinstance(error, KafkaException) else error
+
+
+def is_refusal(error: TureenError) -> bool:
+    """Whether an error that :func:`as_ours` made is of a topic that is there, and says no."""
+    made_of = error.__cause__
+    if not isinstance(made_of, KafkaException):
+        return False
+    code = cause_of(made_of).code()
+    return code in REFUSED_BY_TOPIC and code not in MISSING_TOPIC
 
 
 def as_ours(error: KafkaException | KafkaError, doing: str, topic: str = "") -> TureenError:

@@ -9,19 +9,24 @@ make a new producer (which settles it) and look at what is in the log.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import repeat
 from typing import Any
 
 from confluent_kafka import KafkaException, Message, Producer
 
-from topics.failures import FENCED, as_ours, cause_of
+from topics.failures import FENCED, REFUSED_BY_TOPIC, as_ours, cause_of
 from topics.settings import KafkaSettings
 from tureen.errors import Fenced, KafkaUnavailable, TureenError
 from tureen.protocol import HEADER_OFFSET, HEADER_PARTITION, HEADER_REASON, HEADER_TOPIC
 
 Headers = list[tuple[str, bytes | None]]
+
+BATCH_BYTES = 1_000_000
+"""Records of a partition go together up to this; a larger one goes alone."""
+RECORD_OVERHEAD_BYTES = 1_024
+"""More than what goes with the key and the value of a record: its headers, and the frame of its batch."""
 
 DEFAULTS: KafkaSettings = {
     "acks": "all",
@@ -29,6 +34,7 @@ DEFAULTS: KafkaSettings = {
     "compression.type": "lz4",
     "queue.buffering.max.messages": 1_000_000,
     "message.max.bytes": 4 * 1024 * 1024,
+    "batch.size": BATCH_BYTES,
     "reconnect.backoff.max.ms": 1000,
     "log_level": 0,
 }
@@ -39,9 +45,16 @@ _READER_ONLY = frozenset({"group.id"})
 
 
 class TransactionAborted(TureenError):
-    """The transaction was rolled back: nothing of it will be seen. The producer may go on with another."""
+    """The transaction was rolled back: nothing of it will be seen. The producer may go on with another.
+
+    topics: those that refused a record for what they are, and why, as far as that was asked for.
+    """
 
     code = "transaction_aborted"
+
+    def __init__(self, message: str, topics: Mapping[str, str] | None = None, **facts: Any) -> None:
+        self.topics = dict(topics or {})
+        super().__init__(message, **facts)
 
 
 class CommitUnknown(TureenError):
@@ -67,6 +80,7 @@ class TransactionalProducer:
                 "enable.idempotence": True,
                 "transactional.id": transactional_id,
                 "transaction.timeout.ms": max(1000, int(timeout_s * 1000)),
+                "delivery.report.only.error": True,
             }
         )
         self._ended: TureenError | None = None
@@ -79,9 +93,10 @@ class TransactionalProducer:
                     raise as_ours(error, "taking the transactional id") from error
 
     @contextmanager
-    def transaction(self) -> Iterator[Transaction]:
+    def transaction(self, *, reporting: bool = False) -> Iterator[Transaction]:
         """What is sent inside is seen together, at the end, or not at all when the block raises.
 
+        reporting: have TransactionAborted tell which topics refused records, at some cost for each record.
         Raises TransactionAborted, CommitUnknown, Fenced; an exception of the block goes through after
         the roll-back.
         """
@@ -91,16 +106,17 @@ class TransactionalProducer:
             self._producer.begin_transaction()
         except KafkaException as error:
             raise self._failure(error, "beginning a transaction") from error
+        transaction = Transaction(self._producer, reporting=reporting)
         try:
-            yield Transaction(self._producer)
+            yield transaction
         except KafkaException as error:
-            raise self._failure(error, "writing in a transaction") from error
+            raise self._failure(error, "writing in a transaction", transaction, open_=True) from error
         except BaseException:
             self._abort()
             raise
-        self._commit()
+        self._commit(transaction)
 
-    def _commit(self) -> None:
+    def _commit(self, transaction: Transaction) -> None:
         deadline = time.monotonic() + self._timeout_s
         while True:
             try:
@@ -109,16 +125,22 @@ class TransactionalProducer:
                 cause = cause_of(error)
                 if cause.retriable() and time.monotonic() < deadline:
                     continue
-                raise self._failure(error, "committing a transaction") from error
+                raise self._failure(error, "committing a transaction", transaction) from error
 
-    def _failure(self, error: KafkaException, doing: str) -> TureenError:
-        """What became of the transaction, rolled back where that is still possible."""
+    def _failure(
+        self, error: KafkaException, doing: str, transaction: Transaction | None = None, open_: bool = False
+    ) -> TureenError:
+        """What became of the transaction, rolled back where that is still possible.
+
+        open_: committing it was not asked for yet.
+        """
         cause = cause_of(error)
         if cause.code() in FENCED:
             self._ended = Fenced(f"{doing}: another owner took over, or the transaction was open too long")
             return self._ended
-        if cause.txn_requires_abort() and self._abort():
-            return TransactionAborted(f"{doing}: {cause.str()}")
+        if (open_ or cause.txn_requires_abort()) and self._abort():
+            refused = {} if transaction is None else transaction.refused
+            return TransactionAborted(f"{doing}: {cause.str()}", refused)
         self._ended = CommitUnknown(f"{doing}: {cause.str()}")
         return self._ended
 
@@ -140,8 +162,19 @@ class TransactionalProducer:
 class Transaction:
     """An open transaction; made by :meth:`TransactionalProducer.transaction`."""
 
-    def __init__(self, producer: Producer) -> None:
+    def __init__(self, producer: Producer, *, reporting: bool = False) -> None:
         self._producer = producer
+        self._options: dict[str, Any] = {"on_delivery": self._report} if reporting else {}
+        self.refused: dict[str, str] = {}
+        """Topics that refused a record, and why; of a transaction that reports."""
+
+    def _report(self, error: Any, message: Message) -> None:
+        if error is not None:
+            self._note(message.topic() or "", error)
+
+    def _note(self, topic: str, error: Any) -> None:
+        if error.code() in REFUSED_BY_TOPIC:
+            self.refused.setdefault(topic, error.str())
 
     def send(
         self,
@@ -152,7 +185,8 @@ class Transaction:
         headers: Headers | None = None,
     ) -> None:
         """Add a record; blocks while the client's queue is full."""
-        _produce(self._producer, topic, value, key, partition, headers)
+        with self._noted(topic):
+            _produce(self._producer, topic, value, key, partition, headers, self._options)
 
     def send_many(
         self,
@@ -168,12 +202,23 @@ class Transaction:
         """
         numbers = repeat(ANY_PARTITION) if partitions is None else partitions
         produce: Any = self._producer.produce
-        for value, key, number, own in zip(values, keys, numbers, headers, strict=False):
-            try:
-                produce(topic, value, key, number, headers=own)
-            except BufferError:
-                _produce(self._producer, topic, value, key, number, own)
+        options = self._options
+        with self._noted(topic):
+            for value, key, number, own in zip(values, keys, numbers, headers, strict=False):
+                try:
+                    produce(topic, value, key, number, headers=own, **options)
+                except BufferError:
+                    _produce(self._producer, topic, value, key, number, own, options)
         self._producer.poll(0)
+
+    @contextmanager
+    def _noted(self, topic: str) -> Iterator[None]:
+        """The client library itself may refuse a record."""
+        try:
+            yield
+        except KafkaException as error:
+            self._note(topic, cause_of(error))
+            raise
 
 
 class BatchProducer:
@@ -277,8 +322,9 @@ def _produce(
     key: bytes | None,
     partition: int | None,
     headers: Headers | None,
+    options: Mapping[str, Any] | None = None,
 ) -> None:
-    options: dict[str, Any] = {}
+    options = dict(options or {})
     if partition is not None:
         options["partition"] = partition
     if headers:

@@ -70,7 +70,10 @@ class Destination:
 
 @dataclass(slots=True)
 class Records:
-    """Records of one topic, side by side; partitions None: as their keys say. size: of keys and values."""
+    """Records of one topic, side by side; partitions None: as their keys say. size: of keys and values.
+
+    owners: whose they are, where that chooses their partitions.
+    """
 
     topic: str
     keys: list[bytes]
@@ -78,9 +81,15 @@ class Records:
     headers: list[Headers]
     partitions: list[int] | None
     size: int
+    owners: list[str] | None = None
 
     def __len__(self) -> int:
         return len(self.keys)
+
+    def spread(self, partitions: int) -> None:
+        """The topic has so many partitions now."""
+        if self.owners is not None:
+            self.partitions = _partitions(self.owners, partitions)
 
 
 class RowsTooLarge(LimitExceeded):
@@ -129,9 +138,8 @@ def encode(
     told = _told(changes, to)
     counts = np.diff(changes.starts)
     rows = _Rows(changes)
-    keys = codec.keys(
-        _owners(changes, told.rows), *_key_parts(changes, to, told.rows, counts, position, numbered, rows)
-    )
+    owners = _owners(changes, told.rows)
+    keys = codec.keys(owners, *_key_parts(changes, to, told.rows, counts, position, numbered, rows))
     values = codec.values(to.format, told, rows)
     sizes = [len(key) + (0 if value is None else len(value)) for key, value in zip(keys, values, strict=True)]
     if sizes and max(sizes) > bytes_max:
@@ -145,8 +153,9 @@ def encode(
         keys,
         values,
         _headers(changes, told.rows, position),
-        _partitions(changes, told.rows, partitions) if to.shared else None,
+        _partitions(owners, partitions) if to.shared else None,
         sum(sizes),
+        owners if to.shared else None,
     )
 
 
@@ -282,9 +291,9 @@ def _headers(changes: Changes, rows: Int64Array, position: Position) -> list[Hea
     return [made[instant] for instant in instants]
 
 
-def _partitions(changes: Changes, rows: Int64Array, partitions: int) -> list[int]:
-    of = {one: partition_of(one, partitions) for one in changes.query_ids}
-    return [of[owner] for owner in _owners(changes, rows)]
+def _partitions(owners: list[str], partitions: int) -> list[int]:
+    of = {one: partition_of(one, partitions) for one in set(owners)}
+    return [of[owner] for owner in owners]
 
 
 def partition_of(query_id: str, partitions: int) -> int:

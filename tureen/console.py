@@ -283,7 +283,7 @@ def show_snapshot(snapshot: Snapshot, rows_max: int, *, stands: bool = True) -> 
     console.print(note, style="dim")
     if stands and snapshot.change_position is not None:
         console.print(
-            f"what changes from here on: tureen watch --since {snapshot.change_position}", style="dim"
+            f"what changes from here on: tureen watch HANDLE --since {snapshot.change_position}", style="dim"
         )
     if not snapshot.complete:
         since = instant_of_ms(snapshot.complete_from_ms)

@@ -266,15 +266,27 @@ class OutputConflict(TureenError):
         super().__init__(f"the queries that write to {topic} have {what} {found}, this one {wanted}", **facts)
 
 
+class OutputRefused(TureenError):
+    """A result topic is there, and takes none of what is to be written to it."""
+
+    code = "output_refused"
+
+    def __init__(self, topic: str, reason: str, **facts: Any) -> None:
+        self.topic = topic
+        super().__init__(f"topic {topic} refuses what is written to it: {reason}", **facts)
+
+
 class ChangesBroken(TureenError):
-    """The changes of a query's answer could not be told whole, so that none are told any more."""
+    """The changes of a query's answer could not be told whole, so that none are told any more.
+
+    cure: what is to be done first.
+    """
 
     code = "changes_broken"
 
-    def __init__(self, reason: str, **facts: Any) -> None:
-        facts.setdefault(
-            "hint", "what was written stays; register it under another handle, and its answer is written anew"
-        )
+    def __init__(self, reason: str, cure: str | None = None, **facts: Any) -> None:
+        hint = "what was written stays; register it under another handle, and its answer is written anew"
+        facts.setdefault("hint", f"{cure}; {hint}" if cure else hint)
         super().__init__(f"the changes of this query could not be told: {reason}", **facts)
 
 

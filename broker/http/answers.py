@@ -39,8 +39,8 @@ from tureen.protocol import SnapshotFormat, query_id
 
 REPLACED_WAIT_S = 2.0
 AT_ONCE_S = 0.004
-"""An answer that took no longer than this is computed in the event loop. Ten times what a small one takes on a
-quiet machine: were a busy one to send them to the pool, its threads would make it busier yet.
+"""An answer that took no longer than this is computed in the event loop. Ten times what a small one takes on
+a quiet machine: were a busy one to send them to the pool, its threads would make it busier yet.
 """
 AT_ONCE_ROWS = 1_000
 KNOWN_MAX = 200_000

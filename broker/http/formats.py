@@ -34,6 +34,7 @@ CONTENT_TYPES: dict[SnapshotFormat, str] = {
     "csv": "text/csv; charset=utf-8",
     "arrow": "application/vnd.apache.arrow.stream",
 }
+FEW_ROWS = 1_000
 
 
 def encode(answer: Answer, form: SnapshotFormat, bytes_max: int, change_position: str | None = None) -> bytes:
@@ -41,9 +42,12 @@ def encode(answer: Answer, form: SnapshotFormat, bytes_max: int, change_position
 
     Raises LimitExceeded (snapshot_bytes_max).
     """
-    # The Arrow size is a floor for all but very narrow columns, and spares the work of a hopeless text.
-    if answer.table.nbytes > 4 * bytes_max or (form == "arrow" and answer.table.nbytes > bytes_max):
-        raise LimitExceeded("snapshot_bytes_max", bytes_max, answer.table.nbytes, hint=_HINT)
+    # The Arrow size is a floor for all but very narrow columns, and spares the work of a hopeless text; of
+    # few rows that is less work than adding up the size.
+    if answer.table.num_rows > FEW_ROWS:
+        size = answer.table.nbytes
+        if size > 4 * bytes_max or (form == "arrow" and size > bytes_max):
+            raise LimitExceeded("snapshot_bytes_max", bytes_max, size, hint=_HINT)
     data = _json(answer, change_position) if form == "json" else _ENCODERS[form](answer)
     if len(data) > bytes_max:
         raise LimitExceeded("snapshot_bytes_max", bytes_max, len(data), hint=_HINT)

@@ -41,13 +41,14 @@ Answer = tuple[int, dict[str, Any]]
 @dataclass(frozen=True, slots=True)
 class _Writing:
     """A registration to be written: under its query id, with this value. stood: it stands, with other
-    options. answer: there is nothing to write.
+    options. new: nothing is known of it. answer: there is nothing to write.
     """
 
     request: RegisterRequest
     name: str
     value: bytes
     stood: bool
+    new: bool = False
     answer: dict[str, Any] | None = None
 
 
@@ -67,6 +68,7 @@ class Writes:
             return 200, writing.answer
         try:
             outcome = await self.written_query(writing.name, writing.value)
+            await self._forget([(writing, outcome)])
         finally:
             self._node.reserved.pop(writing.name, None)
         return self._answer(writing, outcome)
@@ -104,6 +106,7 @@ class Writes:
                     begun.append((place, writing))
         try:
             outcomes = await self._written_queries([writing for _, writing in begun])
+            await self._forget(list(zip((writing for _, writing in begun), outcomes, strict=True)))
         finally:
             for _, writing in begun:
                 self._node.reserved.pop(writing.name, None)
@@ -158,7 +161,8 @@ class Writes:
                 raise HandleInUse(name, hint="unregister it first, or leave the handle out and get a new one")
             same = entry is not None and request.options.items() <= entry.options.items()
             if entry is not None and entry.shard is not None and same:
-                return _Writing(request, name, b"", True, self._registered(request, entry.outcome()))
+                answer = self._registered(request, entry.outcome())
+                return _Writing(request, name, b"", True, answer=answer)
         elif entry is None and not node.reconciled:
             raise BrokerUnavailable("the registry is still being read", hint="say it again in a second")
         options = request.options
@@ -166,7 +170,19 @@ class Writes:
             options = {**entry.options, **options}
         value = orjson.dumps(request.wording.fields() | {"options": options})
         node.reserved[name] = said
-        return _Writing(request, name, value, entry is not None and entry.shard is not None)
+        return _Writing(request, name, value, entry is not None and entry.shard is not None, entry is None)
+
+    async def _forget(self, written: Sequence[tuple[_Writing, Outcome | TureenError | None]]) -> None:
+        """Take back what was new and is refused: whoever asked is told, and nothing stays of it."""
+        refused = [
+            (one.name, None)
+            for one, outcome in written
+            if one.new and isinstance(outcome, dict) and outcome["state"] == "ERROR"
+        ]
+        if refused:
+            places = await self._publisher.publish_many(self._settings.names.queries, refused)
+            origins = [place for place in places if not isinstance(place, TureenError)]
+            await self._node.waiters.outcomes(origins, self._settings.outcome_wait_ms / 1_000)
 
     def _answer(self, writing: _Writing, outcome: Outcome | None) -> Answer:
         """What became of what was written."""

@@ -2,6 +2,8 @@
 
 Changes of many queries with the same columns come as one object and are written as one, wherever they go to
 the same topic in the same form. Which queries emit is derived from what stands; nothing of it is kept.
+
+What cannot be written breaks the queries whose output it is, and none else: they are named, to go.
 """
 
 from __future__ import annotations
@@ -11,13 +13,22 @@ from collections.abc import Iterable, Mapping
 
 from broker.settings import Settings
 from broker.worker.metrics import Counts
-from broker.worker.outputs import Outputs, destination, emits
+from broker.worker.outputs import AWAITED, Outputs, Writer, destination, emits
 from engine.engine import Engine
 from engine.model.changes import Changes
 from engine.model.step import Body, Register, StepResult, Unregister
 from engine.results.view import View
 from topics.results import Destination, Records, RowsTooLarge, encode, part
-from tureen.errors import ChangesBroken
+from tureen.errors import ChangesBroken, TureenError
+
+
+class _Broken(Exception):
+    """These cannot be told."""
+
+    def __init__(self, query_ids: Iterable[str], reason: TureenError) -> None:
+        self.query_ids = tuple(query_ids)
+        self.reason = reason
+        super().__init__(reason.message)
 
 
 class Emission:
@@ -60,15 +71,26 @@ class Emission:
         while found is None:
             try:
                 found = self._records(result, broken) if result.changes else []
-            except RowsTooLarge as large:
-                broken |= dict.fromkeys(large.query_ids, large)
-        gone = body.query_ids if isinstance(body, Unregister) else ()
-        for query_id in (*gone, *broken):
+            except _Broken as more:
+                broken |= dict.fromkeys(more.query_ids, more.reason)
+        for query_id in body.query_ids if isinstance(body, Unregister) else ():
             self._to.pop(query_id, None)
-        if broken:
-            told = {name: ChangesBroken(getattr(one, "message", repr(one))) for name, one in broken.items()}
+            broken.pop(query_id, None)
+        return found, self._break(broken)
+
+    def refused(self, topics: Mapping[str, TureenError]) -> tuple[str, ...]:
+        """Those who write to these topics, which refuse it: they emit no more."""
+        return self._break({name: topics[to.topic] for name, to in self._to.items() if to.topic in topics})
+
+    def _break(self, reasons: Mapping[str, Exception]) -> tuple[str, ...]:
+        told = {}
+        for query_id, reason in reasons.items():
+            self._to.pop(query_id, None)
+            text, cure = getattr(reason, "message", repr(reason)), getattr(reason, "hint", None)
+            told[query_id] = ChangesBroken(text, cure)
+        if told:
             self.broken = {**self.broken, **told}
-        return found, tuple(broken)
+        return tuple(told)
 
     def _records(self, result: StepResult, broken: Mapping[str, Exception]) -> list[Records]:
         numbered: dict[str, int] = {}
@@ -77,16 +99,7 @@ class Emission:
         for changes in result.changes:
             for to, places in self._by_destination(changes, broken).items():
                 mine = part(changes, places)
-                writer = self._outputs.writer(to, mine.table.schema)
-                records = encode(
-                    mine,
-                    to,
-                    result.position,
-                    writer.codec,
-                    numbered=numbered,
-                    partitions=writer.partitions,
-                    bytes_max=self._settings.result_record_bytes_max,
-                )
+                records = self._encoded(mine, to, result, numbered)
                 if len(records):
                     found.append(records)
                     counted.append((to, len(mine)))
@@ -96,6 +109,28 @@ class Emission:
             counts.result_records[to.topic, to.operator] += len(records)
             counts.result_bytes[to.topic, to.operator] += records.size
         return found
+
+    def _encoded(
+        self, changes: Changes, to: Destination, result: StepResult, numbered: dict[str, int]
+    ) -> Records:
+        """Raises _Broken, KafkaUnavailable, RegistryUnavailable."""
+        try:
+            writer: Writer = self._outputs.writer(to, changes.table.schema)
+            return encode(
+                changes,
+                to,
+                result.position,
+                writer.codec,
+                numbered=numbered,
+                partitions=writer.partitions,
+                bytes_max=self._settings.result_record_bytes_max,
+            )
+        except AWAITED:
+            raise
+        except RowsTooLarge as large:
+            raise _Broken(large.query_ids, large) from large
+        except TureenError as refused:
+            raise _Broken(changes.query_ids, refused) from refused
 
     def _by_destination(
         self, changes: Changes, broken: Mapping[str, Exception]

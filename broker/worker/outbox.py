@@ -3,6 +3,9 @@
 :meth:`Outbox.commit` returns when they are written, exactly once, however long Kafka is away:
 
 * aborted, or Kafka away: nothing was written, the same records are sent again;
+* aborted since a result topic refuses records for what it is: the topics are looked at again (one that is gone
+  is made, records are spread over as many partitions as there are); where nothing helps :class:`Unwritable` is
+  raised, nothing is written, and the caller commits without what goes there;
 * outcome unknown: a new producer fences the old one, so that the journal stands still, and the journal tells
   whether the last step is in it;
 * fenced: another owner has the shard. This one must stop (:class:`tureen.errors.Fenced` is raised).
@@ -13,7 +16,8 @@ The engine has applied the steps already but shows nothing of them before this r
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,9 +26,18 @@ from broker.settings import Settings
 from broker.worker.metrics import TRANSACTION_SECONDS
 from engine.model.step import Position, StepResult
 from topics.journal import read_steps
-from topics.producer import CommitUnknown, TransactionAborted, TransactionalProducer
+from topics.producer import (
+    DEFAULTS,
+    RECORD_OVERHEAD_BYTES,
+    CommitUnknown,
+    TransactionAborted,
+    TransactionalProducer,
+)
 from topics.results import Records
-from tureen.errors import KafkaUnavailable, TureenError
+from tureen.errors import KafkaUnavailable, OutputRefused, TureenError
+
+REFUSALS_MAX = 5
+"""A topic in which nothing wrong is seen may refuse records so often."""
 
 log = logs.get()
 
@@ -58,6 +71,14 @@ class Interrupted(Exception):
     """The shard is told to stop while Kafka is away; nothing is known to be written."""
 
 
+class Unwritable(Exception):
+    """Nothing was written: these result topics refuse what is to go there, and why."""
+
+    def __init__(self, topics: Mapping[str, TureenError]) -> None:
+        self.topics = topics
+        super().__init__(", ".join(sorted(topics)))
+
+
 class Outbox:
     """The transactional producer of one shard. Used by the shard's thread alone."""
 
@@ -68,17 +89,20 @@ class Outbox:
         kafka: dict[str, str],
         stopping: Callable[[], bool],
         trouble: Callable[[dict[str, Any] | None], None],
-        restore: Callable[[Collection[str]], None],
+        look: Callable[[Collection[str]], Mapping[str, int | TureenError]],
     ) -> None:
-        """``trouble`` is told what is waited for, and None when it goes on. ``restore`` makes result topics
-        that are gone.
+        """``trouble`` is told what is waited for, and None when it goes on. ``look`` looks at result topics: how
+        many partitions they have, or what is wrong with them; those that are gone it makes.
         """
         self._number = number
         self._settings = settings
+        record_bytes = settings.result_record_bytes_max + RECORD_OVERHEAD_BYTES
+        message_bytes = max(int(DEFAULTS["message.max.bytes"]), record_bytes)
         self._kafka = kafka
+        self._writing = {"message.max.bytes": str(message_bytes), **kafka}
         self._stopping = stopping
         self._trouble = trouble
-        self._restore = restore
+        self._look = look
         self._producer: TransactionalProducer | None = None
 
     def fence(self) -> None:
@@ -90,7 +114,7 @@ class Outbox:
             self.close()
             try:
                 self._producer = TransactionalProducer(
-                    self._kafka,
+                    self._writing,
                     self._settings.transactional_id(self._number),
                     timeout_s=self._settings.transaction_timeout_ms / 1_000,
                 )
@@ -100,18 +124,22 @@ class Outbox:
                 self._wait(away)
 
     def commit(self, outgoing: Outgoing) -> None:
-        """Write it, exactly once. Raises Fenced, Interrupted."""
+        """Write it, exactly once. Raises Fenced, Interrupted, Unwritable."""
         if outgoing.last is None:
             return
         began_s = time.perf_counter()
+        failed = False
+        refusals: Counter[str] = Counter()
         while True:
             try:
-                self._try(outgoing)
+                self._try(outgoing, reporting=failed)
                 break
             except TransactionAborted as aborted:
                 log.warning("transaction_aborted", shard=self._number, reason=aborted.message)
                 self._wait(aborted)
-                self._restored(outgoing)
+                if aborted.topics:
+                    self.fence()  # what the client knows of the topics may be old
+                self._looked(outgoing, aborted.topics, refusals)
             except KafkaUnavailable as away:
                 self._wait(away)
                 self.fence()
@@ -121,13 +149,14 @@ class Outbox:
                 self.fence()
                 if self._is_journalled(outgoing.last):
                     break
-                self._restored(outgoing)
+                self._looked(outgoing, {}, refusals)
+            failed = True
         self._trouble(None)
         TRANSACTION_SECONDS.labels(str(self._number)).observe(time.perf_counter() - began_s)
 
-    def _try(self, outgoing: Outgoing) -> None:
+    def _try(self, outgoing: Outgoing, *, reporting: bool) -> None:
         assert self._producer is not None
-        with self._producer.transaction() as transaction:
+        with self._producer.transaction(reporting=reporting) as transaction:
             for letter in outgoing.letters:
                 transaction.send(
                     letter.topic,
@@ -139,13 +168,30 @@ class Outbox:
             for one in outgoing.records:
                 transaction.send_many(one.topic, one.values, one.keys, one.headers, one.partitions)
 
-    def _restored(self, outgoing: Outgoing) -> None:
-        """Nothing was written: perhaps since a result topic was deleted."""
-        if outgoing.records:
-            try:
-                self._restore({one.topic for one in outgoing.records})
-            except TureenError as away:
-                log.warning("result_topics_unknown", shard=self._number, reason=away.message)
+    def _looked(self, outgoing: Outgoing, reasons: Mapping[str, str], refusals: Counter[str]) -> None:
+        """Nothing was written: perhaps because of a result topic. Raises Unwritable.
+
+        reasons: why topics refused records. refusals: how often they did; kept up to date.
+        """
+        names = {one.topic for one in outgoing.records}
+        if not names:
+            return
+        try:
+            found = self._look(names)
+        except TureenError as away:
+            log.warning("result_topics_unknown", shard=self._number, reason=away.message)
+            return
+        wrong = {name: told for name, told in found.items() if isinstance(told, TureenError)}
+        for name in names & reasons.keys():
+            refusals[name] += 1
+            if refusals[name] >= REFUSALS_MAX:
+                wrong.setdefault(name, OutputRefused(name, reasons[name]))
+        if wrong:
+            raise Unwritable(wrong)
+        for one in outgoing.records:
+            partitions = found[one.topic]
+            assert isinstance(partitions, int)
+            one.spread(partitions)
 
     def _is_journalled(self, position: Position) -> bool:
         before = Position(position.epoch, position.sequence - 1)

@@ -6,9 +6,11 @@ is ``<service>.results.<name>``, of the kind that its first query needs; all tha
 encoding and kind, and, where a schema registry has a say, in columns as far as that asks.
 
 A topic that goes while queries write to it is made again, and readiness says so: what was in it is gone, and
-PAUSE and RESUME of a query writes its answer anew.
+PAUSE and RESUME of a query writes its answer anew. It also says so of one that somebody else made again.
 
-Topics and schemas are asked for once; after that every call is a look-up. Safe to use from several threads.
+What exists is looked at whenever a query comes, when writing fails, and once a minute of writing: its policy,
+its partitions, and that the largest record fits. In between, and for schemas, every call is a look-up. Safe to
+use from several threads.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -30,6 +32,8 @@ from engine.language.query import Emit, Query
 from engine.model.changes import Operator
 from engine.model.source import Stream
 from topics.admin import Admin, TopicPolicy
+from topics.failures import is_refusal
+from topics.producer import BATCH_BYTES, RECORD_OVERHEAD_BYTES
 from topics.registry import Registry, RegistrySettings, SchemaKind
 from topics.results import Destination
 from topics.results_codec import AvroCodec, Codec, JsonCodec
@@ -39,13 +43,17 @@ from tureen.errors import (
     LimitExceeded,
     NotSupported,
     OutputConflict,
+    OutputRefused,
     RegistryUnavailable,
+    TopicMissing,
     TureenError,
 )
 from tureen.protocol import TopicNames
 
 AWAITED = (RegistryUnavailable, KafkaUnavailable)
 """What keeps an output from being ready for a while only."""
+
+LOOK_AGAIN_S = 60.0
 
 log = logs.get()
 
@@ -56,6 +64,20 @@ class Writer:
 
     codec: Codec
     partitions: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Topic:
+    """A topic when it was looked at last; id: differs from that of an earlier topic of the same name."""
+
+    compacted: bool
+    partitions: int
+    id: str
+    stale_s: float
+
+    def is_stale(self) -> bool:
+        """Whether it is to be looked at again."""
+        return time.monotonic() >= self.stale_s
 
 
 class Outputs:
@@ -76,8 +98,7 @@ class Outputs:
                 )
             )
         self._lock = threading.Lock()
-        self._partitions: dict[str, int] = {}
-        self._compacted: dict[str, bool] = {}
+        self._topics: dict[str, _Topic] = {}
         self._writers: dict[tuple[Destination, tuple[tuple[str, str], ...]], Writer] = {}
         self._made_again: dict[str, dict[str, Any]] = {}
         self._away: RegistryUnavailable | None = None
@@ -137,41 +158,82 @@ class Outputs:
                     hint="write the same WITH (...), or EMIT CHANGES INTO another_name",
                 )
 
-    # --- topics and schemas -----------------------------------------------------------------------
+    # --- topics and schemas --------------------------------------------------------------------------
 
-    def writer(self, to: Destination, columns: pa.Schema) -> Writer:
-        """What writes there, the topic and the schemas made if they were not asked for before. Blocks.
+    def writer(self, to: Destination, columns: pa.Schema, *, anew: bool = False) -> Writer:
+        """What writes there, the topic and the schemas made where they are missing. Blocks.
 
-        Raises KafkaUnavailable, RegistryUnavailable (both pass), TopicPolicyMismatch, SchemaRefused,
-        NotSupported.
+        anew: look at the topic, whatever is known of it.
+        Raises KafkaUnavailable, RegistryUnavailable (both pass), TopicPolicyMismatch, OutputRefused,
+        SchemaRefused, NotSupported.
         """
         known = (to, tuple((field.name, str(field.type)) for field in columns))
-        found = self._writers.get(known)
-        if found is not None:
-            return found
+        topic = self._topics.get(to.topic)
+        if topic is not None and topic.compacted == to.compacted and not anew and not topic.is_stale():
+            found = self._writers.get(known)
+            if found is not None:
+                return found
         with self._lock:
-            if to.topic not in self._partitions:
-                self._admin.ensure([self._policy(to.topic, to.compacted)])
-                self._partitions[to.topic] = self._admin.partitions(to.topic)
-                self._compacted[to.topic] = to.compacted
-            made = Writer(self._asked(to, columns), self._partitions[to.topic])
-            self._writers[known] = made
-        return made
+            topic = self._topics.get(to.topic)
+            if topic is None or topic.compacted != to.compacted or anew:
+                topic = self._look(to.topic, to.compacted)
+            elif topic.is_stale():
+                try:
+                    topic = self._look(to.topic, to.compacted)
+                except KafkaUnavailable as away:  # nothing is known against it
+                    log.warning("result_topics_unknown", reason=away.message)
+                    topic = self._known(to.topic, topic)
+            found = self._writers.get(known)
+            if found is None:
+                found = self._writers[known] = Writer(self._asked(to, columns), topic.partitions)
+        return found
 
-    def restore(self, topics: Collection[str]) -> None:
-        """Make those again that are gone. Raises KafkaUnavailable."""
-        present = self._admin.topics()
-        for topic in sorted(set(topics)):
-            if topic in present or topic not in self._compacted:
-                continue
-            self._admin.ensure([self._policy(topic, self._compacted[topic])])
-            log.error("result_topic_made_again", topic=topic)
-            self._made_again[topic] = {
-                "topic": topic,
+    def look(self, topics: Collection[str]) -> dict[str, int | TureenError]:
+        """Look at topics again since writing to them failed; those that are gone are made.
+
+        Returns how many partitions each has, or why nothing can be written to it. Raises KafkaUnavailable.
+        """
+        found: dict[str, int | TureenError] = {}
+        with self._lock:
+            for name in sorted(set(topics)):
+                try:
+                    found[name] = self._look(name, self._topics[name].compacted).partitions
+                except AWAITED:
+                    raise
+                except TureenError as refused:
+                    found[name] = refused
+        return found
+
+    def _look(self, name: str, compacted: bool) -> _Topic:
+        """What a topic is now, made where it is missing. The lock is held."""
+        before = self._topics.get(name)
+        if before is not None:
+            self._topics[name] = replace(before, stale_s=0.0)  # whatever is found out, others are to know it
+        try:
+            self._admin.ensure([self._policy(name, compacted)])
+            partitions, topic_id = self._admin.partitions(name), self._admin.topic_id(name)
+        except TopicMissing as gone:  # this very moment
+            raise KafkaUnavailable(gone.message) from gone
+        except KafkaUnavailable as away:
+            if is_refusal(away):
+                raise OutputRefused(name, away.message) from away
+            raise
+        if before is not None and before.id != topic_id:
+            log.error("result_topic_made_again", topic=name)
+            self._made_again[name] = {
+                "topic": name,
                 "code": "result_topic_made_again",
-                "message": f"{topic} was deleted and made again: what was in it is gone",
+                "message": f"{name} was deleted and made again: what was in it is gone",
                 "hint": "pause and resume the queries that write to it: their answers are then written anew",
             }
+        if before is not None and before.partitions != partitions:
+            self._writers = {key: one for key, one in self._writers.items() if key[0].topic != name}
+        return self._known(name, _Topic(compacted, partitions, topic_id, 0.0))
+
+    def _known(self, name: str, topic: _Topic) -> _Topic:
+        """It need not be looked at for a while."""
+        known = self._topics[name] = replace(topic, stale_s=time.monotonic() + LOOK_AGAIN_S)
+        return known
 
     def degraded(self) -> list[dict[str, Any]]:
         """What readiness tells of topics."""
@@ -184,8 +246,10 @@ class Outputs:
             if compacted
             else {"cleanup.policy": "delete", "retention.ms": retention}
         )
-        config["max.message.bytes"] = str(max(4 << 20, 2 * self._settings.result_record_bytes_max))
-        return TopicPolicy(topic, self._settings.results_partitions, config)
+        record_bytes_max = self._settings.result_record_bytes_max
+        config["max.message.bytes"] = str(max(4 << 20, 2 * record_bytes_max))
+        least = {"max.message.bytes": max(BATCH_BYTES, record_bytes_max) + RECORD_OVERHEAD_BYTES}
+        return TopicPolicy(topic, self._settings.results_partitions, config, least=least)
 
     def _asked(self, to: Destination, columns: pa.Schema) -> Codec:
         """A registry that did not answer is left alone for a while, the longer the longer it let us wait."""
@@ -285,10 +349,11 @@ def emits(sql: str) -> bool:
 
 
 class Readiness:
-    """Of the outputs of one batch of queries: who does not answer is asked once."""
+    """Of the outputs of one batch of queries: each topic is looked at once, who does not answer asked once."""
 
     def __init__(self, outputs: Outputs) -> None:
         self._outputs = outputs
+        self._looked_at: set[tuple[str, bool]] = set()
         self._away: dict[bool, TureenError] = {}
 
     def check(self, to: Destination, columns: pa.Schema) -> None:
@@ -297,7 +362,8 @@ class Readiness:
         if registered in self._away:
             raise self._away[registered]
         try:
-            self._outputs.writer(to, columns)
+            self._outputs.writer(to, columns, anew=(to.topic, to.compacted) not in self._looked_at)
+            self._looked_at.add((to.topic, to.compacted))
         except AWAITED as away:
             self._away[registered] = away
             raise

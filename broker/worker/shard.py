@@ -31,7 +31,7 @@ from broker.worker.engines import Engines
 from broker.worker.intake import Taken
 from broker.worker.listener import Listener
 from broker.worker.metrics import STEP_SECONDS, Counts
-from broker.worker.outbox import Interrupted, Letter, Outbox, Outgoing
+from broker.worker.outbox import Interrupted, Letter, Outbox, Outgoing, Unwritable
 from broker.worker.outputs import AWAITED, Outputs
 from broker.worker.placement import shard_of
 from broker.worker.questions import Asked, Found, Questions
@@ -102,7 +102,7 @@ class Shard(threading.Thread):
         self._saving = Saving(number, settings, self._tell)
         self._emission = Emission(settings, outputs, self.counts)
         self._outbox = Outbox(
-            number, settings, kafka, self._is_stopping, lambda t: self._tell("journal", t), outputs.restore
+            number, settings, kafka, self._is_stopping, lambda t: self._tell("journal", t), outputs.look
         )
         self._streams = Streams(number, settings, kafka, admin, self._next_offsets)
         self._queries: dict[str, Standing] = {}
@@ -273,7 +273,7 @@ class Shard(threading.Thread):
             self._beat(outgoing)
             if outgoing.last is not None:
                 STEP_SECONDS.labels(str(self.number)).observe(time.perf_counter() - began_s)
-                self._outbox.commit(outgoing)
+                self._commit(outgoing)
                 self.counts.transactions += 1
                 self._view = self._engine.view()
                 self._listener.committed(self.number, self._view, outgoing.results, outgoing.touched)
@@ -327,11 +327,24 @@ class Shard(threading.Thread):
                 self._wait("output", away)
         self._tell("output", None)
         outgoing.records += records
+        self._let_go(broken, outgoing)
+
+    def _let_go(self, broken: tuple[str, ...], outgoing: Outgoing) -> None:
+        """Queries whose changes cannot be told go, by a step of their own."""
         if broken:
             log.error("changes_broken", shard=self.number, queries=sorted(broken))
-            self._step(Unregister(tuple(broken)), outgoing)
+            self._step(Unregister(broken), outgoing)
             for name in broken:
                 self._queries.pop(name, None)
+
+    def _commit(self, outgoing: Outgoing) -> None:
+        """Write it; what result topics refuse is left out, and whose output it is goes."""
+        while True:
+            try:
+                return self._outbox.commit(outgoing)
+            except Unwritable as refused:
+                outgoing.records = [one for one in outgoing.records if one.topic not in refused.topics]
+                self._let_go(self._emission.refused(refused.topics), outgoing)
 
     def _carry_out(self, job: _Job, outgoing: Outgoing) -> None:
         """Make the steps of some commands; those that change nothing make none."""

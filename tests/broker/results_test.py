@@ -244,6 +244,8 @@ def refusal(one: Broker, sql: str, state: str = "ERROR") -> dict[str, Any]:
     if reply.status_code in (200, 201, 202):
         assert told["state"] == state, told
         told = told["error"]
+    elif "handle" in told:
+        assert one.http.get(f"/queries/{told['handle']}").status_code == 404  # nothing stays of it
     return told
 
 

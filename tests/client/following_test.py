@@ -280,7 +280,7 @@ def test_a_snapshot_tells_where_its_changes_go_on(
     shown = tureen_("snapshot", query.handle, "--format", "table", broker=broker)
     position = query.snapshot().change_position
     assert position is not None
-    assert f"tureen watch --since {position}" in shown.stderr
+    assert f"tureen watch HANDLE --since {position}" in shown.stderr
     prices.send(("Bern", 1.0))
     told = [event for event in query.changes(position, live=False) if not isinstance(event, ProgressEvent)]
     assert [type(event) for event in told] == [ChangesEvent, EndEvent]
