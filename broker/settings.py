@@ -60,7 +60,16 @@ class Settings(BaseSettings):
     transaction_rows_max: int = Field(
         65_536, ge=1, description="Rows journalled by one commit while the log is behind: commits cost ms."
     )
-    transaction_timeout_ms: int = Field(10_000, ge=5_000, description="Kafka aborts an owner silent so long.")
+    transaction_records_max: int = Field(
+        200_000,
+        ge=1_000,
+        description="Changes written by one commit, about; steps take up fewer rows for it.",
+    )
+    transaction_timeout_ms: int = Field(
+        10_000,
+        ge=5_000,
+        description="Kafka aborts an owner silent so long; longer where writing took longer.",
+    )
     heartbeat_ms: int = Field(250, ge=10, description="How often quiet streams are given the clock.")
     first_record_wait_ms: int = Field(
         5_000, ge=0, description="How long NOW waits for the first record of a new partition, at most."
@@ -111,7 +120,10 @@ class Settings(BaseSettings):
         description="How long result topics keep changes, and compacted ones deletions.",
     )
     result_record_bytes_max: int = Field(
-        MIB, ge=KIB, le=64 * MIB, description="Key and value of one record of a result topic."
+        1_000_000,
+        ge=KIB,
+        le=64 * MIB,
+        description="Key and value of one record of a result topic; topics as Kafka makes them take as many.",
     )
     changes_max: int = Field(
         5_000_000, ge=1, description="Changes of one answer in one step; more end the telling of them."

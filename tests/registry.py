@@ -22,7 +22,7 @@ IMAGE = "confluentinc/cp-schema-registry:7.9.0"
 
 class TestRegistry:
     """May be stopped and started again on its port; what was put in stays. refused: subjects that take no
-    schema any more.
+    schema any more. rubbish: what it answers instead.
     """
 
     __test__ = False
@@ -31,6 +31,7 @@ class TestRegistry:
         (self.port,) = free_ports(1)
         self.url = f"http://127.0.0.1:{self.port}"
         self.refused: set[str] = set()
+        self.rubbish: bytes | None = None
         self._kept = SchemaRegistryClient.new_client({"url": "mock://kept"})
         self._server: ThreadingHTTPServer | None = None
 
@@ -41,6 +42,9 @@ class TestRegistry:
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 subject = unquote(urlsplit(self.path).path.split("/")[2])
+                if registry.rubbish is not None:
+                    self._answer(200, registry.rubbish)
+                    return
                 if subject in registry.refused:
                     self._tell(409, {"error_code": 409, "message": "incompatible with an earlier schema"})
                     return
@@ -59,7 +63,9 @@ class TestRegistry:
                 self._tell(200, {"schema": schema.schema_str, "schemaType": schema.schema_type})
 
             def _tell(self, status: int, body: dict[str, object]) -> None:
-                data = json.dumps(body).encode()
+                self._answer(status, json.dumps(body).encode())
+
+            def _answer(self, status: int, data: bytes) -> None:
                 self.send_response(status)
                 self.send_header("Content-Type", "application/vnd.schemaregistry.v1+json")
                 self.send_header("Content-Length", str(len(data)))

@@ -54,7 +54,7 @@ class Policies:
 class TopicPolicy:
     """One topic: ``config`` is given at creation; ``verified`` names those that must be so for ever.
 
-    least: settings that must be so large. fixed_partitions: the number of partitions must be exactly this one.
+    least: settings that must be so large. fixed_partitions: the number of partitions must be exactly this.
     """
 
     name: str
@@ -278,7 +278,8 @@ class Admin:
 
 
 def _how_to_change(topic: str, setting: str, value: str) -> str:
-    return f"change it (kafka-configs --alter --topic {topic} --add-config {setting}={value}), or use another topic"
+    how = f"kafka-configs --alter --topic {topic} --add-config {setting}={value}"
+    return f"change it ({how}), or use another topic"
 
 
 class _Raced(Exception):

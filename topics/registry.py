@@ -21,6 +21,7 @@ from confluent_kafka.schema_registry.error import SchemaRegistryError
 from tureen.errors import RegistryUnavailable, SchemaRefused, SettingsError
 
 TIMEOUT_S = 2.0
+ID_MAX = 2**31 - 1
 SchemaKind = Literal["AVRO", "JSON"]
 
 _TOO_MANY = 429
@@ -52,6 +53,7 @@ class Registry:
             self._client = SchemaRegistryClient.new_client(given)
         except (ValueError, OSError) as refused:
             raise SettingsError(f"schema_registry_url: {refused}") from refused
+        self._given = given
         self._ids: dict[tuple[str, str], int] = {}
 
     def id_of(self, subject: str, schema: str, kind: SchemaKind) -> int:
@@ -76,6 +78,11 @@ class Registry:
                 else "write EMIT CHANGES INTO another_name, or change what the subject takes as compatible"
             )
             raise SchemaRefused(subject, error.error_message, hint=hint) from error
+        except (ValueError, TypeError, KeyError, AttributeError) as strange:
+            raise _unavailable(f"it answers with no schema's id ({strange!r})") from strange
+        if type(found) is not int or not 0 <= found <= ID_MAX:
+            self._client = SchemaRegistryClient.new_client(self._given)  # this one keeps what it was told
+            raise _unavailable(f"it answers with no schema's id ({found!r})")
         self._ids[subject, schema] = found
         return found
 

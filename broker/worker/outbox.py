@@ -3,11 +3,11 @@
 :meth:`Outbox.commit` returns when they are written, exactly once, however long Kafka is away:
 
 * aborted, or Kafka away: nothing was written, the same records are sent again;
-* aborted since a result topic refuses records for what it is: the topics are looked at again (one that is gone
-  is made, records are spread over as many partitions as there are); where nothing helps :class:`Unwritable` is
-  raised, nothing is written, and the caller commits without what goes there;
+* aborted since a result topic refuses records for what it is: the topics are looked at again (one that is
+  gone is made, records are spread over as many partitions as there are); where nothing helps
+  :class:`Unwritable` is raised, nothing is written, and the caller commits without what goes there;
 * outcome unknown: a new producer fences the old one, so that the journal stands still, and the journal tells
-  whether the last step is in it;
+  whether the last step is in it; a transaction that took all its time is given twice that;
 * fenced: another owner has the shard. This one must stop (:class:`tureen.errors.Fenced` is raised).
 
 The engine has applied the steps already but shows nothing of them before this returns.
@@ -36,6 +36,10 @@ from topics.producer import (
 from topics.results import Records
 from tureen.errors import KafkaUnavailable, OutputRefused, TureenError
 
+SLOW = 0.8
+"""A transaction that took this part of its time, or more, and failed, is given twice the time."""
+TIMEOUT_MAX_S = 900.0
+"""Kafka's own default of ``transaction.max.timeout.ms``."""
 REFUSALS_MAX = 5
 """A topic in which nothing wrong is seen may refuse records so often."""
 
@@ -66,6 +70,11 @@ class Outgoing:
     touched: set[str] = field(default_factory=set)
     last: Position | None = None
 
+    @property
+    def told(self) -> int:
+        """How many records tell changes."""
+        return sum(map(len, self.records))
+
 
 class Interrupted(Exception):
     """The shard is told to stop while Kafka is away; nothing is known to be written."""
@@ -91,8 +100,8 @@ class Outbox:
         trouble: Callable[[dict[str, Any] | None], None],
         look: Callable[[Collection[str]], Mapping[str, int | TureenError]],
     ) -> None:
-        """``trouble`` is told what is waited for, and None when it goes on. ``look`` looks at result topics: how
-        many partitions they have, or what is wrong with them; those that are gone it makes.
+        """``trouble`` is told what is waited for, and None when it goes on. ``look`` looks at result topics:
+        how many partitions they have, or what is wrong with them; those that are gone it makes.
         """
         self._number = number
         self._settings = settings
@@ -103,6 +112,7 @@ class Outbox:
         self._stopping = stopping
         self._trouble = trouble
         self._look = look
+        self._timeout_s = settings.transaction_timeout_ms / 1_000
         self._producer: TransactionalProducer | None = None
 
     def fence(self) -> None:
@@ -116,7 +126,7 @@ class Outbox:
                 self._producer = TransactionalProducer(
                     self._writing,
                     self._settings.transactional_id(self._number),
-                    timeout_s=self._settings.transaction_timeout_ms / 1_000,
+                    timeout_s=self._timeout_s,
                 )
                 self._trouble(None)
                 return
@@ -131,6 +141,7 @@ class Outbox:
         failed = False
         refusals: Counter[str] = Counter()
         while True:
+            tried_s = time.perf_counter()
             try:
                 self._try(outgoing, reporting=failed)
                 break
@@ -146,6 +157,8 @@ class Outbox:
             except CommitUnknown as unknown:
                 log.warning("commit_unknown", shard=self._number, reason=unknown.message)
                 self._trouble(unknown.as_dict())
+                if time.perf_counter() - tried_s > self._timeout_s * SLOW:
+                    self._timeout_s = min(2 * self._timeout_s, TIMEOUT_MAX_S)
                 self.fence()
                 if self._is_journalled(outgoing.last):
                     break

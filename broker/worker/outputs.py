@@ -9,8 +9,8 @@ A topic that goes while queries write to it is made again, and readiness says so
 PAUSE and RESUME of a query writes its answer anew. It also says so of one that somebody else made again.
 
 What exists is looked at whenever a query comes, when writing fails, and once a minute of writing: its policy,
-its partitions, and that the largest record fits. In between, and for schemas, every call is a look-up. Safe to
-use from several threads.
+its partitions, and that the largest record fits. In between, and for schemas, every call is a look-up. Safe
+to use from several threads.
 """
 
 from __future__ import annotations
@@ -349,7 +349,7 @@ def emits(sql: str) -> bool:
 
 
 class Readiness:
-    """Of the outputs of one batch of queries: each topic is looked at once, who does not answer asked once."""
+    """Of the outputs of one batch of queries: topics are looked at, and who does not answer asked, once."""
 
     def __init__(self, outputs: Outputs) -> None:
         self._outputs = outputs

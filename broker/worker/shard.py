@@ -38,6 +38,7 @@ from broker.worker.questions import Asked, Found, Questions
 from broker.worker.recovery import recover
 from broker.worker.saving import Saving
 from broker.worker.shard_command import ShardCommand, Standing, step_bodies
+from broker.worker.step_size import StepSize
 from broker.worker.streams import ReadStream, Streams
 from engine.engine import Engine
 from engine.model.source import Derived, Stream
@@ -110,6 +111,7 @@ class Shard(threading.Thread):
         self._jobs: deque[_Job] = deque()
         self._at_work: list[_Job] = []
         self._questions = Questions()
+        self._step_size = StepSize(settings.step_rows_max, settings.transaction_records_max)
         self._wake = threading.Condition()
         self._stop_asked = threading.Event()
         self._clock_ms = 0
@@ -401,7 +403,9 @@ class Shard(threading.Thread):
         for stream in reading:
             taken_rows = 0
             while taken_rows < share and stream.intake is not None:
-                taken = self._streams.poll(stream, timeout_s)
+                if outgoing.told >= self._settings.transaction_records_max:
+                    return
+                taken = self._streams.poll(stream, self._step_size.rows, timeout_s)
                 if taken is None:
                     break
                 taken_rows += len(taken.messages)
@@ -411,7 +415,9 @@ class Shard(threading.Thread):
 
     def _records(self, stream: ReadStream, taken: Taken, outgoing: Outgoing) -> None:
         name = stream.stream.name
+        told = outgoing.told
         result = self._step(taken.body, outgoing, taken.ranges)
+        self._step_size.stepped(len(taken.messages), outgoing.told - told)
         stream.pace.stepped(self._clock_ms, taken.body.batch.partitions(), taken.body.lagging)
         self._saving.changed(len(taken.messages))
         if shard_of([name], self._settings.shards) != self.number:

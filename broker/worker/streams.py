@@ -103,11 +103,11 @@ class Streams:
             for stream in self.by_name.values()
         )
 
-    def poll(self, stream: ReadStream, timeout_s: float) -> Taken | None:
-        """What came of one stream; a stream that is lost by it gives None."""
+    def poll(self, stream: ReadStream, rows_max: int, timeout_s: float) -> Taken | None:
+        """What came of one stream, so many records at most; a stream that is lost by it gives None."""
         assert stream.intake is not None
         try:
-            taken = stream.intake.poll(self._settings.step_rows_max, timeout_s)
+            taken = stream.intake.poll(rows_max, timeout_s)
         except TopicMissing:
             self._lose(stream, topic_deleted(stream.stream))
             return None

@@ -31,6 +31,19 @@ def test_a_schema_has_one_id(here: TestRegistry) -> None:
     assert here.subjects() == {"a-key", "a-value"}
 
 
+@pytest.mark.parametrize("rubbish", [b"<html>", b"{}", b'{"id": "x"}', b"[1]", b'{"id": -1}', b"null"])
+def test_an_answer_without_an_id_is_none(here: TestRegistry, rubbish: bytes) -> None:
+    one = Registry(RegistrySettings(here.url))
+    here.rubbish = rubbish
+    for _ in range(2):
+        with pytest.raises(RegistryUnavailable):
+            one.id_of("a-key", TEXT, "AVRO")
+    here.rubbish = None
+    assert one.id_of("a-key", TEXT, "AVRO") == Registry(RegistrySettings(here.url)).id_of(
+        "a-key", TEXT, "AVRO"
+    )
+
+
 def test_what_is_known_needs_no_registry(here: TestRegistry) -> None:
     one = Registry(RegistrySettings(here.url, timeout_s=1.0))
     first = one.id_of("a", TEXT, "AVRO")
