@@ -208,7 +208,10 @@ def _told(changes: Changes, to: Destination) -> Told:
 
 
 def _replaced(changes: Changes, to: Destination) -> tuple[Int64Array, Int64Array]:
-    """Places of rows that go where a row with the same key comes at the same instant, and of those rows."""
+    """Places of rows that go where the next of the same key and instant comes, and of those that come.
+
+    A table beside streams may tell several versions of a key at one instant, one after another.
+    """
     if not (changes.weights > 0).any() or to.key is None:
         # Rows without a key are told apart by all that they are: another row has another key.
         nothing = np.zeros(0, np.int64)
@@ -220,7 +223,8 @@ def _replaced(changes: Changes, to: Destination) -> tuple[Int64Array, Int64Array
     instants = np.cumsum(new)
     ranks = instants * (int(codes.max(initial=0)) + 1) + codes
     order = np.argsort(ranks, kind="stable")
-    pairs = np.flatnonzero(ranks[order][1:] == ranks[order][:-1])
+    weights = changes.weights[order]
+    pairs = np.flatnonzero((ranks[order][1:] == ranks[order][:-1]) & (weights[:-1] < 0) & (weights[1:] > 0))
     return order[pairs], order[pairs + 1]
 
 

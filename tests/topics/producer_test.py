@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from tests.broker.running import read_all
 from tests.kafka import Node, free_ports, wait_until
 from tests.topics.consumer_test import START, read_until, settings, values_of
-from topics.admin import Admin
+from topics.admin import Admin, TopicPolicy
 from topics.consumer import BatchConsumer, Polled
 from topics.producer import (
     BatchProducer,
@@ -43,6 +45,27 @@ def test_a_second_owner_fences_the_first(kafka: str, service_id: str) -> None:
     assert values_of(everything(kafka, service_id)) == [b"old", b"new"]
     old.close()
     new.close()
+
+
+def test_what_a_topic_refuses_is_told_of_it(kafka: str, service_id: str) -> None:
+    small = f"{service_id}.small"
+    Admin(settings(kafka)).ensure([TopicPolicy(small, 1, {"max.message.bytes": "1000"}, verified=())])
+    Admin(settings(kafka)).ensure_source_topic(service_id)
+    producer = TransactionalProducer(settings(kafka), service_id)
+    wide = random.Random(0).randbytes(2_000)
+    for partition, value in ((0, wide), (7, b"in no partition")):
+        with (
+            pytest.raises(TransactionAborted) as aborted,
+            producer.transaction(reporting=True) as transaction,
+        ):
+            transaction.send(service_id, b"never seen")
+            transaction.send_many(small, [value], [b"key"], [[]], [partition])
+        assert aborted.value.topics.keys() == {small}
+    with producer.transaction() as transaction:
+        transaction.send(service_id, b"seen")
+    assert values_of(everything(kafka, service_id)) == [b"seen"]
+    assert everything(kafka, small) == []
+    producer.close()
 
 
 def test_an_open_transaction_of_a_dead_owner_is_rolled_back(kafka: str, service_id: str) -> None:

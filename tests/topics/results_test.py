@@ -119,6 +119,22 @@ def test_debezium_tells_before_and_after() -> None:
     assert dict(records.headers[0])["tureen-occasion"] == b"snapshot"
 
 
+def test_versions_that_follow_each_other_at_one_instant_are_written_one_by_one() -> None:
+    """As a table tells them that is read while the streams beside it stand still."""
+    versions: list[Change] = [
+        ("a", -1, 5, (1, "x")),
+        ("a", 1, 5, (1, "y")),
+        ("a", -1, 5, (1, "y")),
+        ("a", 1, 5, (1, "z")),
+        ("a", 1, 5, (2, "x")),
+        ("a", -1, 5, (2, "x")),
+    ]
+    x, y, z, w = ({"k": k, "v": v} for k, v in ((1, "x"), (1, "y"), (1, "z"), (2, "x")))
+    told = plain(written(changes(versions), to("debezium", key=(0,))))
+    assert [(value["before"], value["after"]) for _, value in told] == [(x, y), (y, z), (None, w), (w, None)]
+    assert [value for _, value in plain(written(changes(versions), to("upsert", key=(0,))))] == [y, z, w, None]
+
+
 def test_diff_tells_every_change_with_its_weight() -> None:
     told = plain(written(changes(KEYED), to("diff", key=(0,))))
     assert [value["weight"] for _, value in told] == [1, -1, 1, -1, -1, 1]
