@@ -23,10 +23,12 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 
 from topics.failures import as_ours, cause_of
 from topics.settings import KafkaSettings
-from tureen.errors import TopicMissing, TopicPolicyMismatch
+from tureen.errors import KafkaUnavailable, TopicMissing, TopicPolicyMismatch
 from tureen.protocol import TopicNames
 
 TIMEOUT_S = 15.0
+FAILURES_MAX = 3
+"""After so many calls without an answer, one after another, the next is made by a new client."""
 SHARDS_DEFAULT = 16
 DAY_MS = 86_400_000
 
@@ -100,7 +102,9 @@ class Admin:
     """
 
     def __init__(self, settings: KafkaSettings, timeout_s: float = TIMEOUT_S) -> None:
-        self._client = AdminClient({"log_level": 0, **settings})
+        self._settings: KafkaSettings = {"log_level": 0, **settings}
+        self._client = AdminClient(self._settings)
+        self._failures = 0
         self._timeout_s = timeout_s
 
     def ensure_service_topics(self, names: TopicNames, policies: Policies | None = None) -> None:
@@ -270,11 +274,23 @@ class Admin:
 
     def _asked(self, doing: str, call: Callable[[], Answer], topic: str = "") -> Answer:
         try:
-            return call()
+            answer = call()
         except KafkaException as error:
             if cause_of(error).code() == KafkaError.TOPIC_ALREADY_EXISTS:
                 raise _Raced from None
-            raise as_ours(error, doing, topic) from error
+            ours = as_ours(error, doing, topic)
+            if isinstance(ours, KafkaUnavailable):
+                self._failed()
+            raise ours from error
+        self._failures = 0
+        return answer
+
+    def _failed(self) -> None:
+        """A client that was left without Kafka for long may not find back to it by itself."""
+        self._failures += 1
+        if self._failures >= FAILURES_MAX:
+            self._failures = 0
+            self._client = AdminClient(self._settings)
 
 
 def _how_to_change(topic: str, setting: str, value: str) -> str:

@@ -148,8 +148,7 @@ class Outbox:
             except TransactionAborted as aborted:
                 log.warning("transaction_aborted", shard=self._number, reason=aborted.message)
                 self._wait(aborted)
-                if aborted.topics:
-                    self.fence()  # what the client knows of the topics may be old
+                self.fence()  # after a refusal the client may write no more, and knows old topics
                 self._looked(outgoing, aborted.topics, refusals)
             except KafkaUnavailable as away:
                 self._wait(away)

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.kafka import free_ports
-from topics.admin import Admin, Policies, TopicPolicy
+from topics.admin import FAILURES_MAX, Admin, Policies, TopicPolicy
 from tureen.errors import KafkaUnavailable, TopicMissing, TopicPolicyMismatch
 from tureen.protocol import TopicNames
 
@@ -100,3 +100,14 @@ def test_nobody_answers() -> None:
     with pytest.raises(KafkaUnavailable) as caught:
         Admin({"bootstrap.servers": f"127.0.0.1:{free_ports(1)[0]}"}, timeout_s=0.5).topics()
     assert "tureen up" in str(caught.value.hint)
+
+
+def test_after_some_calls_without_an_answer_a_new_client_asks() -> None:
+    (port,) = free_ports(1)
+    admin = Admin({"bootstrap.servers": f"127.0.0.1:{port}"}, timeout_s=0.05)
+    first = admin._client
+    for call in range(FAILURES_MAX):
+        assert admin._client is first, call
+        with pytest.raises(KafkaUnavailable):
+            admin.topics()
+    assert admin._client is not first

@@ -132,7 +132,12 @@ def test_versions_that_follow_each_other_at_one_instant_are_written_one_by_one()
     x, y, z, w = ({"k": k, "v": v} for k, v in ((1, "x"), (1, "y"), (1, "z"), (2, "x")))
     told = plain(written(changes(versions), to("debezium", key=(0,))))
     assert [(value["before"], value["after"]) for _, value in told] == [(x, y), (y, z), (None, w), (w, None)]
-    assert [value for _, value in plain(written(changes(versions), to("upsert", key=(0,))))] == [y, z, w, None]
+    assert [value for _, value in plain(written(changes(versions), to("upsert", key=(0,))))] == [
+        y,
+        z,
+        w,
+        None,
+    ]
 
 
 def test_diff_tells_every_change_with_its_weight() -> None:
