@@ -102,7 +102,7 @@ class Admin:
     """
 
     def __init__(self, settings: KafkaSettings, timeout_s: float = TIMEOUT_S) -> None:
-        self._settings: KafkaSettings = {"log_level": 0, **settings}
+        self._settings = {"log_level": 0, **settings}
         self._client = AdminClient(self._settings)
         self._failures = 0
         self._timeout_s = timeout_s
