@@ -24,6 +24,7 @@ from tests.broker.conftest import stream_sql
 from tests.broker.folding import compare, of_query
 from tests.broker.running import Broker, broker
 from tests.kafka import wait_until
+from tests.registry import TestRegistry
 from topics.admin import TopicPolicy
 from topics.results import Records
 from tureen.errors import TureenError
@@ -33,11 +34,18 @@ COLUMNS = "id BIGINT, v STRING, ts TIMESTAMP"
 
 
 @pytest.fixture(scope="module")
-def one(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+def one(
+    kafka: str, tmp_path_factory: pytest.TempPathFactory, schema_registry: TestRegistry
+) -> Iterator[Broker]:
     """Of this file alone: its topics for all queries are made again by hand."""
     directory: Path = tmp_path_factory.mktemp("topics")
     name = f"r{directory.stat().st_ino}"
-    with broker(kafka, directory / "data", name, RETRY_MS=100, TRANSACTION_TIMEOUT_MS=5_000) as made:
+    settings = {
+        "RETRY_MS": 100,
+        "TRANSACTION_TIMEOUT_MS": 5_000,
+        "SCHEMA_REGISTRY_URL": schema_registry.url,
+    }
+    with broker(kafka, directory / "data", name, **settings) as made:
         yield made
 
 
@@ -170,18 +178,21 @@ def test_a_topic_that_refuses_what_looks_right_is_not_tried_for_ever(one: Broker
     assert written == {"small": [], "good": [b"fits"], "journal": [b"step"]}
 
 
-def test_after_a_restart_likewise(one: Broker, name: str) -> None:
+def test_after_a_restart_likewise(one: Broker, name: str, schema_registry: TestRegistry) -> None:
     one.create(stream_sql(name, columns=COLUMNS))
     select = f"SELECT v, COUNT(*) AS n FROM {name} GROUP BY v EMIT CHANGES INTO {name}"
     handles = {suffix: one.register(f"{select}_{suffix}") for suffix in ("kind", "size", "good")}
+    handles["schema"] = one.register(f"{select}_schema WITH (encoding = 'avro')")
     send(one, name, 10)
     one.kill()
+    schema_registry.refused.add(f"{one.names.results_into(name)}_schema-value")
     alter(one, one.names.results_into(f"{name}_kind"), "cleanup.policy", "delete")
     alter(one, one.names.results_into(f"{name}_size"), "max.message.bytes", 1_000)
     one.start()
     send(one, name, 10, 10)
     assert "cleanup.policy=delete, it must be compact" in broken(one, handles["kind"])["message"]
     assert "max.message.bytes=1000" in broken(one, handles["size"])["message"]
+    assert "the schema registry refused" in broken(one, handles["schema"])["message"]
     compare(one, handles["good"], one.names.results_into(f"{name}_good"))
     assert one.readiness()[0] == 200
 
