@@ -33,8 +33,15 @@ _OTHER_SYSTEMS = {
 
 
 def starts_operator(cursor: Cursor) -> bool:
-    """Whether ``ISTREAM (`` or one of its kind is next."""
-    return cursor.word in OPERATORS and cursor.peek().token_type is TokenType.L_PAREN
+    """Whether ``ISTREAM (`` or one of its kind is next. Raises SyntaxRefused for one without brackets."""
+    if cursor.word not in OPERATORS:
+        return False
+    following = cursor.peek().token_type
+    if following is TokenType.STAR and cursor.word_ahead(2) == "FROM":
+        word = cursor.word
+        cursor.advance()
+        raise cursor.expected("( and all columns", f"write SELECT {word}(*) FROM ...")
+    return following is TokenType.L_PAREN
 
 
 def parse_operator(cursor: Cursor) -> nodes.StreamOperatorWord:

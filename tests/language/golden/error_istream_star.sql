@@ -1,0 +1,1 @@
+SELECT ISTREAM * FROM flights
