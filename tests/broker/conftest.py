@@ -12,18 +12,20 @@ from tests.broker.running import EVERY, Broker, broker
 from tests.registry import TestRegistry, registry
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def schema_registry() -> Iterator[TestRegistry]:
     """The one that the shared broker knows."""
     with registry() as one:
         yield one
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def shared(
     kafka: str, tmp_path_factory: pytest.TempPathFactory, schema_registry: TestRegistry
 ) -> Iterator[Broker]:
-    """One broker for all tests that do not stop it; they name their streams by ``name``."""
+    """One broker for all tests that do not stop it; they name their streams by ``name``. It ends with the last
+    of them: the clocks of hundreds of streams cost the other tests a core.
+    """
     directory: Path = tmp_path_factory.mktemp("broker")
     known = schema_registry.url
     with broker(kafka, directory / "data", f"t{uuid.uuid4().hex[:12]}", SCHEMA_REGISTRY_URL=known) as one:

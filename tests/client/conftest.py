@@ -46,7 +46,7 @@ class Broker:
         assert producer.flush(10) == 0
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def broker(kafka: str) -> Iterator[Broker]:
     with tempfile.TemporaryDirectory(prefix="tureen-client-") as directory:
         port = free_ports(1)[0]
@@ -87,7 +87,7 @@ def client(broker: Broker) -> Iterator[tureen.Client]:
         yield connected
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def trades(broker: Broker) -> str:
     """A stream with ten rows, all of them entered: prices 0 to 9, one of them NULL. Only to be read."""
     name = f"trades_{uuid.uuid4().hex[:8]}"
