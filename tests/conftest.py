@@ -63,8 +63,8 @@ TEST_S = 240
 """Of a test alone: the first Kafka of a machine is fetched before it starts, which takes what it takes."""
 
 HEAVIEST_FIRST = (
-    "broker/crash", "broker/results", "broker/outage", "broker/statements", "broker/templates", "broker/feeds",
-    "broker", "client", "benchmarks_smoke", "spark", "demo", "differential/bulk",
+    "broker/crash", "broker/results", "broker/outage", "broker/statements", "broker/templates",
+    "broker/feeds", "broker", "client", "benchmarks_smoke", "spark", "demo", "differential/bulk",
 )  # fmt: skip
 """Where several processes run the tests: what they begin with, so that none is left alone at the end."""
 

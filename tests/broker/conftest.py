@@ -23,8 +23,9 @@ def schema_registry() -> Iterator[TestRegistry]:
 def shared(
     kafka: str, tmp_path_factory: pytest.TempPathFactory, schema_registry: TestRegistry
 ) -> Iterator[Broker]:
-    """One broker for all tests that do not stop it; they name their streams by ``name``. It ends with the last
-    of them: the clocks of hundreds of streams cost the other tests a core.
+    """One broker for all tests that do not stop it; they name their streams by ``name``.
+
+    It ends with the last of them: the clocks of hundreds of streams cost the other tests a core.
     """
     directory: Path = tmp_path_factory.mktemp("broker")
     known = schema_registry.url
