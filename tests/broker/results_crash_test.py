@@ -81,6 +81,7 @@ def told(one: Broker, handle: str) -> Any:
     return found
 
 
+@pytest.mark.timeout(240, func_only=True)  # two runs, three kills
 def test_killed_in_mid_stream_topics_are_as_of_an_undisturbed_run(
     kafka: str, tmp_path: Path, service_id: str, name: str
 ) -> None:
