@@ -10,6 +10,8 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.broker.conftest import stream_sql
 from tests.broker.folding import at_ms, compare, of_query
 from tests.broker.running import Broker
