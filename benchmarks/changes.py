@@ -39,8 +39,8 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 from benchmarks.feeding import Fed, Feeder
 from benchmarks.psoup import COLUMNS, Bounds, condition, make_bounds, matches
 from benchmarks.report import Figure, Plot, Report, Series
-from benchmarks.served import DEADLINE_S, await_entered, create_stream, load, serving, worker
-from tureen.protocol import TopicNames, new_handle, query_id
+from benchmarks.served import DEADLINE_S, await_entered, create_stream, load, register, serving, worker
+from tureen.protocol import TopicNames, query_id
 
 KEYS = 10_000
 WARM_UP = 20_000
@@ -126,17 +126,6 @@ def _texts(name: str, bounds: Bounds) -> list[str]:
     source = "psoup" if name == "rows" else "psoup [RANGE 1 SECOND]"
     wheres = [where and f" WHERE {where}" for where in map(condition, bounds)]
     return [f"SELECT id, a, b, c, d FROM {source}{where} EMIT CHANGES" for where in wheres]
-
-
-def register(client: httpx.Client, texts: list[str]) -> list[str]:
-    """All of them in one request; their handles. Raises RuntimeError where one is refused."""
-    handles = [str(new_handle()) for _ in texts]
-    body = "\n".join(json.dumps({"sql": s, "handle": h}) for s, h in zip(texts, handles, strict=True))
-    reply = client.post("/queries", content=body, headers={"Content-Type": "application/x-ndjson"})
-    for line in reply.raise_for_status().text.splitlines():
-        if json.loads(line).get("state") != "RUNNING":
-            raise RuntimeError(f"a query was refused: {line}")
-    return handles
 
 
 def counted(client: httpx.Client) -> int:

@@ -3,6 +3,7 @@
 What they write lies in a directory that goes away with them.
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from benchmarks.psoup import COLUMNS
 from topics import embedded
 from topics.admin import Admin
 from topics.producer import BatchProducer
+from tureen.protocol import new_handle
 
 BEGIN_MS = 1_700_000_000_000
 DEADLINE_S = 180.0
@@ -104,3 +106,14 @@ def await_entered(client: httpx.Client, total: int) -> None:
             return
         time.sleep(0.02)
     raise SystemExit(f"not all records entered in {DEADLINE_S:.0f} s: {source}")
+
+
+def register(client: httpx.Client, texts: list[str]) -> list[str]:
+    """All of them in one request; their handles. Raises RuntimeError where one is refused."""
+    handles = [str(new_handle()) for _ in texts]
+    body = "\n".join(json.dumps({"sql": s, "handle": h}) for s, h in zip(texts, handles, strict=True))
+    reply = client.post("/queries", content=body, headers={"Content-Type": "application/x-ndjson"})
+    for line in reply.raise_for_status().text.splitlines():
+        if json.loads(line).get("state") != "RUNNING":
+            raise RuntimeError(f"a query was refused: {line}")
+    return handles

@@ -17,7 +17,6 @@ Figures: `per_s`, answers a second; `ms.p50`, `ms.p99`, `ms.max`; `ms.p99.json`,
 """
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -32,8 +31,7 @@ from benchmarks.open_loop import Answered, Load, ask
 from benchmarks.peers.handlers import bare, duckdb_handler
 from benchmarks.ports import free_ports
 from benchmarks.report import Figure, Plot, Report, Series
-from benchmarks.served import DEADLINE_S, serving
-from tureen.protocol import new_handle
+from benchmarks.served import DEADLINE_S, register, serving
 
 INSTRUMENTS = 2_000
 VENUES = ("XAMS", "XLON", "XNYS", "XTKS")
@@ -134,17 +132,6 @@ def create(client: httpx.Client) -> None:
         "ts TIMESTAMP NOT NULL) WITH (timestamp = 'ts', partitions = 1)"
     )
     client.post("/sources", json={"sql": sql}).raise_for_status()
-
-
-def register(client: httpx.Client, texts: list[str]) -> list[str]:
-    """All of them in one request; their handles. Raises RuntimeError where one is refused."""
-    handles = [str(new_handle()) for _ in texts]
-    body = "\n".join(json.dumps({"sql": s, "handle": h}) for s, h in zip(texts, handles, strict=True))
-    reply = client.post("/queries", content=body, headers={"Content-Type": "application/x-ndjson"})
-    for line in reply.raise_for_status().text.splitlines():
-        if json.loads(line).get("state") != "RUNNING":
-            raise RuntimeError(f"a query was refused: {line}")
-    return handles
 
 
 def read(client: httpx.Client) -> int:

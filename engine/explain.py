@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from engine.changes.operator import operator_of
+from engine.changes.operator import operator_over
 from engine.changes.result_key import result_key
 from engine.eddy.eddy import Timer
 from engine.eddy.statistics import ModuleStatistics
@@ -146,7 +146,7 @@ def explain(
         tuple(steps),
         {f"query-stem/{name}": stems[name].statistics() for name in query.sources} | dict(joined),
         waits_for,
-        operator_of(query, tables),
+        operator_over(query, streams),
         query.emit,
         None if key is None else tuple(query.columns[place][0] for place in key),
     )

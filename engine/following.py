@@ -8,7 +8,7 @@ begins to follow begins anywhere, and a replay tells the same.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from engine.changes.copies import copies_of_whole
 from engine.changes.course import NEVER, Course
 from engine.changes.courses import Mark, course_of, seen_by
 from engine.changes.memory import Memory
-from engine.changes.operator import operator_of
+from engine.changes.operator import operator_over
 from engine.changes.result_key import result_key
 from engine.changes.selections import Selections, served
 from engine.changes.touching import Touching
@@ -55,7 +55,7 @@ class Follower:
     query: Query
     operator: Operator
     copies: bool
-    asked: int
+    asked: int = 0
     memory: Memory = field(default_factory=Memory)
 
 
@@ -116,15 +116,15 @@ class Following:
         """A query was registered, or came back. Returns whether its text says that it is followed."""
         if query.emit is None:
             return False
-        self._put(standing, self._follower(query, 0))
+        self._put(standing, self._follower(query))
         return True
 
     def follow(self, standing: StandingQuery) -> None:
         """Somebody begins to follow a query; each asks for itself."""
         known = self._followers.get(standing.query_id)
         if known is None:
-            known = self._follower(standing.query, 0)
-        self._put(standing, Follower(known.query, known.operator, known.copies, known.asked + 1))
+            known = self._follower(standing.query)
+        self._put(standing, replace(known, asked=known.asked + 1))
 
     def unfollow(self, standing: StandingQuery) -> None:
         """One of those stops."""
@@ -134,7 +134,7 @@ class Following:
         if known.asked == 1 and known.query.emit is None:
             self.gone(standing)
         else:
-            self._put(standing, Follower(known.query, known.operator, known.copies, known.asked - 1))
+            self._put(standing, replace(known, asked=known.asked - 1))
 
     def changed(self, standing: StandingQuery) -> None:
         """A query is maintained in another way, or was paused or resumed."""
@@ -151,14 +151,13 @@ class Following:
         if not over.selections and not over.others:
             del self._by_set[standing.set_key]
 
-    def _follower(self, query: Query, asked: int) -> Follower:
+    def _follower(self, query: Query) -> Follower:
         emit = query.emit
         streams = {name: self._sources[name].stream for name in query.sources}
-        tables = {name: stream for name, stream in streams.items() if stream.is_table}
-        operator = operator_of(query, tables)
+        operator = operator_over(query, streams)
         told_apart = emit is None or emit.format == "diff" or operator != "changes"
         copies = not told_apart and result_key(query, streams) is None
-        return Follower(query, operator, copies, asked)
+        return Follower(query, operator, copies)
 
     def _put(self, standing: StandingQuery, follower: Follower) -> None:
         self._followers[standing.query_id] = follower

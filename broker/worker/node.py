@@ -202,9 +202,8 @@ class Node:
 
     def catalogue_changed(self) -> None:
         """A stream or a view has come or gone: texts may mean something else."""
-        streams = {name: entry.stream for name, entry in self.sources.items()}
         views = {name: entry.derived for name, entry in self.views.items()}
-        self._parsed = Parsed({**streams, **views}, self.limits, self.engines.functions)
+        self._parsed = Parsed({**self._streams(), **views}, self.limits, self.engines.functions)
 
     # --- reading ----------------------------------------------------------------------------------
 

@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from broker import logs
 from broker.settings import Settings
-from engine.changes.operator import operator_of
+from engine.changes.operator import operator_over
 from engine.changes.result_key import result_key
 from engine.language.query import Emit, Query
 from engine.model.changes import Operator
@@ -318,8 +318,7 @@ def destination_of(names: TopicNames, query: Query, streams: Mapping[str, Stream
     if query.emit is None:
         return None
     read = {name: streams[name] for name in query.sources}
-    operator = operator_of(query, {name: one for name, one in read.items() if one.is_table})
-    return destination(names, query.emit, operator, result_key(query, read))
+    return destination(names, query.emit, operator_over(query, read), result_key(query, read))
 
 
 def columns_of(query: Query) -> pa.Schema:

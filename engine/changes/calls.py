@@ -79,7 +79,7 @@ class Calls:
         if function in SPREADS:
             return _spread(members, call, self._limits)
         if function in _PICKS:
-            return _taken(members.column, _PICKS[function](members))
+            return members.column.take_or_null(_PICKS[function](members))
         return self._repeated(members, call)
 
     def counts(self) -> Int64Array:
@@ -264,18 +264,6 @@ _PICKS: dict[str, Callable[[_Members], Int64Array]] = {
     "LAST": _lasts,
 }
 """Which row is taken."""
-
-
-def _taken(values: Column, rows: Int64Array) -> Column:
-    """The values of rows, NULL where they are -1."""
-    there = rows >= 0
-    if there.all():
-        return values.take(rows)
-    if not len(values):
-        nothing = np.zeros(len(rows), values.values.dtype)
-        return Column(values.type, nothing, there, values.dictionary)
-    taken = values.take(rows)  # -1 takes the last, which is in range
-    return Column(values.type, taken.values, there, values.dictionary)
 
 
 # --- doubles ------------------------------------------------------------------------------------------

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Mapping
 
 from engine.language.query import Query
 from engine.model.changes import Operator
-from engine.model.source import SourceName
+from engine.model.source import SourceName, Stream
 from engine.operators.patterns import Pattern, update_patterns
 
 
@@ -18,3 +18,8 @@ def operator_of(query: Query, tables: Container[SourceName]) -> Operator:
         return query.operator
     monotonic = update_patterns(query, tables)[-1] is Pattern.MON
     return "istream" if monotonic else "changes"
+
+
+def operator_over(query: Query, streams: Mapping[SourceName, Stream]) -> Operator:
+    """The same by the streams and tables that a query reads."""
+    return operator_of(query, [name for name, stream in streams.items() if stream.is_table])

@@ -6,7 +6,9 @@ Every row that does is in one of them; a row of a range need not. O(log rows).
 from __future__ import annotations
 
 from engine.changes.course import NEVER, Course, Leg
+from engine.changes.windows import Span, going_and_coming
 from engine.language.query import Scan
+from engine.operators.scan import ScanAt
 from engine.stems.data_stem import Rows
 from engine.stems.table_stem import TableRows
 from engine.windows.assignment import Hop
@@ -15,21 +17,21 @@ from engine.windows.clauses import RowWindow, TimeWindow
 Range = tuple[int, int]
 
 
+def ordinals(at: ScanAt, span: Span) -> Range:
+    """The visible rows with these timestamps that are retained at the beginning of the way."""
+    low, high = span
+    if at.retained_from_ms is not None:
+        low = max(low, at.retained_from_ms)
+    start = at.rows.base if low == NEVER else at.rows.first_at_or_after(low)
+    return start, min(at.end, at.rows.first_at_or_after(high))
+
+
 def moved_ranges(window: TimeWindow, course: Course, leg: Leg) -> tuple[Range, Range]:
     """Of a plain window over a stream: the rows that leave it, and those that come into it."""
-    rows, floor = leg.at.rows, _floor(leg)
-    begin_ms, last_ms = window.bounds_ms(course.until_ms)
-    entered = min(leg.at.end, rows.first_at_or_after(last_ms + 1))
-    came = gone = floor
-    if course.since_ms != NEVER:
-        begin_before_ms, last_before_ms = window.bounds_ms(course.since_ms)
-        came = max(floor, rows.first_at_or_after(last_before_ms + 1))
-        if begin_before_ms is not None:
-            gone = max(floor, rows.first_at_or_after(begin_before_ms))
-    left = floor if begin_ms is None else rows.first_at_or_after(begin_ms)
+    went, came = going_and_coming(window, course.since_ms, course.until_ms)
     if leg.retained_to_ms is not None:
-        left = max(left, rows.first_at_or_after(leg.retained_to_ms))
-    return (gone, min(left, entered)), (came, entered)
+        went = went[0], max(went[1], min(leg.retained_to_ms, came[1]))
+    return ordinals(leg.at, went), ordinals(leg.at, came)
 
 
 def touched_ranges(scan: Scan, course: Course, leg: Leg) -> list[Range] | None:
@@ -37,7 +39,7 @@ def touched_ranges(scan: Scan, course: Course, leg: Leg) -> list[Range] | None:
     if course.since_ms == NEVER:
         return None
     rows = leg.at.rows
-    taken = [] if leg.retained_to_ms is None else [(_floor(leg), rows.first_at_or_after(leg.retained_to_ms))]
+    taken = [] if leg.retained_to_ms is None else [ordinals(leg.at, (NEVER, leg.retained_to_ms))]
     if not leg.moves:
         return taken
     came = rows.first_at_or_after(course.since_ms + 1), leg.at.end
@@ -72,9 +74,3 @@ def _within(hop: Hop, first_ms: int, last_ms: int, rows: Rows) -> Range:
     if first_end_ms > last_end_ms:
         return (rows.base, rows.base)
     return rows.first_at_or_after(first_end_ms - hop.size_ms), rows.first_at_or_after(last_end_ms)
-
-
-def _floor(leg: Leg) -> int:
-    """The first ordinal that is retained at the beginning of the way."""
-    rows, retained_ms = leg.at.rows, leg.at.retained_from_ms
-    return rows.base if retained_ms is None else rows.first_at_or_after(retained_ms)

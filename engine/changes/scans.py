@@ -26,6 +26,7 @@ import numpy as np
 from engine.changes.assigned import assigned_lives
 from engine.changes.course import FOREVER, NEVER
 from engine.changes.lives import Lives, Touched, Way, always
+from engine.changes.ranges import ordinals
 from engine.changes.stretch import Stretch
 from engine.changes.succession import succession
 from engine.changes.windows import Span, begins_of, ends_of, held, merged, moving
@@ -137,20 +138,11 @@ def _of_time(scan: Scan, window: TimeWindow, stretch: Stretch, asked: Asked) -> 
     spans = moving(window, since_ms, until_ms) if asked.changing else [whole]
     if asked.changing and leg.retained_to_ms is not None:
         spans = merged([*spans, (whole[0], min(whole[1], leg.retained_to_ms))])
-    places: Places = _places(at, scan, [_ordinals(at, rows, span) for span in spans])
+    places: Places = _places(at, scan, [ordinals(at, span) for span in spans])
     places = asked.among(rows.schema, places)
     timestamps = timestamps_at(places)
     begins, ends = begins_of(window, timestamps), ends_of(window, timestamps)
     return stretch.lives(rows_at(rows.schema, places), begins, ends, stretch.gone(timestamps))
-
-
-def _ordinals(at: ScanAt, rows: Rows, span: Span) -> Span:
-    """The visible ordinals that are retained at the beginning of rows with these timestamps."""
-    low, high = span
-    if at.retained_from_ms is not None:
-        low = max(low, at.retained_from_ms)
-    start = rows.base if low == NEVER else rows.first_at_or_after(low)
-    return start, min(at.end, rows.first_at_or_after(high))
 
 
 def _places(at: ScanAt, scan: Scan, spans: Iterable[Span]) -> list[tuple[Part, Int64Array]]:

@@ -61,10 +61,15 @@ def moving(window: TimeWindow, since_ms: int, until_ms: int) -> list[Span]:
     """Timestamps of rows that come or go at an instant since_ms < t <= until_ms, and perhaps of others;
     disjoint and ascending.
     """
+    return merged(going_and_coming(window, since_ms, until_ms))
+
+
+def going_and_coming(window: TimeWindow, since_ms: int, until_ms: int) -> tuple[Span, Span]:
+    """The same, those that go apart from those that come; either may be empty."""
     first_ms, stop_ms = held(window, since_ms, until_ms)
     went = first_ms, min(_first_ms(window, until_ms), stop_ms)
     came = first_ms if since_ms == NEVER else max(first_ms, window.bounds_ms(since_ms)[1] + 1), stop_ms
-    return merged([went, came])
+    return went, came
 
 
 def _first_ms(window: TimeWindow, now_ms: int) -> int:

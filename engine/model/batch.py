@@ -49,6 +49,18 @@ class Column:
         valid = None if self.valid is None else self.valid[rows]
         return Column(self.type, self.values[rows], valid, self.dictionary)
 
+    def take_or_null(self, rows: Int64Array) -> Column:
+        """The rows at these places, NULL where they are -1."""
+        there = rows >= 0
+        if there.all():
+            return self.take(rows)
+        if not len(self):
+            nothing = np.zeros(len(rows), self.values.dtype)
+            return Column(self.type, nothing, there, self.dictionary)
+        taken = self.take(rows)  # -1 takes the last, which is in range
+        valid = there if taken.valid is None else there & taken.valid
+        return Column(self.type, taken.values, valid, self.dictionary)
+
     def slice(self, start: int, stop: int) -> Column:
         """Rows start to stop, without a copy."""
         valid = None if self.valid is None else self.valid[start:stop]

@@ -18,7 +18,7 @@ from engine.language import expressions as ex
 from engine.language.evaluate import truth
 from engine.language.query import Join, JoinKind, Latest
 from engine.limits import Limits
-from engine.model.batch import BoolArray, Column, Int64Array
+from engine.model.batch import BoolArray, Column
 from engine.operators.band import bounded_by
 from engine.operators.keys import ordered, pair_codes
 from engine.operators.partners import Bound, Bounded, Candidates, Codes, Given, Pairs, ranges
@@ -194,19 +194,6 @@ def pair_columns(left: Relation, right: Relation, pairs: Callable[[], Pairs], ki
             column, rows, whole = left.columns[place], pairs()[0], kind in ("inner", "left")
         else:
             column, rows, whole = right.columns[place - width], pairs()[1], kind in ("inner", "right")
-        return column.take(rows) if whole else _or_null(column, rows)
+        return column.take(rows) if whole else column.take_or_null(rows)
 
     return LazyColumns(width + len(right.columns), make)
-
-
-def _or_null(column: Column, rows: Int64Array) -> Column:
-    """The rows at these places, NULL where they are -1."""
-    there = rows >= 0
-    if there.all():
-        return column.take(rows)
-    if not len(column):
-        nothing = np.zeros(len(rows), column.values.dtype)
-        return Column(column.type, nothing, there, column.dictionary)
-    taken = column.take(rows)  # -1 takes the last, which is in range
-    valid = there if taken.valid is None else there & taken.valid
-    return Column(column.type, taken.values, valid, column.dictionary)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from engine.changes.changes_of import changes_of
 from engine.changes.course import NEVER, Course, Leg
-from engine.changes.operator import operator_of
+from engine.changes.operator import operator_over
 from engine.changes.result_key import result_key
 from engine.language.query import Emit, Filter, Project
 from engine.limits import Limits
@@ -157,7 +157,7 @@ class View:
         over = self._sets[query.set_key]
         now_ms = over.now_ms
         streams = {name: source.stream for name, source in over.sources.items()}
-        operator = operator_of(query.query, [name for name, stream in streams.items() if stream.is_table])
+        operator = operator_over(query.query, streams)
         since = NEVER if since_ms is None else since_ms
         if now_ms is None or since > now_ms:
             raise InstantOutOfRange(since, None, now_ms or since, hint="the data has come no further")
@@ -191,8 +191,7 @@ class View:
         query = self._standing(query_id)
         bound = query.query
         streams = {name: self._sources[name].stream for name in bound.sources}
-        tables = {name: stream for name, stream in streams.items() if stream.is_table}
-        return Output(operator_of(bound, tables), bound.emit, result_key(bound, streams))
+        return Output(operator_over(bound, streams), bound.emit, result_key(bound, streams))
 
     def query(self, query_id: str) -> QueryInfo:
         """One query as lists show it. Raises UnknownQuery."""
