@@ -27,10 +27,10 @@ class JavaUnsuitable(SparkError):
         super().__init__(f"Spark needs a Java from {lowest} to {highest}{there}", **facts)
 
 
-class ConnectorMissing(SparkError):
-    """Spark's Kafka connector could not be fetched, or is not on the class path."""
+class PackageMissing(SparkError):
+    """Spark's Kafka connector or Delta Lake could not be fetched, or is not on the class path."""
 
-    code = "connector_missing"
+    code = "package_missing"
 
 
 class InputMissing(SparkError):

@@ -1,7 +1,7 @@
 """A Spark session for a job: a local one with all it needs, or the one that spark-submit started.
 
 Alone (``python -m spark_jobs...``) a job starts its own driver: it looks for a Java that Spark runs on,
-loads the Kafka connector and takes ``master``. Under spark-submit the launcher has chosen all that; only the
+loads the Kafka connector and Delta Lake and takes ``master``. Under spark-submit the launcher has chosen all that; only the
 settings on which a job's meaning rests are set: UTC, ANSI SQL, column names by case.
 """
 
@@ -19,8 +19,8 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
-from spark_jobs import connector
-from spark_jobs.errors import ConnectorMissing, JavaUnsuitable, SparkError
+from spark_jobs import packages
+from spark_jobs.errors import JavaUnsuitable, PackageMissing, SparkError
 from topics.java import Java, runtimes
 
 JAVA_VERSION_MIN = 17
@@ -51,7 +51,7 @@ class SparkSettings:
 
 
 def start(name: str, settings: SparkSettings, cache: Path | None = None) -> SparkSession:
-    """The session. Raises JavaUnsuitable, ConnectorMissing, SparkError."""
+    """The session. Raises JavaUnsuitable, SparkError."""
     if submitted():
         session = SparkSession.builder.appName(name).getOrCreate()
         for key, value in settings.conf.items():
@@ -60,7 +60,7 @@ def start(name: str, settings: SparkSettings, cache: Path | None = None) -> Spar
         session = _launch(name, settings, find_java(), cache)
     for key, value in MEANING.items():
         session.conf.set(key, value)
-    _check_connector(session)
+    _check_packages(session)
     return session
 
 
@@ -101,10 +101,11 @@ def _has_module(java: Java) -> bool:
 
 def _launch(name: str, settings: SparkSettings, java: Java, cache: Path | None) -> SparkSession:
     try:
-        with connector.connector_settings(cache) as connector_conf, _environment(settings.master, java):
+        with packages.class_path_settings(cache) as class_path, _environment(settings.master, java):
             builder = SparkSession.builder.appName(name).master(settings.master)
             conf = {
-                **connector_conf,
+                **class_path,
+                **packages.DELTA_CONF,
                 "spark.driver.memory": settings.memory,
                 "spark.ui.enabled": "false",
                 "spark.ui.showConsoleProgress": str(sys.stderr.isatty()).lower(),
@@ -114,10 +115,10 @@ def _launch(name: str, settings: SparkSettings, java: Java, cache: Path | None) 
                 builder = builder.config(key, value)
             return builder.getOrCreate()
     except PySparkRuntimeError as error:  # the JVM ended before it answered; it has told why on stderr
-        if not connector.fetched(cache):
-            raise ConnectorMissing(
-                f"Spark's Kafka connector {connector.COORDINATE} could not be fetched",
-                hint="it comes from Maven Central: check the network or the proxy; with a repository of "
+        if not packages.fetched(cache):
+            raise PackageMissing(
+                f"the packages {' and '.join(packages.CLASSES)} could not be fetched",
+                hint="they come from Maven Central: check the network or the proxy; with a repository of "
                 "your own use spark-submit with --packages and --repositories",
             ) from error
         raise SparkError(
@@ -126,7 +127,7 @@ def _launch(name: str, settings: SparkSettings, java: Java, cache: Path | None) 
         ) from error
     except OSError as error:
         raise SparkError(
-            f"the directory {connector.directory(cache)} cannot be used: {error}",
+            f"the directory {packages.directory(cache)} cannot be used: {error}",
             hint="name another by TUREEN_CACHE_DIR, or free some space",
         ) from error
 
@@ -152,13 +153,18 @@ def _environment(master: str, java: Java) -> Iterator[None]:
                 os.environ[key] = value
 
 
-def _check_connector(session: SparkSession) -> None:
+def _check_packages(session: SparkSession) -> None:
     jvm = session._jvm
     assert jvm is not None
-    try:
-        jvm.java.lang.Thread.currentThread().getContextClassLoader().loadClass(connector.CLASS)
-    except Py4JError as error:
-        raise ConnectorMissing(
-            "Spark's Kafka connector is not on the class path",
-            hint=f"add it: spark-submit --packages {connector.COORDINATE} ...",
-        ) from error
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    for coordinate, name in packages.CLASSES.items():
+        try:
+            loader.loadClass(name)
+        except Py4JError as error:
+            raise PackageMissing(
+                f"{coordinate} is not on the class path",
+                hint=f"add it: spark-submit --packages {','.join(packages.CLASSES)} ...",
+            ) from error
+    if session.conf.get("spark.sql.extensions", "") != packages.DELTA_CONF["spark.sql.extensions"]:
+        options = " ".join(f"--conf {key}={value}" for key, value in packages.DELTA_CONF.items())
+        raise SparkError("Delta Lake is not switched on in this session", hint=f"spark-submit {options} ...")

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs import connector
+from spark_jobs import packages
 from spark_jobs.errors import JavaUnsuitable
 from spark_jobs.session import SparkSettings, find_java, start
 
 HERE = Path(__file__).parent
 FETCH_S = 240
-"""The connector and what it needs are some 60 MB; they are fetched once for a machine."""
+"""Connector, Delta Lake and what they need are some 70 MB; fetched once for a machine."""
 
 FETCH = "from spark_jobs.session import *; start('fetch', SparkSettings('local[1]', '512m')).stop()"
 
@@ -34,11 +34,11 @@ def java() -> None:
 
 
 @pytest.fixture(scope="session")
-def connector_fetched(java: None) -> None:
-    """The connector is in the cache: fetched by a process of its own, which has more time than a test has."""
-    if connector.fetched():
+def packages_fetched(java: None) -> None:
+    """The packages are in the cache: fetched by a process of its own, which has more time than a test has."""
+    if packages.fetched():
         return
-    print(f"Fetching {connector.COORDINATE} into {connector.directory()}: at most {FETCH_S} s")
+    print(f"Fetching {' and '.join(packages.CLASSES)} into {packages.directory()}: at most {FETCH_S} s")
     done = subprocess.run(
         [sys.executable, "-c", FETCH],
         cwd=HERE.parents[1],
@@ -52,7 +52,7 @@ def connector_fetched(java: None) -> None:
 
 
 @pytest.fixture(scope="session")
-def spark(connector_fetched: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+def spark(packages_fetched: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     conf = {
         "spark.sql.shuffle.partitions": "1",
         "spark.default.parallelism": "1",

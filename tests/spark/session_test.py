@@ -1,4 +1,4 @@
-"""What a job says when Java, the connector or a setting is wrong; and its command line."""
+"""What a job says when Java, the packages or a setting is wrong; and its command line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs import connector
+from spark_jobs import packages
 from spark_jobs.errors import JavaUnsuitable
 from spark_jobs.kafka import connector_options
 from spark_jobs.session import find_java
@@ -54,25 +54,29 @@ def test_no_java(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_jars_are_looked_up_once_and_again_when_damaged(tmp_path: Path) -> None:
-    jars = connector.directory(tmp_path) / "jars"
-    with connector.connector_settings(tmp_path) as first:
-        assert first["spark.jars.packages"] == connector.COORDINATE
+    jars = packages.directory(tmp_path) / "jars"
+    with packages.class_path_settings(tmp_path) as first:
+        assert first["spark.jars.packages"] == ",".join(packages.CLASSES)
         assert Path(first["spark.jars.ivySettings"]).is_file()
-        assert not connector.fetched(tmp_path)
+        assert not packages.fetched(tmp_path)
         jars.mkdir()
-        (jars / "spark-sql-kafka.jar").write_bytes(b"whole")
-    assert connector.fetched(tmp_path)
-    with connector.connector_settings(tmp_path) as second:
-        assert second == {"spark.jars": str(jars / "spark-sql-kafka.jar")}
-    (jars / "spark-sql-kafka.jar").write_bytes(b"half")
-    with connector.connector_settings(tmp_path) as third:
+        (jars / "spark-sql-kafka-0-10_2.13.jar").write_bytes(b"whole")
+        assert not packages.fetched(tmp_path)
+        (jars / "delta-spark_2.13.jar").write_bytes(b"whole")
+    assert packages.fetched(tmp_path)
+    with packages.class_path_settings(tmp_path) as second:
+        assert second == {
+            "spark.jars": f"{jars / 'delta-spark_2.13.jar'},{jars / 'spark-sql-kafka-0-10_2.13.jar'}"
+        }
+    (jars / "delta-spark_2.13.jar").write_bytes(b"half")
+    with packages.class_path_settings(tmp_path) as third:
         assert "spark.jars.packages" in third
 
 
 def test_a_fetch_that_fails_lists_nothing(tmp_path: Path) -> None:
-    with pytest.raises(ZeroDivisionError), connector.connector_settings(tmp_path):
+    with pytest.raises(ZeroDivisionError), packages.class_path_settings(tmp_path):
         raise ZeroDivisionError
-    with connector.connector_settings(tmp_path) as again:
+    with packages.class_path_settings(tmp_path) as again:
         assert "spark.jars.packages" in again
 
 
@@ -135,7 +139,7 @@ def test_help_and_refusals_start_no_spark() -> None:
 
 
 @pytest.mark.spark
-def test_a_connector_that_cannot_be_fetched(tmp_path: Path) -> None:
+def test_packages_that_cannot_be_fetched(tmp_path: Path) -> None:
     [port] = free_ports(1)
     proxy = f"-Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort={port}"
     run = _run(
@@ -143,5 +147,5 @@ def test_a_connector_that_cannot_be_fetched(tmp_path: Path) -> None:
         TUREEN_CACHE_DIR=str(tmp_path), JAVA_TOOL_OPTIONS=proxy,
     )  # fmt: skip
     assert run.returncode == 1
-    assert f"error: Spark's Kafka connector {connector.COORDINATE} could not be fetched" in run.stderr
+    assert f"error: the packages {' and '.join(packages.CLASSES)} could not be fetched" in run.stderr
     assert "Traceback" not in run.stderr

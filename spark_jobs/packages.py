@@ -1,6 +1,6 @@
-"""Spark's Kafka connector: fetched once from Maven Central, then loaded from the user's cache directory.
+"""Spark's Kafka connector and Delta Lake: fetched once from Maven Central, then loaded from the user's cache.
 
-The first session lets Spark resolve the coordinate with a resolver of our own: an Ivy directory that nothing
+The first session lets Spark resolve the coordinates with a resolver of our own: an Ivy directory that nothing
 else uses and Maven Central alone, never ``~/.m2``, where a file that another tool left half-written would be
 taken for whole. What came is listed with sizes; later sessions load those jars with no look-up and no
 network. Processes that fetch at the same time wait for each other.
@@ -19,8 +19,18 @@ import pyspark
 from topics.jars import cache_directory
 
 SCALA_VERSION = "2.13"
-COORDINATE = f"org.apache.spark:spark-sql-kafka-0-10_{SCALA_VERSION}:{pyspark.__version__}"
-CLASS = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
+KAFKA = f"org.apache.spark:spark-sql-kafka-0-10_{SCALA_VERSION}:{pyspark.__version__}"
+DELTA_VERSION = "4.0.0"
+DELTA = f"io.delta:delta-spark_{SCALA_VERSION}:{DELTA_VERSION}"
+CLASSES = {
+    KAFKA: "org.apache.spark.sql.kafka010.KafkaSourceProvider",
+    DELTA: "io.delta.sql.DeltaSparkSessionExtension",
+}
+"""What a session needs on its class path, by coordinate."""
+DELTA_CONF = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+}
 
 _RESOLVER = """\
 <ivysettings>
@@ -36,13 +46,13 @@ _RESOLVER = """\
 
 
 def directory(cache: Path | None = None) -> Path:
-    """Where the connector of this PySpark is kept."""
-    return (cache or cache_directory()) / "spark" / f"kafka-connector-{pyspark.__version__}"
+    """Where the packages for this PySpark are kept."""
+    return (cache or cache_directory()) / "spark" / f"{pyspark.__version__}-delta-{DELTA_VERSION}"
 
 
 @contextmanager
-def connector_settings(cache: Path | None = None) -> Iterator[dict[str, str]]:
-    """Spark settings that load the connector, for the time in which the session starts.
+def class_path_settings(cache: Path | None = None) -> Iterator[dict[str, str]]:
+    """Spark settings that load the packages, for the time in which the session starts.
 
     Raises OSError where the cache directory cannot be written.
     """
@@ -61,7 +71,7 @@ def connector_settings(cache: Path | None = None) -> Iterator[dict[str, str]]:
         resolver = root / "ivysettings.xml"
         resolver.write_text(_RESOLVER.format(cache=root / "cache"), encoding="utf-8")
         yield {
-            "spark.jars.packages": COORDINATE,
+            "spark.jars.packages": ",".join(CLASSES),
             "spark.jars.ivy": str(root),
             "spark.jars.ivySettings": str(resolver),
         }
@@ -74,8 +84,9 @@ def connector_settings(cache: Path | None = None) -> Iterator[dict[str, str]]:
 
 
 def fetched(cache: Path | None = None) -> bool:
-    """Whether the connector's own jar is in the directory, listed or not."""
-    return any((directory(cache) / "jars").glob("*spark-sql-kafka*.jar"))
+    """Whether the packages' own jars are in the directory, listed or not."""
+    jars = directory(cache) / "jars"
+    return all(any(jars.glob(f"*{coordinate.split(':')[1]}*.jar")) for coordinate in CLASSES)
 
 
 def _listed(root: Path) -> list[Path] | None:
