@@ -18,6 +18,7 @@ from engine.persistence import SourceState, StateSink
 from engine.planner import Meter
 from engine.results.source_view import SourceView
 from engine.stems.data_stem import DataStem, Rows
+from engine.stems.new_queries import NewQueries
 from engine.stems.pending import PendingRows, Piece
 from engine.stems.query_stem import QueryStem
 from engine.stems.table_stem import TableStem
@@ -139,8 +140,20 @@ class Source:
         self.rows.widen()
         self._view = None
         if apply and len(self.rows) and added.fresh:
-            self.rows.backfill(self.queries.probe(added.fresh))
+            probe = self.queries.probe(added.fresh)
+            self.rows.backfill(probe)
+            if isinstance(self.rows, TableStem) and self.queries.errors[added.fresh].any():
+                self._forget_errors(probe, self.rows)
         return [(slot, int(self.queries.generations[slot])) for slot in added.slots]
+
+    def _forget_errors(self, probe: NewQueries, versions: TableStem) -> None:
+        """Of versions that are in no answer any more, and only wait to be let go of together."""
+        if self.retained_from_ms is None:
+            return
+        errors = self.queries.errors.copy()
+        for rows in versions.spent(self.retained_from_ms):
+            probe.match(rows, 0)
+        self.queries.errors[:] = 2 * errors - self.queries.errors
 
     def release(self, slots: Iterable[int]) -> None:
         """One of those who asked for these matches asks no more."""

@@ -8,6 +8,7 @@ costs O(1) for it. Earlier readers keep what they have.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -71,6 +72,17 @@ class TableStem(DataStem):
         """
         spent = self._versions.spent(self.rows().first_at_or_after(from_ms + 1))
         return spent > spent_max and 2 * spent > len(self)
+
+    def spent(self, from_ms: int) -> Iterator[Batch]:
+        """The versions that nobody may ask for at this instant or after it."""
+        rows = self.rows()
+        survivors = self._versions.survivors(rows.first_at_or_after(from_ms + 1))
+        for first, batch in rows.slices(self.base, self.end):
+            low, high = survivors.searchsorted([first, first + len(batch)])
+            spent = np.ones(len(batch), np.bool_)
+            spent[survivors[low:high] - first] = False
+            if spent.any():
+                yield batch.take(np.flatnonzero(spent))
 
     def settle(self, from_ms: int) -> None:
         """Let go of that. O(survivors * words); they meet all queries again."""
