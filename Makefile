@@ -25,6 +25,10 @@ help: ## list the targets
 demo: $(SERVER_READY) ## a Kafka node, a broker, a year of flights, over four thousand standing queries
 	$(VENV)/bin/tureen demo $(ARGS)
 
+.PHONY: demo-spark
+demo-spark: $(DEV_READY) ## flights from files through Spark to the broker, its answers to an archive, and back
+	$(VENV)/bin/tureen demo-spark $(ARGS)
+
 .PHONY: test
 test: $(DEV_READY) ## the tests, with every service they need
 	$(PY) -m pytest --numprocesses 2 --dist loadscope --no-loadscope-reorder $(ARGS)

@@ -19,25 +19,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 INSTANCE_HEADER = "Tureen-Instance"
 
-Kind = Literal["register", "refuse", "unregister", "create", "drop"]
 State = Literal["RUNNING", "PAUSED", "PENDING", "ERROR", "GONE"]
-
-
-class Command(TypedDict):
-    """A change of the registry.
-
-    ``origin``: partition and offset of its record; absent when it is said again. ``name``: query id or
-    stream name. ``refuse``: a registration that is none; ``error`` says why. ``parameters``: of the
-    placeholders in ``sql``, where it is a template.
-    """
-
-    kind: Kind
-    name: str
-    sql: NotRequired[str]
-    parameters: NotRequired[list[Any] | dict[str, Any]]
-    options: NotRequired[dict[str, Any]]
-    error: NotRequired[dict[str, Any]]
-    origin: NotRequired[tuple[int, int]]
 
 
 class Outcome(TypedDict):

@@ -12,6 +12,7 @@ Imports neither numpy nor pyarrow, so that the control process stays small.
 from __future__ import annotations
 
 import ipaddress
+import json
 import re
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -133,6 +134,37 @@ class Settings(BaseSettings):
     schema_registry_user: SecretStr | None = Field(None, description="name:password, if it asks for one.")
     schema_registry_ca: Path | None = Field(None, description="PEM file of authorities for its https.")
 
+    archive: str = Field(
+        "", description="Root of the archive: a directory or a URI; without it there is none."
+    )
+    archive_options: SecretStr | None = Field(
+        None, description="JSON object of options for the archive's storage: credentials, endpoints."
+    )
+    archive_rows_max: int = Field(
+        5_000_000, ge=1, description="Rows that one answer may read from the archive."
+    )
+    archive_timeout_ms: int = Field(
+        25_000, ge=100, description="An answer that reads the archive for longer is given up."
+    )
+    archive_answers_max: int = Field(
+        2, ge=1, le=64, description="Answers that read the archive at the same time; others wait their turn."
+    )
+    archive_waiting_max: int = Field(
+        32, ge=0, description="Answers that wait for their turn at the archive; more are refused."
+    )
+    archive_check_ms: int = Field(
+        5_000, ge=10, description="How often the archive is looked at again, for what came into it."
+    )
+    archive_retry_ms: int = Field(
+        60_000, ge=10, description="Longest pause between attempts at an archive that cannot be read."
+    )
+    backfill_rows_max: int = Field(
+        20_000_000, ge=1, description="Rows of a stream up to which history is brought back into memory."
+    )
+    backfill_chunk_rows: int = Field(
+        262_144, ge=1, description="Rows that one step brings back, at least, where there are as many."
+    )
+
     functions: str = Field("", description="Modules with functions for SQL, divided by commas.")
 
     log_level: Literal["debug", "info", "warning", "error"] = "info"
@@ -150,6 +182,10 @@ class Settings(BaseSettings):
         _at_most(self, "sql_bytes_max", "request_bytes_max")
         _at_most(self, "poll_ms", "heartbeat_ms")
         _at_most(self, "retry_ms", "topic_check_ms")
+        _at_most(self, "backfill_chunk_rows", "backfill_rows_max")
+        _ = self.archive_storage
+        if self.archive_options is not None and not self.archive:
+            raise ValueError("archive_options are for an archive: set archive as well")
         if self.heartbeat_ms * 4 > self.transaction_timeout_ms:
             raise ValueError("transaction_timeout_ms must be at least four times heartbeat_ms")
         if not re.match(r"(https?|mock)://.|$", self.schema_registry_url):
@@ -177,6 +213,24 @@ class Settings(BaseSettings):
     def function_modules(self) -> list[str]:
         """The modules that ``functions`` names."""
         return [name.strip() for name in self.functions.split(",") if name.strip()]
+
+    @property
+    def archive_storage(self) -> dict[str, str]:
+        """What ``archive_options`` says. Raises ValueError, without a word of what stands there."""
+        if self.archive_options is None:
+            return {}
+        try:
+            options = json.loads(self.archive_options.get_secret_value())
+        except ValueError:
+            options = None
+        if not isinstance(options, dict) or not all(isinstance(value, str) for value in options.values()):
+            raise ValueError('archive_options is a JSON object of texts: {"aws_region": "eu-central-1"}')
+        return options
+
+    @property
+    def archive_shown(self) -> str:
+        """The archive's root as it may be printed: without a name and a password in it."""
+        return re.sub(r"(?<=://)[^/@]*@", "", self.archive)
 
     @property
     def names(self) -> TopicNames:

@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from engine.backfill import Wanted, wanted
 from engine.catalogue import Catalogue
 from engine.eddy.eddy import Timer
 from engine.explain import Plan
@@ -30,6 +31,7 @@ from engine.model.batch import Batch
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import (
     BEGINNING,
+    Backfill,
     Body,
     CreateDerived,
     CreateSource,
@@ -52,6 +54,7 @@ from engine.source_set import Coming
 from engine.source_sets import SourceSets
 from engine.standing import SetKey, StandingQuery, set_key
 from tureen.errors import (
+    BackfillRefused,
     NotSupported,
     SettingsError,
     StepOutOfOrder,
@@ -136,6 +139,8 @@ class Engine:
 
     def _apply(self, step: Step) -> StepResult:
         self._clock_ms = max(self._clock_ms, step.clock_ms)
+        if isinstance(step.body, Backfill):
+            return self._backfill(step.body, step.position)
         self._view = None
         told = Telling()
         marks = self._following.marks(self._sets) if self.tells else {}
@@ -161,6 +166,30 @@ class Engine:
         self._following.tell(marks, rows, self._sets, told)
         if told.began:
             self._following.tell_whole(told.began, self.view(), "snapshot", told)
+        for query_id in told.broken:
+            self._following.gone(self._queries[query_id])
+        return replace(result, changes=tuple(told.changes), broken=told.broken)
+
+    def _backfill(self, body: Backfill, position: Position) -> StepResult:
+        """History comes back to a source. All that is kept of its rows is made anew, and followed queries are
+        told of the difference of two answers: O(retained rows) a step, which is why history comes in large
+        ones.
+        """
+        name = body.source
+        source = self._source(name)
+        told = Telling()
+        before = self._following.answers(name, self._sets, self.view()) if self.tells else {}
+        self._view = None
+        self.position = position
+        try:
+            result = source.backfill(body, position)
+        except BackfillRefused as refusal:
+            return StepResult(position, failed={name: refusal})
+        self._sets.retain()
+        for query in self._sets.renumbered(name):
+            self._queries[query.query_id] = query
+            self._shown = None
+        self._following.tell_history(name, before, self.view(), told)
         for query_id in told.broken:
             self._following.gone(self._queries[query_id])
         return replace(result, changes=tuple(told.changes), broken=told.broken)
@@ -257,6 +286,15 @@ class Engine:
         query = self._queries.get(query_id)
         if query is not None:
             self._following.unfollow(query)
+
+    # --- history ----------------------------------------------------------------------------------
+
+    def wanted(self, source: str) -> Wanted | None:
+        """What standing queries would like of a stream's history; None where it takes none. O(sets of
+        sources that read it). Raises StepOutOfOrder.
+        """
+        of = self._source(source)
+        return wanted(of.seam_ms, of.rows.rows(), self._sets.holds(of.stream.name))
 
     # --- readers ----------------------------------------------------------------------------------
 
@@ -377,6 +415,20 @@ class Engine:
         self._dropped_queries.clear()
         self._unsaved_queries.clear()
 
+    def copy(self, sink: StateSink) -> None:
+        """Hand over all there is, to a sink that has nothing, and commit it. Later saves know nothing of it.
+
+        O(retained rows + queries).
+        """
+        for derived in self._catalogue.derived.values():
+            sink.put_derived(derived)
+        for source in self._sources.values():
+            source.copy(sink, self._clock_ms)
+        for query in self._queries.values():
+            counts = self._sets.of(query).errors_of(query)
+            sink.put_query(QueryState(query.registration, query.born, counts))
+        sink.commit(self.position)
+
     def _erring(self) -> dict[str, tuple[int, ...]]:
         """Queries whose counts of predicate errors are not the saved ones."""
         return {
@@ -461,6 +513,11 @@ class Engine:
     ) -> StepResult:
         """Make and apply the step that brings these rows."""
         return self._now(Records(SourceName(source), batch, {}, lagging), clock_ms)
+
+    def backfill(self, source: str, batch: Batch, complete_from_ms: int) -> StepResult:
+        """Make and apply the step that brings these rows back. Raises its refusal."""
+        name = SourceName(source)
+        return self._now(Backfill(name, batch, complete_from_ms, self._source(name).seam_ms or 0), 0)
 
     def _now(self, body: Body, clock_ms: int) -> StepResult:
         last = self._enqueued

@@ -16,6 +16,7 @@ from engine.changes.changes_of import changes_of
 from engine.changes.copies import copies_of_whole
 from engine.changes.course import NEVER, Course
 from engine.changes.courses import Mark, course_of, seen_by
+from engine.changes.difference import difference
 from engine.changes.memory import Memory
 from engine.changes.operator import operator_over
 from engine.changes.result_key import result_key
@@ -89,6 +90,9 @@ class _Over:
         if self.others.pop(query_id, None) is not None:
             self.touching.remove(query_id)
 
+
+Answers = dict[str, Answer | TureenError]
+"""By query id; or why there is none."""
 
 Marks = Mapping[SetKey, Mark]
 """How the sets with followed queries stood before a step."""
@@ -214,6 +218,55 @@ class Following:
                         query_id, found.table, found.weights, found.at_ms, now_ms, copies=found.copies
                     )
                 )
+
+    def answers(self, name: SourceName, sets: SourceSets, view: View) -> Answers:
+        """As they stand, of the queries over a source of whose history coming back is told: not of those that
+        tell of rows that come alone, for what is past is no news.
+        """
+        found: Answers = {}
+        for key in [key for key in self._by_set if name in key]:
+            standing = sets.seen(key).standing
+            for query_id, query in standing.items():
+                follower = self._followers.get(query_id)
+                if follower is not None and follower.operator != "istream" and not query.paused:
+                    found[query_id] = self._answer(view, query_id)
+        return found
+
+    def _answer(self, view: View, query_id: str) -> Answer | TureenError:
+        try:
+            return view.snapshot(query_id, rows_max=self._limits.changes_max)
+        except TureenError as refused:
+            return refused
+
+    def tell_history(self, name: SourceName, before: Answers, view: View, told: Telling) -> None:
+        """History of a source came back: how answers at NOW differ from those of before."""
+        for key, over in self._by_set.items():
+            if name in key:
+                for query_id in over.others:
+                    self._followers[query_id].memory.forget()
+        for query_id, was in before.items():
+            is_now = self._answer(view, query_id)
+            if isinstance(was, TureenError):
+                told.broken[query_id] = was
+            elif isinstance(is_now, TureenError):
+                told.broken[query_id] = is_now
+            elif is_now.now_ms is not None:
+                self._tell_difference(was, is_now, is_now.now_ms, told)
+
+    def _tell_difference(self, was: Answer, is_now: Answer, now_ms: int, told: Telling) -> None:
+        follower = self._followers[is_now.query_id]
+        table, weights, copies = difference(was.table, is_now.table)
+        if follower.operator == "rstream" and len(weights):
+            table, weights = is_now.table, np.ones(is_now.table.num_rows, np.int8)
+        elif follower.operator == "dstream":
+            went = np.flatnonzero(weights < 0)
+            table, weights = table.take(went), weights[went]
+        if len(weights):
+            numbers = copies if follower.copies else None
+            at_ms = np.full(len(weights), now_ms)
+            told.changes.append(
+                Changes.of_one(is_now.query_id, table, weights, at_ms, now_ms, copies=numbers)
+            )
 
     def tell_whole(
         self, queries: Iterable[StandingQuery], view: View, occasion: Occasion, told: Telling

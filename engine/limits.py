@@ -21,7 +21,7 @@ class Limits:
     that is more). join_candidates_max: pairs of rows that the condition of one join is looked at for.
     composites_max: combinations of rows that are kept of one join. changes_max: changes of one answer in one
     step, and rows on the way to them. folded_rows_max: rows looked at to add up doubles, at all the instants
-    of one step.
+    of one step. archive_rows_max: rows of history that one answer from scratch takes in.
     """
 
     sql_bytes_max: int = 64 * 1024
@@ -41,3 +41,4 @@ class Limits:
     composites_max: int = 20_000_000
     changes_max: int = 5_000_000
     folded_rows_max: int = 2_000_000_000
+    archive_rows_max: int = 20_000_000

@@ -36,7 +36,7 @@ class PartitionClock:
 class SourceState:
     """Everything about a source but its rows.
 
-    base, end: the retained visible rows are the ordinals base <= o < end.
+    base, end: the retained visible rows are the ordinals base <= o < end. origin: rows below it never were.
     """
 
     stream: Stream
@@ -49,6 +49,7 @@ class SourceState:
     late: int
     rejected: int
     partitions: Mapping[int, PartitionClock] = field(default_factory=dict)
+    origin: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,11 @@ class StateSink(Protocol):
 
     def seal(self, source: SourceName, first_ordinal: int, rows: Batch) -> None:
         """A full segment: takes the place of the pieces appended for exactly these ordinals."""
+
+    def cut_rows(self, source: SourceName, below_ordinal: int) -> None:
+        """Pieces and segments that begin below this ordinal go whole, even if they reach beyond it. What is
+        still needed of their rows follows, under other ordinals perhaps.
+        """
 
     def drop_rows(self, source: SourceName, below_ordinal: int) -> None:
         """Rows with lower ordinals may go; whole pieces or segments, when all their rows are below."""

@@ -7,17 +7,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from engine.backfill import check, origin_of
 from engine.eddy.eddy import Timer
 from engine.language.expressions import Expression
 from engine.limits import Limits
 from engine.model.attributes import Attribute
 from engine.model.batch import Batch
 from engine.model.source import Stream
-from engine.model.step import Position, Records, Refusal, StepResult
+from engine.model.step import Backfill, Position, Records, Refusal, StepResult
 from engine.persistence import SourceState, StateSink
 from engine.planner import Meter
 from engine.results.source_view import SourceView
-from engine.stems.data_stem import DataStem, Rows
+from engine.stems.data_stem import RAISED, DataStem, Rows
 from engine.stems.new_queries import NewQueries
 from engine.stems.pending import PendingRows, Piece
 from engine.stems.query_stem import QueryStem
@@ -65,6 +66,7 @@ class Source:
         self.rejected = 0
         self._saved_end = base
         self._saved_base = base
+        self._unsaved_below: int | None = None
         self._empty = Batch.empty(schema)
         self._view: SourceView | None = None
 
@@ -75,6 +77,11 @@ class Source:
         batch = step.batch
         self._follow(step)
         self._view = None
+        if step.decided is not None:
+            self.clock.follow(step.decided.now_ms, clock_ms)
+            entered = self._enter(batch)
+            self.meter.count(len(batch), self.clock.clock_ms)
+            return StepResult(position, self.clock.now_ms, entered=entered)
         passage = self.clock.records(batch, clock_ms, step.lagging)
         late = np.flatnonzero(passage.fate == LATE)
         rejected = np.flatnonzero(passage.fate == REJECTED)
@@ -103,6 +110,48 @@ class Source:
         self.clock.heartbeat(self._empty, clock_ms, lagging)
         entered = self._enter(self._empty)
         return StepResult(position, self.clock.now_ms, self.clock.idle, entered)
+
+    @property
+    def seam_ms(self) -> int | None:
+        """Where history ends: all that is there lies at or after this instant, but for rows that windows of
+        the last n rows keep. None: it has none, being a table or without NOW.
+        """
+        now_ms = self.clock.now_ms
+        if now_ms is None or self.stream.is_table:
+            return None
+        return self.rows.rows().seam_ms(now_ms, self.retained_from_ms)
+
+    def backfill(self, step: Backfill, position: Position) -> StepResult:
+        """History comes back. Raises BackfillRefused, and then nothing changed.
+
+        O(rows * words + candidates), and the same for the rows of one segment, which is cut.
+        """
+        check(self.stream, step, self.seam_ms)
+        assert not isinstance(self.rows, TableStem)
+        rows = self.rows.rows()
+        seam = rows.first_at_or_after(step.until_ms)
+        kept = rows.rows_before(step.complete_from_ms)
+        if seam < len(kept) + len(step.batch):
+            self.rows.rise()
+            seam += RAISED
+            changed = self.rows.end
+        else:
+            changed = seam
+        errors = self.queries.errors.copy()
+        changed = max(changed, self.rows.cut(seam))
+        self.queries.errors[:] = errors  # theirs were counted when they came
+        self.rows.prepend(step.batch)
+        if len(kept):
+            errors = self.queries.errors.copy()
+            self.rows.prepend(kept)
+            self.queries.errors[:] = errors
+        from_ms = step.complete_from_ms
+        self.rows.origin = origin_of(rows, step.until_ms, len(step.batch), self.rows.base, from_ms)
+        self.retained_from_ms = from_ms
+        self._unsaved_below = max(changed, self._unsaved_below or changed)
+        self._saved_base = self.rows.base
+        self._view = None
+        return StepResult(position, self.clock.now_ms, entered=len(step.batch))
 
     def _follow(self, step: Records) -> None:
         batch = step.batch
@@ -142,7 +191,7 @@ class Source:
         if apply and len(self.rows) and added.fresh:
             probe = self.queries.probe(added.fresh)
             self.rows.backfill(probe)
-            if isinstance(self.rows, TableStem) and self.queries.errors[added.fresh].any():
+            if isinstance(self.rows, TableStem) and self.queries.errors[list(added.fresh)].any():
                 self._forget_errors(probe, self.rows)
         return [(slot, int(self.queries.generations[slot])) for slot in added.slots]
 
@@ -260,17 +309,44 @@ class Source:
 
     # --- the store's side -------------------------------------------------------------------------
 
+    def copy(self, sink: StateSink, clock_ms: int) -> None:
+        """Hand over all there is, to a sink that has nothing; saves know nothing of it."""
+        name = self.stream.name
+        sink.put_source(self._state(clock_ms))
+        self._put_rows(sink, self.rows.base)
+        for number, piece in enumerate(self.pending.pieces()):
+            sink.put_pending(name, number, piece)
+
+    def _put_rows(self, sink: StateSink, first: int) -> None:
+        """From this ordinal on, segments that begin before it whole."""
+        name = self.stream.name
+        for part in self.rows.sealed_from(first):
+            sink.seal(name, part.first, part.batch(self.rows.schema))
+            first = part.end
+        for ordinal, rows in self.rows.rows().slices(max(first, self.rows.base), self.rows.end):
+            sink.append_rows(name, ordinal, rows)
+
+    def _put_history(self, sink: StateSink, below: int) -> int:
+        """In place of all rows that are stored below an ordinal, segments that begin there, whole. Returns
+        where they end.
+        """
+        name, schema, end = self.stream.name, self.rows.schema, below
+        sink.cut_rows(name, below)
+        for part in self.rows.rows().parts:
+            if part.first < below:
+                sink.seal(name, part.first, part.batch(schema))
+                end = part.end
+        return end
+
     def save(self, sink: StateSink, clock_ms: int) -> Saved:
         """Hand over what changed since the last save; :meth:`saved` confirms it."""
         name = self.stream.name
         sink.put_source(self._state(clock_ms))
         end = self.rows.end
-        first = self._saved_end
-        for part in self.rows.sealed_from(self._saved_end):
-            sink.seal(name, part.first, part.batch(self.rows.schema))
-            first = part.end
-        for ordinal, rows in self.rows.rows().slices(max(first, self.rows.base), end):
-            sink.append_rows(name, ordinal, rows)
+        if self._unsaved_below is not None:
+            self._put_rows(sink, max(self._saved_end, self._put_history(sink, self._unsaved_below)))
+        else:
+            self._put_rows(sink, self._saved_end)
         if self.rows.base > self._saved_base:
             sink.drop_rows(name, self.rows.base)
         pieces, gone = self.pending.unsaved(), self.pending.gone()
@@ -283,6 +359,7 @@ class Source:
     def saved(self, saved: Saved) -> None:
         """The last save is durable."""
         self._saved_end, self._saved_base = saved.end, saved.base
+        self._unsaved_below = None
         self.pending.saved(saved.pieces, saved.gone)
 
     def _state(self, clock_ms: int) -> SourceState:
@@ -297,6 +374,7 @@ class Source:
             self.late,
             self.rejected,
             self.clock.partitions(self.next_offsets),
+            self.rows.origin,
         )
 
     def restore_state(self, state: SourceState) -> None:
@@ -305,6 +383,7 @@ class Source:
         self.next_offsets = {p: clock.next_offset for p, clock in state.partitions.items()}
         self.retained_from_ms = state.retained_from_ms
         self.late, self.rejected = state.late, state.rejected
+        self.rows.origin = state.origin
         self._saved_end, self._saved_base = state.end, state.base
 
     def restore(

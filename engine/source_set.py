@@ -219,6 +219,25 @@ class SourceSet:
         if self.sources[name].stream.is_table and len(self._joins):
             self._advance_joins()  # rows that stayed have other ordinals now
 
+    def renumbered(self, name: SourceName) -> list[StandingQuery]:
+        """The rows of one of the sources have other ordinals now or begin elsewhere, and the shared indexes
+        know nothing of them: all that is kept is made anew. Returns the queries whose partial results are.
+
+        O(retained rows), as when the queries came.
+        """
+        self._view = None
+        self._kept = KeptAnswers(self._limits)
+        self._joins.forget(name)
+        anew = [query for query in self.standing.values() if query.partials is not None]
+        if self._lone is not None:
+            rows = self._lone.rows.rows()
+            self._trees = RankedAggregates(rows.base)
+            self._trees.add({query.query_id: (query.query, query.scan_slot) for query in anew}, rows)
+        for query in anew:
+            self.standing[query.query_id] = replace(query, partials=self._trees.reader(query.query_id))
+        self.advance()
+        return [self.standing[query.query_id] for query in anew]
+
     def _count_windows(self, query: Query, change: int) -> None:
         """Windows of standing queries decide what is retained."""
         for scan in query.scans():

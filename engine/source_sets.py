@@ -10,7 +10,7 @@ from engine.limits import Limits
 from engine.model.source import SourceName
 from engine.planner import Planner
 from engine.results.view import SetView
-from engine.source import Source
+from engine.source import Hold, Source
 from engine.source_set import SourceSet
 from engine.standing import SetKey, StandingQuery
 
@@ -70,6 +70,17 @@ class SourceSets:
             if source.retain([over.hold(name) for over in readers]):
                 for over in readers:
                     over.dropped(name)
+
+    def renumbered(self, name: SourceName) -> list[StandingQuery]:
+        """The rows of a source have other ordinals now, or begin elsewhere. Returns the queries that are
+        answered from other partial results than before.
+        """
+        self._indexes.restart(name, self._sources[name].rows.base)
+        return [query for over in self._reading(name) for query in over.renumbered(name)]
+
+    def holds(self, name: SourceName) -> list[Hold]:
+        """What the queries over each set of sources need of one of them."""
+        return [over.hold(name) for over in self._reading(name)]
 
     def _reading(self, name: SourceName) -> list[SourceSet]:
         return [over for over in self._sets.values() if name in over.sources]

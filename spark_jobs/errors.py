@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tureen.errors import TureenError
@@ -27,10 +27,10 @@ class JavaUnsuitable(SparkError):
         super().__init__(f"Spark needs a Java from {lowest} to {highest}{there}", **facts)
 
 
-class PackageMissing(SparkError):
-    """Spark's Kafka connector or Delta Lake could not be fetched, or is not on the class path."""
+class JarsMissing(SparkError):
+    """Spark's Kafka connector, Delta Lake or a package asked for could not be fetched, or is not loaded."""
 
-    code = "package_missing"
+    code = "jars_missing"
 
 
 class InputMissing(SparkError):
@@ -82,3 +82,109 @@ class PathNotWritable(SparkError):
         self.path = path
         self.reason = reason
         super().__init__(f"{path} cannot be written: {reason}", **facts)
+
+
+class JobStopped(SparkError):
+    """A signal ended the run before it was done. ``signal`` is its name."""
+
+    code = "job_stopped"
+
+    def __init__(self, signal: str, **facts: Any) -> None:
+        self.signal = signal
+        super().__init__(f"stopped by {signal} before it was done", **facts)
+
+
+class CheckpointUnreadable(SparkError):
+    """A file of a checkpoint is missing, damaged, or of another version."""
+
+    code = "checkpoint_unreadable"
+
+    def __init__(self, path: str, reason: str, **facts: Any) -> None:
+        self.path = path
+        self.reason = reason
+        super().__init__(f"the checkpoint {path} cannot be read: {reason}", **facts)
+
+
+class CheckpointMismatch(SparkError):
+    """A checkpoint directory is of something else: another job, other settings, another version."""
+
+    code = "checkpoint_mismatch"
+
+    def __init__(self, path: str, reason: str, **facts: Any) -> None:
+        self.path = path
+        self.reason = reason
+        super().__init__(f"the checkpoint {path} {reason}", **facts)
+
+
+class RecordsLost(SparkError):
+    """Records that were never read are gone from Kafka. ``lost``: what is known of them, one text each."""
+
+    code = "records_lost"
+
+    def __init__(self, lost: Sequence[str], **facts: Any) -> None:
+        self.lost = tuple(lost)
+        super().__init__(
+            f"records are gone from Kafka before they were read: {'; '.join(self.lost)}", **facts
+        )
+
+
+class TableBusy(SparkError):
+    """Another run changed the table that this one was changing. ``uri`` is the table."""
+
+    code = "table_busy"
+
+    def __init__(self, uri: str, **facts: Any) -> None:
+        self.uri = uri
+        facts.setdefault("hint", "another compaction works on it: let that end, then run this one again")
+        super().__init__(f"{uri} was changed by another run meanwhile", **facts)
+
+
+class CompactionRefused(SparkError):
+    """A table of the archive that compaction can't work on as it is. ``uri`` is the table."""
+
+    code = "compaction_refused"
+
+    def __init__(self, uri: str, reason: str, **facts: Any) -> None:
+        self.uri = uri
+        self.reason = reason
+        super().__init__(f"{uri} cannot be compacted: {reason}", **facts)
+
+
+class CompactionFailed(SparkError):
+    """A step of compaction did not come to its commit. ``uri`` is the table."""
+
+    code = "compaction_failed"
+
+    def __init__(self, uri: str, reason: str, **facts: Any) -> None:
+        self.uri = uri
+        self.reason = reason
+        super().__init__(f"{uri} could not be changed: {reason}", **facts)
+
+
+class TablesLeft(SparkError):
+    """Compaction went through all tables but these. ``failures``: table -> the error it had."""
+
+    code = "tables_left"
+
+    def __init__(self, failures: Mapping[str, TureenError], **facts: Any) -> None:
+        self.failures = dict(failures)
+        listed = "".join(f"\n  {name}: {error}" for name, error in self.failures.items())
+        what = "1 table was" if len(self.failures) == 1 else f"{len(self.failures)} tables were"
+        facts.setdefault("hint", "the others are done; run it again for these")
+        super().__init__(f"{what} left as they stood{listed}", **facts)
+
+
+class TopicReplaced(SparkError):
+    """A table of the archive has the records of another topic, or of an earlier one of the same name.
+
+    ``topic``: the one that is read; ``uri``: the table; ``archived``: the topic it has records of.
+    """
+
+    code = "topic_replaced"
+
+    def __init__(self, topic: str, uri: str, archived: str, **facts: Any) -> None:
+        self.topic = topic
+        self.uri = uri
+        self.archived = archived
+        earlier = "that topic before it was deleted and made again" if archived == topic else archived
+        super().__init__(f"{uri} has records of {earlier}, and those of {topic} are others", **facts)

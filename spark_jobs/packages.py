@@ -9,9 +9,11 @@ network. Processes that fetch at the same time wait for each other.
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyspark
@@ -45,18 +47,34 @@ _RESOLVER = """\
 """
 
 
-def directory(cache: Path | None = None) -> Path:
-    """Where the packages for this PySpark are kept."""
-    return (cache or cache_directory()) / "spark" / f"{pyspark.__version__}-delta-{DELTA_VERSION}"
+@dataclass(frozen=True, slots=True)
+class Extras:
+    """Packages beside ours, and repositories to ask for all of them."""
+
+    packages: tuple[str, ...] = ()
+    repositories: tuple[str, ...] = ()
+
+    @property
+    def coordinates(self) -> list[str]:
+        """Ours and these."""
+        return [*CLASSES, *self.packages]
+
+
+def directory(cache: Path | None = None, extras: Extras = Extras()) -> Path:
+    """Where the packages for this PySpark are kept; each choice of extras is a set of its own."""
+    name = f"{pyspark.__version__}-delta-{DELTA_VERSION}"
+    if extras.packages:
+        name += "-" + hashlib.sha256("\n".join(sorted(extras.packages)).encode()).hexdigest()[:12]
+    return (cache or cache_directory()) / "spark" / name
 
 
 @contextmanager
-def class_path_settings(cache: Path | None = None) -> Iterator[dict[str, str]]:
+def class_path_settings(cache: Path | None = None, extras: Extras = Extras()) -> Iterator[dict[str, str]]:
     """Spark settings that load the packages, for the time in which the session starts.
 
     Raises OSError where the cache directory cannot be written.
     """
-    root = directory(cache)
+    root = directory(cache, extras)
     jars = _listed(root)
     if jars is not None:
         yield {"spark.jars": ",".join(str(jar) for jar in jars)}
@@ -70,8 +88,10 @@ def class_path_settings(cache: Path | None = None) -> Iterator[dict[str, str]]:
             return
         resolver = root / "ivysettings.xml"
         resolver.write_text(_RESOLVER.format(cache=root / "cache"), encoding="utf-8")
+        asked = {"spark.jars.repositories": ",".join(extras.repositories)} if extras.repositories else {}
         yield {
-            "spark.jars.packages": ",".join(CLASSES),
+            **asked,
+            "spark.jars.packages": ",".join(extras.coordinates),
             "spark.jars.ivy": str(root),
             "spark.jars.ivySettings": str(resolver),
         }
@@ -83,10 +103,14 @@ def class_path_settings(cache: Path | None = None) -> Iterator[dict[str, str]]:
         fresh.replace(root / "jars.json")
 
 
-def fetched(cache: Path | None = None) -> bool:
-    """Whether the packages' own jars are in the directory, listed or not."""
-    jars = directory(cache) / "jars"
-    return all(any(jars.glob(f"*{coordinate.split(':')[1]}*.jar")) for coordinate in CLASSES)
+def missing(cache: Path | None = None, extras: Extras = Extras()) -> list[str]:
+    """The coordinates whose own jars are not in the directory, listed or not."""
+    jars = directory(cache, extras) / "jars"
+    return [
+        coordinate
+        for coordinate in extras.coordinates
+        if not any(jars.glob(f"*{coordinate.split(':')[1]}*.jar"))
+    ]
 
 
 def _listed(root: Path) -> list[Path] | None:

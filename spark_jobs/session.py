@@ -1,8 +1,8 @@
 """A Spark session for a job: a local one with all it needs, or the one that spark-submit started.
 
 Alone (``python -m spark_jobs...``) a job starts its own driver: it looks for a Java that Spark runs on,
-loads the Kafka connector and Delta Lake and takes ``master``. Under spark-submit the launcher has chosen all that; only the
-settings on which a job's meaning rests are set: UTC, ANSI SQL, column names by case.
+loads the Kafka connector and Delta Lake and takes ``master``. Under spark-submit the launcher has chosen all
+that; only the settings on which a job's meaning rests are set: UTC, ANSI SQL, column names by case.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from py4j.protocol import Py4JError
@@ -20,13 +19,17 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from spark_jobs import packages
-from spark_jobs.errors import JavaUnsuitable, PackageMissing, SparkError
+from spark_jobs.errors import JarsMissing, JavaUnsuitable, SparkError
+from spark_jobs.settings import SparkSettings
 from topics.java import Java, runtimes
 
 JAVA_VERSION_MIN = 17
 JAVA_VERSION_MAX = 21
 MODULE = "jdk.incubator.vector"
 """Spark's launcher always asks for it."""
+
+LOG = Path(__file__).parent / "log4j2.properties"
+LAUNCH = Path(__file__).parent / "launch.sh"
 
 MEANING = {
     # A text without a zone is UTC, as everywhere in Tureen.
@@ -35,29 +38,24 @@ MEANING = {
     "spark.sql.ansi.enabled": "true",
     # Streams tell "City" from city.
     "spark.sql.caseSensitive": "true",
+    # Files hold every instant of the years 1 to 9999, which the older form does not.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 }
 
 
-@dataclass(frozen=True, slots=True)
-class SparkSettings:
-    """How a job gets its session; all but ``conf`` count only where the job starts its own driver.
+def start(
+    name: str, settings: SparkSettings, cache: Path | None = None, *, progress: bool = True
+) -> SparkSession:
+    """The session. progress: Spark's own bars on a terminal.
 
-    memory: of the driver, as Java writes it. conf: Spark settings that win over ours.
+    Raises JavaUnsuitable, JarsMissing, SparkError.
     """
-
-    master: str = "local[*]"
-    memory: str = "1g"
-    conf: Mapping[str, str] = field(default_factory=dict)
-
-
-def start(name: str, settings: SparkSettings, cache: Path | None = None) -> SparkSession:
-    """The session. Raises JavaUnsuitable, SparkError."""
     if submitted():
         session = SparkSession.builder.appName(name).getOrCreate()
         for key, value in settings.conf.items():
             session.conf.set(key, value)
     else:
-        session = _launch(name, settings, find_java(), cache)
+        session = _launch(name, settings, find_java(), cache, progress)
     for key, value in MEANING.items():
         session.conf.set(key, value)
     _check_packages(session)
@@ -99,27 +97,43 @@ def _has_module(java: Java) -> bool:
     return done.returncode == 0
 
 
-def _launch(name: str, settings: SparkSettings, java: Java, cache: Path | None) -> SparkSession:
+def _launch(
+    name: str, settings: SparkSettings, java: Java, cache: Path | None, progress: bool
+) -> SparkSession:
     try:
-        with packages.class_path_settings(cache) as class_path, _environment(settings.master, java):
+        extras = packages.Extras(settings.packages, settings.repositories)
+        with (
+            packages.class_path_settings(cache, extras) as class_path,
+            _environment(settings.master, java),
+        ):
             builder = SparkSession.builder.appName(name).master(settings.master)
             conf = {
                 **class_path,
                 **packages.DELTA_CONF,
                 "spark.driver.memory": settings.memory,
                 "spark.ui.enabled": "false",
-                "spark.ui.showConsoleProgress": str(sys.stderr.isatty()).lower(),
+                # No job has tables there, but Spark makes the directory, and else where the user stands.
+                "spark.sql.warehouse.dir": str(packages.directory(cache) / "warehouse"),
+                # Of a table's log: one driver has no use for the 50 tasks that a cluster would share.
+                **(
+                    {"spark.databricks.delta.snapshotPartitions": "2"}
+                    if settings.master.startswith("local")
+                    else {}
+                ),
+                "spark.ui.showConsoleProgress": str(progress and sys.stderr.isatty()).lower(),
+                "spark.driver.defaultJavaOptions": f"-Dlog4j2.configurationFile={LOG}",
                 **settings.conf,
             }
             for key, value in conf.items():
                 builder = builder.config(key, value)
             return builder.getOrCreate()
     except PySparkRuntimeError as error:  # the JVM ended before it answered; it has told why on stderr
-        if not packages.fetched(cache):
-            raise PackageMissing(
-                f"the packages {' and '.join(packages.CLASSES)} could not be fetched",
-                hint="they come from Maven Central: check the network or the proxy; with a repository of "
-                "your own use spark-submit with --packages and --repositories",
+        missing = packages.missing(cache, extras)
+        if missing:
+            raise JarsMissing(
+                f"the packages {' and '.join(missing)} could not be fetched",
+                hint="they come from Maven Central: check the names, the network or the proxy; another "
+                "repository is named by --repository URL",
             ) from error
         raise SparkError(
             f"Spark did not start on {java.path} (Java {java.version})",
@@ -135,7 +149,7 @@ def _launch(name: str, settings: SparkSettings, java: Java, cache: Path | None) 
 @contextmanager
 def _environment(master: str, java: Java) -> Iterator[None]:
     """What PySpark reads from the environment while it starts, put back afterwards."""
-    wanted = {"JAVA_HOME": str(java.path.resolve().parent.parent)}
+    wanted = {"JAVA_HOME": str(java.path.resolve().parent.parent), "BASH_ENV": str(LAUNCH)}
     if master.startswith("local"):
         wanted["PYSPARK_PYTHON"] = sys.executable
         wanted["SPARK_LOCAL_IP"] = (
@@ -161,7 +175,7 @@ def _check_packages(session: SparkSession) -> None:
         try:
             loader.loadClass(name)
         except Py4JError as error:
-            raise PackageMissing(
+            raise JarsMissing(
                 f"{coordinate} is not on the class path",
                 hint=f"add it: spark-submit --packages {','.join(packages.CLASSES)} ...",
             ) from error

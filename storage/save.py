@@ -6,7 +6,8 @@ Rows of a source lie in pieces and segments without gaps or overlap:
     keys         -3        1           4097           4101            (each: the first ordinal)
 
 so that the end of each is the key of the next, and ``drop_rows(below)`` has to find one boundary: the last
-that is not above ``below``.
+that is not above ``below``. Rows that come before the first are put behind a ``cut_rows`` of all pieces whose
+rows have other ordinals now, or begin elsewhere.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ class Save:
         self._doubtful = frozenset(doubtful)
         self._put: dict[SourceName, dict[int, int]] = {}  # first ordinal -> end, of rows in this save
         self._emptied: set[SourceName] = set()
+        self._cut: dict[SourceName, int] = {}  # no committed piece that begins below is there any more
         for key in sorted(self._doubtful):
             self.changes.delete(SEGMENTS, key)
 
@@ -62,6 +64,7 @@ class Save:
         self.changes.delete(SOURCES, name_key(source))
         self.changes.delete_range(SEGMENTS, *source_range(source))
         self._put.pop(source, None)
+        self._cut.pop(source, None)
         self.floors.pop(source, None)
         self._emptied.add(source)
 
@@ -99,6 +102,16 @@ class Save:
     def drop_pending(self, source: SourceName, piece: int) -> None:
         self.changes.delete(SEGMENTS, rows_key(source, RowKind.PENDING, piece))
 
+    def cut_rows(self, source: SourceName, below_ordinal: int) -> None:
+        """Delete the pieces and segments that begin below. O(1)."""
+        begin, _ = rows_range(source, RowKind.VISIBLE)
+        self.changes.delete_range(SEGMENTS, begin, rows_key(source, RowKind.VISIBLE, below_ordinal))
+        put = self._put.get(source, {})
+        for first in [first for first in put if first < below_ordinal]:
+            del put[first]
+        self.floors.pop(source, None)
+        self._cut[source] = max(below_ordinal, self._cut.get(source, below_ordinal))
+
     def drop_rows(self, source: SourceName, below_ordinal: int) -> None:
         """Delete the pieces and segments whose rows are all below. O(log pieces)."""
         cut = self._boundary(source, below_ordinal)
@@ -134,6 +147,8 @@ class Save:
     def _last_stored(self, source: SourceName, below: int) -> tuple[int, int] | None:
         """(first ordinal, end) of the last committed piece that begins at or before ``below``."""
         begin = rows_range(source, RowKind.VISIBLE)[0]
+        if source in self._cut:
+            begin = rows_key(source, RowKind.VISIBLE, self._cut[source])
         last = rows_key(source, RowKind.VISIBLE, below)
         for key, value in self._database.scan_back(SEGMENTS, begin, last):
             if key not in self._doubtful:

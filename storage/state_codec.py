@@ -76,7 +76,8 @@ def encode_source(state: SourceState) -> bytes:
                 [partition, clock.timestamp_max_ms, clock.active_clock_ms, clock.next_offset]
                 for partition, clock in sorted(state.partitions.items())
             ],
-        },
+        }
+        | ({"origin": state.origin} if state.origin else {}),
     )
 
 

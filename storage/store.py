@@ -113,6 +113,10 @@ class Store:
         """A segment in place of the pieces of exactly these ordinals."""
         self._staged.append(lambda save: save.put_rows(source, first_ordinal, rows, seal=True))
 
+    def cut_rows(self, source: SourceName, below_ordinal: int) -> None:
+        """Delete the pieces and segments that begin below."""
+        self._staged.append(lambda save: save.cut_rows(source, below_ordinal))
+
     def drop_rows(self, source: SourceName, below_ordinal: int) -> None:
         """Delete the pieces and segments whose rows are all below."""
         self._staged.append(lambda save: save.drop_rows(source, below_ordinal))

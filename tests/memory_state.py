@@ -82,6 +82,14 @@ class MemoryState:
 
         self._staged.append(seal)
 
+    def cut_rows(self, source: SourceName, below_ordinal: int) -> None:
+        def cut() -> None:
+            pieces = self._rows.setdefault(source, {})
+            for first in [first for first in pieces if first < below_ordinal]:
+                del pieces[first]
+
+        self._staged.append(cut)
+
     def drop_rows(self, source: SourceName, below_ordinal: int) -> None:
         def drop() -> None:
             pieces = self._rows.setdefault(source, {})

@@ -1,9 +1,9 @@
 """The step journal: what a shard applied, as records of its partition of the steps topic.
 
 A record is a JSON object with a version. A step of records does not carry them, but names them: the ranges
-of the source topic in batch order, so that the same batch is read and decoded again. The outcome (NOW, the
-idle partitions) stands beside it for checking. The record's key is the position's text, so that steps before
-a position are passed over without being parsed.
+of the source topic in batch order, so that the same batch is read and decoded again. A step of history names
+what it took from the archive. The outcome (NOW, the idle partitions) stands beside it for checking. The
+record's key is the position's text, so that steps before a position are passed over without being parsed.
 
 Replaying the journal from the beginning gives the engine's state; a gap in it is an error, never skipped.
 Records of a table may be gone, where its compacted topic has later ones of the same keys: a replay then gives
@@ -12,12 +12,14 @@ the same rows at its end, if not the same versions on its way.
 
 from __future__ import annotations
 
+import hashlib
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import orjson
 
 from engine.model.batch import Batch
@@ -29,6 +31,7 @@ from engine.model.plain import (
 )
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import (
+    Backfill,
     Body,
     CreateDerived,
     CreateSource,
@@ -47,9 +50,9 @@ from topics.keyed import decode_messages
 from topics.settings import KafkaSettings
 from tureen.errors import KafkaUnavailable, TureenError
 
-VERSION = 2
-VERSIONS_READ = (1, 2)
-"""Version 1 knew no registrations with parameters."""
+VERSION = 3
+VERSIONS_READ = (1, 2, 3)
+"""Version 1 knew no registrations with parameters, version 2 no rows of the archive."""
 READ_TIMEOUT_S = 30.0
 SCANNED_STEPS = 20_000
 """So many steps are read through rather than searched."""
@@ -73,15 +76,59 @@ class RecordsNamed:
 
 
 @dataclass(frozen=True, slots=True)
+class HistoryNamed:
+    """A step that brought rows back from the archive, without them: what was read, and what it gave.
+
+    from_ms, until_ms: the rows at from_ms <= instant < until_ms. The latter is the seam, or was when they
+    were read: then the step has what the stream held between as well. below: of each partition those with
+    lower offsets, which are all that the archive had; what came into it later is not part of the step. rows,
+    digest: how many, and :func:`digest_of` them.
+    """
+
+    source: SourceName
+    from_ms: int
+    until_ms: int
+    below: Mapping[int, int]
+    rows: int
+    digest: str
+
+    def check(self, batch: Batch) -> None:
+        """Raise JournalUnreadable where what was read again is not the same."""
+        if len(batch) != self.rows or digest_of(batch) != self.digest:
+            raise JournalUnreadable(
+                f"a step had {self.rows:,} archived rows of {self.source}, the archive has {len(batch):,} "
+                "now, or others"
+            )
+
+
+def digest_of(rows: Batch) -> str:
+    """Which records the rows are of, in order, as 32 hexadecimal digits: a record never changes."""
+    hashed = hashlib.blake2b(digest_size=16)
+    for numbers in (rows.partition, rows.offset, rows.timestamp):
+        hashed.update(np.ascontiguousarray(numbers, "<i8").data)
+    return hashed.hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
 class StepRecord:
-    """A journalled step. ``body`` is the step's own, or :class:`RecordsNamed` in the place of Records.
+    """A journalled step. ``body`` is the step's own, or :class:`RecordsNamed` in the place of Records, or
+    :class:`HistoryNamed` in that of Backfill.
 
     now_ms, idle: the outcome, as StepResult has it; equal when the step is replayed.
     """
 
     position: Position
     clock_ms: int
-    body: RecordsNamed | CreateSource | CreateDerived | DropSource | Heartbeat | Register | Unregister
+    body: (
+        RecordsNamed
+        | HistoryNamed
+        | CreateSource
+        | CreateDerived
+        | DropSource
+        | Heartbeat
+        | Register
+        | Unregister
+    )
     now_ms: int | None
     idle: frozenset[int]
 
@@ -101,6 +148,8 @@ class StepRecord:
                     f"step {self.position} had {self.body.rows:,} rows of {self.body.source}, now {got}"
                 )
             body = Records(self.body.source, batch, self.body.next_offsets, self.body.lagging)
+        elif isinstance(self.body, HistoryNamed):
+            raise JournalUnreadable(f"step {self.position} takes rows of the archive")
         else:
             body = self.body
         return Step(self.position, self.clock_ms, body)
@@ -109,8 +158,12 @@ class StepRecord:
 # --- codec ----------------------------------------------------------------------------------------
 
 
-def encode_step(step: Step, result: StepResult, ranges: Sequence[Range] = ()) -> tuple[bytes, bytes]:
-    """(key, value) of the step's record. ``ranges``: of all records read for it, bad ones too."""
+def encode_step(
+    step: Step, result: StepResult, read: Sequence[Range] | HistoryNamed = ()
+) -> tuple[bytes, bytes]:
+    """(key, value) of the step's record. ``read``: of all records read for it, bad ones too; or what was
+    read from the archive.
+    """
     value = {
         "v": VERSION,
         "epoch": step.position.epoch,
@@ -118,7 +171,7 @@ def encode_step(step: Step, result: StepResult, ranges: Sequence[Range] = ()) ->
         "clock_ms": step.clock_ms,
         "now_ms": result.now_ms,
         "idle": sorted(result.idle),
-        **_body(step.body, ranges),
+        **_body(step.body, read),
     }
     return str(step.position).encode("ascii"), orjson.dumps(value)
 
@@ -147,13 +200,25 @@ def decode_step(value: bytes) -> StepRecord:
         raise JournalUnreadable(f"a damaged step record: {error!r}") from error
 
 
-def _body(body: Body, ranges: Sequence[Range]) -> dict[str, Any]:
+def _body(body: Body, read: Sequence[Range] | HistoryNamed) -> dict[str, Any]:
     match body:
+        case Backfill():
+            assert isinstance(read, HistoryNamed)
+            return {
+                "kind": "backfill",
+                "source": read.source,
+                "from_ms": read.from_ms,
+                "until_ms": read.until_ms,
+                "below": sorted(read.below.items()),
+                "rows": read.rows,
+                "digest": read.digest,
+            }
         case Records():
+            assert not isinstance(read, HistoryNamed)
             return {
                 "kind": "records",
                 "source": body.source,
-                "ranges": [[r.partition, r.first, r.last, r.count] for r in ranges],
+                "ranges": [[r.partition, r.first, r.last, r.count] for r in read],
                 "next_offsets": sorted(body.next_offsets.items()),
                 "lagging": sorted(body.lagging),
                 "rows": len(body.batch),
@@ -189,6 +254,15 @@ def _body_of(facts: dict[str, Any]) -> Any:
                 dict(facts["next_offsets"]),
                 frozenset(facts["lagging"]),
                 facts["rows"],
+            )
+        case "backfill":
+            return HistoryNamed(
+                SourceName(facts["source"]),
+                facts["from_ms"],
+                facts["until_ms"],
+                dict(facts["below"]),
+                facts["rows"],
+                facts["digest"],
             )
         case "heartbeat":
             return Heartbeat(SourceName(facts["source"]), frozenset(facts["lagging"]))

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from itertools import repeat
 from typing import Any
 
-from confluent_kafka import KafkaException, Message, Producer
+from confluent_kafka import KafkaException, Message, Producer, TopicPartition
 
 from topics.failures import FENCED, REFUSED_BY_TOPIC, as_ours, cause_of
 from topics.settings import KafkaSettings
@@ -210,6 +210,10 @@ class Transaction:
                 except BufferError:
                     _produce(self._producer, topic, value, key, number, own, options)
         self._producer.poll(0)
+
+    def commit_offsets(self, offsets: Sequence[TopicPartition], group: Any, timeout_s: float = 30.0) -> None:
+        """Commit a consumer group's offsets together with the records. group: its metadata."""
+        self._producer.send_offsets_to_transaction(list(offsets), group, timeout_s)
 
     @contextmanager
     def _noted(self, topic: str) -> Iterator[None]:

@@ -24,6 +24,7 @@ TIMEOUT_S = 2.0
 ID_MAX = 2**31 - 1
 SchemaKind = Literal["AVRO", "JSON"]
 
+_NOT_FOUND = 404
 _TOO_MANY = 429
 _SERVER_FAILED = 500
 _NOT_ALLOWED = (401, 403)
@@ -85,6 +86,22 @@ class Registry:
             raise _unavailable(f"it answers with no schema's id ({found!r})")
         self._ids[subject, schema] = found
         return found
+
+    def schema_of(self, schema_id: int) -> str | None:
+        """The schema that stands under an id; None where there is none. The client keeps what it was told.
+
+        Raises RegistryUnavailable.
+        """
+        try:
+            return str(self._client.get_schema(schema_id).schema_str)
+        except httpx2.HTTPError as away:
+            raise _unavailable(repr(away)) from away
+        except SchemaRegistryError as error:
+            if error.http_status_code == _NOT_FOUND:
+                return None
+            raise _unavailable(str(error)) from error
+        except (ValueError, TypeError, KeyError, AttributeError) as strange:
+            raise _unavailable(f"it answers with no schema ({strange!r})") from strange
 
 
 def wire_prefix(schema_id: int) -> bytes:

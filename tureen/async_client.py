@@ -42,9 +42,9 @@ class AsyncQuery(Handled["AsyncClient"]):
         """How it stands now. Raises UnknownQuery."""
         return await self._client.status(self.handle)
 
-    async def snapshot(self, at: int | datetime | None = None) -> Snapshot:
-        """Its answer now, or as of an earlier instant. Raises UnknownQuery, InstantOutOfRange."""
-        return await self._client.snapshot(self.handle, at=at)
+    async def snapshot(self, at: int | datetime | None = None, *, archive: bool | None = None) -> Snapshot:
+        """Its answer now, or as of an earlier instant: :meth:`AsyncClient.snapshot`."""
+        return await self._client.snapshot(self.handle, at=at, archive=archive)
 
     def changes(self, since: str | None = None, **options: Unpack[Options]) -> AsyncChangeFeed:
         """Its answer and what changes in it, or what changed behind a position, for ``async for``."""
@@ -156,6 +156,7 @@ class AsyncClient:
         template: str | Select | None = None,
         parameters: Sequence[Parameter] | Mapping[str, Parameter] | None = None,
         at: int | datetime | None = None,
+        archive: bool | None = None,
         wait: float = WAIT_DEFAULT_S,
     ) -> Snapshot:
         """The answer of a SELECT, once: it stands no longer than that takes, also where the task is
@@ -165,7 +166,7 @@ class AsyncClient:
             (query,) = await self._register([publication], wait)
             if query.error is not None:
                 raise query.error
-            return await query.snapshot(at)
+            return await query.snapshot(at, archive=archive)
         finally:
             with contextlib.suppress(UnknownQuery):
                 await self.unregister(publication.handle)
@@ -178,13 +179,26 @@ class AsyncClient:
         """How a query stands. Raises UnknownQuery."""
         return await self._http.run(calls.status(handle))
 
-    async def snapshot(self, handle: str, at: int | datetime | None = None) -> Snapshot:
-        """The answer of a query. Raises UnknownQuery, InstantOutOfRange, LimitExceeded."""
-        return Snapshot.of(await self.fetch(handle, "arrow", at))
+    async def snapshot(
+        self, handle: str, at: int | datetime | None = None, *, archive: bool | None = None
+    ) -> Snapshot:
+        """The answer of a query; at, archive: as :meth:`tureen.Client.snapshot`.
 
-    async def fetch(self, handle: str, form: SnapshotFormat, at: int | datetime | None = None) -> Reply:
+        Raises UnknownQuery, InstantOutOfRange, LimitExceeded, HistoryUnavailable.
+        """
+        return Snapshot.of(await self.fetch(handle, "arrow", at, archive=archive))
+
+    async def fetch(
+        self,
+        handle: str,
+        form: SnapshotFormat,
+        at: int | datetime | None = None,
+        *,
+        archive: bool | None = None,
+    ) -> Reply:
         """The answer as bytes in a format, as the broker wrote them. Raises as :meth:`snapshot`."""
-        return await self._http.run(calls.snapshot(handle, form, None if at is None else instant_ms(at)))
+        at_ms = None if at is None else instant_ms(at)
+        return await self._http.run(calls.snapshot(handle, form, at_ms, archive))
 
     def changes(self, handle: str, since: str | None = None, **options: Unpack[Options]) -> AsyncChangeFeed:
         """The answer of a query, then its changes as they come; or those behind a position."""

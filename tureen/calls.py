@@ -113,11 +113,15 @@ def match(source: str, records: Iterable[Mapping[str, Any] | str | bytes], limit
     return found
 
 
-def snapshot(handle: str, form: SnapshotFormat, at_ms: int | None) -> Talk[Reply]:
+def snapshot(
+    handle: str, form: SnapshotFormat, at_ms: int | None, archive: bool | None = None
+) -> Talk[Reply]:
     """GET /queries/{handle}/snapshot."""
     params: dict[str, str | int] = {"format": form}
     if at_ms is not None:
         params["at"] = at_ms
+    if archive is not None:
+        params["archive"] = str(archive).lower()
 
     def read(response: httpx.Response) -> Reply:
         headers = {name.lower(): value for name, value in response.headers.items()}

@@ -57,9 +57,9 @@ class Query(Handled["Client"]):
         """How it stands now. Raises UnknownQuery."""
         return self._client.status(self.handle)
 
-    def snapshot(self, at: int | datetime | None = None) -> Snapshot:
-        """Its answer now, or as of an earlier instant. Raises UnknownQuery, InstantOutOfRange."""
-        return self._client.snapshot(self.handle, at=at)
+    def snapshot(self, at: int | datetime | None = None, *, archive: bool | None = None) -> Snapshot:
+        """Its answer now, or as of an earlier instant: :meth:`Client.snapshot`."""
+        return self._client.snapshot(self.handle, at=at, archive=archive)
 
     def changes(self, since: str | None = None, **options: Unpack[Options]) -> ChangeFeed:
         """Its answer and what changes in it, or what changed behind a position: :meth:`Client.changes`."""
@@ -205,6 +205,7 @@ class Client:
         template: str | Select | None = None,
         parameters: Sequence[Parameter] | Mapping[str, Parameter] | None = None,
         at: int | datetime | None = None,
+        archive: bool | None = None,
         wait: float = WAIT_DEFAULT_S,
     ) -> Snapshot:
         """The answer of a SELECT, once: it stands no longer than that takes.
@@ -217,7 +218,7 @@ class Client:
             (query,) = self._register([publication], wait)
             if query.error is not None:
                 raise query.error
-            return query.snapshot(at)
+            return query.snapshot(at, archive=archive)
         finally:
             with contextlib.suppress(UnknownQuery):
                 self.unregister(publication.handle)
@@ -230,17 +231,30 @@ class Client:
         """How a query stands. Raises UnknownQuery."""
         return self._way.status(handle)
 
-    def snapshot(self, handle: str, at: int | datetime | None = None) -> Snapshot:
+    def snapshot(
+        self, handle: str, at: int | datetime | None = None, *, archive: bool | None = None
+    ) -> Snapshot:
         """The answer of a query.
 
         at: an earlier instant, ms since 1970 or a datetime with a time zone: the answer of then, over the
-        rows as known now. Raises UnknownQuery, InstantOutOfRange, LimitExceeded.
-        """
-        return Snapshot.of(self.fetch(handle, "arrow", at))
+        rows as known now. archive: True completes an answer whose windows reach back further than what is
+        retained by rows of the broker's archive; False never goes there. By default only ``at`` does, where
+        it lies too far back for what is retained. Such an answer takes as long as reading them does.
 
-    def fetch(self, handle: str, form: SnapshotFormat, at: int | datetime | None = None) -> Reply:
+        Raises UnknownQuery, InstantOutOfRange, LimitExceeded, HistoryUnavailable.
+        """
+        return Snapshot.of(self.fetch(handle, "arrow", at, archive=archive))
+
+    def fetch(
+        self,
+        handle: str,
+        form: SnapshotFormat,
+        at: int | datetime | None = None,
+        *,
+        archive: bool | None = None,
+    ) -> Reply:
         """The answer as bytes in a format, as the broker wrote them. Raises as :meth:`snapshot`."""
-        return self._way.snapshot(handle, form, None if at is None else instant_ms(at))
+        return self._way.snapshot(handle, form, None if at is None else instant_ms(at), archive)
 
     def changes(self, handle: str, since: str | None = None, **options: Unpack[Options]) -> ChangeFeed:
         """The answer of a query, then its changes as they come, by HTTP; or those behind a position.

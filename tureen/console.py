@@ -285,6 +285,12 @@ def show_snapshot(snapshot: Snapshot, rows_max: int, *, stands: bool = True) -> 
         console.print(
             f"what changes from here on: tureen watch HANDLE --since {snapshot.change_position}", style="dim"
         )
+    if snapshot.archive_rows is not None:
+        earliest = "whatever instant" if snapshot.earliest_ms is None else instant_of_ms(snapshot.earliest_ms)
+        console.print(
+            f"with {snapshot.archive_rows:,} rows of the archive, which reaches back to {earliest}",
+            style="dim",
+        )
     if not snapshot.complete:
         since = instant_of_ms(snapshot.complete_from_ms)
         console.print(

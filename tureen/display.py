@@ -142,6 +142,8 @@ def _said(answer: Snapshot) -> Iterator[str]:
     yield "nothing has come in yet" if answer.now_ms is None else f"NOW {_instant(answer.now_ms)}"
     if answer.position:
         yield f"position {answer.position}"
+    if answer.archive_rows is not None:
+        yield f"with {answer.archive_rows:,} rows of the archive"
     if not answer.complete:
         since = answer.complete_from_ms
         yield "incomplete" + ("" if since is None else f": complete from {_instant(since)} on")

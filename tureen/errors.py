@@ -173,6 +173,26 @@ class InstantOutOfRange(TureenError):
         super().__init__(message, **facts)
 
 
+class HistoryUnavailable(TureenError):
+    """An answer needs rows that only the archive has, and it cannot be asked now: try again later.
+
+    It cannot be read, has yet to receive what is gone from memory, or has too much to do.
+    """
+
+    code = "history_unavailable"
+
+
+class NotArchived(TureenError):
+    """An answer needs rows of a stream that are no longer in memory, and it is not archived."""
+
+    code = "not_archived"
+
+    def __init__(self, source: str, **facts: Any) -> None:
+        self.source = source
+        facts.setdefault("hint", "the job that archives it: tureen spark run archive")
+        super().__init__(f"stream {source} is not archived", **facts)
+
+
 def _iso(ms: int) -> str:
     """ISO 8601 in UTC with the ms; the number where no calendar has such a day."""
     try:
@@ -213,6 +233,20 @@ class StepOutOfOrder(TureenError):
     """A step does not follow the last one: a defect of the caller, never of data."""
 
     code = "step_out_of_order"
+
+
+class BackfillRefused(TureenError):
+    """Rows from before what a stream retains that do not go before it.
+
+    ``seam_ms``: in ms since 1970, they have to end just before it; None where the source takes none.
+    """
+
+    code = "backfill_refused"
+
+    def __init__(self, source: str, reason: str, seam_ms: int | None, **facts: Any) -> None:
+        self.source = source
+        self.seam_ms = seam_ms
+        super().__init__(f"{source} takes no such history: {reason}", **facts)
 
 
 # --- Kafka ----------------------------------------------------------------------------------------

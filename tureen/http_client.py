@@ -67,8 +67,10 @@ class HttpTransport:
     def unregister(self, handle: str) -> None:
         self.run(calls.unregister(handle))
 
-    def snapshot(self, handle: str, form: SnapshotFormat, at_ms: int | None) -> Reply:
-        return self.run(calls.snapshot(handle, form, at_ms))
+    def snapshot(
+        self, handle: str, form: SnapshotFormat, at_ms: int | None, archive: bool | None = None
+    ) -> Reply:
+        return self.run(calls.snapshot(handle, form, at_ms, archive))
 
     def close(self) -> None:
         self.connections.close()

@@ -59,6 +59,8 @@ class Snapshot:
     ``complete_from_ms`` on. approximate: True only where the query allowed that.
     errors: selected values that could not be computed and stand as NULL.
     change_position: where its changes go on, for ``query.changes(since=...)``; None where it is not told.
+    archive_rows: how many rows of the archive it was made with; None: it was made without. earliest_ms: the
+    first instant that ``at`` may name for this query, told with archive_rows; None: there is no bound.
     """
 
     table: pa.Table
@@ -69,6 +71,8 @@ class Snapshot:
     approximate: bool = False
     errors: int = 0
     change_position: str | None = None
+    archive_rows: int | None = None
+    earliest_ms: int | None = None
 
     @classmethod
     def of(cls, reply: Reply) -> Snapshot:
@@ -90,6 +94,8 @@ class Snapshot:
             approximate=headers.get("tureen-approximate", "false").lower() == "true",
             errors=number("tureen-errors") or 0,
             change_position=headers.get(HEADER_CHANGE_POSITION) or None,
+            archive_rows=number("tureen-archive-rows"),
+            earliest_ms=number("tureen-earliest-ms"),
         )
 
     @property

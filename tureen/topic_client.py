@@ -149,7 +149,9 @@ class TopicTransport:
         """Publish the removal; nobody answers, so an unknown handle goes unnoticed."""
         self._publish([(self._names.queries, str(query_id(handle)), None)])
 
-    def snapshot(self, handle: str, form: SnapshotFormat, at_ms: int | None) -> Reply:
+    def snapshot(
+        self, handle: str, form: SnapshotFormat, at_ms: int | None, archive: bool | None = None
+    ) -> Reply:
         """Raises UnknownQuery, InstantOutOfRange, LimitExceeded; BrokerUnavailable when no answer comes."""
         consumer = self._reply_consumer()
         correlation = uuid.uuid4().hex
@@ -157,6 +159,7 @@ class TopicTransport:
             "handle": handle,
             "format": form,
             "at": at_ms,
+            "archive": archive,
             "reply_to": self._reply_to,
             "correlation_id": correlation,
         }

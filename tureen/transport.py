@@ -82,8 +82,10 @@ class Transport(Protocol):
     def unregister(self, handle: str) -> None:
         """Raises UnknownQuery where the way there can tell."""
 
-    def snapshot(self, handle: str, form: SnapshotFormat, at_ms: int | None) -> Reply:
-        """Raises UnknownQuery, InstantOutOfRange, LimitExceeded."""
+    def snapshot(
+        self, handle: str, form: SnapshotFormat, at_ms: int | None, archive: bool | None = None
+    ) -> Reply:
+        """Arguments as :meth:`tureen.Client.fetch`. Raises UnknownQuery, InstantOutOfRange, LimitExceeded."""
 
     def close(self) -> None:
         """Give sockets and topics back. Calls after this fail."""

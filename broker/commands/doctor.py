@@ -86,6 +86,8 @@ def examine() -> Iterator[Finding]:
         return
     yield Finding("settings", "ok", f"service {loaded.service_id}, {loaded.shards} shards, {loaded.url}")
     yield _disk(loaded.data_dir)
+    if loaded.archive:
+        yield _archive(loaded)
     running = _owner(loaded.data_dir)
     yield running[0]
     embedded: Any = None
@@ -145,6 +147,17 @@ def _disk(data_dir: Path) -> Finding:
     if free < DISK_WARN_BYTES:
         return Finding("data directory", "warn", seen, "make room before the store is full")
     return Finding("data directory", "ok", seen)
+
+
+def _archive(loaded: Any) -> Finding:
+    from storage.archive.reader import Archive
+
+    try:
+        Archive(loaded.archive, loaded.archive_storage).stream("tureen-doctor")
+    except TureenError as refused:
+        cure = refused.hint or "the broker runs without it, and says so"
+        return Finding("archive", "warn", refused.message, cure)
+    return Finding("archive", "ok", f"{loaded.archive_shown} can be read")
 
 
 def _owner(data_dir: Path) -> tuple[Finding, bool]:

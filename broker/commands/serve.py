@@ -28,6 +28,7 @@ from tureen.errors import SettingsError
 @click.option("--bootstrap", help="Kafka's bootstrap.servers; without it the embedded node is used.")
 @click.option("--service-id", help="Prefix of the topics [tureen].")
 @click.option("--kafka-port", type=int, help="Port of the embedded Kafka [19092].")
+@click.option("--archive", help="Root of the archive, a directory or a URI, that history is read from.")
 @click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]))
 @click.option("--log-format", type=click.Choice(["console", "json"]))
 @click.option("--quiet", is_flag=True, help="Print nothing but errors and the log.")
@@ -38,6 +39,7 @@ def serve(
     bootstrap: str | None,
     service_id: str | None,
     kafka_port: int | None,
+    archive: str | None,
     log_level: str | None,
     log_format: str | None,
     quiet: bool,
@@ -50,6 +52,7 @@ def serve(
         "HTTP_PORT": port,
         "KAFKA__BOOTSTRAP_SERVERS": bootstrap,
         "SERVICE_ID": service_id,
+        "ARCHIVE": archive,
         "LOG_LEVEL": log_level,
         "LOG_FORMAT": log_format,
     }
@@ -97,6 +100,8 @@ def prepare(console: Console, kafka_port: int | None) -> list[str]:
     socket_path = _socket_path(data_dir)
     os.environ["TUREEN_INTERNAL_SOCKET"] = str(socket_path)
     console.print(f"Data:  {data_dir}")
+    if loaded.archive:
+        console.print(f"Archive: {loaded.archive_shown}")
     console.print(f"HTTP:  {loaded.url} (docs at {loaded.url}/docs)")
     console.print(
         f"Next:  tureen sql --url {loaded.url}   or   tureen status --url {loaded.url}   (Ctrl-C stops it)",

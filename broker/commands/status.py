@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import click
+from rich.markup import escape
 
 from tureen import console
+from tureen.commands.sources import show_archived
 from tureen.errors import BrokerUnavailable
 
 TIMEOUT_S = 5.0
@@ -104,6 +106,12 @@ def _show(facts: dict[str, Any]) -> None:
         f"Queries {queries['RUNNING']:,} running, {queries['PAUSED']:,} paused, "
         f"{queries['PENDING']:,} pending, {queries['ERROR']:,} refused"
     )
+    archive = broker.get("archive")
+    if archive is not None:
+        state = {True: "[green]readable[/]", False: "[red]cannot be read[/]", None: "not looked at yet"}
+        out.print(f"Archive {escape(archive['root'])} {state[archive['reachable']]}", soft_wrap=True)
+        if archive["error"] is not None:
+            out.print(f"        {archive['error']['message']}", style="red", markup=False, soft_wrap=True)
     rates = broker["rates"]
     if rates:
         out.print(
@@ -129,6 +137,7 @@ def _show(facts: dict[str, Any]) -> None:
             ],
             [False, False, True, True, True, True, False],
         )
+    show_archived(broker["sources"])
     if broker["shards"]:
         console.show_table(
             ["shard", "state", "position", "saved", "queries", "steps", "commits", "streams"],

@@ -18,15 +18,16 @@ import faust
 import orjson
 
 from broker import logs
-from broker.control import records
 from broker.control.credentials import broker_urls, credentials
 from broker.control.link import Link
 from broker.control.registry import Entry, Registry
 from broker.control.replies import Headers, Replies
 from broker.control.writer import Writer, WrittenTable
-from broker.internal import Command, Outcome
+from broker.internal import Outcome
 from broker.settings import Settings
+from topics import control_records as records
 from topics.admin import Admin
+from topics.control_records import Command
 from tureen.errors import TureenError
 from tureen.protocol import HEADER_OFFSET, HEADER_PARTITION, HEADER_REASON, HEADER_TOPIC
 

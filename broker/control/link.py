@@ -11,7 +11,8 @@ import aiohttp
 import orjson
 
 from broker import logs
-from broker.internal import Command, Outcome
+from broker.internal import Outcome
+from topics.control_records import Command
 
 RETRY_S = 0.2
 

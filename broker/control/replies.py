@@ -21,7 +21,7 @@ import orjson
 
 from broker import logs
 from broker.control.link import Link
-from broker.control.records import MalformedRecord, query_id_of
+from topics.control_records import MalformedRecord, query_id_of
 from tureen.errors import BrokerUnavailable, TureenError, UnknownQuery
 from tureen.protocol import (
     HEADER_CHUNK,
@@ -106,9 +106,13 @@ class Replies:
             raise MalformedRecord("there is no format of that name", hint=f"use one of {', '.join(FORMATS)}")
         if at is not None and not isinstance(at, (int, str)):
             raise MalformedRecord("at is an instant: ms since 1970, or ISO 8601")
+        archive = request.get("archive")
+        if archive is not None and not isinstance(archive, bool):
+            raise MalformedRecord("archive is true, false or left out")
+        asked = {"query_id": wanted, "format": form, "at": at, "archive": archive}
         for _ in range(ATTEMPTS):
             try:
-                async with self._link.snapshot({"query_id": wanted, "format": form, "at": at}) as reply:
+                async with self._link.snapshot(asked) as reply:
                     if reply.status != 200:
                         raise Refused(orjson.loads(await reply.read()))
                     return await self._chunks(reply, form, request)

@@ -93,13 +93,13 @@ def demo(
     console = Console(stderr=True, highlight=False)
     headless = headless or as_json or not console.is_terminal
     speed = speed or ("max" if headless else DAYS_PER_S)
-    with _interruptible():
+    with interruptible():
         show = Show(console, headless, as_json, None if speed == "max" else float(speed))
         sys.exit(0 if show.run(wanted, rows_wanted, keep) else 1)
 
 
 @contextlib.contextmanager
-def _interruptible() -> Iterator[None]:
+def interruptible() -> Iterator[None]:
     """SIGTERM ends the demo as Ctrl-C does: in order."""
 
     def interrupt(*_: object) -> None:

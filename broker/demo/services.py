@@ -74,8 +74,9 @@ class Services:
 
 
 @contextlib.contextmanager
-def services(console: Console) -> Iterator[Services]:
-    """Start both, stop both. Progress of downloads goes to ``console``.
+def services(console: Console, *, archive: str = "") -> Iterator[Services]:
+    """Start both, stop both. Progress of downloads goes to ``console``. archive: the broker's, below the
+    directory.
 
     Raises DemoRunning, EmbeddedKafkaError, BrokerUnavailable.
     """
@@ -85,7 +86,7 @@ def services(console: Console) -> Iterator[Services]:
         _clear(root)
         try:
             kafka = _start_kafka(root, console)
-            running = _start_broker(root, kafka)
+            running = _start_broker(root, kafka, archive)
             try:
                 running.wait_ready()
                 yield running
@@ -156,7 +157,7 @@ def _start_kafka(root: Path, console: Console) -> str:
     return embedded.up(root, port, controller, console=console).bootstrap
 
 
-def _start_broker(root: Path, bootstrap: str) -> Services:
+def _start_broker(root: Path, bootstrap: str, archive: str) -> Services:
     port = HTTP_PORT_DEFAULT if _free(HTTP_PORT_DEFAULT) else _free_ports(1)[0]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("TUREEN_")}
     environment |= {
@@ -165,6 +166,8 @@ def _start_broker(root: Path, bootstrap: str) -> Services:
         "TUREEN_KAFKA__BOOTSTRAP_SERVERS": bootstrap,
         "TUREEN_LOG_FORMAT": "json",
     }
+    if archive:
+        environment["TUREEN_ARCHIVE"] = str(root / archive)
     log: IO[bytes]
     with (root / "broker.log").open("wb") as log:
         # A session of its own, so that Ctrl-C reaches the demo alone and all stops in order.

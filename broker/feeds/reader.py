@@ -52,8 +52,18 @@ class Piece:
 class Reader:
     """Reads the changes of one query. cursor: where it is. end: why nothing follows, when it is so."""
 
-    def __init__(self, hub: Hub, memory: Memory, pool: Executor, rows_max: int) -> None:
-        """rows_max: more changes are not worked out again."""
+    def __init__(
+        self,
+        hub: Hub,
+        memory: Memory,
+        pool: Executor,
+        rows_max: int,
+        history: Callable[[tuple[str, ...]], int],
+    ) -> None:
+        """rows_max: more changes are not worked out again. history: the last step of the shard that brought
+        rows of the archive to any of these sources; 0: none did.
+        """
+        self._history = history
         self._hub = hub
         self._memory = memory
         self._pool = pool
@@ -135,6 +145,9 @@ class Reader:
             cursor = Cursor(view.position, view.now_ms(name), self.cursor.birth)
             if cursor.now_ms is None:
                 return (), cursor, 0
+            before = self.cursor.position.sequence < self._history(view.standing[name].sources)
+            if before and self._memory.operator != "istream":
+                raise MustRefetch()  # rows from before its windows' beginning came back since
             changes = view.changes(name, since_ms, self._rows_max)
             texts = change_texts(changes.table, changes.weights, changes.at_ms)
             return tuple(change_lines(texts, cursor)), cursor, len(texts)

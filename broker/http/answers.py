@@ -23,10 +23,11 @@ from typing import cast
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from broker.archive.cold import ColdAnswers
 from broker.feeds.cursor import Birth, Cursor
 from broker.http.described import standing
 from broker.http.errors import QueryNotRunning, answer
-from broker.http.formats import CONTENT_TYPES, encode
+from broker.http.formats import CONTENT_TYPES, Reached, encode
 from broker.http.requests import instant_ms
 from broker.settings import Settings
 from broker.worker.metrics import Metrics
@@ -34,7 +35,15 @@ from broker.worker.node import Node
 from engine.language.templates import Template
 from engine.model.answer import Answer
 from engine.results.view import View
-from tureen.errors import BrokerUnavailable, LimitExceeded, TureenError, UnknownQuery
+from tureen.errors import (
+    BrokerUnavailable,
+    HistoryUnavailable,
+    InstantOutOfRange,
+    LimitExceeded,
+    NotArchived,
+    TureenError,
+    UnknownQuery,
+)
 from tureen.protocol import SnapshotFormat, query_id
 
 REPLACED_WAIT_S = 2.0
@@ -47,16 +56,21 @@ KNOWN_MAX = 200_000
 """Of how many queries and templates the last answer's cost is known; they are forgotten together."""
 
 _PATH = re.compile(r"/queries/([A-Za-z0-9_.~-]+)/snapshot")
-_QUERY = re.compile(r"(?:format=(json|ndjson|csv|arrow))?(?:(?:^|&)at=(-?\d{1,17}))?")
+_QUERY = re.compile(
+    r"(?:format=(json|ndjson|csv|arrow))?(?:(?:^|&)at=(-?\d{1,17}))?(?:(?:^|&)archive=(true|false))?"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """An answer and its bytes. change_position: where its changes go on; None for an earlier instant."""
+    """An answer and its bytes. change_position: where its changes go on; None for an earlier instant, and of
+    one with rows of the archive. archive: what was read there; None: nothing was.
+    """
 
     answer: Answer
     data: bytes
     change_position: str | None
+    archive: Reached | None = None
 
 
 class Snapshots:
@@ -68,16 +82,26 @@ class Snapshots:
         self._metrics = metrics
         self._pool = ThreadPoolExecutor(settings.http_threads, "snapshot")
         self._cost_s: dict[str | Template, float] = {}
+        self._cold = None if node.shelf is None else ColdAnswers(settings, node.shelf)
 
     @property
     def pool(self) -> Executor:
         """Threads that compute answers."""
         return self._pool
 
-    async def take(self, name: str, form: SnapshotFormat, at_ms: int | None) -> Taken:
-        """Raises UnknownQuery, QueryNotRunning, QueryPaused, InstantOutOfRange, LimitExceeded,
-        BrokerUnavailable.
+    async def take(
+        self, name: str, form: SnapshotFormat, at_ms: int | None, archive: bool | None = None
+    ) -> Taken:
+        """archive: True completes the answer by archived rows, where it lacks any; None does so where it
+        could not be given at ``at_ms`` otherwise; False never does.
+
+        Raises UnknownQuery, QueryNotRunning, QueryPaused, InstantOutOfRange, LimitExceeded,
+        BrokerUnavailable, HistoryUnavailable, NotArchived, and what the archive raises.
         """
+        if archive and self._cold is None:
+            raise HistoryUnavailable(
+                "this broker has no archive", hint="start it with --archive, or TUREEN_ARCHIVE"
+            )
         deadline_s = time.monotonic() + REPLACED_WAIT_S
         while True:
             entry = standing(self._node, name)
@@ -88,7 +112,20 @@ class Snapshots:
             shard.asked.count(name)
             view = shard.view()
             try:
-                return await self._timed(view, entry.shard, name, form, at_ms)
+                taken = await self._timed(view, entry.shard, name, form, at_ms)
+                if not archive or taken.answer.complete:
+                    return taken
+                return await self._completed(view, name, form, at_ms)
+            except InstantOutOfRange as refused:
+                now_ms = view.now_ms(name)
+                if archive is False or self._cold is None or now_ms is None or refused.at_ms > now_ms:
+                    raise
+                try:
+                    return await self._completed(view, name, form, at_ms)
+                except NotArchived:
+                    if archive:
+                        raise
+                    raise refused from None
             except UnknownQuery:
                 # The query is just being replaced: its old answer is gone, the new one not journalled yet.
                 if time.monotonic() > deadline_s:
@@ -131,6 +168,27 @@ class Snapshots:
         self._metrics.snapshot(form, time.perf_counter() - began_s, len(taken.data))
         return taken
 
+    async def _completed(self, view: View, name: str, form: SnapshotFormat, at_ms: int | None) -> Taken:
+        """The same with rows of the archive, by threads of its own."""
+        cold = self._cold
+        assert cold is not None
+        cold.refuse_if_busy()
+        began_s = time.perf_counter()
+
+        def work() -> Taken:
+            found = cold.answer(view, name, at_ms, self._settings.snapshot_rows_max)
+            reached = Reached(found.rows, found.earliest_ms)
+            data = encode(found.answer, form, self._settings.snapshot_bytes_max, archive=reached)
+            return Taken(found.answer, data, None, reached)
+
+        cold.waiting += 1
+        try:
+            taken = await asyncio.get_running_loop().run_in_executor(cold.pool, work)
+        finally:
+            cold.waiting -= 1
+        self._metrics.cold(time.perf_counter() - began_s, taken.archive.rows if taken.archive else 0)
+        return taken
+
     def _expected_s(self, view: View, name: str) -> float:
         """What an answer may cost; at least AT_ONCE_S where nothing is known."""
         known = self._cost_s.get(name)
@@ -148,13 +206,17 @@ class Snapshots:
         if isinstance(template, Template):
             self._cost_s[template] = cost_s
 
-    async def response(self, name: str, form: SnapshotFormat, at: str | int | None) -> Response:
+    async def response(
+        self, name: str, form: SnapshotFormat, at: str | int | None, archive: bool | None = None
+    ) -> Response:
         """The answer as HTTP has it. Raises what :meth:`take` raises, and BadRequest."""
-        taken = await self.take(name, form, instant_ms(at))
+        taken = await self.take(name, form, instant_ms(at), archive)
         return Response(taken.data, 200, _headers(taken), CONTENT_TYPES[form])
 
     def close(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)
+        if self._cold is not None:
+            self._cold.pool.shutdown(wait=False, cancel_futures=True)
 
 
 class ShortWay:
@@ -177,7 +239,8 @@ class ShortWay:
             return None
         try:
             form = cast("SnapshotFormat", query[1] or "json")
-            return await self._snapshots.response(query_id(path[1]), form, query[2])
+            archive = None if query[3] is None else query[3] == "true"
+            return await self._snapshots.response(query_id(path[1]), form, query[2], archive)
         except TureenError as error:
             return answer(error)
         except Exception:  # noqa: BLE001
@@ -198,6 +261,10 @@ def _headers(taken: Taken) -> dict[str, str]:
         headers["Tureen-Now-Ms"] = str(found.now_ms)
     if found.complete_from_ms is not None:
         headers["Tureen-Complete-From-Ms"] = str(found.complete_from_ms)
+    if taken.archive is not None:
+        headers["Tureen-Archive-Rows"] = str(taken.archive.rows)
+        if taken.archive.earliest_ms is not None:
+            headers["Tureen-Earliest-Ms"] = str(taken.archive.earliest_ms)
     if taken.change_position is not None:
         headers["Tureen-Change-Position"] = taken.change_position
     return headers

@@ -28,6 +28,9 @@ STATUS = {
     "kafka_unavailable": 503,
     "broker_unavailable": 503,
     "store_full": 503,
+    "history_unavailable": 503,
+    "archive_unreadable": 503,
+    "archive_missing": 503,
     "fenced": 503,
 }
 """Other codes are refusals: 400."""

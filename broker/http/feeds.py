@@ -247,7 +247,9 @@ class Feed:
                     ) from None
                 await asyncio.sleep(0.01)
         settings = feeds.settings
-        return Reader(feeds.hub, self._memory, feeds.snapshots.pool, settings.snapshot_rows_max)
+        assert self._memory.birth is not None
+        notes = feeds.node.shards[self._memory.birth.shard].history.last
+        return Reader(feeds.hub, self._memory, feeds.snapshots.pool, settings.snapshot_rows_max, notes)
 
     async def _sleeping(self) -> None:
         """Until woken."""

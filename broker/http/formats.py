@@ -19,6 +19,7 @@ Cost: O(rows x columns), some microseconds a row in JSON, next to none in Arrow.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, cast
 
 import orjson
@@ -37,8 +38,25 @@ CONTENT_TYPES: dict[SnapshotFormat, str] = {
 FEW_ROWS = 1_000
 
 
-def encode(answer: Answer, form: SnapshotFormat, bytes_max: int, change_position: str | None = None) -> bytes:
-    """The answer in this format. change_position: where its changes go on, for formats that can tell it.
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """What an answer took of the archive: so many rows. earliest_ms: before it there is no archive of what
+    the query reads; None: all there ever was is archived.
+    """
+
+    rows: int
+    earliest_ms: int | None
+
+
+def encode(
+    answer: Answer,
+    form: SnapshotFormat,
+    bytes_max: int,
+    change_position: str | None = None,
+    archive: Reached | None = None,
+) -> bytes:
+    """The answer in this format. change_position, archive: where its changes go on, and what it took of the
+    archive, for formats that can tell it.
 
     Raises LimitExceeded (snapshot_bytes_max).
     """
@@ -48,7 +66,7 @@ def encode(answer: Answer, form: SnapshotFormat, bytes_max: int, change_position
         size = answer.table.nbytes
         if size > 4 * bytes_max or (form == "arrow" and size > bytes_max):
             raise LimitExceeded("snapshot_bytes_max", bytes_max, size, hint=_HINT)
-    data = _json(answer, change_position) if form == "json" else _ENCODERS[form](answer)
+    data = _json(answer, change_position, archive) if form == "json" else _ENCODERS[form](answer)
     if len(data) > bytes_max:
         raise LimitExceeded("snapshot_bytes_max", bytes_max, len(data), hint=_HINT)
     return data
@@ -127,11 +145,16 @@ def _iso(column: pa.ChunkedArray) -> list[Any]:
     return [None if text is None else text.replace(" ", "T") + "Z" for text in texts]
 
 
-def _json(answer: Answer, change_position: str | None) -> bytes:
+def _json(answer: Answer, change_position: str | None, archive: Reached | None) -> bytes:
     table = answer.table
     columns = [{"name": field.name, "type": sql_type(field.type)} for field in table.schema]
     rows = list(zip(*(_plain(column) for column in table.columns), strict=True))
-    told = facts(answer) | {"change_position": change_position, "columns": columns, "rows": rows}
+    told = facts(answer) | {
+        "change_position": change_position,
+        "archive": None if archive is None else {"rows": archive.rows, "earliest_ms": archive.earliest_ms},
+        "columns": columns,
+        "rows": rows,
+    }
     return orjson.dumps(told)
 
 

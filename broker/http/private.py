@@ -49,7 +49,9 @@ def private_api(node: Node, snapshots: Snapshots, admin: Admin) -> FastAPI:
     @app.post("/internal/snapshot")
     async def snapshot(request: Request) -> Response:
         wanted = await content(request)
-        return await snapshots.response(wanted["query_id"], wanted["format"], wanted.get("at"))
+        return await snapshots.response(
+            wanted["query_id"], wanted["format"], wanted.get("at"), wanted.get("archive")
+        )
 
     @app.post("/internal/reply-topic")
     async def reply_topic(request: Request) -> Response:

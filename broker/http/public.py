@@ -122,9 +122,13 @@ def public_api(
             SnapshotFormat, Query(alias="format", description="Arrow loses nothing; see the docs.")
         ] = "json",
         at: Annotated[str | None, Query(description="An earlier instant: ms since 1970 or ISO 8601.")] = None,
+        archive: Annotated[
+            bool | None,
+            Query(description="Complete it by archived rows; false: never. Else only `at` does, if it must."),
+        ] = None,
     ) -> Response:
         """The answer now, or as of an earlier instant."""
-        return await snapshots.response(query_id(handle), form, at)
+        return await snapshots.response(query_id(handle), form, at, archive)
 
     @app.get("/queries/{handle}/plan", tags=["queries"])
     async def get_plan(

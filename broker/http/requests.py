@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from broker.http.errors import BadRequest
-from broker.wording import FIELDS, Wording, wording_of
+from topics.wording import FIELDS, Wording, wording_of
 from tureen.errors import LimitExceeded
 from tureen.protocol import Handle, new_handle
 

@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING
 
-from broker.internal import Command, Outcome
+from broker.internal import Outcome
 from broker.worker.entries import SourceEntry, ViewEntry, WaitingView
 from broker.worker.placement import of_view
 from broker.worker.shard_command import ShardCommand
@@ -19,6 +19,7 @@ from engine.catalogue import READ_HINT
 from engine.language.query import CreateDerived, CreateStream, Query
 from engine.language.statements import parse
 from engine.model.source import Derived, Stream
+from topics.control_records import Command
 from tureen.errors import NotSupported, QueryError, SourceConflict, TureenError, UnknownSource
 
 if TYPE_CHECKING:

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Mapping
 
 from broker.settings import Settings
 from broker.worker.metrics import Counts
-from broker.worker.outputs import AWAITED, Outputs, Writer, destination, emits
 from engine.engine import Engine
 from engine.model.changes import Changes
 from engine.model.step import Body, Register, StepResult, Unregister
 from engine.results.view import View
+from topics.outputs import AWAITED, Outputs, Writer, destination, emits
 from topics.results import Destination, Records, RowsTooLarge, encode, part
 from tureen.errors import ChangesBroken, TureenError
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from broker.internal import Outcome, State
-from broker.wording import Values, Wording, said
 from engine.model.source import Derived, Stream
+from topics.wording import Values, Wording, said
 from tureen.errors import UnknownSource
 
 

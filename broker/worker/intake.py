@@ -104,6 +104,11 @@ class Intake:
     def unavailable(self) -> bool:
         return self._consumer.unavailable
 
+    @property
+    def topic_id(self) -> str:
+        """Tells the topic from an earlier one of the same name."""
+        return self._topic_id
+
     def _await(self, partitions: Iterable[int]) -> None:
         deadline_s = time.monotonic() + self._wait_s
         self._awaited |= dict.fromkeys(partitions, deadline_s)

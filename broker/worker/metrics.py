@@ -51,6 +51,14 @@ SAVE_SECONDS = Histogram(
 )
 
 
+COLD_SECONDS = Histogram(
+    "tureen_archive_snapshot_seconds",
+    "Time to compute and encode an answer with rows of the archive.",
+    buckets=(*_SECONDS, 25.0, 60.0),
+    registry=None,
+)
+
+
 @dataclass(slots=True)
 class Counts:
     """What a shard has done in this life. Written by its thread alone."""
@@ -89,16 +97,29 @@ class Metrics:
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
         self.feeds = FeedCounts()
-        for histogram in (SNAPSHOT_SECONDS, STEP_SECONDS, TRANSACTION_SECONDS, SAVE_SECONDS, FEED_SECONDS):
+        for histogram in (
+            SNAPSHOT_SECONDS,
+            COLD_SECONDS,
+            STEP_SECONDS,
+            TRANSACTION_SECONDS,
+            SAVE_SECONDS,
+            FEED_SECONDS,
+        ):
             self._registry.register(histogram)
         self._snapshots = 0
         self._snapshot_bytes = 0
+        self._archive_rows = 0
         self._samples: deque[tuple[float, dict[str, int]]] = deque()
 
     def snapshot(self, form: str, seconds: float, size: int) -> None:
         SNAPSHOT_SECONDS.labels(form).observe(seconds)
         self._snapshots += 1
         self._snapshot_bytes += size
+
+    def cold(self, seconds: float, rows: int) -> None:
+        """An answer with so many rows of the archive."""
+        COLD_SECONDS.observe(seconds)
+        self._archive_rows += rows
 
     def totals(self, node: Node) -> dict[str, int]:
         totals = {"records": 0, "entered": 0, "late": 0, "dead_letters": 0}
@@ -125,7 +146,7 @@ class Metrics:
 
     def text(self, node: Node) -> bytes:
         """The exposition, all of it."""
-        collector = _FromShards(node, self.feeds)
+        collector = _FromShards(node, self.feeds, self._archive_rows)
         self._registry.register(collector)
         try:
             return generate_latest(self._registry)
@@ -136,9 +157,10 @@ class Metrics:
 class _FromShards:
     """Reads counters and gauges where they are kept."""
 
-    def __init__(self, node: Node, feeds: FeedCounts) -> None:
+    def __init__(self, node: Node, feeds: FeedCounts, archive_rows: int) -> None:
         self._node = node
         self._feeds = feeds
+        self._archive_rows = archive_rows
 
     def describe(self) -> list[Metric]:
         return []
@@ -212,7 +234,35 @@ class _FromShards:
         for shard in shards:
             ready.add_metric([str(shard.number)], float(shard.trouble is None))
         yield ready
+        yield from _of_archive(node, self._archive_rows)
         yield from _of_feeds(self._feeds)
+
+
+def _of_archive(node: Node, read: int) -> Iterator[Metric]:
+    if node.shelf is None:
+        return
+    reachable = node.shelf.facts()["reachable"]
+    yield GaugeMetricFamily(
+        "tureen_archive_reachable", "1 while the archive can be read.", value=float(reachable is True)
+    )
+    yield CounterMetricFamily(
+        "tureen_archive_rows_read", "Rows of the archive in answers.", value=float(read)
+    )
+    rows = CounterMetricFamily(
+        "tureen_backfilled_rows", "Rows that were brought back from the archive.", labels=["stream"]
+    )
+    under_way = 0
+    totals: Counter[str] = Counter()  # a stream may be a guest of other shards
+    for shard in list(node.shards.values()):
+        for stream, count, reading in shard.backfills.totals() if shard.backfills is not None else ():
+            totals[stream] += count
+            under_way += reading
+    for stream, count in totals.items():
+        rows.add_metric([stream], count)
+    yield rows
+    yield GaugeMetricFamily(
+        "tureen_backfills", "Streams whose history is being brought back.", value=float(under_way)
+    )
 
 
 def _of_feeds(feeds: FeedCounts) -> Iterator[Metric]:

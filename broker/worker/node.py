@@ -20,23 +20,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from broker import logs
-from broker.internal import Command, Outcome, State
+from broker.archive.shelf import Shelf
+from broker.internal import Outcome, State
 from broker.settings import Settings
-from broker.wording import Values, said
 from broker.worker import options as query_options
 from broker.worker.creation import Creation
 from broker.worker.engines import Engines
 from broker.worker.entries import QueryEntry, SourceEntry, ViewEntry, WaitingView
 from broker.worker.listener import Listener
-from broker.worker.outputs import (
-    Outputs,
-    Readiness,
-    columns_of,
-    destination_of,
-    emits,
-    facts,
-    is_awaited,
-)
+from broker.worker.outputs import columns_of, destination_of, output_settings
 from broker.worker.parsed import Parsed
 from broker.worker.placement import Guests, shard_of
 from broker.worker.questions import Found
@@ -48,6 +40,9 @@ from engine.language.query import Query, Statement
 from engine.limits import Limits
 from engine.model.source import Derived, Stream
 from topics.admin import Admin
+from topics.control_records import Command
+from topics.outputs import Outputs, Readiness, emits, facts, is_awaited
+from topics.wording import Values, said
 from tureen.errors import (
     BrokerUnavailable,
     ChangesBroken,
@@ -70,6 +65,7 @@ def limits(settings: Settings) -> Limits:
         queries_max=settings.queries_max,
         snapshot_rows_max=settings.snapshot_rows_max,
         changes_max=settings.changes_max,
+        archive_rows_max=settings.archive_rows_max,
     )
 
 
@@ -86,6 +82,8 @@ class Node:
         engines: Engines,
         listener: Listener,
     ) -> None:
+        self.shelf = Shelf(settings) if settings.archive else None
+        """The archive, where one is configured."""
         self.settings = settings
         self.kafka = kafka
         self.admin = admin
@@ -106,7 +104,7 @@ class Node:
         self.waiting: dict[str, WaitingView] = {}
         self.guests = Guests()
         self._arriving: dict[tuple[int, str], Mapping[int, int]] = {}
-        self.outputs = Outputs(settings, prober)
+        self.outputs = Outputs(output_settings(settings), prober)
         self._broken: dict[str, ChangesBroken] = {}
         self._unheard: set[str] = set()
         self.waiters = Waiters()
@@ -143,6 +141,8 @@ class Node:
         deadline_s = time.monotonic() + timeout_s
         for shard in self.shards.values():
             await asyncio.to_thread(shard.join, max(0.0, deadline_s - time.monotonic()))
+        if self.shelf is not None:
+            self.shelf.close()
         return not any(shard.is_alive() for shard in self.shards.values())
 
     def _start_shard(self, number: int) -> Shard:
@@ -155,6 +155,7 @@ class Node:
             self.outputs,
             self._listener,
             self._on_fenced,
+            self.shelf,
         )
         shard.start()
         return shard

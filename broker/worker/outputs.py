@@ -1,316 +1,40 @@
-"""Where the changes of queries go: result topics, made and agreed upon before a query stands.
-
-Queries that say no topic share two: rows by key go to ``<service>.results``, which is compacted; changes that
-are no rows by key to ``<service>.results.log``, which forgets after ``results_retention_ms``. ``INTO name``
-is ``<service>.results.<name>``, of the kind that its first query needs; all that write to it agree in format,
-encoding and kind, and, where a schema registry has a say, in columns as far as that asks.
-
-A topic that goes while queries write to it is made again, and readiness says so: what was in it is gone, and
-PAUSE and RESUME of a query writes its answer anew. It also says so of one that somebody else made again.
-
-What exists is looked at whenever a query comes, when writing fails, and once a minute of writing: its policy,
-its partitions, and that the largest record fits. In between, and for schemas, every call is a look-up. Safe
-to use from several threads.
-"""
+"""Where the queries of a worker write, as their trees say, and with which settings."""
 
 from __future__ import annotations
 
-import threading
-import time
-from collections import Counter
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Mapping
 
 import pyarrow as pa
 
-from broker import logs
 from broker.settings import Settings
 from engine.changes.operator import operator_over
 from engine.changes.result_key import result_key
-from engine.language.query import Emit, Query
-from engine.model.changes import Operator
+from engine.language.query import Query
 from engine.model.source import Stream
-from topics.admin import Admin, TopicPolicy
-from topics.failures import is_refusal
-from topics.producer import BATCH_BYTES, RECORD_OVERHEAD_BYTES
-from topics.registry import Registry, RegistrySettings, SchemaKind
+from topics.outputs import OutputSettings, destination
+from topics.registry import RegistrySettings
 from topics.results import Destination
-from topics.results_codec import AvroCodec, Codec, JsonCodec
-from topics.results_schema import ResultSchemas
-from tureen.errors import (
-    KafkaUnavailable,
-    LimitExceeded,
-    NotSupported,
-    OutputConflict,
-    OutputRefused,
-    RegistryUnavailable,
-    TopicMissing,
-    TureenError,
-)
 from tureen.protocol import TopicNames
 
-AWAITED = (RegistryUnavailable, KafkaUnavailable)
-"""What keeps an output from being ready for a while only."""
 
-LOOK_AGAIN_S = 60.0
-
-log = logs.get()
-
-
-@dataclass(frozen=True, slots=True)
-class Writer:
-    """What the records of an output are made with."""
-
-    codec: Codec
-    partitions: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Topic:
-    """A topic when it was looked at last; id: differs from that of an earlier topic of the same name."""
-
-    compacted: bool
-    partitions: int
-    id: str
-    stale_s: float
-
-    def is_stale(self) -> bool:
-        """Whether it is to be looked at again."""
-        return time.monotonic() >= self.stale_s
-
-
-class Outputs:
-    """Those of one worker."""
-
-    def __init__(self, settings: Settings, admin: Admin) -> None:
-        """Raises SettingsError."""
-        self._settings = settings
-        self._admin = admin
-        self._registry: Registry | None = None
-        if settings.schema_registry_url:
-            user = settings.schema_registry_user
-            self._registry = Registry(
-                RegistrySettings(
-                    settings.schema_registry_url,
-                    user.get_secret_value() if user is not None else None,
-                    str(settings.schema_registry_ca) if settings.schema_registry_ca else None,
-                )
-            )
-        self._lock = threading.Lock()
-        self._topics: dict[str, _Topic] = {}
-        self._writers: dict[tuple[Destination, tuple[tuple[str, str], ...]], Writer] = {}
-        self._made_again: dict[str, dict[str, Any]] = {}
-        self._away: RegistryUnavailable | None = None
-        self._away_until_s = 0.0
-        self._users: dict[str, Counter[_Kind]] = {}
-        self._of: dict[str, Destination] = {}
-
-    # --- who writes where -------------------------------------------------------------------------
-
-    def agree(self, query_id: str, to: Destination) -> None:
-        """A query is to write there; in the place of where it did until now.
-
-        Raises OutputConflict where those that write there do so otherwise, LimitExceeded (into_topics_max).
-        """
-        self.release(query_id)
-        if to.shared:
-            return
-        users = self._users.get(to.topic)
-        kind = _Kind.of(to)
-        if users is None:
-            if len(self._users) >= self._settings.into_topics_max:
-                raise LimitExceeded(
-                    "into_topics_max",
-                    self._settings.into_topics_max,
-                    len(self._users) + 1,
-                    hint="let queries share a topic, or leave INTO out",
-                )
-            users = self._users[to.topic] = Counter()
-        elif kind not in users:
-            self._refuse(to.topic, kind, next(iter(users)))
-        users[kind] += 1
-        self._of[query_id] = to
-
-    def release(self, query_id: str) -> None:
-        """A query writes nowhere any more."""
-        to = self._of.pop(query_id, None)
-        if to is None:
-            return
-        users = self._users[to.topic]
-        users[_Kind.of(to)] -= 1
-        if not +users:
-            del self._users[to.topic]
-
-    @staticmethod
-    def _refuse(topic: str, wanted: _Kind, found: _Kind) -> None:
-        for what, one, other in (
-            ("format", wanted.format, found.format),
-            ("encoding", wanted.encoding, found.encoding),
-            ("changes of the kind", wanted.words, found.words),
-        ):
-            if one != other:
-                raise OutputConflict(
-                    topic,
-                    what,
-                    one,
-                    other,
-                    hint="write the same WITH (...), or EMIT CHANGES INTO another_name",
-                )
-
-    # --- topics and schemas --------------------------------------------------------------------------
-
-    def writer(self, to: Destination, columns: pa.Schema, *, anew: bool = False) -> Writer:
-        """What writes there, the topic and the schemas made where they are missing. Blocks.
-
-        anew: look at the topic, whatever is known of it.
-        Raises KafkaUnavailable, RegistryUnavailable (both pass), TopicPolicyMismatch, OutputRefused,
-        SchemaRefused, NotSupported.
-        """
-        known = (to, tuple((field.name, str(field.type)) for field in columns))
-        topic = self._topics.get(to.topic)
-        if topic is not None and topic.compacted == to.compacted and not anew and not topic.is_stale():
-            found = self._writers.get(known)
-            if found is not None:
-                return found
-        with self._lock:
-            topic = self._topics.get(to.topic)
-            if topic is None or topic.compacted != to.compacted or anew:
-                topic = self._look(to.topic, to.compacted)
-            elif topic.is_stale():
-                try:
-                    topic = self._look(to.topic, to.compacted)
-                except KafkaUnavailable as away:  # nothing is known against it
-                    log.warning("result_topics_unknown", reason=away.message)
-                    topic = self._known(to.topic, topic)
-            found = self._writers.get(known)
-            if found is None:
-                found = self._writers[known] = Writer(self._asked(to, columns), topic.partitions)
-        return found
-
-    def look(self, topics: Collection[str]) -> dict[str, int | TureenError]:
-        """Look at topics again since writing to them failed; those that are gone are made.
-
-        Returns how many partitions each has, or why nothing can be written to it. Raises KafkaUnavailable.
-        """
-        found: dict[str, int | TureenError] = {}
-        with self._lock:
-            for name in sorted(set(topics)):
-                try:
-                    found[name] = self._look(name, self._topics[name].compacted).partitions
-                except AWAITED:
-                    raise
-                except TureenError as refused:
-                    found[name] = refused
-        return found
-
-    def _look(self, name: str, compacted: bool) -> _Topic:
-        """What a topic is now, made where it is missing. The lock is held."""
-        before = self._topics.get(name)
-        if before is not None:
-            self._topics[name] = replace(before, stale_s=0.0)  # whatever is found out, others are to know it
-        try:
-            self._admin.ensure([self._policy(name, compacted)])
-            partitions, topic_id = self._admin.partitions(name), self._admin.topic_id(name)
-        except TopicMissing as gone:  # this very moment
-            raise KafkaUnavailable(gone.message) from gone
-        except KafkaUnavailable as away:
-            if is_refusal(away):
-                raise OutputRefused(name, away.message) from away
-            raise
-        if before is not None and before.id != topic_id:
-            log.error("result_topic_made_again", topic=name)
-            self._made_again[name] = {
-                "topic": name,
-                "code": "result_topic_made_again",
-                "message": f"{name} was deleted and made again: what was in it is gone",
-                "hint": "pause and resume the queries that write to it: their answers are then written anew",
-            }
-        if before is not None and before.partitions != partitions:
-            self._writers = {key: one for key, one in self._writers.items() if key[0].topic != name}
-        return self._known(name, _Topic(compacted, partitions, topic_id, 0.0))
-
-    def _known(self, name: str, topic: _Topic) -> _Topic:
-        """It need not be looked at for a while."""
-        known = self._topics[name] = replace(topic, stale_s=time.monotonic() + LOOK_AGAIN_S)
-        return known
-
-    def degraded(self) -> list[dict[str, Any]]:
-        """What readiness tells of topics."""
-        return list(self._made_again.values())
-
-    def _policy(self, topic: str, compacted: bool) -> TopicPolicy:
-        retention = str(self._settings.results_retention_ms)
-        config = (
-            {"cleanup.policy": "compact", "delete.retention.ms": retention}
-            if compacted
-            else {"cleanup.policy": "delete", "retention.ms": retention}
+def output_settings(settings: Settings) -> OutputSettings:
+    """What the broker's settings say of result topics and schemas."""
+    user, authorities = settings.schema_registry_user, settings.schema_registry_ca
+    registry = None
+    if settings.schema_registry_url:
+        registry = RegistrySettings(
+            settings.schema_registry_url,
+            user.get_secret_value() if user is not None else None,
+            str(authorities) if authorities else None,
         )
-        record_bytes_max = self._settings.result_record_bytes_max
-        config["max.message.bytes"] = str(max(4 << 20, 2 * record_bytes_max))
-        least = {"max.message.bytes": max(BATCH_BYTES, record_bytes_max) + RECORD_OVERHEAD_BYTES}
-        return TopicPolicy(topic, self._settings.results_partitions, config, least=least)
-
-    def _asked(self, to: Destination, columns: pa.Schema) -> Codec:
-        """A registry that did not answer is left alone for a while, the longer the longer it let us wait."""
-        if to.encoding == "json":
-            return JsonCodec()
-        if self._away is not None and time.monotonic() < self._away_until_s:
-            raise self._away
-        began_s = time.monotonic()
-        try:
-            return self._codec(to, columns)
-        except RegistryUnavailable as away:
-            now_s = time.monotonic()
-            self._away = away
-            self._away_until_s = now_s + max(self._settings.retry_ms / 1_000, 2 * (now_s - began_s))
-            raise
-
-    def _codec(self, to: Destination, columns: pa.Schema) -> Codec:
-        if self._registry is None:
-            raise NotSupported(
-                f"encoding = '{to.encoding}' needs a schema registry, and none is configured",
-                hint="set schema_registry_url, or leave the encoding out, which is then json",
-            )
-        schemas = ResultSchemas(to.topic, columns, to.key, to.format)
-        key, value = schemas.texts(to.encoding)
-        kind: SchemaKind = "AVRO" if to.encoding == "avro" else "JSON"
-        key_id = self._registry.id_of(f"{to.topic}-key", key, kind)
-        value_id = self._registry.id_of(f"{to.topic}-value", value, kind)
-        if to.encoding == "avro":
-            return AvroCodec(schemas, key_id, value_id)
-        return JsonCodec(key_id, value_id)
-
-
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """What queries that share a topic agree in."""
-
-    format: str
-    encoding: str
-    compacted: bool
-
-    @classmethod
-    def of(cls, to: Destination) -> _Kind:
-        return cls(to.format, to.encoding, to.compacted)
-
-    @property
-    def words(self) -> str:
-        return "rows by key" if self.compacted else "records that stand for themselves"
-
-
-def destination(
-    names: TopicNames, emit: Emit, operator: Operator, key: tuple[int, ...] | None
-) -> Destination:
-    """Where EMIT CHANGES sends the changes of a query."""
-    compacted = operator == "changes" and emit.format == "upsert"
-    if emit.into is None:
-        topic = names.results if compacted else names.results_log
-    else:
-        topic = names.results_into(emit.into)
-    if operator != "changes":
-        key = None
-    return Destination(topic, compacted, emit.into is None, emit.format, emit.encoding, operator, key)
+    return OutputSettings(
+        settings.results_partitions,
+        settings.results_retention_ms,
+        settings.result_record_bytes_max,
+        settings.into_topics_max,
+        settings.retry_ms,
+        registry,
+    )
 
 
 def destination_of(names: TopicNames, query: Query, streams: Mapping[str, Stream]) -> Destination | None:
@@ -324,45 +48,3 @@ def destination_of(names: TopicNames, query: Query, streams: Mapping[str, Stream
 def columns_of(query: Query) -> pa.Schema:
     """The columns of its changes."""
     return pa.schema([pa.field(name, type_.arrow) for name, type_ in query.columns])
-
-
-def facts(to: Destination, columns: pa.Schema) -> dict[str, Any]:
-    """As states and lists show it. key: names of columns, None where rows have a hash or a number."""
-    return {
-        "topic": to.topic,
-        "format": to.format,
-        "encoding": to.encoding,
-        "operator": to.operator,
-        "key": None if to.key is None else [columns.names[number] for number in to.key],
-    }
-
-
-def is_awaited(error: object) -> bool:
-    """Whether trying again may do."""
-    return isinstance(error, AWAITED)
-
-
-def emits(sql: str) -> bool:
-    """Whether a query may say EMIT, without understanding it."""
-    return "emit" in sql.lower()
-
-
-class Readiness:
-    """Of the outputs of one batch of queries: topics are looked at, and who does not answer asked, once."""
-
-    def __init__(self, outputs: Outputs) -> None:
-        self._outputs = outputs
-        self._looked_at: set[tuple[str, bool]] = set()
-        self._away: dict[bool, TureenError] = {}
-
-    def check(self, to: Destination, columns: pa.Schema) -> None:
-        """Make what is missing. Raises as :meth:`Outputs.writer` does."""
-        registered = to.encoding != "json"
-        if registered in self._away:
-            raise self._away[registered]
-        try:
-            self._outputs.writer(to, columns, anew=(to.topic, to.compacted) not in self._looked_at)
-            self._looked_at.add((to.topic, to.compacted))
-        except AWAITED as away:
-            self._away[registered] = away
-            raise

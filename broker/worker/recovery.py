@@ -4,6 +4,10 @@ Local state is a cache of the journal. The owner before is fenced first, so that
 while it is read. Source records are read again from the ranges that the steps name, by one reader, so that a
 replay costs what ingestion costs.
 
+Rows that a step took from the archive are read from there again. Where that cannot be, since the archive has
+moved or its retention has passed, the step changes nothing: the stream comes back without that history, which
+is then wanted again as if it had never been there.
+
 A store that is gone is built anew from the whole journal. Where the journal's or the topics' retention has
 passed, the shard begins anew after the journal's last step: its streams are created and read again, its
 queries registered again, from the registry.
@@ -11,32 +15,51 @@ queries registered again, from the registry.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from broker import logs
+from broker.archive.backfill import read_again, seam_at, up_to
+from broker.archive.seam import Seam
+from broker.archive.shelf import Shelf
 from broker.settings import Settings
 from broker.worker.engines import Engines
 from engine.engine import Engine
 from engine.model.batch import Batch
 from engine.model.source import Derived, SourceName, Stream
-from engine.model.step import BEGINNING, Position
+from engine.model.step import BEGINNING, Backfill, Position, Step
 from engine.persistence import QueryState, SourceState
+from storage.archive.errors import ArchiveMismatch, ArchiveUnreadable
 from storage.store import Store
 from topics.consumer import OffsetLost
-from topics.journal import JournalUnreadable, RangeReader, RecordsNamed, last_position, read_steps
-from tureen.errors import TopicMissing
+from topics.journal import (
+    HistoryNamed,
+    JournalUnreadable,
+    RangeReader,
+    RecordsNamed,
+    StepRecord,
+    last_position,
+    read_steps,
+)
+from tureen.errors import TopicMissing, TureenError
 
 log = logs.get()
 
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """The engine as it was, the epoch of its new owner, and how many steps were replayed."""
+    """The engine as it was, the epoch of its new owner, and how many steps were replayed.
+
+    history: of streams, the sequence number of the last replayed step that brought rows of the archive.
+    lost_history: streams that came back without such rows, and why.
+    """
 
     engine: Engine
     epoch: int
     replayed: int
+    history: Mapping[str, int] = field(default_factory=dict)
+    lost_history: Mapping[str, dict[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +88,20 @@ class _EmptyAt:
 
 
 def recover(
-    number: int, store: Store, settings: Settings, kafka: dict[str, str], engines: Engines
+    number: int,
+    store: Store,
+    settings: Settings,
+    kafka: dict[str, str],
+    engines: Engines,
+    shelf: Shelf | None = None,
 ) -> Recovered:
-    """Restore and replay. The shard must be fenced.
+    """Restore and replay. The shard must be fenced. shelf: the archive, where there is one.
 
     Raises StoreCorrupt, StoreVersionUnknown, JournalUnreadable, OffsetLost, KafkaUnavailable, TopicMissing.
     """
     stored = store.position()
     try:
-        return _replayed(number, engines.restored(store), settings, kafka)
+        return _replayed(number, engines.restored(store), settings, kafka, shelf)
     except (JournalUnreadable, OffsetLost, TopicMissing) as gone:
         if stored is not None:
             raise
@@ -82,9 +110,12 @@ def recover(
         return Recovered(engines.restored(_EmptyAt(last or BEGINNING)), (last or BEGINNING).epoch + 1, 0)
 
 
-def _replayed(number: int, engine: Engine, settings: Settings, kafka: dict[str, str]) -> Recovered:
+def _replayed(
+    number: int, engine: Engine, settings: Settings, kafka: dict[str, str], shelf: Shelf | None
+) -> Recovered:
     stored = engine.position
     reader = RangeReader(kafka)
+    history = History(engine, shelf, settings)
     replayed = 0
     engine.tells = False
     try:
@@ -94,7 +125,10 @@ def _replayed(number: int, engine: Engine, settings: Settings, kafka: dict[str, 
                 stream = engine.catalogue[record.body.source]
                 assert isinstance(stream, Stream)
                 batch, compacted = reader.read(stream, record.body.ranges), stream.is_table
-            engine.enqueue(record.step(batch, compacted=compacted))
+            if isinstance(record.body, HistoryNamed):
+                engine.enqueue(history.step(record, record.body))
+            else:
+                engine.enqueue(record.step(batch, compacted=compacted))
             engine.run()
             replayed += 1
     finally:
@@ -108,4 +142,58 @@ def _replayed(number: int, engine: Engine, settings: Settings, kafka: dict[str, 
             position=str(engine.position),
             replayed=replayed,
         )
-    return Recovered(engine, engine.position.epoch + 1, replayed)
+    return Recovered(engine, engine.position.epoch + 1, replayed, history.steps, history.lost)
+
+
+class History:
+    """Steps of rows that the archive gave. steps: the last of each stream. lost: streams whose rows were not
+    to be had again, and why.
+    """
+
+    def __init__(self, engine: Engine, shelf: Shelf | None, settings: Settings) -> None:
+        self.lost: dict[str, dict[str, Any]] = {}
+        self.steps: dict[str, int] = {}
+        self._engine = engine
+        self._shelf = shelf
+        self._rows_max = settings.archive_rows_max
+        self._timeout_s = settings.archive_timeout_ms / 1_000
+
+    def step(self, record: StepRecord, named: HistoryNamed) -> Step:
+        """As it was; or one that changes nothing, where its rows are not to be had."""
+        self.steps[named.source] = record.position.sequence
+        stream = self._engine.catalogue[named.source]
+        assert isinstance(stream, Stream)
+        wanted = self._engine.wanted(named.source)
+        seam_ms = named.until_ms if wanted is None else wanted.until_ms
+        try:
+            if self._shelf is None:
+                raise ArchiveMismatch(f"{named.rows:,} rows were of an archive, and none is configured")
+            if seam_ms < named.until_ms or self.lost.get(named.source) is not None:
+                raise ArchiveMismatch(f"rows of {named.source} that come after these were lost")
+            view = self._engine.view()
+            found = self._read(self._shelf, seam_at(stream, view, named.until_ms, record.clock_ms), named)
+            named.check(found)
+            rows = up_to(seam_ms, found, named.until_ms, stream, view)
+            return self._made(record, named.source, rows, named.from_ms, seam_ms)
+        except TureenError as gone:
+            self.lost.setdefault(named.source, gone.as_dict())
+            log.warning(
+                "history_lost",
+                stream=named.source,
+                step=str(record.position),
+                rows=named.rows,
+                code=gone.code,
+                reason=gone.message,
+            )
+        nothing = Batch.empty(stream.stored_schema)
+        return self._made(record, named.source, nothing, seam_ms, seam_ms)
+
+    def _made(self, record: StepRecord, source: SourceName, rows: Batch, from_ms: int, seam_ms: int) -> Step:
+        return Step(record.position, record.clock_ms, Backfill(source, rows, from_ms, seam_ms))
+
+    def _read(self, shelf: Shelf, seam: Seam, named: HistoryNamed) -> Batch:
+        reading = shelf.pool.submit(read_again, shelf, seam, named, named.rows + self._rows_max)
+        try:
+            return reading.result(self._timeout_s)
+        except TimeoutError:
+            raise ArchiveUnreadable(shelf.root, f"nothing came for {self._timeout_s:g} s") from None

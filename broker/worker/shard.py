@@ -23,16 +23,17 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from broker import logs
+from broker.archive.backfill import Backfills
+from broker.archive.notes import HistoryNotes
+from broker.archive.shelf import Shelf
 from broker.internal import Outcome
 from broker.settings import Settings
-from broker.wording import said
 from broker.worker.emission import Emission
 from broker.worker.engines import Engines
 from broker.worker.intake import Taken
 from broker.worker.listener import Listener
 from broker.worker.metrics import STEP_SECONDS, Counts
 from broker.worker.outbox import Interrupted, Letter, Outbox, Outgoing, Unwritable
-from broker.worker.outputs import AWAITED, Outputs
 from broker.worker.placement import shard_of
 from broker.worker.questions import Asked, Found, Questions
 from broker.worker.recovery import recover
@@ -47,8 +48,10 @@ from engine.results.view import View
 from storage.store import Store
 from topics.admin import Admin
 from topics.consumer import Range
-from topics.journal import encode_step
+from topics.journal import HistoryNamed, encode_step
+from topics.outputs import AWAITED, Outputs
 from topics.producer import forwarded
+from topics.wording import said
 from tureen.errors import (
     BrokerUnavailable,
     ChangesBroken,
@@ -83,7 +86,9 @@ class Shard(threading.Thread):
         outputs: Outputs,
         listener: Listener,
         on_fenced: Callable[[int], None],
+        shelf: Shelf | None = None,
     ) -> None:
+        """shelf: the archive, where there is one."""
         super().__init__(name=f"shard-{number}", daemon=True)
         self.number = number
         self.state: State = "recovering"
@@ -105,7 +110,8 @@ class Shard(threading.Thread):
         self._outbox = Outbox(
             number, settings, kafka, self._is_stopping, lambda t: self._tell("journal", t), outputs.look
         )
-        self._streams = Streams(number, settings, kafka, admin, self._next_offsets)
+        topic_ids = {} if shelf is None else shelf.topic_ids
+        self._streams = Streams(number, settings, kafka, admin, self._next_offsets, topic_ids)
         self._queries: dict[str, Standing] = {}
         self._sources: dict[str, Stream | Derived] = {}
         self._jobs: deque[_Job] = deque()
@@ -113,8 +119,12 @@ class Shard(threading.Thread):
         self._questions = Questions()
         self._step_size = StepSize(settings.step_rows_max, settings.transaction_records_max)
         self._wake = threading.Condition()
+        self._shelf = shelf
+        self.history = HistoryNotes(settings.data_dir / "shards" / f"{number}.history.json")
+        self._backfills = None if shelf is None else Backfills(number, settings, shelf, self._woken)
         self._stop_asked = threading.Event()
         self._clock_ms = 0
+        self._lost_history: Mapping[str, dict[str, Any]] = {}
 
     # --- for other threads ------------------------------------------------------------------------
 
@@ -147,6 +157,16 @@ class Shard(threading.Thread):
     def stream_errors(self) -> dict[str, dict[str, Any]]:
         """Streams that read no more, and why."""
         return self._streams.errors
+
+    @property
+    def backfills(self) -> Backfills | None:
+        """How streams get their history; None without an archive."""
+        return self._backfills
+
+    @property
+    def lost_history(self) -> Mapping[str, dict[str, Any]]:
+        """Streams that came back without rows which the archive had given them, and why."""
+        return self._lost_history
 
     def streams(self) -> dict[str, tuple[Stream, str]]:
         """Streams and their statements; once recovered, before commands are submitted."""
@@ -216,6 +236,8 @@ class Shard(threading.Thread):
             self._questions.refuse(error or BrokerUnavailable(f"shard {self.number} has stopped"))
         self._listener.ended(self.number, error if state == "failed" else None)
         self._streams.close()
+        if self._backfills is not None:
+            self._backfills.close()
         self._outbox.close()
         if self._store is not None:
             self._store.close()
@@ -241,12 +263,17 @@ class Shard(threading.Thread):
         self._outbox.fence()
         while True:
             try:
-                back = recover(self.number, self._store, self._settings, self._kafka, self._engines)
+                back = recover(
+                    self.number, self._store, self._settings, self._kafka, self._engines, self._shelf
+                )
                 break
             except KafkaUnavailable as away:
                 self._wait("journal", away)
         self._tell("journal", None)
         self._engine, self.epoch = back.engine, back.epoch
+        self._lost_history = back.lost_history
+        for name, sequence in back.history.items():
+            self.history.put(name, sequence)
         self._saving.begin(self._store, replayed=bool(back.replayed))
         self._view = self._engine.view()
         self._clock_ms = self._now_ms()
@@ -272,6 +299,7 @@ class Shard(threading.Thread):
                 self._carry_out(job, outgoing)
             if not self._saving.full:
                 self._ingest(outgoing, wait=not jobs)
+                self._bring_back(outgoing)
             self._beat(outgoing)
             if outgoing.last is not None:
                 STEP_SECONDS.labels(str(self.number)).observe(time.perf_counter() - began_s)
@@ -299,14 +327,14 @@ class Shard(threading.Thread):
     def _now_ms(self) -> int:
         return max(self._clock_ms, time.time_ns() // 1_000_000)
 
-    def _step(self, body: Body, outgoing: Outgoing, ranges: Sequence[Range] = ()) -> StepResult:
+    def _step(self, body: Body, outgoing: Outgoing, read: Sequence[Range] | HistoryNamed = ()) -> StepResult:
         self._clock_ms = self._now_ms()
         last = self._engine.position
         step = Step(Position(self.epoch, last.sequence + 1), self._clock_ms, body)
         self._engine.enqueue(step)
         (result,) = self._engine.run()
         names = self._settings.names
-        key, value = encode_step(step, result, ranges)
+        key, value = encode_step(step, result, read)
         outgoing.letters.append(Letter(names.steps, value, key, self.number))
         outgoing.last = step.position
         outgoing.results.append(result)
@@ -437,6 +465,17 @@ class Shard(threading.Thread):
         counts.late[name] += len(result.late)
         counts.dead_letters[name] += len(taken.bad) + len(result.rejected)
 
+    def _bring_back(self, outgoing: Outgoing) -> None:
+        """Take up history that was read from the archive."""
+        if self._backfills is None:
+            return
+        for body, named in self._backfills.ready(self._engine):
+            self.history.put(body.source, self._engine.position.sequence + 1)
+            result = self._step(body, outgoing, named)
+            for refused in result.failed.values():
+                log.warning("backfill_refused", shard=self.number, stream=body.source, reason=str(refused))
+            self._saving.changed(len(body.batch))
+
     def _beat(self, outgoing: Outgoing) -> None:
         clock_ms = self._now_ms()
         for stream in self._streams.reading():
@@ -465,6 +504,10 @@ class Shard(threading.Thread):
         return next(info.next_offsets for info in self._engine.view().sources() if info.name == name)
 
     # --- waiting ----------------------------------------------------------------------------------
+
+    def _woken(self) -> None:
+        with self._wake:
+            self._wake.notify()
 
     def _is_stopping(self) -> bool:
         return self._stop_asked.is_set()

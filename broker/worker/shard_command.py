@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from broker.internal import Outcome
-from broker.wording import Values, said
 from broker.worker.options import as_text, weight_of
 from engine.model.plain import compact
 from engine.model.source import Derived, SourceName, Stream
@@ -20,6 +19,7 @@ from engine.model.step import (
     Register,
     Unregister,
 )
+from topics.wording import Values, said
 from tureen.errors import TureenError
 
 Standing = tuple[str, Mapping[str, str]]

@@ -40,7 +40,38 @@ def readiness(node: Node) -> dict[str, Any]:
         for name, error in list(shard.stream_errors.items()):
             if name not in guests:
                 degraded.append({"stream": name} | error)
+    degraded += _archive_troubles(node)
     return {"ready": not reasons, "reasons": reasons, "degraded": degraded}
+
+
+def _archive_troubles(node: Node) -> list[dict[str, Any]]:
+    """Streams that history is wanted for and cannot be had."""
+    found: list[dict[str, Any]] = []
+    for name in node.sources:
+        told = _archived(node, name)
+        if told is None or told["backfill"] is None or told["backfill"]["state"] == "complete":
+            continue
+        error = told["backfill"]["error"] or told["lost_history"]
+        if error is not None:
+            found.append({"stream": name} | error)
+    return found
+
+
+def _archived(node: Node, name: str) -> dict[str, Any] | None:
+    """What is archived of a stream and how its history comes; None without an archive, and of tables."""
+    entry = node.sources[name]
+    if node.shelf is None or entry.stream.is_table:
+        return None
+    shards = list(node.shards.values())  # a stream may be a guest of other shards than its home
+    told = [
+        facts for shard in shards if shard.backfills is not None and (facts := shard.backfills.facts(name))
+    ]
+    backfill = None
+    if told:
+        telling = next((one for one in told if one["state"] != "complete"), told[0])
+        backfill = telling | {count: sum(one[count] for one in told) for count in ("rows", "steps")}
+    lost = next((shard.lost_history[name] for shard in shards if name in shard.lost_history), None)
+    return node.shelf.stream_facts(name) | {"backfill": backfill, "lost_history": lost}
 
 
 def source_list(node: Node) -> list[dict[str, Any]]:
@@ -71,6 +102,7 @@ _NOTHING: dict[str, Any] = {
     "pending": None,
     "late": None,
     "rejected": None,
+    "archive": None,
 }
 
 
@@ -105,6 +137,7 @@ def _stream(node: Node, name: str, info: SourceInfo | None) -> dict[str, Any]:
         "lagging": sorted(shard.lagging(name)),
         "records": shard.counts.records.get(name, 0),
         "entered": shard.counts.entered.get(name, 0),
+        "archive": _archived(node, name),
         "columns": [
             {"name": field.name, "type": str(field.type), "nullable": field.nullable}
             for field in entry.stream.schema
@@ -151,6 +184,7 @@ def status(node: Node, settings: Settings, metrics: Metrics) -> dict[str, Any]:
         "uptime_s": round(time.monotonic() - node.began_s, 1),
         "kafka": node.kafka.get("bootstrap.servers"),
         "data_dir": str(settings.data_dir),
+        "archive": None if node.shelf is None else node.shelf.facts(),
         "queries": {state: states.get(state, 0) for state in ("RUNNING", "PAUSED", "PENDING", "ERROR")},
         "rates": metrics.rates(node),
         "functions": facts(node.engines.functions),

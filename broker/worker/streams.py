@@ -48,7 +48,10 @@ class Streams:
         kafka: dict[str, str],
         admin: Admin,
         offsets: Callable[[str], Mapping[int, int]],
+        topic_ids: dict[str, str],
     ) -> None:
+        """topic_ids: of topics that are read, kept up to date here."""
+        self._topic_ids = topic_ids
         self.by_name: dict[str, ReadStream] = {}
         self.errors: dict[str, dict[str, Any]] = {}
         self.lagging: dict[str, frozenset[int]] = {}
@@ -156,6 +159,7 @@ class Streams:
         except KafkaUnavailable:
             pass  # is_away() tells, look_after() tries again
         else:
+            self._topic_ids[stream.stream.topic] = stream.intake.topic_id
             log.info("stream_reads", shard=self._number, stream=stream.stream.name, topic=stream.stream.topic)
 
     def _lose(self, stream: ReadStream, error: TureenError) -> None:

@@ -40,13 +40,14 @@ def flow_of(query: Query, trip: Trip, *, outermost: bool = True) -> Input:
     """What the last stage of a query gives on the way. outermost: whoever reads it needs it in no order."""
     below: Input = trip.scanning(query.scan)
     stages = list(query.stages)
+    remembers = not trip.halves or _tells_all(query.stages)
     while stages:
         stage = stages.pop(0)
         following = stages[0] if stages else None
         if isinstance(stage, Sort) and isinstance(following, Limit):
             stages.pop(0)
             above = _firsts(stage, following, below, trip)
-        elif isinstance(stage, Aggregate | Distinct) and outermost and _in_no_order(stages):
+        elif isinstance(stage, Aggregate | Distinct) and outermost and remembers and _in_no_order(stages):
             above = _running(stage, below, trip)
         else:
             above = _above(stage, below, trip)
@@ -59,6 +60,14 @@ def flow_of(query: Query, trip: Trip, *, outermost: bool = True) -> Input:
 def _in_no_order(stages: Sequence[Stage]) -> bool:
     """Whether stages give the same rows in whatever order they get them."""
     return all(isinstance(stage, Project | Filter | Sort) for stage in stages)
+
+
+def _tells_all(stages: Sequence[Stage]) -> bool:
+    """Whether the first stage that gathers rows gets all of them, those too that retention alone takes and
+    nobody asks for: none below it leaves them out.
+    """
+    gathers = next((n for n, stage in enumerate(stages) if not isinstance(stage, Project | Filter)), 0)
+    return _in_no_order(stages[gathers + 1 :])
 
 
 def _running(stage: Aggregate | Distinct, below: Input, trip: Trip) -> Input | None:

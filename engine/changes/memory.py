@@ -34,6 +34,10 @@ class Memory:
 
     _known: dict[int, tuple[Mark, Any]] = field(default_factory=dict)
 
+    def forget(self) -> None:
+        """Rows have other ordinals now, or history came back: nothing that was known is true."""
+        self._known.clear()
+
     def on(self, course: Course) -> Remembered | None:
         """For one way; None where nothing can be remembered."""
         marks = marks_of(course)

@@ -192,6 +192,11 @@ class JoinGroup:
             if name == source:
                 self._floor[place] = max(self._floor[place], base)
 
+    def forget(self) -> None:
+        """The rows of an input begin elsewhere: combinations are found anew at the next step."""
+        self._view = None
+        self._let_go()
+
     def _let_go(self) -> None:
         self._composites.clear()
         self._kept = None

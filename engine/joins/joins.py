@@ -112,6 +112,13 @@ class Joins:
         for group in self:
             group.drop_below(source, base)
 
+    def forget(self, source: SourceName) -> None:
+        """The rows of a source begin elsewhere; to be followed by :meth:`advance`."""
+        self._view = None
+        for group in self:
+            if source in group.shape.inputs:
+                group.forget()
+
     def view(self) -> JoinViews:
         """As they stand; the same object until something changes."""
         if self._view is None:

@@ -136,6 +136,13 @@ class KeyIndex:
         self.first = self.base
         self._renew_table()
 
+    def restart(self, base: int) -> None:
+        """Forget all rows: the next is this ordinal, lower than before perhaps."""
+        self.base = self.end = self.first = base
+        self.keys, self.back = self.keys[:0], self.back[:0]
+        self.table, self._used = _table(TABLE_MIN), 0
+        self._view = None
+
     def view(self) -> Keys:
         """The keys as they stand; the same object until something changes."""
         if self._view is None:
@@ -236,6 +243,12 @@ class KeyIndexes:
                 renewed = codes.compact(used)
                 for index in sharing:
                     index.recode(used, renewed)
+
+    def restart(self, source: SourceName, base: int) -> None:
+        """The rows of a source begin elsewhere: its indexes take them in anew at the next step."""
+        for index in self:
+            if index.source == source:
+                index.restart(base)
 
     @property
     def nbytes(self) -> int:

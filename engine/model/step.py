@@ -83,6 +83,16 @@ class DropSource:
 
 
 @dataclass(frozen=True, slots=True)
+class Decided:
+    """NOW of a source after a step, worked out elsewhere from rows that this engine sees some of only.
+
+    None: there is none yet. It never goes back.
+    """
+
+    now_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Records:
     """Rows of one source in the order of reading.
 
@@ -90,12 +100,35 @@ class Records:
     have more records waiting in the log after this step (they hold NOW back even if they are quiet).
     ``next_offsets``: where reading goes on, per partition read by this step, past records that gave no
     row as well (dead letters, transaction markers).
+    ``decided``: NOW goes there; the rows have the instants they entered with where that was decided, and
+    none of them is late or rejected. ``lagging`` then means nothing. One source has all its steps so, or
+    none.
     """
 
     source: SourceName
     batch: Batch
     next_offsets: Mapping[int, int]
     lagging: frozenset[int] = frozenset()
+    decided: Decided | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Backfill:
+    """Rows from before what a stream retains: all it had at ``complete_from_ms <= timestamp < until_ms``.
+
+    In (timestamp, partition, offset) order, as many as there are. ``until_ms``: the source's seam, which is
+    ``retained_from_ms``, or while there is none the timestamp of the first retained row, or just above NOW
+    where it has no row. Afterwards ``retained_from_ms`` is ``complete_from_ms``. Rows below the seam that are
+    there for windows of the last n rows are replaced by these. Exempt from lateness; NOW, offsets and
+    idleness do not move.
+
+    Refused, and nothing changes: see :class:`tureen.errors.BackfillRefused` in ``StepResult.failed``.
+    """
+
+    source: SourceName
+    batch: Batch
+    complete_from_ms: int
+    until_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +156,7 @@ class Unregister:
     query_ids: tuple[str, ...]
 
 
-Body = CreateSource | CreateDerived | DropSource | Records | Heartbeat | Register | Unregister
+Body = CreateSource | CreateDerived | DropSource | Records | Backfill | Heartbeat | Register | Unregister
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +181,8 @@ class StepResult:
     """What a step caused.
 
     now_ms: NOW of the step's source after it, None while it has none (or the step names no source).
-    idle: the partitions that had records once and were idle after it; always empty in arrival time.
+    idle: the partitions that had records once and were idle after it; always empty in arrival time, and of
+    history.
     entered: how many rows became visible.
     late: places in the step's batch of rows at or before NOW; they go to the late-records topic.
     rejected: rows whose timestamp lies too far ahead; they go to the dead letters.

@@ -1,4 +1,4 @@
-"""Earlier instants: whether a query can be answered there, and the first instant after it where it can."""
+"""Earlier instants: whether a query can be answered there, and if not, from which instant on."""
 
 from __future__ import annotations
 
@@ -7,11 +7,42 @@ from collections.abc import Callable, Mapping
 from engine.language.query import Query
 from engine.model.source import SourceName
 from engine.operators.scan import ScanAt
+from tureen.errors import InstantOutOfRange
 
 
 def can_answer(query: Query, at: Mapping[SourceName, ScanAt]) -> bool:
     """Whether nothing that the query's windows reach back to is gone from any of its sources."""
     return all(at[scan.source].is_complete(scan) for scan in query.scans())
+
+
+def require_answer(
+    query: Query,
+    standing_at: Callable[[int], Mapping[SourceName, ScanAt]],
+    at_ms: int,
+    now_ms: int | None,
+    lacking: str,
+) -> None:
+    """Raises InstantOutOfRange where a query cannot be answered at an instant. now_ms: NOW of the query.
+
+    lacking: why, where rows are gone.
+    """
+    if now_ms is None:
+        raise InstantOutOfRange(at_ms, None, at_ms, hint="the query's sources have no row yet")
+    if at_ms > now_ms:
+        hint = "the data has come no further; without an instant the answer is that of NOW"
+        raise InstantOutOfRange(at_ms, None, now_ms, hint=hint)
+    if not can_answer(query, standing_at(at_ms)):
+        raise InstantOutOfRange(
+            at_ms, first_answer_ms(query, standing_at, at_ms, now_ms), now_ms, hint=lacking
+        )
+
+
+def require_versions(complete_from_ms: int | None, at_ms: int, now_ms: int | None) -> None:
+    """Raises InstantOutOfRange where an answer at an earlier instant turned out to lack versions."""
+    if complete_from_ms is not None:
+        assert now_ms is not None
+        hint = "versions of a table that rows are joined with are no longer retained"
+        raise InstantOutOfRange(at_ms, None, now_ms, hint=hint)
 
 
 def first_answer_ms(

@@ -145,7 +145,7 @@ class ScanAt:
     def gone_before_ms(self) -> int | None:
         """Rows before this instant are gone; None where none are."""
         retained_ms = self.retained_from_ms
-        if retained_ms is None or self.rows.first_at_or_after(retained_ms) == 0:
+        if retained_ms is None or not self.rows.lacks_before(retained_ms):
             return None
         return retained_ms
 

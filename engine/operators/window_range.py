@@ -21,7 +21,7 @@ class WindowRange:
 def locate(window: Window, rows: Rows, now_ms: int, retained_from_ms: int | None, end: int) -> WindowRange:
     """The rows of a window at NOW over the first ``end`` ordinals. O(log rows)."""
     if isinstance(window, RowWindow):
-        wanted = max(0, end - window.rows)
+        wanted = max(rows.origin, end - window.rows)
         start = max(wanted, rows.base)
         if wanted >= rows.base:
             return WindowRange(start, max(start, end))
@@ -35,6 +35,6 @@ def locate(window: Window, rows: Rows, now_ms: int, retained_from_ms: int | None
     reaches_back = begin_ms is None or begin_ms < retained_from_ms
     floor = rows.first_at_or_after(retained_from_ms)
     start = floor if reaches_back or begin_ms is None else rows.first_at_or_after(begin_ms)
-    if reaches_back and floor > 0:
+    if reaches_back and floor > rows.origin:
         return WindowRange(start, max(start, stop), complete=False, complete_from_ms=retained_from_ms)
     return WindowRange(start, max(start, stop))

@@ -48,6 +48,7 @@ from engine.model.batch import Batch
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import (
     BEGINNING,
+    Backfill,
     CreateDerived,
     CreateSource,
     DropSource,
@@ -64,6 +65,7 @@ from engine.model.step import (
 from engine.reference.changes import Told, Way, exact_retention
 from engine.reference.expressions import evaluate
 from engine.reference.following import Following, copies
+from engine.reference.history import prepend
 from engine.reference.retention import Reader, retain
 from engine.reference.rows import Partition, Row, Source, Values, python_rows, versions
 from engine.reference.seen import At, now_of, seen_at
@@ -71,6 +73,7 @@ from engine.reference.stages import answer as answer_of
 from engine.reference.values import ERROR
 from engine.reference.windows import gone_versions, lacks_versions
 from tureen.errors import (
+    BackfillRefused,
     HandleInUse,
     InstantOutOfRange,
     LimitExceeded,
@@ -165,6 +168,8 @@ class Reference:
                 result = self._records(step.position, name, batch, next_offsets, lagging)
             case Heartbeat(name, lagging):
                 result = self._records(step.position, name, None, {}, lagging)
+            case Backfill():
+                return self._backfill(step.position, step.body, was, stood)
         moved = copies(self.sources)
         for known, source in self.sources.items():
             self._retain(known, source)
@@ -175,6 +180,22 @@ class Reference:
         stay = {query_id: query for query_id, query in self._telling().items() if query_id in stood}
         self.told += self.following.changes(stay, Way(was, moved, self.sources, over, readers))
         return result
+
+    def _backfill(
+        self, position: Position, body: Backfill, was: Mapping[str, Source], stood: Mapping[str, Query]
+    ) -> StepResult:
+        source = self.sources[body.source]
+        try:
+            rows = prepend(source, body)
+        except BackfillRefused as refusal:
+            return StepResult(position, failed={body.source: refusal})
+        for reader, predicate in self.errors:
+            if reader == body.source:
+                self.errors[reader, predicate] += errors_of(predicate, rows)
+        for known, other in self.sources.items():
+            self._retain(known, other)
+        self.told = list(self.following.history(stood, was, self.sources))
+        return StepResult(position, source.now, entered=len(rows))
 
     def follow(self, query_id: str) -> None:
         """Tell the changes of a query from the next step on."""

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from engine.language.query import Query
 from engine.model.changes import Occasion
-from engine.reference.changes import Sources, Told, Way, changes_of, operator_of, whole
+from engine.reference.changes import Sources, Told, Way, changes_of, difference, operator_of, whole
 from engine.reference.rows import Source
 from engine.reference.seen import now_of, seen_at
 from engine.reference.stages import answer
@@ -44,6 +44,21 @@ class Following:
         for query_id, query in queries.items():
             if self.follows(query_id, query):
                 yield Told(query_id, "step", now_of(query, way.after), changes_of(query, way))
+
+    def history(self, queries: Mapping[str, Query], before: Sources, after: Sources) -> Iterable[Told]:
+        """What history that came back to a source changed, at NOW: rows that come are no news to who asks for
+        those alone.
+        """
+        for query_id, query in queries.items():
+            now, operator = now_of(query, after), operator_of(query, after)
+            if not self.follows(query_id, query) or operator == "istream" or now is None:
+                continue
+            was, is_now = (answer(query, seen_at(query, sources, now))[0] for sources in (before, after))
+            changes = difference(was, is_now, now)
+            if operator == "rstream" and changes:
+                changes = whole(is_now, now, 1)
+            kept = [change for change in changes if operator != "dstream" or change.weight < 0]
+            yield Told(query_id, "step", now, kept)
 
 
 def copies(sources: Mapping[str, Source]) -> Sources:

@@ -37,7 +37,11 @@ class Partition:
 
 @dataclass(slots=True)
 class Source:
-    """A stream or table with all rows that ever entered; those below ``base`` are gone for every answer."""
+    """A stream or table with all rows that ever entered, in order; those before place ``base`` are gone for
+    every answer.
+
+    first: the ordinal of the first of them, by which numbers are combined. lacks: more may have been before.
+    """
 
     stream: Stream
     now: int | None = None
@@ -46,9 +50,11 @@ class Source:
     pending: list[Row] = field(default_factory=list)
     retained_from: int | None = None
     base: int = 0
+    first: int = 0
+    lacks: bool = False
 
     def first_at_or_after(self, timestamp: int) -> int:
-        """The ordinal of the first row with this timestamp or a later one."""
+        """The place of the first row with this timestamp or a later one."""
         return sum(row.timestamp < timestamp for row in self.rows)
 
     def key_of(self, row: Row) -> Identity:

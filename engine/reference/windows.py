@@ -102,7 +102,8 @@ def _holds(predicate: Expression | None, values: Values) -> bool:
 
 def _visible(source: Source, instant: int) -> list[tuple[int, Row]]:
     """All rows that ever entered up to an instant, with their ordinals."""
-    return [(ordinal, row) for ordinal, row in enumerate(source.rows) if row.timestamp <= instant]
+    numbered = enumerate(source.rows, source.first)
+    return [(ordinal, row) for ordinal, row in numbered if row.timestamp <= instant]
 
 
 def _placed(rows: Sequence[tuple[int, Row]]) -> list[Placed]:
@@ -116,7 +117,7 @@ def _since(source: Source) -> int:
 
 def _nothing_gone(source: Source) -> bool:
     """Whether every row that ever entered may still be seen by time."""
-    return source.first_at_or_after(_since(source)) == 0
+    return source.first_at_or_after(_since(source)) == 0 and not source.lacks
 
 
 # --- window clauses -----------------------------------------------------------------------------------
@@ -135,7 +136,7 @@ def _rows(window: RowWindow, source: Source, instant: int) -> Held:
     visible = _visible(source, instant)
     wanted = len(visible) - window.rows
     rows = visible[max(wanted, source.base, 0) :]
-    if source.base == 0 or wanted >= source.base:
+    if (source.base == 0 and not source.lacks) or wanted >= source.base:
         return Held(_placed(rows))
     kept = source.rows[source.base :]
     return Held(_placed(rows), kept[0].timestamp if kept else instant + 1)

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from engine.afresh import History, answer_afresh, seam_ms
 from engine.changes.changes_of import changes_of
 from engine.changes.course import NEVER, Course, Leg
 from engine.changes.operator import operator_over
@@ -19,17 +20,18 @@ from engine.language.query import Emit, Filter, Project
 from engine.limits import Limits
 from engine.model.answer import Answer, QueryInfo, SourceInfo
 from engine.model.changes import Changes, Operator
-from engine.model.source import SourceName
+from engine.model.source import SourceName, Stream
 from engine.model.step import Position
 from engine.operators.chain import Composites
-from engine.operators.earlier import can_answer, first_answer_ms
+from engine.operators.earlier import can_answer, require_answer, require_versions
 from engine.operators.pipeline import Evaluated, evaluate
 from engine.operators.scan import ScanAt
 from engine.results.kept import Kept
 from engine.results.source_view import SourceView, sources_at
 from engine.standing import SetKey, StandingQuery
+from engine.stems.data_stem import Rows
 from engine.windows.clauses import UNBOUNDED
-from tureen.errors import InstantOutOfRange, QueryPaused, UnknownQuery
+from tureen.errors import InstantOutOfRange, QueryPaused, UnknownQuery, UnknownSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +90,41 @@ class View:
         else:
             now_ms = over.now_ms if at_ms is None else at_ms
             result = self._evaluated(query, over, at_ms, limit)
-            if at_ms is not None and result.complete_from_ms is not None:
-                assert over.now_ms is not None
-                hint = "versions of a table that rows are joined with are no longer retained"
-                raise InstantOutOfRange(at_ms, None, over.now_ms, hint=hint)
+            if at_ms is not None:
+                require_versions(result.complete_from_ms, at_ms, over.now_ms)
+        return self._answer(query_id, now_ms, result)
+
+    def afresh(
+        self,
+        query_id: str,
+        histories: Mapping[SourceName, History],
+        *,
+        at_ms: int | None = None,
+        rows_max: int | None = None,
+    ) -> Answer:
+        """The same over history besides the rows that are there, from scratch (:mod:`engine.afresh`).
+
+        Raises UnknownQuery, QueryPaused, InstantOutOfRange, LimitExceeded, BackfillRefused.
+        """
+        query = self._standing(query_id)
+        if query.paused:
+            raise QueryPaused()
+        limit = rows_max or self.limits.snapshot_rows_max
+        sources = self._sets[query.set_key].sources
+        now_ms, result = answer_afresh(query.query, sources, histories, at_ms, limit, self.limits)
+        return self._answer(query_id, now_ms, result)
+
+    def seam_ms(self, source: str) -> int | None:
+        """Where a source's history ends: rows at or after this instant are there. None: it takes none.
+
+        Raises UnknownSource.
+        """
+        found = self._sources.get(source)
+        if found is None:
+            raise UnknownSource(source)
+        return seam_ms(found)
+
+    def _answer(self, query_id: str, now_ms: int | None, result: Evaluated) -> Answer:
         return Answer(
             query_id,
             result.table,
@@ -127,21 +160,12 @@ class View:
 
     def _earlier(self, query: StandingQuery, over: SetView, at_ms: int) -> Mapping[SourceName, ScanAt]:
         """The sources at an earlier instant, where nothing that the windows need may be gone."""
-        now_ms = over.now_ms
-        if now_ms is None:
-            raise InstantOutOfRange(at_ms, None, at_ms, hint="the query's sources have no row yet")
-        if at_ms > now_ms:
-            hint = "the data has come no further; without an instant the answer is that of NOW"
-            raise InstantOutOfRange(at_ms, None, now_ms, hint=hint)
 
         def stand(instant_ms: int) -> Mapping[SourceName, ScanAt]:
             return query.at(sources_at(over.sources, instant_ms))
 
-        if not can_answer(query.query, stand(at_ms)):
-            hint = "rows that the windows need are no longer retained"
-            raise InstantOutOfRange(
-                at_ms, first_answer_ms(query.query, stand, at_ms, now_ms), now_ms, hint=hint
-            )
+        lacking = "rows that the windows need are no longer retained"
+        require_answer(query.query, stand, at_ms, over.now_ms, lacking)
         return sources_at(over.sources, at_ms)
 
     def changes(self, query_id: str, since_ms: int | None, rows_max: int) -> Changes:
@@ -181,6 +205,14 @@ class View:
         if operator == "istream" and selects and scan.window == UNBOUNDED and scan.assignment is None:
             return gone_ms is None or gone_ms <= since_ms + 1
         return can_answer(query.query, at)
+
+    def stream(self, source: SourceName) -> Stream:
+        """A source's declaration."""
+        return self._sources[source].stream
+
+    def stored(self, source: SourceName) -> Rows:
+        """The rows that a source holds."""
+        return self._sources[source].rows
 
     def now_ms(self, query_id: str) -> int | None:
         """NOW of a query. Raises UnknownQuery."""

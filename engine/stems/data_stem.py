@@ -3,24 +3,30 @@
 Rows enter in that order and get ordinals 0, 1, 2, ... for the life of the stream, so every window is a
 range of ordinals, found by bisection. Matches stand beside the rows (:mod:`engine.stems.segment`).
 ``base <= ordinal < end`` are retained; segments wholly below base are let go.
+
+History comes back below base: as many rows as had gone have their old ordinals again. Of more than that, all
+rows move up by :data:`RAISED`, so that no ordinal is ever below 0; this happens once in the life of a stream.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
 
 from engine.kernels import bitmaps
 from engine.model.attributes import Attribute
-from engine.model.batch import BATCH_ROWS_MAX, Batch
+from engine.model.batch import BATCH_ROWS_MAX, Batch, concatenate
 from engine.model.source import Schema
 from engine.stems.cohorts import Cohorts
 from engine.stems.new_queries import NewQueries
 from engine.stems.segment import BitPool, Part, Tail
 from engine.stems.selective_index import Pairs
+
+RAISED = 1 << 40
+"""A multiple of the blocks that partial results are kept of."""
 
 
 class Matcher(Protocol):
@@ -39,12 +45,16 @@ class Matcher(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The visible rows as a reader sees them: immutable, with their matches."""
+    """The visible rows as a reader sees them: immutable, with their matches.
+
+    origin: rows below this ordinal never were; below base, where rows have gone or may have.
+    """
 
     schema: Schema
     parts: tuple[Part, ...]
     base: int
     end: int
+    origin: int = field(default=0, kw_only=True)
 
     @property
     def count(self) -> int:
@@ -66,6 +76,23 @@ class Rows:
         part = self.parts[low]
         place = int(part.timestamp[: part.n].searchsorted(timestamp_ms))
         return max(self.base, part.first + place)
+
+    def lacks_before(self, timestamp_ms: int) -> bool:
+        """Whether some row was ever below the first one at or after an instant, or may have been."""
+        return self.first_at_or_after(timestamp_ms) > self.origin
+
+    def seam_ms(self, now_ms: int, retained_from_ms: int | None) -> int:
+        """All rows at or after this instant are there, of those below only what windows of the last n rows
+        keep.
+        """
+        if retained_from_ms is not None:
+            return retained_from_ms
+        return self.timestamp_of(self.base) if self.base < self.end else now_ms + 1
+
+    def rows_before(self, instant_ms: int) -> Batch:
+        """The rows that lie before an instant."""
+        stop = self.first_at_or_after(instant_ms)
+        return concatenate(self.schema, [batch for _, batch in self.slices(self.base, stop)])
 
     def timestamp_of(self, ordinal: int) -> int:
         """The instant of a retained row."""
@@ -92,6 +119,7 @@ class DataStem:
     def __init__(self, schema: Schema, queries: Matcher, base: int = 0) -> None:
         self.schema = schema
         self.base = base
+        self.origin = 0
         self._queries = queries
         self._sealed: list[Part] = []
         self._pool = BitPool()
@@ -119,9 +147,66 @@ class DataStem:
             pairs = self._queries.match(piece, self._tail.bits, self._tail.count)
             self._tail.append(piece, pairs)
             if not self._tail.room:
-                self._sealed.append(self._tail.seal(self._queries.words))
-                self._tail = self._new_tail(self.end)
+                self._seal()
             start = stop
+        self._rows = None
+
+    def _seal(self) -> None:
+        self._sealed.append(self._tail.seal(self._queries.words))
+        self._tail = self._new_tail(self.end)
+
+    # --- history ----------------------------------------------------------------------------------
+
+    def cut(self, ordinal: int) -> int:
+        """Rows below this ordinal are gone, out of the segment that holds it too: its other rows meet all
+        queries once more. Returns the first ordinal from which on segments are as they were.
+        """
+        self._rows = None
+        self.base = ordinal
+        tail, end = self._tail, self.end
+        across = [part for part in self._sealed if part.first < ordinal < part.end]
+        self._sealed = [part for part in self._sealed if part.first >= ordinal]
+        for part in across:
+            rows = part.batch(self.schema).slice(ordinal - part.first, part.n)
+            self._sealed[:0] = self._matched(ordinal, rows)
+        if tail.first < ordinal:
+            self._tail = self._new_tail(ordinal)
+            if ordinal < end:
+                rows = tail.part(self._queries.words).batch(self.schema)
+                self.append(rows.slice(ordinal - tail.first, tail.count))
+            return end
+        return max((part.end for part in across), default=ordinal)
+
+    def prepend(self, rows: Batch) -> None:
+        """Rows come before the first, which no segment reaches below, and meet all queries.
+
+        O(rows * words + candidates + segments).
+        """
+        first = self.base - len(rows)
+        self._sealed[:0] = self._matched(first, rows)
+        self.base = first
+        self._rows = None
+
+    def _matched(self, first: int, rows: Batch) -> list[Part]:
+        """Sealed segments of rows from this ordinal on."""
+        parts = []
+        start = 0
+        while start < len(rows):
+            tail = Tail(self.schema, first + start, self._queries.cohorts, self._queries.words, self._pool)
+            while start < len(rows) and tail.room:
+                stop = min(len(rows), start + BATCH_ROWS_MAX, start + tail.room)
+                piece = rows.slice(start, stop)
+                tail.append(piece, self._queries.match(piece, tail.bits, tail.count))
+                start = stop
+            parts.append(tail.seal(self._queries.words))
+        return parts
+
+    def rise(self) -> None:
+        """All rows get ordinals that are higher by :data:`RAISED`. O(segments)."""
+        self._sealed = [replace(part, first=part.first + RAISED) for part in self._sealed]
+        self._tail.rise(RAISED)
+        self.base += RAISED
+        self.origin += RAISED
         self._rows = None
 
     def widen(self) -> None:
@@ -168,7 +253,7 @@ class DataStem:
             parts = tuple(self._sealed)
             if self._tail.count:
                 parts += (self._tail.part(self._queries.words),)
-            self._rows = Rows(self.schema, parts, self.base, self.end)
+            self._rows = Rows(self.schema, parts, self.base, self.end, origin=self.origin)
         return self._rows
 
     def sealed_from(self, ordinal: int) -> list[Part]:
@@ -181,9 +266,14 @@ class DataStem:
         return self._tail.first
 
     def restore(self, first: int, rows: Batch) -> None:
-        """Stored rows come back; the first call decides where the ordinals begin."""
+        """Stored rows come back; the first call decides where the ordinals begin.
+
+        No segment ends amid rows that are stored as one, so that it can take the place of stored ones.
+        """
         if not self._sealed and not self._tail.count:
             self._tail = self._new_tail(first)
+        elif len(rows) > self._tail.room:
+            self._seal()
         self.append(rows)
 
     def nbytes(self) -> tuple[int, int]:

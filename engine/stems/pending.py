@@ -84,6 +84,10 @@ class PendingRows:
 
     # --- the store's side -------------------------------------------------------------------------
 
+    def pieces(self) -> list[Batch]:
+        """All rows, as they are held."""
+        return [piece.rows for piece in self._pieces]
+
     def unsaved(self) -> list[tuple[int, Piece]]:
         """Pieces the store does not know, each with the number it will have."""
         pieces = [piece for piece in self._pieces if piece.number is None]

@@ -209,6 +209,11 @@ class Tail:
     def room(self) -> int:
         return SEGMENT_ROWS - self.count
 
+    def rise(self, by: int) -> None:
+        """The rows have ordinals that are higher by so much."""
+        self.first += by
+        self._part = None
+
     def widen(self, words: int) -> None:
         """Make room for more query slots; bits so far are kept, those of new words are unset."""
         self._part = None

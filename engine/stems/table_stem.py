@@ -116,6 +116,7 @@ class TableStem(DataStem):
                 versions.before,
                 versions.first_loss_ms,
                 versions.last,
+                origin=seen.origin,
             )
         return self._rows
 

@@ -86,6 +86,12 @@ class SourceClock:
         self._settle(lagging)
         return Passage(fate, timestamp)
 
+    def follow(self, now_ms: int | None, clock_ms: int) -> None:
+        """Go where another clock went that saw all rows. NOW does not go back."""
+        self.clock_ms = max(self.clock_ms, clock_ms)
+        if now_ms is not None:
+            self.now_ms = now_ms if self.now_ms is None else max(self.now_ms, now_ms)
+
     def heartbeat(self, empty: Batch, clock_ms: int, lagging: frozenset[int]) -> None:
         """The clock went on without records. empty: a batch of the schema with no row."""
         self.records(empty, clock_ms, lagging)

@@ -1,46 +1,59 @@
 """The job's edge: all reading and writing of one run.
 
 Order of a run: the statement is parsed, the inputs and Kafka are looked at, all rows are checked and
-counted; rows that do not fit go to the quarantine; the stream is declared; the messages are written. What
-fails before the last step has written no message. The last is at-least-once: one that fails in the middle
-leaves the first part of the messages on the topic, in order.
+counted; rows that do not fit go to the quarantine; the stream is declared; the messages are written, by Spark
+or, at a pace, by the driver. What fails before the last step has written no message. The last is
+at-least-once: one that fails or is stopped in the middle leaves the first part of the messages on the topic,
+in order.
 
-Cost: the input is read twice, three times where rows go to the quarantine. The files must not change
-meanwhile.
+Cost: files are read twice, once more where rows go to the quarantine. They must not change meanwhile. A
+table of a database, which may, and what is written at a pace, are read once, and kept by Spark.
 """
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
+import time
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
-from confluent_kafka import KafkaException, Producer
+from pyspark import StorageLevel
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from engine.language.query import CreateStream
-from engine.language.statements import parse
-from engine.limits import Limits
+from engine.model.source import Stream
 from spark_jobs.errors import RowsRefused
 from spark_jobs.failures import reading, writing_files, writing_topic
 from spark_jobs.kafka import connector_options
+from spark_jobs.running import Stop
+from spark_jobs.sources.declaring import declare, declared_stream, ensure_topics
 from spark_jobs.sources.fitting import check
-from spark_jobs.sources.reading import read
+from spark_jobs.sources.formats import source_of
+from spark_jobs.sources.pacing import Pace, Warp
 from spark_jobs.sources.records import messages, quarantined, with_messages
+from spark_jobs.sources.replay import (
+    Reached,
+    first_ms,
+    in_turn,
+    replay,
+    sender,
+    shifted,
+    showing,
+    text_of,
+    timed,
+)
 from spark_jobs.sources.settings import SourcesSettings
-from topics.admin import Admin, Policies, service_topics
-from tureen.errors import KafkaUnavailable, NotSupported
-from tureen.protocol import TopicNames
+from tureen.errors import SettingsError
 
 EXAMPLES_MAX = 5
-ADMIN_TIMEOUT_S = 15.0
-PUBLISH_TIMEOUT_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class SourcesReport:
-    """What a run did. ``first_ms``, ``last_ms``: timestamps of the rows written, in event time."""
+    """What a run did. ``first_ms``, ``last_ms``: timestamps of the rows written, in event time.
+
+    stopped: it was asked to stop before its end.
+    """
 
     stream: str
     topic: str
@@ -49,15 +62,33 @@ class SourcesReport:
     rows_read: int
     rows_written: int
     rows_quarantined: int
+    quarantine: str | None
     first_ms: int | None
     last_ms: int | None
+    stopped: bool = False
 
     def as_dict(self) -> dict[str, object]:
         return asdict(self)
 
+    def lines(self) -> list[str]:
+        """It in words."""
+        told = [f"{self.rows_written:,} of {self.rows_read:,} rows written to {self.topic}"]
+        if self.rows_quarantined:
+            told.append(
+                f"{self.rows_quarantined:,} did not fit and went, with the reasons, to {self.quarantine}"
+            )
+        if self.stopped:
+            at = "before the first" if self.last_ms is None else f"behind {text_of(self.last_ms)}"
+            told.append(f"stopped {at}, event time")
+        if self.declared:
+            told.append(f"stream {self.stream} is declared")
+        return told
 
-def run(session: SparkSession, settings: SourcesSettings, started: datetime) -> SourcesReport:
-    """One run. started: stands beside each row in the quarantine.
+
+def run(
+    session: SparkSession, settings: SourcesSettings, started: datetime, stop: Stop | None = None
+) -> SourcesReport:
+    """One run. started: stands beside each row in the quarantine. stop: ends a paced one.
 
     Raises QueryError, InputMissing, InputUnreadable, InputMismatch, RowsRefused, PathNotWritable,
     KafkaUnavailable, TopicMissing, TopicPolicyMismatch, SettingsError, SparkError.
@@ -65,26 +96,42 @@ def run(session: SparkSession, settings: SourcesSettings, started: datetime) -> 
     statement = declared_stream(settings.sql)
     stream = statement.stream
     options = connector_options(settings.kafka)
-    raw = read(session, settings, stream.schema)
-    rows = with_messages(check(raw, stream), stream, settings.key)
+    if settings.warp != Warp() and stream.timestamp_column is None:
+        raise SettingsError(
+            "a pace and moved timestamps need a stream in event time",
+            hint="declare it WITH (timestamp = '...')",
+        )
+    checked = check(source_of(settings).rows(session, stream.schema), stream)
+    if settings.jdbc is not None or settings.warp != Warp():
+        checked = checked.persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        return _run(settings, statement, options, checked, started, stop or Stop())
+    finally:
+        checked.unpersist()
 
-    admin = Admin(settings.kafka, ADMIN_TIMEOUT_S)
-    if settings.declare:
-        names = TopicNames(settings.service_id)
-        admin.ensure(policy for policy in service_topics(names, Policies()) if policy.name == names.sources)
-    partitions = admin.ensure_source_topic(
-        stream.topic, statement.partitions, arrival_time=not stream.event_time
-    )
 
-    with reading(settings.inputs):
-        counts = _count(rows, stream.timestamp_column)
+def _run(
+    settings: SourcesSettings,
+    statement: CreateStream,
+    options: dict[str, str],
+    checked: DataFrame,
+    started: datetime,
+    stop: Stop,
+) -> SourcesReport:
+    stream = statement.stream
+    service_id = settings.service_id if settings.declare else None
+    partitions = ensure_topics(settings.kafka, service_id, statement)
+    with reading(settings.named):
+        if settings.warp.shift_to_ms is not None:
+            shift_ms = settings.warp.shift_ms(first_ms(checked, stream))
+            checked = shifted(checked, stream, shift_ms)
+        rows = with_messages(checked, stream, settings.key)
+        counts = count(rows, stream.timestamp_column)
     if counts.bad:
         _put_aside(quarantined(rows, stream), counts.bad, settings, started)
-    if settings.declare:
-        declare(settings, str(stream.name))
-    with writing_topic(stream.topic):
-        messages(rows, stream).write.format("kafka").options(**options).option("topic", stream.topic).save()
-    return SourcesReport(
+    if service_id is not None:
+        declare(settings.kafka, service_id, statement)
+    report = SourcesReport(
         str(stream.name),
         stream.topic,
         partitions,
@@ -92,57 +139,39 @@ def run(session: SparkSession, settings: SourcesSettings, started: datetime) -> 
         counts.rows,
         counts.rows - counts.bad,
         counts.bad,
+        settings.quarantine,
         counts.first_ms,
         counts.last_ms,
     )
-
-
-def declared_stream(sql: str) -> CreateStream:
-    """The statement that declares the stream. Raises QueryError, LimitExceeded."""
-    statement = parse(sql, {}, Limits())
-    if not isinstance(statement, CreateStream):
-        raise NotSupported(
-            "this does not create a stream",
-            line=1,
-            column=1,
-            hint="write CREATE STREAM name (column TYPE, ...)",
+    if settings.warp.speed is not None:
+        reached = _paced(rows, counts.rows, stream, settings, stop)
+        return replace(
+            report,
+            rows_written=reached.rows,
+            first_ms=reached.first_ms,
+            last_ms=reached.last_ms,
+            stopped=reached.stopped,
         )
-    return statement
+    with writing_topic(stream.topic):
+        messages(rows, stream).write.format("kafka").options(**options).option("topic", stream.topic).save()
+    return report
 
 
-def declare(settings: SourcesSettings, name: str) -> None:
-    """Publish the statement under the stream's name; the broker takes an equal one again as done.
-
-    Raises KafkaUnavailable.
-    """
-    topic = TopicNames(settings.service_id).sources
-    failures: list[object] = []
-
-    def told(error: object, _: object) -> None:
-        if error is not None:
-            failures.append(error)
-
-    producer = Producer(
-        {
-            **settings.kafka,
-            "partitioner": "murmur2_random",  # as Java's clients: all writers of a key agree on its partition
-            "log_level": 0,
-            "error_cb": lambda _: None,
-        }
-    )
-    value = json.dumps({"sql": settings.sql}).encode()
-    producer.produce(topic, value, name.encode(), on_delivery=told)
-    try:
-        left = producer.flush(PUBLISH_TIMEOUT_S)
-    except KafkaException as error:
-        failures.append(error)
-        left = 0
-    if left or failures:
-        reason = str(failures[0]) if failures else f"no answer within {PUBLISH_TIMEOUT_S:g} s"
-        raise KafkaUnavailable(f"the stream could not be declared on {topic}: {reason}")
+def _paced(rows: DataFrame, number: int, stream: Stream, settings: SourcesSettings, stop: Stop) -> Reached:
+    """Write the rows at their turns, from the driver."""
+    with showing("sources") as tell:
+        return replay(
+            in_turn(timed(rows, stream), number, "at", "value"),
+            Pace(settings.warp.speed, time.monotonic),
+            sender(settings.kafka),
+            stop,
+            time.monotonic,
+            tell,
+        )
 
 
-def _count(rows: DataFrame, timestamp_column: str | None) -> Row:
+def count(rows: DataFrame, timestamp_column: str | None) -> Row:
+    """``rows``, ``bad`` of them, ``first_ms`` and ``last_ms`` of the good ones."""
     good = F.col("reason").isNull()
     at = F.lit(None).cast("bigint")
     if timestamp_column is not None:
@@ -157,12 +186,17 @@ def _count(rows: DataFrame, timestamp_column: str | None) -> Row:
     return found
 
 
-def _put_aside(bad: DataFrame, count: int, settings: SourcesSettings, started: datetime) -> None:
+def _put_aside(bad: DataFrame, number: int, settings: SourcesSettings, started: datetime) -> None:
     if settings.quarantine is None:
-        with reading(settings.inputs):
-            examples = [f"{row.file or '?'}: {row.reason}" for row in bad.limit(EXAMPLES_MAX).collect()]
-        raise RowsRefused(
-            count, examples, hint="correct them, or give --quarantine DIRECTORY to put them aside and go on"
-        )
+        with reading(settings.named):
+            raise refused(bad, number)
     with writing_files(settings.quarantine):
         bad.withColumn("at", F.lit(started)).write.mode("append").parquet(settings.quarantine)
+
+
+def refused(bad: DataFrame, number: int) -> RowsRefused:
+    """The error that tells of rows which do not fit, with examples."""
+    examples = [f"{row.file or '?'}: {row.reason}" for row in bad.limit(EXAMPLES_MAX).collect()]
+    return RowsRefused(
+        number, examples, hint="correct them, or give --quarantine DIRECTORY to put them aside and go on"
+    )

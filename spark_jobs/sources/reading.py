@@ -33,13 +33,20 @@ _FILE = "_metadata.file_path"
 
 def read(session: SparkSession, settings: SourcesSettings, schema: Schema) -> DataFrame:
     """The raw rows of the inputs. Raises InputMissing, InputUnreadable, InputMismatch."""
-    with reading(settings.inputs):
+    return read_files(session, settings, schema, settings.inputs)
+
+
+def read_files(
+    session: SparkSession, settings: SourcesSettings, schema: Schema, paths: Sequence[str]
+) -> DataFrame:
+    """The raw rows of these files, as the settings say. Raises as :func:`read`."""
+    with reading(tuple(paths)):
         if settings.format == "csv":
-            return _csv(session, settings, schema)
+            return _csv(session, settings, schema, list(paths))
         if settings.format == "json":
-            lines = session.read.text(list(settings.inputs)).select("value", F.col(_FILE).alias("file"))
+            lines = session.read.text(list(paths)).select("value", F.col(_FILE).alias("file"))
             return raw_of_json(lines, schema)
-        table = session.read.parquet(*settings.inputs)
+        table = session.read.parquet(*paths)
         return raw_of(table, schema, file=F.col(_FILE))
 
 
@@ -99,8 +106,7 @@ def raw_of_json(lines: DataFrame, schema: Schema) -> DataFrame:
     )
 
 
-def _csv(session: SparkSession, settings: SourcesSettings, schema: Schema) -> DataFrame:
-    paths = list(settings.inputs)
+def _csv(session: SparkSession, settings: SourcesSettings, schema: Schema, paths: list[str]) -> DataFrame:
     options = {"header": "true", "sep": settings.delimiter, "nullValue": settings.null_text, "escape": '"'}
     names = session.read.options(**options).csv(paths).columns
     matched(schema, names)

@@ -49,7 +49,7 @@ class Bridge:
         self.hub.committed(SHARD, self.feed.engine.view(), done, set(touched))
 
     def reader(self, memory: Memory) -> Reader:
-        return Reader(self.hub, memory, self.pool, 1_000)
+        return Reader(self.hub, memory, self.pool, 1_000, lambda sources: 0)
 
 
 def fold(answer: Counter[str], pieces: Iterable[Piece]) -> None:

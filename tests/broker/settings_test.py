@@ -53,6 +53,10 @@ def test_kafka_settings_pass_through(monkeypatch: pytest.MonkeyPatch, tmp_path: 
         ({"http_host": "0.0.0.0"}, "can be reached from other machines"),
         ({"http_host": "0.0.0.0", "http_token": "x" * 32}, "can be reached from other machines"),
         ({"http_token": "short"}, "less than 16"),
+        ({"archive_options": "{}"}, "set archive as well"),
+        ({"archive": "/a", "archive_options": "secret"}, "a JSON object"),
+        ({"archive": "/a", "archive_options": '{"key": 1}'}, "a JSON object"),
+        ({"backfill_chunk_rows": 2_000, "backfill_rows_max": 1_000}, "backfill_rows_max"),
         ({"http_tls_key": Path("/etc/hostname")}, "come together"),
         ({"http_tls_certificate": Path("/not/there"), "http_tls_key": Path("/not/there")}, "not a file"),
     ],
@@ -89,3 +93,13 @@ def test_the_light_processes_stay_light() -> None:
         code = f"import {module}, sys; print([m for m in '{heavy}{also}'.split() if m in sys.modules])"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         assert done.stdout.strip() == "[]", module
+
+
+def test_credentials_of_the_archive_stay_hidden() -> None:
+    loaded = settings.load(archive="s3://lake", archive_options='{"aws_secret_access_key": "hush"}')
+    assert loaded.archive_storage == {"aws_secret_access_key": "hush"}
+    assert "hush" not in repr(loaded)
+    with pytest.raises(SettingsError) as refused:
+        settings.load(archive="s3://lake", archive_options="hush")
+    assert "hush" not in str(refused.value)
+    assert settings.load(archive="s3://key:hush@lake/tureen").archive_shown == "s3://lake/tureen"

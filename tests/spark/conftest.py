@@ -13,13 +13,17 @@ from pyspark.sql import SparkSession
 
 from spark_jobs import packages
 from spark_jobs.errors import JavaUnsuitable
-from spark_jobs.session import SparkSettings, find_java, start
+from spark_jobs.session import find_java, start
+from spark_jobs.settings import SparkSettings
 
 HERE = Path(__file__).parent
 FETCH_S = 240
 """Connector, Delta Lake and what they need are some 70 MB; fetched once for a machine."""
 
-FETCH = "from spark_jobs.session import *; start('fetch', SparkSettings('local[1]', '512m')).stop()"
+FETCH = (
+    "from spark_jobs.session import start; from spark_jobs.settings import SparkSettings; "
+    "start('fetch', SparkSettings('local[1]', '512m')).stop()"
+)
 
 
 @pytest.fixture(scope="session")
@@ -36,7 +40,7 @@ def java() -> None:
 @pytest.fixture(scope="session")
 def packages_fetched(java: None) -> None:
     """The packages are in the cache: fetched by a process of its own, which has more time than a test has."""
-    if packages.fetched():
+    if not packages.missing():
         return
     print(f"Fetching {' and '.join(packages.CLASSES)} into {packages.directory()}: at most {FETCH_S} s")
     done = subprocess.run(
@@ -56,6 +60,7 @@ def spark(packages_fetched: None, tmp_path_factory: pytest.TempPathFactory) -> I
     conf = {
         "spark.sql.shuffle.partitions": "1",
         "spark.default.parallelism": "1",
+        "spark.databricks.delta.snapshotPartitions": "1",
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     }

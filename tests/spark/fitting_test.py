@@ -28,8 +28,8 @@ from pyspark.sql.types import (
 from engine.model.source import Stream
 from engine.model.types import Kind
 from spark_jobs.errors import InputMismatch
+from spark_jobs.sources.declaring import declared_stream
 from spark_jobs.sources.fitting import check
-from spark_jobs.sources.job import declared_stream
 from spark_jobs.sources.reading import raw_of
 from spark_jobs.types import spark_schema
 

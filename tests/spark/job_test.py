@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from pyspark.sql import SparkSession
 
 from spark_jobs.errors import InputMismatch, InputMissing, InputUnreadable, PathNotWritable, RowsRefused
-from spark_jobs.sources.job import SourcesReport, declared_stream, run
+from spark_jobs.sources.declaring import declared_stream
+from spark_jobs.sources.job import SourcesReport, run
 from spark_jobs.sources.settings import SourcesSettings
 from tests.kafka import free_ports, wait_until
 from topics.admin import Admin
@@ -45,19 +46,32 @@ def settings_of(kafka: str, service_id: str, inputs: Path | str, **others: Any) 
 
 
 def messages_of(kafka: str, topic: str) -> list[Message]:
-    """Every record of a topic, by partition and offset."""
-    consumer = Consumer({"bootstrap.servers": kafka, "group.id": "none", "enable.auto.commit": False})
+    """Every committed record of a topic, by partition and offset."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": kafka,
+            "group.id": "none",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+        }
+    )
     try:
         ends = Admin({"bootstrap.servers": kafka}).end_offsets(topic)
         consumer.assign([TopicPartition(topic, partition, 0) for partition in ends])
         found: list[Message] = []
+        ended: set[int | None] = set()
 
         def complete() -> bool:
-            found.extend(consumer.consume(1_000, 0.2))
-            return len(found) >= sum(ends.values())
+            for message in consumer.consume(1_000, 0.2):
+                error = message.error()
+                if error is None:
+                    found.append(message)
+                else:
+                    assert error.code() == KafkaError._PARTITION_EOF, error
+                    ended.add(message.partition())
+            return ended == set(ends)
 
-        wait_until(complete, what=f"{sum(ends.values())} records on {topic}")
-        assert not any(message.error() for message in found)
+        wait_until(complete, what=f"the ends of {topic}")
         return sorted(found, key=lambda m: (m.partition(), m.offset()))
     finally:
         consumer.close()
@@ -103,7 +117,9 @@ def test_csv_to_a_topic_and_back(spark: SparkSession, kafka: str, service_id: st
 
     topic = f"{service_id}-orders"
     noon = datetime(2024, 6, 1, 10)
-    assert report == SourcesReport("orders", topic, 1, True, 7, 4, 3, 1717236000000, 1717236003000)
+    assert report == SourcesReport(
+        "orders", topic, 1, True, 7, 4, 3, str(quarantine), 1717236000000, 1717236003000
+    )
     assert rows_of(kafka, settings.sql) == [
         {"id": 0, "city": "", "price": Decimal("-1.00"), "paid": False, "day": date(1, 1, 1), "at": noon},
         {
@@ -200,7 +216,7 @@ def test_no_kafka(
     spark: SparkSession, service_id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a.csv").write_text("id,city,price,paid,day,at\n1,a,,,,2024-06-01\n")
-    monkeypatch.setattr("spark_jobs.sources.job.ADMIN_TIMEOUT_S", 1.0)
+    monkeypatch.setattr("spark_jobs.sources.declaring.ADMIN_TIMEOUT_S", 1.0)
     [port] = free_ports(1)
     with pytest.raises(KafkaUnavailable):
         run(spark, settings_of(f"127.0.0.1:{port}", service_id, tmp_path / "a.csv"), STARTED)

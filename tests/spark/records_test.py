@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 
 from engine.model.source import Stream
 from spark_jobs.errors import InputMismatch
+from spark_jobs.sources.declaring import declared_stream
 from spark_jobs.sources.fitting import check
-from spark_jobs.sources.job import declared_stream
 from spark_jobs.sources.reading import raw_of, raw_of_json
 from spark_jobs.sources.records import MESSAGE_BYTES_MAX, messages, quarantined, with_messages
 from topics.codec import decode

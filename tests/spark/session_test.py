@@ -58,12 +58,12 @@ def test_jars_are_looked_up_once_and_again_when_damaged(tmp_path: Path) -> None:
     with packages.class_path_settings(tmp_path) as first:
         assert first["spark.jars.packages"] == ",".join(packages.CLASSES)
         assert Path(first["spark.jars.ivySettings"]).is_file()
-        assert not packages.fetched(tmp_path)
+        assert packages.missing(tmp_path)
         jars.mkdir()
         (jars / "spark-sql-kafka-0-10_2.13.jar").write_bytes(b"whole")
-        assert not packages.fetched(tmp_path)
+        assert packages.missing(tmp_path)
         (jars / "delta-spark_2.13.jar").write_bytes(b"whole")
-    assert packages.fetched(tmp_path)
+    assert not packages.missing(tmp_path)
     with packages.class_path_settings(tmp_path) as second:
         assert second == {
             "spark.jars": f"{jars / 'delta-spark_2.13.jar'},{jars / 'spark-sql-kafka-0-10_2.13.jar'}"
@@ -71,6 +71,23 @@ def test_jars_are_looked_up_once_and_again_when_damaged(tmp_path: Path) -> None:
     (jars / "delta-spark_2.13.jar").write_bytes(b"half")
     with packages.class_path_settings(tmp_path) as third:
         assert "spark.jars.packages" in third
+
+
+def test_further_packages_are_a_set_of_their_own(tmp_path: Path) -> None:
+    extras = packages.Extras(("org.postgresql:postgresql:42.7.4",), ("https://maven.example/",))
+    assert packages.directory(tmp_path, extras) != packages.directory(tmp_path)
+    jars = packages.directory(tmp_path, extras) / "jars"
+    with packages.class_path_settings(tmp_path, extras) as asked:
+        assert asked["spark.jars.packages"].endswith(",org.postgresql:postgresql:42.7.4")
+        assert asked["spark.jars.repositories"] == "https://maven.example/"
+        jars.mkdir(parents=True)
+        for name in ("spark-sql-kafka-0-10_2.13", "delta-spark_2.13"):
+            (jars / f"{name}.jar").write_bytes(b"whole")
+        assert packages.missing(tmp_path, extras) == ["org.postgresql:postgresql:42.7.4"]
+        (jars / "org.postgresql_postgresql-42.7.4.jar").write_bytes(b"whole")
+    assert packages.missing(tmp_path, extras) == []
+    with packages.class_path_settings(tmp_path, extras) as again:
+        assert again["spark.jars"].count(".jar") == 3
 
 
 def test_a_fetch_that_fails_lists_nothing(tmp_path: Path) -> None:

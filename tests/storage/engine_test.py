@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from engine.engine import Engine
 from engine.model.step import Step
+from engine.reference import Reference
 from storage.store import Store
-from tests.differential.agreement import EngineSubject, assert_same_answers
+from tests.differential.agreement import EngineSubject, assert_same_answers, told
+from tests.differential.histories import Archive, renumbered
 from tests.sql_strategies import statement
 from tests.strategies import scripts
 
@@ -43,4 +45,31 @@ def test_a_killed_engine_answers_as_an_undisturbed_one(steps: list[Step], data: 
                 engine._check()
         disturbed = EngineSubject(engine)
         assert_same_answers(disturbed, undisturbed, [0, 20])
+        store.close()
+
+
+@settings(max_examples=20, deadline=None)
+@given(steps=scripts(statement, steps_max=8), data=st.data())
+def test_history_survives_restarts(steps: list[Step], data: st.DataObject) -> None:
+    """History comes back in between, saved and read back after it or not."""
+    reference = Reference()
+    archive = Archive(reference, late=True)
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store(Path(folder))
+        engine = EngineSubject(Engine.restore(store))
+        for step in steps:
+            step = renumbered(step, reference)
+            archive.add(step, reference.apply(step))
+            engine.apply(step)
+            while history := archive.somewhere(data.draw) if data.draw(st.booleans()) else None:
+                assert told(engine.apply(history)) == told(reference.apply(history))
+            event = data.draw(st.sampled_from(["none", "save", "restart"]))
+            if event != "none":
+                engine.engine.save(store)
+            if event == "restart":
+                store.close()
+                store = Store(Path(folder))
+                engine = EngineSubject(Engine.restore(store))
+                engine.engine._check()
+        assert_same_answers(engine, reference, [0, 20])
         store.close()

@@ -207,3 +207,29 @@ def test_a_second_owner_is_told_who_the_first_is(store: Store, tmp_path: Path) -
     store.commit(Position(1, 1))  # the first is unharmed
     store.close()
     Store(tmp_path / "shard").close()
+
+
+def test_rows_that_begin_below_an_ordinal_are_cut_whatever_they_reach(store: Store) -> None:
+    store.put_source(source_state())
+    for first in range(100, 112, 4):
+        store.append_rows(S, first, numbered(first, first + 4))
+    store.commit(Position(1, 1))
+    store.drop_rows(S, 105)
+    store.commit(Position(1, 2))
+    assert ordinals(store) == [(104, 108), (108, 112)]
+    store.cut_rows(S, 108)
+    store.seal(S, 95, numbered(95, 106))
+    store.seal(S, 106, numbered(106, 108))
+    store.drop_rows(S, 97)
+    store.commit(Position(1, 3))
+    assert ordinals(store) == [(95, 106), (106, 108), (108, 112)]
+    store.drop_rows(S, 107)
+    store.commit(Position(1, 4))
+    assert ordinals(store) == [(106, 108), (108, 112)]
+
+
+def test_a_source_remembers_where_its_rows_began(store: Store) -> None:
+    state = source_state(base=7, end=9, origin=6)
+    store.put_source(state)
+    store.commit(Position(1, 1))
+    assert list(store.sources()) == [state]

@@ -11,6 +11,7 @@ from engine.model.batch import Batch
 from engine.model.source import Constraint, Field, Schema, SourceName, Stream
 from engine.model.step import (
     BEGINNING,
+    Backfill,
     Body,
     CreateSource,
     DropSource,
@@ -30,10 +31,12 @@ from topics.admin import Admin
 from topics.codec import decode
 from topics.consumer import BatchConsumer, OffsetLost, Range
 from topics.journal import (
+    HistoryNamed,
     JournalUnreadable,
     RangeReader,
     RecordsNamed,
     decode_step,
+    digest_of,
     encode_step,
     last_position,
     read_steps,
@@ -88,6 +91,30 @@ def test_records_are_named_not_carried() -> None:
         record.step()
 
 
+def test_rows_of_the_archive_are_named_not_carried() -> None:
+    rows = Batch.empty(STREAM.schema)
+    named = HistoryNamed(SOURCE, 5, 90, {0: 12, 3: 4}, 0, digest_of(rows))
+    step = Step(Position(1, 1), 5, Backfill(SOURCE, rows, 5, 90))
+    record = decode_step(encode_step(step, StepResult(step.position, 4), named)[1])
+    assert record.body == named
+    named.check(rows)
+    with pytest.raises(JournalUnreadable, match="archive"):
+        record.step()
+
+
+def test_other_rows_of_the_archive_are_told_apart() -> None:
+    one = decode(STREAM, [b'{"at": 1, "n": 1}', b'{"at": 2, "n": 2}'], [0, 0], [7, 8], [1, 2]).batch
+    named = HistoryNamed(SOURCE, 0, 90, {0: 12}, 2, digest_of(one))
+    named.check(one)
+    for other in (
+        one.slice(0, 1),
+        replace(one, offset=one.offset + 1),
+        replace(one, timestamp=one.timestamp + 1),
+    ):
+        with pytest.raises(JournalUnreadable, match="2 archived rows"):
+            named.check(other)
+
+
 @pytest.mark.parametrize("value", [b"", b"[]", b"{}", b'{"v": 1}', b'{"v": 1, "epoch": 1, "sequence": 2}'])
 def test_what_is_no_step(value: bytes) -> None:
     with pytest.raises(JournalUnreadable):
@@ -96,8 +123,8 @@ def test_what_is_no_step(value: bytes) -> None:
 
 def test_a_later_version_is_refused() -> None:
     key, value = encode_step(Step(Position(1, 1), 0, DropSource(SOURCE)), StepResult(Position(1, 1)))
-    later = orjson.dumps({**orjson.loads(value), "v": 3})
-    with pytest.raises(JournalUnreadable, match="version 3") as caught:
+    later = orjson.dumps({**orjson.loads(value), "v": 4})
+    with pytest.raises(JournalUnreadable, match="version 4") as caught:
         decode_step(later)
     assert "later" in str(caught.value.hint)
     assert key

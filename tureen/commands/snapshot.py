@@ -39,6 +39,11 @@ class Instant(click.ParamType):
     help="[default: table on a terminal, csv elsewhere]",
 )
 @click.option("--at", type=Instant(), help="The answer of an earlier instant: ms since 1970, or ISO 8601.")
+@click.option(
+    "--archive/--no-archive",
+    default=None,
+    help="Complete the answer by archived rows, or never; without it only --at reads them, where it must.",
+)
 @click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write to a file.")
 @click.option(
     "--rows", type=click.IntRange(1), default=20, show_default=True, help="Rows of a table, at most."
@@ -49,6 +54,7 @@ def snapshot(
     handle: str,
     form: str | None,
     at: int | datetime | None,
+    archive: bool | None,
     output: Path | None,
     rows: int,
     by_topic: bool,
@@ -72,9 +78,9 @@ def snapshot(
         raise click.UsageError("arrow is binary; name a file by --output")
     with console.client(url, token, by_topic, kafka, service_id) as client:
         if form == "table":
-            console.show_snapshot(client.snapshot(handle, at), rows)
+            console.show_snapshot(client.snapshot(handle, at, archive=archive), rows)
             return
-        content = client.fetch(handle, cast("SnapshotFormat", form), at).content
+        content = client.fetch(handle, cast("SnapshotFormat", form), at, archive=archive).content
     if output is None:
         stream = click.get_binary_stream("stdout")
         stream.write(content + b"\n" if form == "json" else content)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import click
 
@@ -49,6 +50,35 @@ def show(found: Sequence[Source]) -> None:
             for one in found
         ],
         [False, False, False, False, True, True, True, True],
+    )
+    show_archived([one.facts for one in found])
+
+
+def show_archived(found: Sequence[Mapping[str, Any]]) -> None:
+    """What is archived of streams, and how their history comes; nothing where there is no archive."""
+    archived = [(one, told) for one in found if (told := one.get("archive")) is not None]
+    if archived:
+        console.show_table(
+            ["archive of", "complete from (UTC)", "to (UTC)", "history", "rows brought back"],
+            [(str(one["name"]), *_archived(told)) for one, told in archived],
+            [False, False, False, False, True],
+        )
+
+
+def _archived(told: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    backfill = told.get("backfill") or {}
+    history = str(backfill.get("state") or "-").replace("_", " ")
+    if told.get("error") is not None:
+        history = "unreadable"
+    rows = _count(backfill.get("rows"))
+    if not told.get("archived"):
+        return "-", "-", "not archived" if history == "complete" else history, rows
+    began = told.get("complete_from_ms")
+    return (
+        "the beginning" if began is None else console.instant_of_ms(began),
+        console.instant_of_ms(told.get("until_ms")),
+        history,
+        rows,
     )
 
 

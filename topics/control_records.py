@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Literal, NotRequired, TypedDict
 
 import orjson
 
-from broker.internal import Command
-from broker.wording import FIELDS, wording_of
+from topics.wording import FIELDS, wording_of
 from tureen.errors import LimitExceeded, QueryError
 from tureen.protocol import QUERY_ID_CHARACTERS
 
 _QUERY_ID = re.compile(rf"[a-z2-7]{{{QUERY_ID_CHARACTERS}}}")
 STREAM_NAME_BYTES_MAX = 249
+
+Kind = Literal["register", "refuse", "unregister", "create", "drop"]
+
+
+class Command(TypedDict):
+    """A change of the registry.
+
+    ``origin``: partition and offset of its record; absent when it is said again. ``name``: query id or
+    stream name. ``refuse``: a registration that is none; ``error`` says why. ``parameters``: of the
+    placeholders in ``sql``, where it is a template.
+    """
+
+    kind: Kind
+    name: str
+    sql: NotRequired[str]
+    parameters: NotRequired[list[Any] | dict[str, Any]]
+    options: NotRequired[dict[str, Any]]
+    error: NotRequired[dict[str, Any]]
+    origin: NotRequired[tuple[int, int]]
 
 
 class MalformedRecord(QueryError):

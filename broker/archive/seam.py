@@ -1,0 +1,100 @@
+"""The seam between archived and retained rows of a stream: what lies before it, whether it is closed.
+
+A stream holds every row from ``retained_from_ms`` on. What lies before that instant is the archive's, so no
+row is there twice:
+
+* in event time a row's instant is its own, so the instant decides;
+* in arrival time the broker gives a row a later instant than the log did where the log's times step back, so
+  one that it holds may lie before the seam by the archive's account. Such a row is the stream's, by its
+  partition and offset; and so is one that the stream has yet to read.
+
+No row is missed once the seam is *closed*: whatever was before it is archived. Per partition that is so when
+the archive has all that the stream has read and does not hold, or has come so far that a row it lacks is
+late by the account of its own partition: its watermark has passed the seam. In arrival time nothing is late;
+there the archive has to be past the seam by more than the times of a log ever step back.
+
+Pure. Cost: O(partitions), and O(rows at the seam) in arrival time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from engine.model.batch import Batch, BoolArray, Int64Array
+from engine.model.source import Stream
+from storage.archive.coverage import Coverage
+
+STEPS_BACK_MS = 60_000
+"""Of a log's own times, from one record to a later one: as much as the clocks of Kafka's nodes may differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seam:
+    """Where a stream's own rows begin.
+
+    before_ms: its ``retained_from_ms``. clock_ms: the time of day. next_offsets: where it goes on reading, by
+    partition.
+    held: in arrival time the offsets of the rows that it holds, ascending, by partition; else nothing.
+    """
+
+    stream: Stream
+    before_ms: int
+    clock_ms: int
+    next_offsets: Mapping[int, int]
+    held: Mapping[int, Int64Array] = field(default_factory=dict)
+
+    def behind(self, coverage: Coverage) -> list[int]:
+        """The partitions for which the archive has yet to catch up; none: the seam is closed."""
+        return [
+            partition
+            for partition, next_offset in sorted(self.next_offsets.items())
+            if next_offset > 0 and not self._is_reached(coverage, partition, next_offset)
+        ]
+
+    def _is_reached(self, coverage: Coverage, partition: int, next_offset: int) -> bool:
+        covered = coverage.partitions.get(partition)
+        if covered is None:
+            return False
+        if self.stream.event_time:
+            behind_ms = self.stream.lateness_ms
+        else:
+            behind_ms = STEPS_BACK_MS
+            held = self.held.get(partition)
+            if held is not None:  # so many up to the last one read are all there
+                there = held == np.arange(next_offset - len(held), next_offset)
+                next_offset -= len(there) if there.all() else int(np.argmin(there[::-1]))
+        if covered.next_offset >= next_offset:
+            return True
+        if covered.max_ms is None or covered.max_ms > self.clock_ms + self.stream.future_max_ms:
+            return False  # the stream refused such a row: it says nothing of the others
+        return covered.max_ms - behind_ms > self.before_ms
+
+    def missing(self, rows: Batch, below: Mapping[int, int]) -> BoolArray:
+        """bool[n]: archived rows before the seam that the stream does not hold.
+
+        below: the offset, by partition, from which on rows are passed over as not archived yet.
+        """
+        wanted: BoolArray = rows.timestamp < self.before_ms
+        for partition in rows.partitions():
+            wanted &= (rows.partition != partition) | (rows.offset < below.get(partition, 0))
+        if self.stream.event_time:
+            return wanted
+        for partition in rows.partitions():
+            here = rows.partition == partition
+            offsets = rows.offset[here]
+            known = offsets >= self.next_offsets.get(partition, 0)
+            held = self.held.get(partition)
+            if held is not None and len(held) and len(offsets) and offsets.max() >= held[0]:
+                known |= np.isin(offsets, held)
+            wanted[here] &= ~known
+        return wanted
+
+
+def held_offsets(
+    partition: np.ndarray[tuple[int], np.dtype[np.int32]], offset: Int64Array
+) -> dict[int, Int64Array]:
+    """int32[n], int64[n] -> the offsets of each partition, ascending. O(n log n)."""
+    return {int(one): np.sort(offset[partition == one]) for one in np.unique(partition)}

@@ -1,0 +1,1 @@
+"""``tureen demo-spark``: flights from files to topics, answers to an archive, and back into queries."""

@@ -1,0 +1,74 @@
+"""The job's command line."""
+
+from __future__ import annotations
+
+import click
+
+from spark_jobs.running import CONTEXT, Given, Run, job_options, run_job
+from topics.registry import RegistrySettings
+
+
+@click.command(context_settings=CONTEXT)
+@click.option(
+    "--archive", "root", required=True, metavar="URI", help="The archive: a directory of any file system."
+)
+@click.option("--stream", "streams", multiple=True, metavar="NAME", help="A stream or table to archive.")
+@click.option("--all-streams", is_flag=True, help="All that are declared when the run begins.")
+@click.option("--results", multiple=True, metavar="TOPIC", help="A topic of results to archive.")
+@click.option("--all-results", is_flag=True, help="All topics of results there are when the run begins.")
+@click.option(
+    "--records-at-once",
+    type=int,
+    default=1_000_000,
+    show_default=True,
+    metavar="N",
+    help="A micro-batch has no more of them.",
+)
+@click.option("--schema-registry", metavar="URL", help="Where the schemas of results in Avro are.")
+@click.option(
+    "--schema-registry-user",
+    envvar="TUREEN_SCHEMA_REGISTRY_USER",
+    metavar="NAME:PASSWORD",
+    help="If it asks for one.  [env: TUREEN_SCHEMA_REGISTRY_USER]",
+)
+@click.option("--schema-registry-ca", metavar="FILE", help="PEM file of authorities for its https.")
+@job_options(streaming=True, reads_kafka=True)
+def archive(
+    root: str,
+    streams: tuple[str, ...],
+    all_streams: bool,
+    results: tuple[str, ...],
+    all_results: bool,
+    records_at_once: int,
+    schema_registry: str | None,
+    schema_registry_user: str | None,
+    schema_registry_ca: str | None,
+    given: Given,
+) -> None:
+    """Streams and result topics to Delta tables, exactly once."""
+    if given.stream is None:
+        raise click.UsageError("Give --checkpoint DIRECTORY.")
+    stream = given.stream
+
+    def prepare() -> Run:
+        from spark_jobs.archive.job import run
+        from spark_jobs.archive.settings import ArchiveSettings
+
+        registry = None
+        if schema_registry is not None:
+            registry = RegistrySettings(schema_registry, schema_registry_user, schema_registry_ca)
+        settings = ArchiveSettings(
+            root=root,
+            kafka=given.kafka,
+            stream=stream,
+            service_id=given.service_id,
+            streams=streams,
+            all_streams=all_streams,
+            results=results,
+            all_results=all_results,
+            records_at_once=records_at_once,
+            registry=registry,
+        )
+        return lambda session, stop: run(session, settings, stop)
+
+    run_job("archive", given, prepare, streaming=True)

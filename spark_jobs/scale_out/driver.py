@@ -1,0 +1,480 @@
+"""The driver's side: micro-batch after micro-batch.
+
+    registry -> what came and went          }
+    Kafka    -> which records               }  begun/<number>.json
+    phase 1, on executors: pieces, and their largest timestamps
+    the clock -> NOW of every stream           batches/<number>.json
+    phase 2, on executors: selections by partition, all other queries by shard
+    .status, done.json
+
+What is decided is written before it is acted upon, and every writer of phase 2 writes once for each number.
+So a driver that begins after one that died does the micro-batch at which it died again: nothing is missing,
+nothing is twice.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, SparkSession
+
+from engine.language.query import Query
+from engine.model.source import SourceName, Stream
+from engine.model.step import CreateSource
+from spark_jobs.errors import RecordsLost
+from spark_jobs.kafka import connector_options
+from spark_jobs.scale_out.clock import judged
+from spark_jobs.scale_out.decoding import PIECES, Decoding, decoded, records_of
+from spark_jobs.scale_out.journal import Done, Journal, Pending
+from spark_jobs.scale_out.lanes import LaneJob
+from spark_jobs.scale_out.micro_batch import (
+    ClockState,
+    Lane,
+    MicroBatch,
+    Plan,
+    Range,
+    SourceStep,
+    Summary,
+)
+from spark_jobs.scale_out.registry import Changes, Entry, Registry, as_record
+from spark_jobs.scale_out.selections import LaneTask, stateless, told
+from spark_jobs.scale_out.settings import ScaleOutSettings
+from spark_jobs.scale_out.shards.layout import check_key
+from spark_jobs.scale_out.shards.placement import place
+from spark_jobs.scale_out.shards.run import cut_pieces, run_shards
+from topics.admin import Admin, Policies, service_topics
+from topics.outputs import Outputs
+from topics.producer import BatchProducer, forwarded
+from tureen.errors import KafkaUnavailable, TopicMissing, TureenError
+from tureen.protocol import TopicNames
+
+PASSING = ("kafka_unavailable", "registry_unavailable", "transaction_aborted", "commit_unknown", "fenced")
+
+
+@dataclass(slots=True)
+class BatchReport:
+    """What a micro-batch did. records: of results, of phase 2 that were not there before."""
+
+    number: int
+    rows: int = 0
+    records: int = 0
+    late: int = 0
+    dead: int = 0
+    broken: dict[str, dict[str, Any]] = field(default_factory=dict)
+    phases_ms: dict[str, int] = field(default_factory=dict)
+
+
+class Driver:
+    """One for a run of the job. ``stop_at``: called with the name of each stage before it."""
+
+    def __init__(
+        self,
+        session: SparkSession,
+        settings: ScaleOutSettings,
+        run: str,
+        clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        stop_at: Callable[[str], None] = lambda stage: None,
+    ) -> None:
+        """run: the checkpoint's name for itself. clock: ms since 1970.
+
+        Raises KafkaUnavailable, TopicPolicyMismatch, CheckpointUnreadable.
+        """
+        self._session = session
+        self._settings = settings
+        self._run = run
+        self._clock = clock
+        self._stop_at = stop_at
+        self._names = TopicNames(settings.service_id)
+        self._admin = Admin(dict(settings.kafka))
+        policies = Policies(replication=-1)
+        wanted = [one for one in service_topics(self._names, policies) if one.name != self._names.steps]
+        there = self._admin.topics()
+        self._admin.ensure(replace(one, partitions=there.get(one.name, one.partitions)) for one in wanted)
+        self._outputs = Outputs(settings.outputs, self._admin)
+        self._producer = BatchProducer(dict(settings.kafka))
+        self.journal = Journal(settings.state)
+        self._registry = Registry(
+            settings.kafka, self._names, settings.limits, self._outputs, self._place, self._letter
+        )
+        self._whole = True
+        self._done = self.journal.done()
+        self._epoch = self._done.epoch + 1
+        self._states: dict[str, ClockState] = {}
+        self._clock_ms = 0
+        self._broken: dict[str, dict[str, Any]] = {}
+        self._seen_s: dict[tuple[str, int], float] = {}
+        self._plan: tuple[int, Any] | None = None
+        if self._done.number:
+            self._come_back(self.journal.read(self._done.number))
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self._registry.close()
+        self._producer.close()
+
+    def _come_back(self, last: MicroBatch) -> None:
+        self._clock_ms = last.clock_ms
+        self._states = {step.source: step.after for step in last.steps}
+        self._registry.adopt(self.journal.read_plan(last.plan))
+
+    def _place(self, query: Query, streams: Mapping[SourceName, Stream]) -> Lane:
+        if stateless(query, streams):
+            return "rows"
+        return place(query, streams, self._settings.layout)
+
+    def _letter(self, message: Any, refused: TureenError) -> None:
+        value, key, headers = forwarded(message, f"{refused.code}: {refused.message}")
+        self._producer.send(self._names.dead_letters, value, key, headers=headers)
+
+    # --- what is to be done -------------------------------------------------------------------------
+
+    def next(self) -> BatchReport | None:
+        """Do the next micro-batch; None where nothing came and no NOW would move.
+
+        Raises KafkaUnavailable, RecordsLost, TopicMissing, PathNotWritable, SparkError; NotSupported: a
+        stream cannot be cut by its key.
+        """
+        number = self._done.number + 1
+        batch = self.journal.find("batches", number) or self.journal.find("begun", number)
+        if batch is not None:
+            return self._again(batch)
+        changes = self._registry.give_up(self._broken) if self._broken else Changes()
+        polled = self._registry.poll(whole=self._whole)
+        self._whole = False
+        _join(changes, polled)
+        for one in changes.definitions:
+            if isinstance(one, CreateSource):
+                check_key(one.stream, self._settings.layout)
+        for one in changes.definitions:
+            if isinstance(one, CreateSource):
+                check_key(one.stream, self._settings.layout)
+        self._broken = {}
+        self._clock_ms = max(self._clock_ms, self._clock())
+        steps = self._steps()
+        moved = any(one.first < one.until for step in steps for one in step.ranges)
+        if not moved and not changes and not self._would_move(steps):
+            self._tell(changes, None)
+            return None
+        batch = MicroBatch(
+            number,
+            self._epoch,
+            self._clock_ms,
+            self._registry.version,
+            tuple(changes.definitions),
+            tuple(changes.going),
+            tuple(registration for registration, _ in changes.coming),
+            {registration.query_id: lane for registration, lane in changes.coming},
+            steps,
+        )
+        self._stop_at("plan")
+        if changes or not self._done.number:
+            self.journal.write_plan(self._registry.plan())
+        self.journal.write("begun", batch)
+        return self._do(batch, self._registry.plan(), changes)
+
+    def _again(self, batch: MicroBatch) -> BatchReport:
+        """A micro-batch that was begun: as it was decided then."""
+        plan = self.journal.read_plan(batch.plan)
+        self._clock_ms = max(self._clock_ms, batch.clock_ms)
+        if self._registry.version != plan.version:  # an earlier run decided it
+            self._registry.close()
+            self._registry = Registry(
+                self._settings.kafka,
+                self._names,
+                self._settings.limits,
+                self._outputs,
+                self._place,
+                self._letter,
+            )
+            self._registry.adopt(plan)
+            self._whole = True
+        entries = self._registry.entries
+        gone: dict[str, Entry | None] = {one: None for one in batch.going if one not in entries}
+        stand = [one.query_id for one in batch.coming if one.query_id in entries]
+        came: dict[str, Entry | None] = {query_id: entries[query_id] for query_id in stand}
+        return self._do(batch, plan, Changes(told=gone | came))
+
+    def _steps(self) -> tuple[SourceStep, ...]:
+        """Which records come next, of every stream."""
+        streams = sorted(self._registry.streams.values(), key=lambda one: one.name)
+        found: list[SourceStep] = []
+        for stream in streams:
+            before = self._states.get(stream.name, ClockState())
+            ends = self._ends(stream)
+            begins = self._admin.begin_offsets(stream.topic)
+            ranges = []
+            for partition, end in sorted(ends.items()):
+                known = before.partitions.get(partition)
+                at = None if known is None else known.next_offset
+                first = self._first(stream, partition, at, begins[partition], end)
+                ranges.append(Range(partition, first, end))
+            found.append(SourceStep(stream.name, stream.topic, tuple(ranges), frozenset(), before))
+        behind = sum(one.until > one.first for step in found for one in step.ranges)
+        share = max(1, self._settings.rows_max // max(1, behind))
+        return tuple(self._cut(step, share) for step in found)
+
+    def _ends(self, stream: Stream) -> dict[int, int]:
+        try:
+            return self._admin.end_offsets(stream.topic)
+        except TopicMissing:
+            raise TopicMissing(
+                stream.topic,
+                hint=f"make it again and begin with an empty checkpoint, or DROP {stream.kind.upper()} "
+                f"{stream.name}",
+            ) from None
+
+    def _first(self, stream: Stream, partition: int, known: int | None, begin: int, end: int) -> int:
+        if known is None:
+            return begin
+        gone = f"{stream.topic}[{partition}] from {known}"
+        if known > end:
+            raise RecordsLost([f"{gone}, it ends at {end}"], hint="the topic was made again: DROP the stream")
+        if known < begin and not stream.is_table:
+            if not self._settings.stream.accept_gap:
+                raise RecordsLost(
+                    [f"{gone} to {begin}"],
+                    hint="its retention is shorter than the time away; --accept-gap goes on without them",
+                )
+            return begin
+        return max(known, begin)
+
+    def _cut(self, step: SourceStep, share: int) -> SourceStep:
+        ranges = tuple(
+            Range(one.partition, one.first, min(one.until, one.first + share)) for one in step.ranges
+        )
+        lagging = {
+            cut.partition for cut, whole in zip(ranges, step.ranges, strict=True) if cut.until < whole.until
+        }
+        return replace(step, ranges=ranges, lagging=frozenset(lagging | self._awaited(step)))
+
+    def _awaited(self, step: SourceStep) -> set[int]:
+        """Partitions that never had a record, for a while: producers do not begin at the same moment."""
+        stream = self._registry.streams[step.source]
+        if not stream.event_time or self._settings.stream.once:
+            return set()
+        wait_s = min(self._settings.first_record_wait_ms, stream.idle_timeout_ms) / 1_000
+        now_s = time.monotonic()
+        found = set()
+        for one in step.ranges:
+            known = step.before.partitions.get(one.partition)
+            if (known is None or known.timestamp_max_ms is None) and one.first == one.until:
+                since_s = self._seen_s.setdefault((step.topic, one.partition), now_s)
+                if now_s - since_s < wait_s:
+                    found.add(one.partition)
+        return found
+
+    def _would_move(self, steps: Sequence[SourceStep]) -> bool:
+        streams = self._registry.streams
+        return any(
+            judged(streams[step.source], step, (), self._clock_ms).now_ms != step.now_before_ms
+            for step in steps
+        )
+
+    # --- doing it -----------------------------------------------------------------------------------
+
+    def _do(self, batch: MicroBatch, plan: Plan, changes: Changes) -> BatchReport:
+        report = BatchReport(batch.number)
+        streams = {stream.name: stream for stream, _ in plan.streams}
+        self._stop_at("decode")
+        began_s = time.monotonic()
+        pieces = self._pieces(batch, streams)
+        pieces.persist(StorageLevel.MEMORY_AND_DISK)
+        try:
+            batch, lanes = self._judge(batch, streams, pieces, report)
+            report.phases_ms["decode"] = round(1_000 * (time.monotonic() - began_s))
+            self.journal.write("batches", batch)
+            self._stop_at("tell")
+            began_s = time.monotonic()
+            pending = self._tell_rows(batch, plan, streams, pieces, lanes, report)
+            report.phases_ms["rows"] = round(1_000 * (time.monotonic() - began_s))
+            self._stop_at("shards")
+            began_s = time.monotonic()
+            needed = self._tell_shards(batch, streams, pieces, report)
+            report.phases_ms["shards"] = round(1_000 * (time.monotonic() - began_s))
+        finally:
+            pieces.unpersist()
+        self._stop_at("done")
+        self._tell(changes, batch)
+        self.journal.finish(batch, pending, needed)
+        before = {one.file for one in self._done.pending} - {one.file for one in pending}
+        self._done = Done(batch.number, batch.epoch, tuple(pending))
+        for name in before:
+            self.journal.directory.remove(name)
+        self._states = {step.source: step.after for step in batch.steps}
+        self._broken = report.broken
+        return report
+
+    def _pieces(self, batch: MicroBatch, streams: Mapping[SourceName, Stream]) -> DataFrame:
+        """Phase 1."""
+        by_topic: dict[str, list[Stream]] = {}
+        ranges: dict[str, dict[int, Range]] = {}
+        for step in batch.steps:
+            by_topic.setdefault(step.topic, []).append(streams[step.source])
+            for one in step.ranges:
+                if one.first < one.until:
+                    known = ranges.setdefault(step.topic, {}).get(one.partition, one)
+                    first, until = min(known.first, one.first), max(known.until, one.until)
+                    ranges[step.topic][one.partition] = Range(one.partition, first, until)
+        if not ranges:
+            return self._session.createDataFrame([], PIECES)
+        starts = {topic: {str(p): one.first for p, one in found.items()} for topic, found in ranges.items()}
+        ends = {topic: {str(p): one.until for p, one in found.items()} for topic, found in ranges.items()}
+        kafka = (
+            self._session.read.format("kafka")
+            .options(**connector_options(self._settings.kafka))
+            .option("kafka.isolation.level", "read_committed")
+            .option("assign", json.dumps({topic: sorted(found) for topic, found in ranges.items()}))
+            .option("startingOffsets", json.dumps(starts))
+            .option("endingOffsets", json.dumps(ends))
+            .option("includeHeaders", "true")
+            .option("failOnDataLoss", str(not self._settings.stream.accept_gap).lower())
+            .load()
+        )
+        decoding = Decoding(
+            {topic: tuple(found) for topic, found in by_topic.items()},
+            batch.clock_ms,
+            {step.source: step.before for step in batch.steps},
+            {step.source: {one.partition: one for one in step.ranges} for step in batch.steps},
+        )
+        return decoded(records_of(kafka), decoding)
+
+    def _judge(
+        self,
+        batch: MicroBatch,
+        streams: Mapping[SourceName, Stream],
+        pieces: DataFrame,
+        report: BatchReport,
+    ) -> tuple[MicroBatch, set[tuple[str, int]]]:
+        """The micro-batch with its times, and the lanes that have records."""
+        summaries: dict[str, list[Summary]] = {step.source: [] for step in batch.steps}
+        lanes: set[tuple[str, int]] = set()
+        for row in pieces.select("source", "partition", "first", "rows", "records", "max_ms").collect():
+            lanes.add((row.source, row.partition))
+            report.rows += row.records
+            if row.rows:
+                summaries[row.source].append(Summary(row.partition, row.first, row.rows, row.max_ms))
+        steps = tuple(
+            judged(streams[step.source], step, summaries[step.source], batch.clock_ms) for step in batch.steps
+        )
+        return replace(batch, steps=steps), lanes
+
+    def _job(self, batch: MicroBatch) -> LaneJob:
+        settings = self._settings
+        return LaneJob(
+            dict(settings.kafka),
+            settings.service_id,
+            settings.name,
+            self._run,
+            settings.state,
+            settings.layout,
+            settings.outputs,
+            settings.limits,
+            batch,
+        )
+
+    def _tell_rows(
+        self,
+        batch: MicroBatch,
+        plan: Plan,
+        streams: Mapping[SourceName, Stream],
+        pieces: DataFrame,
+        lanes: set[tuple[str, int]],
+        report: BatchReport,
+    ) -> list[Pending]:
+        """Phase 2 of selections. Returns what waits for NOW."""
+        nows = {step.source: step.now_ms for step in batch.steps}
+        pending = {(one.source, one.partition): one for one in self._done.pending if one.source in nows}
+        due = [
+            one
+            for lane, one in pending.items()
+            if lane not in lanes and _reached(one, nows[SourceName(one.source)])
+        ]
+        if not lanes and not due:
+            return list(pending.values())
+        work = pieces
+        if due:
+            marks = [(one.source, one.partition, -1, 0, 0, None, None, None) for one in due]
+            marked = self._session.createDataFrame(marks, PIECES)
+            work = pieces.unionAll(marked) if lanes else marked
+        every = [(step.source, one.partition) for step in batch.steps for one in step.ranges]
+        first = len(self._settings.layout.every)
+        small = replace(batch, coming=(), definitions=(), going=(), lanes={})
+        task = LaneTask(
+            self._job(small),
+            streams,
+            pending,
+            {lane: first + place for place, lane in enumerate(every)},
+        )
+        held = self._broadcast(plan)
+        for row in told(work, task, lambda: held.value).collect():
+            one = json.loads(row.told)
+            _raise(one["failed"])
+            report.records += one["records"]
+            report.late += one["late"]
+            report.dead += one["dead"]
+            report.broken |= one["broken"]
+            lane = one["source"], one["partition"]
+            pending.pop(lane, None)
+            if one["pending"] is not None:
+                pending[lane] = Pending(*lane, *one["pending"])
+        return list(pending.values())
+
+    def _broadcast(self, plan: Plan) -> Any:
+        """The plan on executors, sent once for each version."""
+        if self._plan is None or self._plan[0] != plan.version:
+            if self._plan is not None:
+                self._plan[1].unpersist()
+            self._plan = plan.version, self._session.sparkContext.broadcast(plan)
+        return self._plan[1]
+
+    def _tell_shards(
+        self,
+        batch: MicroBatch,
+        streams: Mapping[SourceName, Stream],
+        pieces: DataFrame,
+        report: BatchReport,
+    ) -> int:
+        """Phase 2 of all other queries. Returns from which micro-batch on shards may read again."""
+        job = self._job(batch)
+        needed = batch.number
+        for one in run_shards(self._session, cut_pieces(pieces, job, streams), job):
+            _raise(one.get("failed"))
+            report.records += one["records"]
+            report.broken |= one["broken"]
+            needed = min(needed, one["needed_from"])
+        return needed
+
+    # --- what is told -------------------------------------------------------------------------------
+
+    def _tell(self, changes: Changes, batch: MicroBatch | None) -> None:
+        if changes.told:
+            position = None if batch is None else str(batch.position(0))
+            for query_id, entry in changes.told.items():
+                key, value = as_record(query_id, entry, position)
+                self._producer.send(self._names.status, value, key)
+        self._producer.flush()
+
+
+def _reached(waiting: Pending, now_ms: int | None) -> bool:
+    return now_ms is not None and waiting.first_ms <= now_ms
+
+
+def _join(changes: Changes, more: Changes) -> None:
+    changes.definitions += more.definitions
+    changes.going += more.going
+    changes.coming += more.coming
+    changes.told |= more.told
+
+
+def _raise(failed: Mapping[str, Any] | None) -> None:
+    """What a task said that it failed by."""
+    if failed is None:
+        return
+    if failed.get("code") in PASSING:
+        raise KafkaUnavailable(failed["message"])
+    raise TureenError(failed["message"], hint=failed.get("hint"))

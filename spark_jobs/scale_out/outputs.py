@@ -1,0 +1,108 @@
+"""Changes of answers as records of result topics, the same that the broker writes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from engine.changes.operator import operator_over
+from engine.changes.result_key import result_key
+from engine.language.query import Query
+from engine.model.changes import Changes
+from engine.model.source import SourceName, Stream
+from engine.model.step import Position
+from spark_jobs.scale_out.lanes import LaneJob
+from topics.admin import Admin
+from topics.outputs import AWAITED, Outputs, Writer, destination
+from topics.results import Destination, Records, RowsTooLarge, encode, part
+from tureen.errors import ChangesBroken, TureenError
+from tureen.protocol import TopicNames
+
+_known: dict[tuple[str, str], Outputs] = {}
+
+
+def destination_of(
+    names: TopicNames, query: Query, streams: Mapping[SourceName, Stream]
+) -> Destination | None:
+    """Where the changes of a query go; None: it emits none."""
+    if query.emit is None:
+        return None
+    read = {name: streams[name] for name in query.sources}
+    return destination(names, query.emit, operator_over(query, read), result_key(query, read))
+
+
+def columns_of(query: Query) -> pa.Schema:
+    """The columns of its changes."""
+    return pa.schema([pa.field(name, type_.arrow) for name, type_ in query.columns])
+
+
+def outputs_of(job: LaneJob) -> Outputs:
+    """The result topics as this process knows them."""
+    key = job.kafka["bootstrap.servers"], job.service_id
+    if key not in _known:
+        _known[key] = Outputs(job.outputs, Admin(job.kafka))
+    return _known[key]
+
+
+@dataclass(slots=True)
+class Encoder:
+    """Makes the records of one writer's part of a micro-batch.
+
+    numbered: how many changes each query had so far; kept up. broken: queries whose changes cannot be told,
+    and why; nothing more of theirs is.
+    """
+
+    job: LaneJob
+    position: Position
+    to: Mapping[str, Destination]
+    numbered: dict[str, int] = field(default_factory=dict)
+    broken: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def encode(self, told: Iterable[Changes]) -> list[Records]:
+        """Records of changes, in order. Raises KafkaUnavailable, RegistryUnavailable."""
+        found: list[Records] = []
+        for changes in told:
+            for to, places in self._by_destination(changes).items():
+                found += self._encoded(part(changes, places), to)
+        return found
+
+    def _by_destination(self, changes: Changes) -> dict[Destination, list[int]]:
+        places: dict[Destination, list[int]] = defaultdict(list)
+        for place, query_id in enumerate(changes.query_ids):
+            to = self.to.get(query_id)
+            if to is not None and query_id not in self.broken:
+                places[to].append(place)
+        return places
+
+    def _encoded(self, changes: Changes, to: Destination) -> list[Records]:
+        while changes.query_ids:
+            try:
+                writer: Writer = outputs_of(self.job).writer(to, changes.table.schema)
+                records = encode(
+                    changes,
+                    to,
+                    self.position,
+                    writer.codec,
+                    numbered=self.numbered,
+                    partitions=writer.partitions,
+                    bytes_max=self.job.outputs.result_record_bytes_max,
+                )
+            except AWAITED:
+                raise
+            except TureenError as refused:
+                whose = refused.query_ids if isinstance(refused, RowsTooLarge) else changes.query_ids
+                self.give_up(whose, refused)
+                kept = [n for n, one in enumerate(changes.query_ids) if one not in self.broken]
+                changes = part(changes, kept)
+            else:
+                return [records] if len(records) else []
+        return []
+
+    def give_up(self, query_ids: Iterable[str], reason: TureenError) -> None:
+        """Tell no more of these."""
+        told = ChangesBroken(reason.message, reason.hint).as_dict()
+        self.broken |= dict.fromkeys(query_ids, told)

@@ -1,0 +1,392 @@
+"""The registry of a service, read by the driver: what stands, and what came and went since it was last asked.
+
+``.sources`` and ``.queries`` are compacted, so a driver that begins reads them whole. Whatever is refused is
+told on ``.status`` as the broker tells it; a query over a stream that is missing waits for it. Between two
+micro-batches the newest record of each key counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from engine.catalogue import Catalogue
+from engine.language.functions import BUILT_IN
+from engine.language.query import CreateDerived as DerivedStatement
+from engine.language.query import CreateStream, Query
+from engine.language.statements import parse
+from engine.limits import Limits
+from engine.maintenance import Options
+from engine.model.plain import compact
+from engine.model.source import SourceName, Stream
+from engine.model.step import CreateDerived, CreateSource, DropSource, Registration
+from engine.registrations import meant
+from spark_jobs.scale_out.micro_batch import Definition, Lane, Plan
+from spark_jobs.scale_out.outputs import columns_of, destination_of
+from topics import control_records
+from topics.admin import Admin
+from topics.consumer import BatchConsumer
+from topics.control_records import Command
+from topics.outputs import AWAITED, Outputs, Readiness, facts
+from tureen.errors import (
+    KafkaUnavailable,
+    LimitExceeded,
+    NotSupported,
+    SourceConflict,
+    TureenError,
+    UnknownSource,
+)
+from tureen.protocol import TopicNames
+
+POLLED_MAX = 10_000
+READ_S = 30.0
+
+Place = Callable[[Query, Mapping[SourceName, Stream]], Lane]
+"""Where a query is to be at work. Raises NotSupported."""
+
+
+@dataclass(slots=True)
+class Entry:
+    """A registration and what became of it. query, lane: while it stands."""
+
+    registration: Registration
+    state: str = "PENDING"
+    error: dict[str, Any] | None = None
+    output: dict[str, Any] | None = None
+    query: Query | None = None
+    lane: Lane | None = None
+
+    def as_status(self, position: str | None) -> dict[str, Any]:
+        """As ``.status`` has it."""
+        told = {"state": self.state, "error": self.error, "position": position}
+        if self.output is not None:
+            told["output"] = self.output
+        if self.lane is not None:
+            told["lane"] = self.lane
+        return told
+
+
+@dataclass(slots=True)
+class Changes:
+    """Since the last micro-batch. told: ids whose status is to be written, None: it is gone."""
+
+    definitions: list[Definition] = field(default_factory=list)
+    going: list[str] = field(default_factory=list)
+    coming: list[tuple[Registration, Lane]] = field(default_factory=list)
+    told: dict[str, Entry | None] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.definitions or self.going or self.coming)
+
+
+class Registry:
+    """One for a run; used by the driver's thread alone."""
+
+    def __init__(
+        self,
+        kafka: Mapping[str, str],
+        names: TopicNames,
+        limits: Limits,
+        outputs: Outputs,
+        place: Place,
+        letter: Callable[[Any, TureenError], None],
+    ) -> None:
+        """letter: takes a record that is none, and why. Raises KafkaUnavailable, TopicMissing."""
+        self._names = names
+        self._limits = limits
+        self._outputs = outputs
+        self._place = place
+        self._letter = letter
+        self._admin = Admin(dict(kafka))
+        self._consumer = BatchConsumer(dict(kafka))
+        for topic in (names.sources, names.queries):
+            offsets = dict.fromkeys(range(self._admin.partitions(topic)), -1)
+            self._consumer.add(topic, offsets, append_times=False)
+        self.catalogue = Catalogue(limits, BUILT_IN, None)
+        self.entries: dict[str, Entry] = {}
+        self._statements: dict[str, str] = {}
+        self._waiting: dict[str, str] = {}
+        self._messages: dict[str, Any] = {}
+        self.version = 0
+
+    def close(self) -> None:
+        self._consumer.close()
+
+    @property
+    def streams(self) -> dict[SourceName, Stream]:
+        """Streams and tables by name."""
+        return {source.stream.name: source.stream for source in self.catalogue.sources.values()}
+
+    def plan(self) -> Plan:
+        """Everything that stands."""
+        return Plan(
+            self.version,
+            tuple((source.stream, source.sql) for source in self.catalogue.sources.values()),
+            tuple(self.catalogue.derived.values()),
+            tuple(
+                (one.registration, one.lane)
+                for one in self.entries.values()
+                if one.lane is not None and one.state == "RUNNING"
+            ),
+        )
+
+    def adopt(self, plan: Plan) -> None:
+        """Begin with what stood in the last micro-batch of an earlier run."""
+        for stream, sql in plan.streams:
+            self.catalogue.create(stream, sql)
+            self._statements[stream.name] = sql
+        for one in plan.derived:
+            self.catalogue.derive(one, ())
+            self._statements[one.name] = one.sql
+        for registration, lane in plan.queries:
+            _, query = meant(registration, self.catalogue)
+            to = destination_of(self._names, query, self.streams)
+            assert to is not None
+            self._outputs.agree(registration.query_id, to)
+            told = facts(to, columns_of(query))
+            self.entries[registration.query_id] = Entry(registration, "RUNNING", None, told, query, lane)
+        self.version = plan.version
+
+    # --- what came ----------------------------------------------------------------------------------
+
+    def poll(self, *, whole: bool = False) -> Changes:
+        """What changed. whole: everything was read from the beginning, so that what was not in it is gone.
+
+        Raises KafkaUnavailable.
+        """
+        sources, queries = self._read()
+        changes = Changes()
+        if whole:
+            gone: list[Command] = [
+                {"kind": "unregister", "name": name} for name in self.entries if name not in queries
+            ]
+            queries = {one["name"]: one for one in gone} | queries
+            dropped: list[Command] = [
+                {"kind": "drop", "name": name} for name in reversed(self._statements) if name not in sources
+            ]
+            sources = {one["name"]: one for one in dropped} | sources
+        for command in queries.values():
+            if command["kind"] == "unregister":
+                self._unregister(command["name"], changes)
+        self._define(sources, changes)
+        ready = Readiness(self._outputs)
+        for command in queries.values():
+            if command["kind"] != "unregister":
+                self._register(command, ready, changes)
+        for query_id, entry in self.entries.items():
+            if entry.state == "PENDING" and query_id not in queries:
+                self._stand(entry, ready, changes)
+        if changes:
+            self.version += 1
+        return changes
+
+    def _read(self) -> tuple[dict[str, Command], dict[str, Command]]:
+        """The newest record of each key, of both topics up to their ends."""
+        ends = {topic: self._admin.end_offsets(topic) for topic in (self._names.sources, self._names.queries)}
+        found: dict[str, dict[str, Command]] = {topic: {} for topic in ends}
+        waited_s = 0.0
+        while not self._is_read(ends):
+            polled = self._consumer.poll(POLLED_MAX, 0.2)
+            waited_s = 0.0 if polled else waited_s + 0.2
+            if waited_s > READ_S:
+                raise KafkaUnavailable("nothing comes from the control topics", hint="is Kafka running?")
+            for one in polled:
+                for message in one.messages:
+                    command = self._command(one.topic, message)
+                    if command is not None:
+                        found[one.topic].pop(command["name"], None)
+                        found[one.topic][command["name"]] = command
+        return found[self._names.sources], found[self._names.queries]
+
+    def _is_read(self, ends: Mapping[str, Mapping[int, int]]) -> bool:
+        for topic, until in ends.items():
+            at = self._consumer.next_offsets(topic)
+            lagging = self._consumer.lagging(topic)
+            if any(end > 0 and at[p] < end and (p in lagging or at[p] < 0) for p, end in until.items()):
+                return False
+        return True
+
+    def _command(self, topic: str, message: Any) -> Command | None:
+        bytes_max = self._limits.sql_bytes_max
+        try:
+            if topic == self._names.sources:
+                command = control_records.source(message.key(), message.value(), bytes_max)
+                self._messages[command["name"]] = message
+                return command
+            name = control_records.query_id_of(message.key())
+        except TureenError as refused:
+            self._letter(message, refused)
+            return None
+        try:
+            return control_records.registration(name, message.value(), bytes_max)
+        except TureenError as refused:
+            self._letter(message, refused)
+            return {"kind": "refuse", "name": name, "error": refused.as_dict()}
+
+    # --- streams ------------------------------------------------------------------------------------
+
+    def _define(self, commands: Mapping[str, Command], changes: Changes) -> None:
+        for command in commands.values():
+            name = command["name"]
+            if command["kind"] == "drop":
+                self._drop(name, changes)
+            elif self._statements.get(name) != command["sql"]:
+                self._waiting[name] = command["sql"]
+        left = -1
+        while self._waiting and len(self._waiting) != left:
+            left = len(self._waiting)
+            for name, sql in list(self._waiting.items()):
+                self._create(name, sql, changes)
+
+    def _create(self, name: str, sql: str, changes: Changes) -> None:
+        others = {known: one for known, one in self.catalogue.definitions.items() if known != name}
+        try:
+            statement = parse(sql, others, self._limits, functions=BUILT_IN)
+            match statement:
+                case CreateStream(stream):
+                    self._refuse_own(stream)
+                    if name in self._statements:
+                        raise SourceConflict(f"{name} exists with another definition")
+                    partitions = statement.partitions
+                    self._admin.ensure_source_topic(
+                        stream.topic, partitions, arrival_time=not stream.event_time, table=stream.is_table
+                    )
+                    self.catalogue.create(stream, sql)
+                    changes.definitions.append(CreateSource(stream, sql))
+                case DerivedStatement(derived):
+                    if name in self._statements and self._readers(name):
+                        raise SourceConflict(f"queries read {name}")
+                    self.catalogue.derive(derived, ())
+                    changes.definitions.append(CreateDerived(derived))
+                case _:
+                    raise NotSupported("write CREATE STREAM, CREATE TABLE or CREATE VIEW")
+        except UnknownSource:
+            return  # it may come
+        except KafkaUnavailable:
+            raise
+        except TureenError as refused:
+            del self._waiting[name]
+            self._refuse_statement(name, refused)
+            return
+        del self._waiting[name]
+        self._statements[name] = sql
+
+    def _refuse_own(self, stream: Stream) -> None:
+        if stream.topic.startswith((f"{self._names.service_id}.", "__")):
+            raise NotSupported(
+                f"topic {stream.topic} belongs to this service or to Kafka",
+                hint="copy what you want of it to another topic and make the stream over that",
+            )
+
+    def _refuse_statement(self, name: str, refused: TureenError) -> None:
+        self._letter(self._messages[name], refused)
+
+    def _drop(self, name: str, changes: Changes) -> None:
+        self._waiting.pop(name, None)
+        if name not in self._statements:
+            return
+        if self._readers(name):
+            self._refuse_statement(name, SourceConflict(f"queries read {name}"))
+            return
+        try:
+            self.catalogue.drop(name, ())
+            del self._statements[name]
+        except TureenError as refused:
+            self._refuse_statement(name, refused)
+            return
+        changes.definitions.append(DropSource(SourceName(name)))
+
+    def _readers(self, name: str) -> list[str]:
+        return [
+            query_id
+            for query_id, one in self.entries.items()
+            if one.query is not None and name in (*one.query.sources, *one.query.uses)
+        ]
+
+    # --- queries ------------------------------------------------------------------------------------
+
+    def _unregister(self, name: str, changes: Changes) -> None:
+        entry = self.entries.pop(name, None)
+        if entry is None:
+            return
+        if entry.state == "RUNNING":
+            changes.going.append(name)
+        self._outputs.release(name)
+        changes.told[name] = None
+
+    def _register(self, command: Command, ready: Readiness, changes: Changes) -> None:
+        name = command["name"]
+        old = self.entries.get(name)
+        options = {
+            key: str(value).lower() if isinstance(value, bool) else str(value)
+            for key, value in command.get("options", {}).items()
+        }
+        parameters = command.get("parameters")
+        registration = compact(name, command.get("sql", ""), options=options, parameters=parameters)
+        if old is not None and old.registration == registration and old.state != "PENDING":
+            return
+        if old is not None and old.state == "RUNNING":
+            changes.going.append(name)
+        entry = self.entries[name] = Entry(registration)
+        if "error" in command:
+            entry.state, entry.error = "ERROR", command["error"]
+            changes.told[name] = entry
+            return
+        self._stand(entry, ready, changes, anew=True)
+
+    def _stand(self, entry: Entry, ready: Readiness, changes: Changes, *, anew: bool = False) -> None:
+        """Let a registration stand, or say why it does not."""
+        before = entry.state, entry.error
+        registration = entry.registration
+        try:
+            paused = Options.of(registration.options).paused
+            _, query = meant(registration, self.catalogue)
+            if query.emit is None:
+                raise NotSupported(
+                    "a scale-out tells changes alone: it has no snapshots",
+                    hint="end the query in EMIT CHANGES",
+                )
+            if len(self.entries) > self._limits.queries_max:
+                raise LimitExceeded("queries_max", self._limits.queries_max, len(self.entries))
+            lane = self._place(query, self.streams)
+            to = destination_of(self._names, query, self.streams)
+            assert to is not None
+            self._outputs.agree(registration.query_id, to)
+            columns = columns_of(query)
+            ready.check(to, columns)
+        except (UnknownSource, *AWAITED) as missing:
+            entry.state, entry.error = "PENDING", missing.as_dict()
+        except TureenError as refused:
+            entry.state, entry.error = "ERROR", refused.as_dict()
+            self._outputs.release(registration.query_id)
+        else:
+            entry.error, entry.output = None, facts(to, columns)
+            entry.query, entry.lane = query, lane
+            entry.state = "PAUSED" if paused else "RUNNING"
+            if not paused:
+                changes.coming.append((registration, lane))
+        if anew or before != (entry.state, entry.error):
+            changes.told[registration.query_id] = entry
+
+    def give_up(self, broken: Mapping[str, dict[str, Any]]) -> Changes:
+        """Queries whose changes could not be told: they go."""
+        changes = Changes()
+        for name, error in broken.items():
+            entry = self.entries.get(name)
+            if entry is not None and entry.state == "RUNNING":
+                entry.state, entry.error, entry.query, entry.lane = "ERROR", error, None, None
+                self._outputs.release(name)
+                changes.going.append(name)
+                changes.told[name] = entry
+        if changes:
+            self.version += 1
+        return changes
+
+
+def as_record(query_id: str, entry: Entry | None, position: str | None) -> tuple[bytes, bytes | None]:
+    """(key, value) of a record of ``.status``."""
+    value = None if entry is None else orjson.dumps(entry.as_status(position))
+    return query_id.encode(), value

@@ -1,0 +1,341 @@
+"""Phase 2 of selections, on executors: pieces of rows to result records, with no state but rows above NOW.
+
+A selection whose rows only ever come (ISTREAM over one stream, no window that lags or slides) asks nothing of
+other rows: each row that NOW reaches meets the engine's Query SteM once, wherever it is, and what accepts it
+is told. All queries over a stream share that one pass. A *lane* is a partition of a stream; its rows above
+NOW wait in the checkpoint directory, in a file that the next micro-batch in which NOW reaches one of them
+takes up.
+
+Queries are compiled once a worker process: a plan that differs from the last by some queries costs those.
+
+Cost: what the engine takes to match and to tell (see docs/performance.md), and a transaction for each lane
+that has something to write.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from engine.catalogue import Catalogue
+from engine.changes.course import NEVER, Course, Leg
+from engine.changes.operator import operator_over
+from engine.changes.selections import Selections, served
+from engine.language.functions import BUILT_IN
+from engine.language.query import Query
+from engine.limits import Limits
+from engine.model.batch import BATCH_ROWS_MAX, Batch, concatenate
+from engine.model.changes import Changes
+from engine.model.source import SourceName, Stream
+from engine.model.step import Registration
+from engine.operators.scan import ScanAt
+from engine.registrations import meant
+from engine.stems.data_stem import DataStem
+from engine.stems.pending import PendingRows
+from engine.stems.query_stem import QueryStem
+from engine.windows.clauses import NOW, TimeWindow
+from engine.windows.source_clock import LATE, REJECTED
+from spark_jobs.scale_out.clock import passage
+from spark_jobs.scale_out.journal import Directory, Pending
+from spark_jobs.scale_out.lanes import LaneJob, Letter, send_all, write_once
+from spark_jobs.scale_out.micro_batch import Plan, SourceStep
+from spark_jobs.scale_out.outputs import Encoder, destination_of
+from spark_jobs.scale_out.pieces import RawRecord, read_letters, read_piece, to_piece
+from topics.producer import Transaction
+from topics.results import Destination
+from tureen.errors import TureenError
+from tureen.protocol import (
+    HEADER_OFFSET,
+    HEADER_PARTITION,
+    HEADER_REASON,
+    HEADER_TOPIC,
+    TopicNames,
+)
+
+TOLD = "told string"
+_TOLD = pa.schema([("told", pa.string())])
+
+
+def stateless(query: Query, streams: Mapping[SourceName, Stream]) -> bool:
+    """Whether a query can be answered row by row."""
+    read = {name: streams[name] for name in query.sources}
+    if len(read) != 1 or any(stream.is_table for stream in read.values()):
+        return False
+    operator = operator_over(query, read)
+    if operator != "istream" or not served(query, operator):
+        return False
+    window = query.scan.window
+    return isinstance(window, TimeWindow) and window.end == NOW and window.slide_ms is None
+
+
+# --- queries --------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class AtWork:
+    """The selections over one stream."""
+
+    stem: QueryStem
+    selections: Selections = field(default_factory=Selections)
+    slots: dict[str, int | None] = field(default_factory=dict)
+
+    def add(self, query_id: str, query: Query) -> None:
+        predicate = query.scan.predicate
+        slot = None if predicate is None else self.stem.add([predicate]).slots[0]
+        self.slots[query_id] = slot
+        self.selections.add(query_id, query, "istream", slot)
+
+    def remove(self, query_id: str) -> None:
+        slot = self.slots.pop(query_id)
+        self.selections.remove(query_id)
+        if slot is not None:
+            self.stem.remove([slot])
+
+    def tell(
+        self, stream: Stream, rows: Batch, since_ms: int | None, now_ms: int, limits: Limits
+    ) -> Iterator[Changes]:
+        """What rows tell that NOW reached since an instant. rows: in order."""
+        held = DataStem(stream.stored_schema, self.stem)
+        held.append(rows)
+        leg = Leg(ScanAt.now(held.rows(), now_ms, None), moves=True)
+        course = Course(NEVER if since_ms is None else since_ms, now_ms, {stream.name: leg})
+        yield from self.selections.tell(course, limits)
+
+
+class Compiled:
+    """The selections of a plan, compiled."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.version = 0
+        self.streams: dict[SourceName, AtWork] = {}
+        self.to: dict[str, Destination] = {}
+        self._limits = limits
+        self._plan = Plan()
+        self._catalogue = Catalogue(limits, BUILT_IN, None)
+        self._of: dict[str, tuple[Registration, SourceName]] = {}
+
+    def follow(self, plan: Plan, names: TopicNames) -> None:
+        """Become those of a plan. O(what differs), O(plan) where streams or views do."""
+        if plan.version == self.version:
+            return
+        if (plan.streams, plan.derived) != (self._plan.streams, self._plan.derived):
+            self._begin(plan)
+        wanted = {one.query_id: one for one, lane in plan.queries if lane == "rows"}
+        for query_id, (registration, name) in list(self._of.items()):
+            if wanted.get(query_id) != registration:
+                self.streams[name].remove(query_id)
+                del self._of[query_id], self.to[query_id]
+        streams = {stream.name: stream for stream, _ in plan.streams}
+        for query_id, registration in wanted.items():
+            if query_id not in self._of:
+                _, query = meant(registration, self._catalogue)
+                (name,) = query.sources
+                to = destination_of(names, query, streams)
+                assert to is not None
+                self.streams[name].add(query_id, query)
+                self._of[query_id], self.to[query_id] = (registration, name), to
+        self.version, self._plan = plan.version, plan
+
+    def _begin(self, plan: Plan) -> None:
+        self._catalogue = Catalogue(self._limits, BUILT_IN, None)
+        self._of, self.to = {}, {}
+        for stream, sql in plan.streams:
+            self._catalogue.create(stream, sql)
+        for one in plan.derived:
+            self._catalogue.derive(one, ())
+        self.streams = {stream.name: AtWork(QueryStem(stream.stored_schema)) for stream, _ in plan.streams}
+
+
+_compiled: dict[tuple[str, str], Compiled] = {}
+
+
+def compiled(plan: Plan, job: LaneJob) -> Compiled:
+    """Those of a plan; made once a process."""
+    key = job.checkpoint, job.name
+    found = _compiled.get(key)
+    if found is None or found.version > plan.version:
+        _compiled.clear()
+        found = _compiled[key] = Compiled(job.limits)
+    found.follow(plan, job.names)
+    return found
+
+
+# --- lanes ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class LaneTask:
+    """What the lanes of a micro-batch are told. streams: by name. numbers: of lanes, for their positions."""
+
+    job: LaneJob
+    streams: Mapping[SourceName, Stream]
+    pending: Mapping[tuple[str, int], Pending]
+    numbers: Mapping[tuple[str, int], int]
+
+
+def told(pieces: DataFrame, task: LaneTask, plan: Callable[[], Plan]) -> DataFrame:
+    """Do the work of the lanes that have pieces; one JSON object each (:class:`LaneReport`).
+
+    plan: gives the plan on executors. A piece of NULL with no letters stands for a lane without records.
+    """
+    return pieces.mapInArrow(_tell(task, plan), TOLD)
+
+
+@dataclass(slots=True)
+class LaneReport:
+    """What a lane did. written: False: it had been written before, or there was nothing to write.
+
+    pending: number, rows and first instant of what waits. failed: an error of ours, after which it is to be
+    run again.
+    """
+
+    source: str
+    partition: int
+    rows: int = 0
+    records: int = 0
+    late: int = 0
+    dead: int = 0
+    written: bool = False
+    pending: list[int] | None = None
+    broken: dict[str, dict[str, Any]] = field(default_factory=dict)
+    failed: dict[str, Any] | None = None
+
+
+def _tell(task: LaneTask, plan: Callable[[], Plan]) -> Callable[[Any], Any]:
+    def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        lanes: dict[tuple[str, int], list[tuple[int, bytes | None, bytes | None]]] = defaultdict(list)
+        for batch in batches:
+            columns = [batch.column(name).to_pylist() for name in _TAKEN]
+            for source, partition, first, piece, letters in zip(*columns, strict=True):
+                lanes[source, partition].append((first, piece, letters))
+        for (source, partition), found in sorted(lanes.items()):
+            lane = _Lane(task, source, partition)
+            try:
+                report = lane.run(found, compiled(plan(), task.job))
+            except TureenError as refused:
+                report = LaneReport(source, partition, failed=refused.as_dict())
+            text = json.dumps({name: getattr(report, name) for name in LaneReport.__slots__})
+            yield pa.RecordBatch.from_arrays([pa.array([text], pa.string())], schema=_TOLD)
+
+    return each
+
+
+_TAKEN = ("source", "partition", "first", "piece", "letters")
+
+
+class _Lane:
+    """One lane in one micro-batch."""
+
+    def __init__(self, task: LaneTask, source: str, partition: int) -> None:
+        self._task = task
+        self._job = task.job
+        self._stream = task.streams[SourceName(source)]
+        self._partition = partition
+        (self._step,) = (one for one in task.job.batch.steps if one.source == source)
+        self._report = LaneReport(source, partition)
+        self._directory = Directory(task.job.checkpoint)
+
+    def run(self, found: Sequence[tuple[int, bytes | None, bytes | None]], queries: Compiled) -> LaneReport:
+        arrived, letters = judge(self._stream, self._step, self._job, self._partition, found)
+        report, job = self._report, self._job
+        report.rows = len(arrived)
+        late = job.names.late
+        report.late = sum(one.topic == late for one in letters)
+        report.dead = len(letters) - report.late
+        entering = self._enter(arrived)
+        at_work = queries.streams[self._stream.name]
+        if not letters and not (len(entering) and at_work.selections):
+            return report
+        key = self._stream.name, self._partition
+        encoder = Encoder(job, job.batch.position(self._task.numbers[key]), queries.to)
+
+        def send(transaction: Transaction) -> None:
+            send_all(transaction, (), letters)
+            now_ms = self._step.now_ms
+            if now_ms is None:
+                return
+            for start in range(0, len(entering), BATCH_ROWS_MAX):
+                rows = entering.slice(start, min(len(entering), start + BATCH_ROWS_MAX))
+                changes = at_work.tell(self._stream, rows, self._step.now_before_ms, now_ms, job.limits)
+                for records in encoder.encode(changes):
+                    report.records += len(records)
+                    send_all(transaction, [records])
+
+        report.written = write_once(job, f"{self._stream.name}.{self._partition}", send)
+        report.broken = encoder.broken
+        return report
+
+    def _enter(self, arrived: Batch) -> Batch:
+        """Rows that NOW has reached, in order; the others wait in a file."""
+        stream, step = self._stream, self._step
+        waiting = PendingRows(stream.stored_schema)
+        known = self._task.pending.get((stream.name, self._partition))
+        if known is not None:
+            data = self._directory.read(known.file)
+            if data is None:
+                raise TureenError(f"{known.file} is missing in the checkpoint {self._job.checkpoint}")
+            waiting.restore(0, read_piece(data, stream), step.now_before_ms)
+        entering = waiting.pass_through(arrived, step.now_ms)
+        left = waiting.pieces()
+        if left:
+            rows = concatenate(stream.stored_schema, left)
+            number, first_ms = self._job.batch.number, int(rows.timestamp.min())
+            held = Pending(stream.name, self._partition, number, len(rows), first_ms)
+            order = np.lexsort((rows.offset, rows.partition, rows.timestamp))
+            self._directory.write(held.file, to_piece(rows.take(order)))
+            self._report.pending = [held.number, held.rows, held.first_ms]
+        return entering
+
+
+def judge(
+    stream: Stream,
+    step: SourceStep,
+    job: LaneJob,
+    partition: int,
+    found: Sequence[tuple[int, bytes | None, bytes | None]],
+) -> tuple[Batch, list[Letter]]:
+    """The rows of pieces that are taken, with the instants they have, and the letters of the others.
+
+    found: (first offset, piece, letters) of pieces of one partition.
+    """
+    taken: list[Batch] = []
+    letters: list[Letter] = []
+    for first, piece, raw in found:
+        records = {one.row: one for one in read_letters(raw) if one.row >= 0}
+        letters += [
+            _letter(job.names.dead_letters, step.topic, partition, one, one.reason or "")
+            for one in read_letters(raw)
+            if one.row < 0
+        ]
+        if piece is None:
+            continue
+        rows = read_piece(piece, stream)
+        clock = passage(stream, step, job.batch.clock_ms, partition, first, rows.timestamp)
+        limit_ms = max(step.before.clock_ms, job.batch.clock_ms) + stream.future_max_ms
+        reason = f"timestamp lies beyond the clock plus future_max ({limit_ms} ms since 1970)"
+        for row in np.flatnonzero(clock.fate).tolist():
+            late = clock.fate[row] == LATE
+            topic = job.names.late if late else job.names.dead_letters
+            assert late or clock.fate[row] == REJECTED
+            letters.append(_letter(topic, step.topic, partition, records[row], "late" if late else reason))
+        rows = replace(rows, timestamp=clock.timestamp)
+        taken.append(rows if not clock.fate.any() else rows.take(np.flatnonzero(clock.fate == 0)))
+    return concatenate(stream.stored_schema, taken), letters
+
+
+def _letter(topic: str, source_topic: str, partition: int, record: RawRecord, reason: str) -> Letter:
+    headers = [
+        *record.headers,
+        (HEADER_REASON, reason.encode("utf-8", "replace")),
+        (HEADER_TOPIC, source_topic.encode()),
+        (HEADER_PARTITION, str(partition).encode()),
+        (HEADER_OFFSET, str(record.offset).encode()),
+    ]
+    return Letter(topic, record.key, record.value, headers)

@@ -1,0 +1,45 @@
+"""What a micro-batch is to one shard: steps of its engine.
+
+    queries that go, then definitions, then queries that come, then the rows of each source
+
+Every shard knows all streams and views. It has the queries that are answered where it is, and the rows that
+the layout gives it; NOW of a source goes on with every step of it, though no row came. Rows are in the order
+of partitions and offsets; the engine puts them into that of their instants, as a broker does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from engine.model.batch import Batch
+from engine.model.source import SourceName, Stream
+from engine.model.step import Body, Decided, Records, Register, Unregister
+from spark_jobs.scale_out.micro_batch import MicroBatch
+from spark_jobs.scale_out.shards.layout import Layout
+
+RowsOf = Callable[[Stream], Batch]
+"""The rows that a shard got of a stream, in the order of partitions and offsets."""
+
+
+def bodies_of(
+    batch: MicroBatch,
+    shard: int,
+    layout: Layout,
+    stream_of: Callable[[SourceName], Stream | None],
+    rows_of: RowsOf,
+) -> Iterator[Body]:
+    """In order. stream_of: what the engine knows by then, asked when a source's turn comes."""
+    in_lane = shard == layout.lane
+    if batch.going:
+        yield Unregister(batch.going)
+    yield from batch.definitions
+    here = "lane" if in_lane else "parts"
+    coming = tuple(one for one in batch.coming if batch.lanes[one.query_id] == here)
+    if coming:
+        yield Register(coming)
+    for step in batch.steps:
+        stream = stream_of(step.source)
+        if stream is None:
+            continue
+        if layout.lane_has(stream) if in_lane else layout.parts_have(stream):
+            yield Records(step.source, rows_of(stream), {}, decided=Decided(step.now_ms))

@@ -1,0 +1,84 @@
+"""How rows are spread over shards.
+
+    shards 0 .. S-1    the *parts*: each has the rows whose key is its own, and every table that has no key
+    shard S            the *lane*: all rows of streams that have no key or shall be kept whole, all tables
+
+A layout is that of a checkpoint for good: with another one the state of a shard would be about other rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from engine.model.source import Stream
+from engine.model.types import Type
+from tureen.errors import NotSupported, SettingsError
+
+SHARDS_MAX = 4_096
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """shards: S; 0: there are none, no lane either, and nothing but selections is answered. keys: the column
+    that decides about a row, by stream or table. whole: those of them that the lane has, too.
+
+    Raises SettingsError.
+    """
+
+    shards: int
+    keys: Mapping[str, str] = field(default_factory=dict)
+    whole: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.shards <= SHARDS_MAX:
+            raise SettingsError(f"shards = {self.shards} is not within 0 to {SHARDS_MAX:,}")
+
+    @property
+    def lane(self) -> int:
+        """The number of the shard that cuts nothing."""
+        return self.shards
+
+    @property
+    def every(self) -> range:
+        """The numbers of all, the lane's too."""
+        return range(self.shards + 1 if self.shards else 0)
+
+    def parts_have(self, stream: Stream) -> bool:
+        """Whether its rows go to the parts: by key, or all of them to each."""
+        return stream.name in self.keys or stream.is_table
+
+    def lane_has(self, stream: Stream) -> bool:
+        """Whether all of its rows go to the lane."""
+        return stream.name not in self.keys or stream.name in self.whole
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {"shards": self.shards, "keys": dict(self.keys), "whole": sorted(self.whole)}
+
+
+def check_key(stream: Stream, layout: Layout) -> None:
+    """Refuse a key that the stream does not have. Raises NotSupported."""
+    column = layout.keys.get(stream.name)
+    if column is None:
+        return
+    if stream.schema.index(column) is None:
+        names = ", ".join(one.name for one in stream.schema)
+        raise NotSupported(
+            f"{stream.kind} {stream.name} has no column {column!r} to be cut by",
+            hint=f"its columns are: {names}",
+        )
+    if stream.is_table and column not in stream.key:
+        raise NotSupported(
+            f"table {stream.name} cannot be cut by {column!r}: shards could share the versions of a row",
+            hint=f"take a column of its primary key ({', '.join(stream.key)}), or none: then every shard has "
+            "the table whole",
+        )
+
+
+def key_type(stream: Stream, layout: Layout) -> Type:
+    """The type of its key, which it has."""
+    place = stream.schema.index(layout.keys[stream.name])
+    assert place is not None
+    return stream.schema.fields[place].type

@@ -1,0 +1,132 @@
+"""An engine's whole state as entries of one file, and back.
+
+Taken with :meth:`engine.engine.Engine.copy`, given to :meth:`engine.engine.Engine.restore`. Rows keep their
+ordinals, so that sums of doubles come out the same to the bit afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from engine.engine import Engine
+from engine.limits import Limits
+from engine.model.batch import Batch
+from engine.model.source import Derived, SourceName
+from engine.model.step import Position
+from engine.persistence import QueryState, SourceState
+from spark_jobs.errors import CheckpointUnreadable
+from spark_jobs.scale_out.shards.entries import BEGIN_ANEW, Entry
+from storage import row_codec, state_codec
+from tureen.errors import StoreError
+
+SOURCE, ROWS, PENDING, DERIVED, QUERY, POSITION = "source", "rows", "pending", "derived", "query", "position"
+
+
+def entries_of(engine: Engine) -> list[Entry]:
+    """Everything. O(retained rows + queries)."""
+    sink = _Sink()
+    engine.copy(sink)
+    return sink.entries
+
+
+class _Sink:
+    """Takes one copy."""
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+
+    def put_source(self, state: SourceState) -> None:
+        self.entries.append(Entry(SOURCE, state.stream.name, 0, state_codec.encode_source(state)))
+
+    def put_derived(self, derived: Derived) -> None:
+        self.entries.append(Entry(DERIVED, derived.name, 0, state_codec.encode_derived(derived)))
+
+    def append_rows(self, source: SourceName, first_ordinal: int, rows: Batch) -> None:
+        self.entries.append(Entry(ROWS, source, first_ordinal, row_codec.encode(rows)))
+
+    def seal(self, source: SourceName, first_ordinal: int, rows: Batch) -> None:
+        self.append_rows(source, first_ordinal, rows)
+
+    def put_pending(self, source: SourceName, piece: int, rows: Batch) -> None:
+        self.entries.append(Entry(PENDING, source, piece, row_codec.encode(rows)))
+
+    def put_query(self, state: QueryState) -> None:
+        self.entries.append(Entry(QUERY, state.registration.query_id, 0, state_codec.encode_query(state)))
+
+    def commit(self, position: Position) -> None:
+        self.entries.append(Entry(POSITION, "", 0, state_codec.encode_position(position, 0)))
+
+    # A copy holds all there is: it takes nothing away.
+
+    def drop_source(self, source: SourceName) -> None:
+        raise AssertionError("a copy drops nothing")
+
+    def drop_derived(self, name: SourceName) -> None:
+        raise AssertionError("a copy drops nothing")
+
+    def cut_rows(self, source: SourceName, below_ordinal: int) -> None:
+        raise AssertionError("a copy drops nothing")
+
+    def drop_rows(self, source: SourceName, below_ordinal: int) -> None:
+        raise AssertionError("a copy drops nothing")
+
+    def drop_pending(self, source: SourceName, piece: int) -> None:
+        raise AssertionError("a copy drops nothing")
+
+    def drop_query(self, query_id: str) -> None:
+        raise AssertionError("a copy drops nothing")
+
+
+class Snapshot:
+    """The state in a file, as the engine reads it. Raises CheckpointUnreadable."""
+
+    def __init__(self, entries: Iterable[Entry], named: str) -> None:
+        """named: the file, for errors."""
+        self._named = named
+        self._entries: dict[str, list[Entry]] = {}
+        for entry in entries:
+            self._entries.setdefault(entry.kind, []).append(entry)
+        self._sources = {state.stream.name: state for state in self.sources()}
+
+    def position(self) -> Position | None:
+        for entry in self._of(POSITION):
+            return state_codec.decode_position(entry.value, self._called(entry))[0]
+        raise CheckpointUnreadable(self._named, "it has no position", hint=BEGIN_ANEW)
+
+    def sources(self) -> Iterator[SourceState]:
+        for entry in self._of(SOURCE):
+            yield state_codec.decode_source(entry.value, self._called(entry))
+
+    def derived(self) -> Iterator[Derived]:
+        for entry in self._of(DERIVED):
+            yield state_codec.decode_derived(entry.value, self._called(entry))
+
+    def queries(self) -> Iterator[QueryState]:
+        for entry in self._of(QUERY):
+            yield state_codec.decode_query(entry.value, self._called(entry))
+
+    def rows(self, source: SourceName) -> Iterator[tuple[int, Batch]]:
+        return self._batches(ROWS, source)
+
+    def pending(self, source: SourceName) -> Iterator[tuple[int, Batch]]:
+        return self._batches(PENDING, source)
+
+    def _batches(self, kind: str, source: SourceName) -> Iterator[tuple[int, Batch]]:
+        schema = self._sources[source].stream.stored_schema
+        for entry in sorted(self._of(kind), key=lambda entry: entry.number):
+            if entry.name == source:
+                yield entry.number, row_codec.decode(entry.value, schema, self._called(entry))
+
+    def _of(self, kind: str) -> list[Entry]:
+        return self._entries.get(kind, [])
+
+    def _called(self, entry: Entry) -> str:
+        return f"{self._named} ({entry.kind} {entry.name!r})"
+
+
+def restored(entries: Iterable[Entry], named: str, limits: Limits | None = None) -> Engine:
+    """The engine of a file. Raises CheckpointUnreadable."""
+    try:
+        return Engine.restore(Snapshot(entries, named), limits)
+    except StoreError as damaged:
+        raise CheckpointUnreadable(named, damaged.message, hint=BEGIN_ANEW) from damaged

@@ -1,0 +1,333 @@
+"""Queries that reach back before what a stream keeps: a real broker, and an archive on disk beside it."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import tureen
+from broker.commands.status import status
+from engine.language.query import CreateStream
+from engine.language.statements import parse
+from engine.limits import Limits
+from engine.model.source import Stream
+from tests.archived import Archived, Row
+from tests.broker.running import Broker, broker
+from tests.kafka import wait_until
+from tureen.commands.snapshot import snapshot
+from tureen.commands.sources import sources
+from tureen.errors import InstantOutOfRange
+
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
+NOON_MS = 1_700_049_600_000
+"""2023-11-15 12:00 UTC."""
+
+
+def stream_of(sql: str) -> Stream:
+    statement = parse(sql, {}, Limits())
+    assert isinstance(statement, CreateStream)
+    return statement.stream
+
+
+def sql_of(name: str, partitions: int = 1) -> str:
+    return (
+        f"CREATE STREAM {name} (id BIGINT, v DOUBLE, ts TIMESTAMP) WITH (timestamp = 'ts', "
+        f"retain = '1 hour', idle_timeout = '1 hour', partitions = {partitions})"
+    )
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("archive")
+
+
+@pytest.fixture(scope="module")
+def archiving(kafka: str, tmp_path_factory: pytest.TempPathFactory, root: Path) -> Iterator[Broker]:
+    """One broker of all tests here that do not stop it; steps of few rows, so that there are several."""
+    directory = tmp_path_factory.mktemp("archiving")
+    settings = {"ARCHIVE": root, "ARCHIVE_CHECK_MS": 50, "BACKFILL_CHUNK_ROWS": 100, "RETRY_MS": 50}
+    with broker(kafka, directory / "data", f"t{uuid.uuid4().hex[:12]}", **settings) as one:
+        yield one
+
+
+def rows_of(count: int, step_ms: int, *, end_ms: int = NOON_MS, partitions: int = 1) -> list[Row]:
+    """Rows every so many ms, the last at the end, dealt out to the partitions in turn."""
+    found: list[Row] = []
+    for i in range(count):
+        at_ms = end_ms - (count - 1 - i) * step_ms
+        found.append((i % partitions, i // partitions, at_ms, {"id": i, "v": float(i), "ts": at_ms}))
+    return found
+
+
+def send(one: Broker, topic: str, rows: Iterable[Row]) -> None:
+    by_partition: dict[int, list[Any]] = {}
+    for partition, _, _, columns in rows:
+        by_partition.setdefault(partition, []).append(columns)
+    for partition, values in by_partition.items():
+        one.send(topic, values, partition)
+
+
+def await_complete(one: Broker, handle: str, what: Callable[[dict[str, Any]], bool] | None = None) -> Any:
+    found: dict[str, Any] = {}
+
+    def complete() -> bool:
+        found.update(one.snapshot(handle))
+        return what(found) if what else bool(found["complete"])
+
+    wait_until(complete, what="the answer is complete")
+    return found
+
+
+def test_a_window_of_a_week_is_answered_on_a_stream_that_keeps_an_hour(
+    archiving: Broker, root: Path, name: str
+) -> None:
+    stream = stream_of(sql_of(name, 2))
+    rows = rows_of(1_000, 7 * DAY_MS // 1_000, partitions=2)
+    archiving.create(sql_of(name, 2))
+    send(archiving, name, rows)
+    short = archiving.register(f"SELECT id FROM {name} [RANGE 1 HOUR]")
+    archiving.await_rows(short, 4)
+    wait_until(lambda: archiving.source(name)["rows"] < 10, what="retention")
+    handle = archiving.register(f"SELECT id FROM {name} [RANGE 7 DAYS]")
+    before = archiving.snapshot(handle)
+    assert not before["complete"]
+    assert before["complete_from_ms"] == archiving.source(name)["retained_from_ms"]
+    assert [row[0] for row in before["rows"]] == [row[0] for row in archiving.rows(short)]
+
+    archive = Archived(root, stream)
+    archive.append(rows[:900])
+    archive.append(rows[900:])
+    after = await_complete(archiving, handle)
+    now_ms = after["now_ms"]
+    assert [row[0] for row in after["rows"]] == [
+        row[3]["id"] for row in rows if now_ms - 7 * DAY_MS <= row[2] <= now_ms
+    ]
+    facts = archiving.source(name)["archive"]
+    assert facts["backfill"]["state"] == "complete"
+    assert facts["backfill"]["steps"] > 3
+    assert facts["until_ms"] == rows[-1][2]
+
+
+def test_the_answer_waits_for_an_archive_that_lags_behind(archiving: Broker, root: Path, name: str) -> None:
+    rows = rows_of(400, DAY_MS // 400, partitions=2)
+    archiving.create(sql_of(name, 2))
+    send(archiving, name, rows)
+    archiving.await_rows(archiving.register(f"SELECT id FROM {name} [RANGE 1 HOUR]"), 10)
+    archive = Archived(root, stream_of(sql_of(name, 2)))
+    archive.append([row for row in rows if row[0] == 0] + [row for row in rows[:300] if row[0] == 1])
+    handle = archiving.register(f"SELECT COUNT(*) AS n FROM {name} [RANGE 1 DAY]")
+
+    def behind() -> bool:
+        backfill = archiving.source(name)["archive"]["backfill"]
+        return bool(backfill and backfill["state"] == "archive_behind" and backfill["behind"] == [1])
+
+    wait_until(behind, what="the archive is known to be behind")
+    refused = archiving.http.get(f"/queries/{handle}/snapshot", params={"archive": True})
+    assert (refused.status_code, refused.json()["code"]) == (503, "history_unavailable")
+    archive.append([row for row in rows[300:] if row[0] == 1])
+    after = await_complete(archiving, handle)
+    assert after["rows"] == [[sum(after["now_ms"] - DAY_MS <= row[2] <= after["now_ms"] for row in rows)]]
+
+
+def test_changes_tell_the_history_and_add_up(archiving: Broker, root: Path, name: str) -> None:
+    rows = rows_of(300, DAY_MS // 300)
+    archiving.create(sql_of(name))
+    send(archiving, name, rows)
+    archiving.await_rows(archiving.register(f"SELECT id FROM {name} [RANGE 1 HOUR]"), 10)
+    handle = archiving.register(
+        f"SELECT id, v FROM {name} [RANGE 1 DAY] EMIT CHANGES INTO {name} WITH (format = 'diff')"
+    )
+    Archived(root, stream_of(sql_of(name))).append(rows)
+    after = await_complete(archiving, handle)
+
+    def told() -> bool:
+        total: dict[int, int] = {}
+        for record in archiving.records(archiving.names.results_into(name)):
+            change = json.loads(record.value())
+            total[change["row"]["id"]] = total.get(change["row"]["id"], 0) + change["weight"]
+        return {one for one, weight in total.items() if weight == 1} == {row[0] for row in after["rows"]}
+
+    wait_until(told, what="the changes add up to the answer")
+
+
+def test_an_earlier_instant_is_answered_from_the_archive(archiving: Broker, root: Path, name: str) -> None:
+    rows = rows_of(1_000, 7 * DAY_MS // 1_000, partitions=2)
+    archiving.create(sql_of(name, 2))
+    send(archiving, name, rows)
+    handle = archiving.register(f"SELECT id FROM {name} [RANGE 6 HOURS]")
+    archiving.await_rows(handle, 30)
+    at_ms = NOON_MS - 3 * DAY_MS
+    refused = archiving.http.get(f"/queries/{handle}/snapshot", params={"at": at_ms})
+    assert (refused.status_code, refused.json()["code"]) == (400, "instant_out_of_range")
+
+    archive = Archived(root, stream_of(sql_of(name, 2)))
+    archive.append(rows)
+    found = archiving.snapshot(handle, at=at_ms)
+    assert [row[0] for row in found["rows"]] == [
+        row[3]["id"] for row in rows if at_ms - 6 * HOUR_MS <= row[2] <= at_ms
+    ]
+    assert (found["complete"], found["now_ms"], found["change_position"]) == (True, at_ms, None)
+    assert found["archive"] == {"rows": len(found["rows"]), "earliest_ms": None}
+    assert (
+        archiving.http.get(
+            f"/queries/{handle}/snapshot", params={"at": at_ms, "archive": "false"}
+        ).status_code
+        == 400
+    )
+    assert archiving.snapshot(handle)["archive"] is None
+
+    archive.retain(at_ms, [row for row in rows if row[2] >= at_ms])
+    refused = archiving.http.get(f"/queries/{handle}/snapshot", params={"at": at_ms})
+    assert refused.json()["code"] == "instant_out_of_range"
+    with tureen.connect(archiving.url) as client:
+        with pytest.raises(InstantOutOfRange):
+            client.snapshot(handle, at=at_ms + 6 * HOUR_MS - 1)
+        answer = client.snapshot(handle, at=at_ms + 6 * HOUR_MS)
+        assert (answer.archive_rows, answer.earliest_ms) == (len(answer), at_ms)
+
+
+def test_an_unbounded_answer_is_completed_when_asked_to(archiving: Broker, root: Path, name: str) -> None:
+    rows = rows_of(500, DAY_MS // 500)
+    archiving.create(sql_of(name))
+    send(archiving, name, rows)
+    handle = archiving.register(f"SELECT COUNT(*) AS n, MIN(id) AS least FROM {name}")
+    wait_until(lambda: not archiving.snapshot(handle)["complete"], what="retention")
+    Archived(root, stream_of(sql_of(name))).append(rows)
+    live = archiving.snapshot(handle)
+    assert (live["complete"], live["archive"]) == (False, None)
+    whole = archiving.snapshot(handle, archive="true")
+    assert (whole["complete"], whole["rows"]) == (True, [[499, 0]])
+    assert whole["archive"]["rows"] + live["rows"][0][0] == 499
+    with tureen.connect(archiving.url) as client:
+        answer = client.snapshot(handle, archive=True)
+        assert answer.complete
+        assert answer.rows() == [{"n": 499, "least": 0}]
+        assert answer.archive_rows == whole["archive"]["rows"]
+    told = CliRunner().invoke(snapshot, [handle, "--archive", "--json", "--url", archiving.url])
+    assert json.loads(told.output)["rows"] == [[499, 0]]
+    kafka = {"bootstrap.servers": archiving.bootstrap}
+    with tureen.connect(archiving.url, kafka, archiving.names.service_id) as client:
+        assert client.snapshot(handle, archive=True).rows() == [{"n": 499, "least": 0}]
+
+
+def test_status_and_metrics_tell_of_the_archive(archiving: Broker, root: Path, name: str) -> None:
+    archiving.create(sql_of(name))
+    rows = rows_of(10, HOUR_MS // 10)
+    Archived(root, stream_of(sql_of(name))).append(rows)
+    wait_until(lambda: archiving.source(name)["archive"]["archived"], what="the table is seen")
+    assert archiving.http.get("/status").json()["archive"] == {
+        "root": str(root),
+        "reachable": True,
+        "error": None,
+    }
+    metrics = archiving.http.get("/metrics").text
+    assert "tureen_archive_reachable 1.0" in metrics
+    assert "tureen_backfills 0.0" in metrics
+    for command in (status, sources):
+        told = CliRunner().invoke(command, ["--url", archiving.url], env={"COLUMNS": "160"})
+        assert "the beginning" in told.output, told.output
+
+
+def given(root: Path) -> dict[str, object]:
+    return {"ARCHIVE": root, "ARCHIVE_CHECK_MS": 50, "BACKFILL_CHUNK_ROWS": 20, "RETRY_MS": 50}
+
+
+def under_way(one: Broker, root: Path, name: str) -> tuple[str, list[Row]]:
+    """A query over a week, some of which was brought back."""
+    rows = rows_of(2_000, 7 * DAY_MS // 2_000, partitions=2)
+    archive = Archived(root, stream_of(sql_of(name, 2)))
+    one.create(sql_of(name, 2))
+    send(one, name, rows)
+    one.await_rows(one.register(f"SELECT id FROM {name} [RANGE 1 HOUR]"), 8)
+    handle = one.register(f"SELECT id FROM {name} [RANGE 7 DAYS]")
+    archive.append(rows)
+    wait_until(lambda: one.source(name)["archive"]["backfill"]["steps"] >= 2, what="a backfill under way")
+    return handle, rows
+
+
+def test_a_broker_that_is_killed_in_mid_backfill_goes_on(
+    kafka: str, tmp_path: Path, service_id: str, name: str
+) -> None:
+    root = tmp_path / "archive"
+    one = Broker(kafka, tmp_path / "data", service_id, **given(root)).start()
+    handle, rows = under_way(one, root, name)
+    one.kill()
+    one.start()
+    after = await_complete(one, handle)
+    expected = [row[3]["id"] for row in rows if after["now_ms"] - 7 * DAY_MS <= row[2] <= after["now_ms"]]
+    assert [row[0] for row in after["rows"]] == expected
+
+
+@pytest.mark.slow
+def test_the_journal_alone_brings_history_back_or_goes_on_without(
+    kafka: str, tmp_path: Path, service_id: str, name: str
+) -> None:
+    """The same without processes: archive_seam_test.py."""
+    root = tmp_path / "archive"
+    one = Broker(kafka, tmp_path / "first", service_id, **given(root)).start()
+    handle, _ = under_way(one, root, name)
+    after = await_complete(one, handle)
+    one.kill()
+    one.data_dir = tmp_path / "second"
+    one.start()
+    again = one.snapshot(handle)
+    assert (again["rows"], again["complete"]) == (after["rows"], True)
+
+    # Where the archive has moved the broker starts all the same, says so, and gets the history later.
+    one.kill()
+    one.data_dir = tmp_path / "third"
+    root.rename(tmp_path / "moved")
+    one.start()
+    short = one.snapshot(handle)
+    assert not short["complete"]
+    assert one.source(name)["archive"]["lost_history"] is not None
+    assert [told["stream"] for told in one.readiness()[1]["degraded"]] == [name]
+    (tmp_path / "moved").rename(root)
+    assert await_complete(one, handle)["rows"] == after["rows"]
+    wait_until(lambda: not one.readiness()[1]["degraded"], what="nothing is degraded")
+
+
+def test_a_feed_that_resumes_from_before_the_history_is_told_to_fetch_anew(
+    archiving: Broker, root: Path, name: str
+) -> None:
+    rows = rows_of(300, DAY_MS // 300)
+    archiving.create(sql_of(name))
+    send(archiving, name, rows)
+    archiving.await_rows(archiving.register(f"SELECT id FROM {name} [RANGE 1 HOUR]"), 10)
+    handle = archiving.register(f"SELECT id FROM {name} [RANGE 1 DAY]")
+    before = archiving.snapshot(handle)["change_position"]
+    Archived(root, stream_of(sql_of(name))).append(rows)
+    after = await_complete(archiving, handle)["change_position"]
+    path = f"/queries/{handle}/changes"
+    refused = archiving.http.get(path, params={"since": before, "live": "false"})
+    assert (refused.status_code, refused.json()["code"]) == (410, "must_refetch")
+    assert archiving.http.get(path, params={"since": after, "live": "false"}).status_code == 200
+
+
+def test_streams_that_are_joined_get_their_history_each(archiving: Broker, root: Path, name: str) -> None:
+    """On the shard of the join, where at least one of them is a guest."""
+    names = [f"{name}{letter}" for letter in "ab"]
+    rows = rows_of(300, DAY_MS // 300)
+    for one in names:
+        archiving.create(sql_of(one))
+        send(archiving, one, rows)
+    on = f"{name}a.id = {name}b.id"
+    near = archiving.register(
+        f"SELECT {name}a.id FROM {name}a [RANGE 1 HOUR], {name}b [RANGE 1 HOUR] WHERE {on}"
+    )
+    archiving.await_rows(near, 10)
+    far = archiving.register(
+        f"SELECT {name}a.id FROM {name}a [RANGE 1 DAY], {name}b [RANGE 1 DAY] WHERE {on}"
+    )
+    for one in names:
+        Archived(root, stream_of(sql_of(one))).append(rows)
+    after = await_complete(archiving, far)
+    expected = [row[3]["id"] for row in rows if after["now_ms"] - DAY_MS <= row[2] <= after["now_ms"]]
+    assert sorted(row[0] for row in after["rows"]) == expected

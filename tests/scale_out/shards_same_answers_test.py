@@ -1,0 +1,143 @@
+"""All shards together tell what one engine over all rows tells, whatever is cut and whoever restarts."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.changes.operator import operator_over
+from engine.language.query import Query
+from engine.model.source import Stream
+from engine.model.step import CreateSource, Register, Step
+from spark_jobs.scale_out.shards import shard as at_work
+from spark_jobs.scale_out.shards.layout import Layout
+from tests.differential.agreement import exact_rows, plain_rows
+from tests.differential.telling import OPERATORS
+from tests.scale_out.sharded import Net, Sharded, Whole, keys_of, net_of
+from tests.sql_joins import Joins, joining
+from tests.worlds import eventful_worlds
+
+FEW = settings(max_examples=max(8, settings.default.max_examples // 2))
+
+EMITS = (" EMIT CHANGES", " EMIT CHANGES WITH (format = 'diff')", " EMIT CHANGES WITH (snapshot = false)")
+
+
+def emitting(steps: list[Step], data: st.DataObject) -> list[Step]:
+    """The same queries, all of them emitting, some with an operator."""
+    texts: dict[str, str] = {}
+
+    def changed(sql: str, query_id: str) -> str:
+        if query_id not in texts:
+            operator, emit = data.draw(st.sampled_from(OPERATORS)), data.draw(st.sampled_from(EMITS))
+            texts[query_id] = (f"{operator}({sql})" if operator else sql) + emit
+        return texts[query_id]
+
+    return [
+        replace(
+            step,
+            body=Register(
+                tuple(replace(one, sql=changed(one.sql, one.query_id)) for one in step.body.registrations)
+            ),
+        )
+        if isinstance(step.body, Register)
+        else step
+        for step in steps
+    ]
+
+
+def layouts(draw: Any, steps: list[Step]) -> Layout:
+    """Any: by any column of a stream, by one of a table's key, or by none."""
+    keys, whole = {}, set()
+    for step in steps:
+        if isinstance(step.body, CreateSource):
+            stream = step.body.stream
+            columns = stream.key if stream.is_table else [one.name for one in stream.schema]
+            chosen = draw(st.sampled_from([columns[0], columns[0], columns[0], *columns, None]))
+            if chosen is not None:
+                keys[str(stream.name)] = chosen
+            if draw(st.booleans()):
+                whole.add(str(stream.name))
+    return Layout(draw(st.integers(1, 4)), keys, frozenset(whole))
+
+
+def agree(steps: list[Step], data: st.DataObject) -> Counter[str]:
+    """Returns how many queries there were in each lane."""
+    rng = random.Random(data.draw(st.integers(0, 1_000)))
+    with tempfile.TemporaryDirectory() as checkpoint:
+        sharded = Sharded(checkpoint, layouts(data.draw, steps), rng)
+        wholes = [Whole("parts"), Whole("lane")]
+        told: dict[str, Net] = {}
+        held: dict[str, Counter[Any]] = {}
+        for one in sharded.rounds(emitting(steps, data)):
+            mine = [change for each in sharded.all_shards(one) for change in each.changes]
+            theirs = [change for whole in wholes for change in whole.take(one)]
+            assert net_of(mine) == net_of(theirs)
+            happens = rng.random()
+            if happens < 0.2:
+                at_work.forget()
+            if happens < 0.4:
+                again = [change for each in sharded.all_shards(one) for change in each.changes]
+                assert net_of(again) == net_of(mine)
+            add(told, held, mine, one.batch.going)
+            for whole in wholes:
+                check_folds(whole, told)
+            assert all(count in (0, 1) for net in held.values() for count in net.values()), held
+        return Counter(sharded.lanes.values())
+
+
+def add(told: dict[str, Net], held: dict[str, Counter[Any]], changes: list[Any], going: Any) -> None:
+    for query_id, net in net_of(changes).items():
+        told.setdefault(query_id, Counter()).update(net)
+    for query_id, keys in keys_of(changes).items():
+        held.setdefault(query_id, Counter()).update(keys)
+    for query_id in going:
+        told.pop(query_id, None)
+        held.pop(query_id, None)
+
+
+def check_folds(whole: Whole, told: Mapping[str, Net]) -> None:
+    """Of queries that tell all changes and began with their answer."""
+    view = whole.engine.view()
+    for query_id, standing in view.standing.items():
+        query: Query = standing.query
+        streams: dict[Any, Stream] = {
+            name: one for name, one in whole.engine.catalogue.items() if isinstance(one, Stream)
+        }
+        if standing.paused or query.emit is None or not query.emit.snapshot:
+            continue
+        if operator_over(query, streams) != "changes":
+            continue
+        folded: Counter[Any] = Counter()
+        for (_, _, row), weight in told.get(query_id, Counter()).items():
+            folded[row] += weight
+        assert min(folded.values(), default=0) >= 0
+        assert +folded == Counter(exact_rows(plain_rows(view.snapshot(query_id).table))), query_id
+
+
+def alone(draw: st.DrawFn, sources: Mapping[str, Stream]) -> str:
+    return Joins(draw, sources, inputs_max=1).statement()
+
+
+@FEW
+@given(steps=eventful_worlds(alone, streams_count=1, tables_count=0), data=st.data())
+def test_over_one_stream(steps: list[Step], data: st.DataObject) -> None:
+    agree(steps, data)
+
+
+@FEW
+@given(steps=eventful_worlds(joining), data=st.data())
+def test_over_joins_of_streams_and_a_table(steps: list[Step], data: st.DataObject) -> None:
+    agree(steps, data)
+
+
+@FEW
+@given(steps=eventful_worlds(joining, streams_count=1, tables_count=2), data=st.data())
+def test_over_joins_with_tables(steps: list[Step], data: st.DataObject) -> None:
+    agree(steps, data)

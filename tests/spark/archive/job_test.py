@@ -1,0 +1,197 @@
+"""Whole runs: a real Kafka to an archive, again and again, and what readers find there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars
+import pytest
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
+from engine.language.query import CreateStream
+from engine.language.statements import parse
+from engine.limits import Limits
+from engine.model.source import Stream
+from spark_jobs.archive.job import run
+from spark_jobs.archive.settings import ArchiveSettings
+from spark_jobs.errors import CheckpointMismatch, RecordsLost, TopicReplaced
+from spark_jobs.running import Stop
+from spark_jobs.settings import StreamSettings
+from spark_jobs.streaming import StreamReport
+from storage.archive.coverage import COMPLETE
+from tests.spark.archive.cases import archived, places, quarantined, read
+from topics.admin import Admin, Policies, service_topics
+from tureen.errors import SettingsError, TopicMissing, UnknownSource
+from tureen.protocol import TopicNames
+
+DAY_MS = 86_400_000
+Sent = tuple[str, int, Any, Any]
+"""Topic, partition, key, value as JSON (bytes as they are, None as null)."""
+
+
+class Kafka:
+    """Topics of one service."""
+
+    def __init__(self, bootstrap: str, service_id: str) -> None:
+        self.settings = {"bootstrap.servers": bootstrap}
+        self.service_id = service_id
+        self.names = TopicNames(service_id)
+        self.admin = Admin(self.settings)
+        wanted = service_topics(self.names, Policies())
+        self.admin.ensure(policy for policy in wanted if policy.name == self.names.sources)
+        self._client = AdminClient(self.settings)
+
+    def declare(self, name: str, columns: str, options: str = "timestamp = 'at'") -> Stream:
+        sql = f"CREATE STREAM {name} ({columns}) WITH (topic = '{self.service_id}-{name}', {options})"
+        statement = parse(sql, {}, Limits())
+        assert isinstance(statement, CreateStream)
+        self.send([(self.names.sources, 0, name.encode(), {"sql": sql})])
+        return statement.stream
+
+    def make(self, topic: str, partitions: int = 1) -> str:
+        self._client.create_topics([NewTopic(topic, partitions)])[topic].result()
+        return topic
+
+    def send(self, records: Iterable[Sent], *, abort: bool = False, transaction: str | None = None) -> None:
+        transactional = (
+            {} if transaction is None else {"transactional.id": f"{self.service_id}-{transaction}"}
+        )
+        producer = Producer(self.settings | transactional)
+        if transaction is not None:
+            producer.init_transactions(30)
+            producer.begin_transaction()
+        for topic, partition, key, value in records:
+            producer.produce(topic, _bytes(value), _bytes(key), partition)
+        assert producer.flush(30) == 0
+        if transaction is not None:
+            (producer.abort_transaction if abort else producer.commit_transaction)(30)
+
+    def forget(self, topic: str, before: int) -> None:
+        self._client.delete_records([TopicPartition(topic, 0, before)])[TopicPartition(topic, 0)].result()
+
+
+def _bytes(value: Any) -> bytes | None:
+    return value if value is None or isinstance(value, bytes) else json.dumps(value).encode()
+
+
+@pytest.fixture
+def service(kafka: str, service_id: str) -> Kafka:
+    return Kafka(kafka, service_id)
+
+
+def archive(
+    spark: SparkSession, service: Kafka, root: Path, name: str = "checkpoint", **given: Any
+) -> StreamReport:
+    """One run over what is there."""
+    accept_gap = given.pop("accept_gap", False)
+    stream = StreamSettings(str(root / name), once=True, accept_gap=accept_gap)
+    settings = ArchiveSettings(str(root / "archive"), service.settings, stream, service.service_id, **given)
+    return run(spark, settings, Stop())
+
+
+def orders(stream: Stream, ids: Sequence[int], partition: int = 0) -> list[Sent]:
+    return [(stream.topic, partition, None, {"id": n, "city": "bern", "at": n * DAY_MS}) for n in ids]
+
+
+COLUMNS = "id BIGINT, city STRING, at TIMESTAMP"
+
+
+def test_runs_one_after_another(spark: SparkSession, service: Kafka, tmp_path: Path) -> None:
+    stream = service.declare("orders", COLUMNS)
+    service.make(stream.topic, 2)
+    results = service.make(service.names.results)
+    service.send(orders(stream, [1, 2]), transaction="a")
+    service.send(orders(stream, [99], 1), transaction="a", abort=True)
+    service.send([*orders(stream, [3], 1), (stream.topic, 1, None, b"bad")], transaction="a")
+    key = {"query": "q", "key": {"n": 1}}
+    service.send([(results, 0, key, {"n": 1}), (results, 0, key, None)])
+    given = {"all_streams": True, "all_results": True}
+    report = archive(spark, service, tmp_path, **given)
+    assert (report.rows, dict(report.counts), report.stopped) == (5, {"undecodable": 1}, False)
+    root = tmp_path / "archive"
+    assert read(root, stream).to_arrow().column("id").to_pylist() == [1, 2, 3]
+    assert [row["value"] for row in quarantined(root)] == [b"bad"]
+    ends = service.admin.end_offsets(stream.topic)
+    covered = archived(root, stream).coverage
+    assert {number: one.next_offset for number, one in covered.partitions.items()} == ends
+    assert covered.complete_from_ms == COMPLETE
+    told = DeltaTable(str(root / "results" / results)).to_pyarrow_table().to_pylist()
+    assert [(row["op"], row["row"]) for row in told] == [("u", '{"n":1}'), ("d", None)]
+
+    # Another topic comes to the same checkpoint, a stream gets a column, the first goes on.
+    wider = service.declare("orders", f"{COLUMNS}, price DOUBLE")
+    other = service.declare("payments", "id BIGINT", "partitions = 1")
+    service.make(other.topic)
+    service.send([(other.topic, 0, None, {"id": 7})])
+    service.send([(stream.topic, 0, None, {"id": 4, "at": 4 * DAY_MS, "price": 1.5})])
+    assert archive(spark, service, tmp_path, **given).rows == 2
+    assert read(root, wider).to_arrow().column("price").to_pylist() == [None, None, None, 1.5]
+    assert read(root, other).to_arrow().column("id").to_pylist() == [7]
+
+    # The checkpoint is lost: everything is read again, nothing is written twice.
+    assert archive(spark, service, tmp_path, "fresh", **given).rows == 0
+    assert len(places(root)) == 4
+    assert len(quarantined(root)) == 1
+
+    with pytest.raises(CheckpointMismatch, match=f"has read {other.topic}"):
+        archive(spark, service, tmp_path, streams=("orders",), all_results=True)
+    _readers(spark, root)
+
+
+def _readers(spark: SparkSession, root: Path) -> None:
+    """The readers of the page on the archive."""
+    uri = str(root / "streams" / "orders")
+    told = spark.sql(f"SELECT id, price FROM delta.`{uri}` WHERE _date > DATE'1970-01-03' ORDER BY id")
+    assert [tuple(row) for row in told.collect()] == [(3, None), (4, 1.5)]
+    why = spark.sql(f"SELECT reason, count(*) FROM delta.`{root}/quarantine/orders` GROUP BY reason")
+    assert [tuple(row) for row in why.collect()] == [("not a JSON object", 1)]
+    connection = duckdb.connect()
+    connection.register("orders", DeltaTable(uri).to_pyarrow_dataset())
+    found = connection.sql("SELECT count(*), max(id) FROM orders WHERE _date > DATE '1970-01-03'")
+    assert found.fetchall() == [(2, 4)]
+    table = polars.scan_delta(uri).filter(polars.col("price").is_not_null()).select("id", "price").collect()
+    assert table.rows() == [(4, 1.5)]
+
+
+def test_records_that_retention_took(spark: SparkSession, service: Kafka, tmp_path: Path) -> None:
+    stream = service.declare("orders", COLUMNS)
+    service.make(stream.topic)
+    service.send(orders(stream, range(4)))
+    archive(spark, service, tmp_path, streams=("orders",))
+    service.send(orders(stream, range(4, 9)))
+    service.forget(stream.topic, 7)
+    with pytest.raises(RecordsLost):
+        archive(spark, service, tmp_path, streams=("orders",))
+    with pytest.raises(RecordsLost, match="offsets 4 to 6"):
+        archive(spark, service, tmp_path, "fresh", streams=("orders",))
+    root = tmp_path / "archive"
+    assert [offset for _, offset in places(root)] == [0, 1, 2, 3]
+    archive(spark, service, tmp_path, streams=("orders",), accept_gap=True)
+    assert [offset for _, offset in places(root)] == [0, 1, 2, 3, 7, 8]
+    assert archived(root, stream).coverage.complete_from_ms == 7 * DAY_MS + 1
+
+
+def test_topics_that_are_others(spark: SparkSession, service: Kafka, tmp_path: Path) -> None:
+    stream = service.declare("orders", COLUMNS)
+    with pytest.raises(TopicMissing):
+        archive(spark, service, tmp_path, streams=("orders",))
+    with pytest.raises(UnknownSource):
+        archive(spark, service, tmp_path, streams=("nothing",))
+    with pytest.raises(SettingsError, match="no result topic"):
+        archive(spark, service, tmp_path, all_results=True)
+    service.make(stream.topic)
+    service.send(orders(stream, range(2)))
+    archive(spark, service, tmp_path, streams=("orders",))
+    service.admin.delete_topics([stream.topic])
+    service.make(stream.topic)
+    service.send(orders(stream, range(10, 15)))
+    with pytest.raises(TopicReplaced):
+        archive(spark, service, tmp_path, streams=("orders",))
+    assert [offset for _, offset in places(tmp_path / "archive")] == [0, 1]
