@@ -19,20 +19,18 @@ from dataclasses import replace
 from engine.backfill import Wanted, wanted
 from engine.catalogue import Catalogue
 from engine.eddy.eddy import Timer
+from engine.embedding import Embedding
 from engine.explain import Plan
 from engine.following import Following, Telling
 from engine.language.functions import BUILT_IN, FunctionCatalogue
-from engine.language.query import CreateDerived as DerivedStatement
-from engine.language.query import CreateStream, Query, Statement
+from engine.language.query import Query, Statement
 from engine.limits import Limits
 from engine.maintenance import Costs, Options
 from engine.model.attributes import Attribute, AttributeValue
-from engine.model.batch import Batch
-from engine.model.source import Derived, SourceName, Stream
+from engine.model.source import Derived, Stream
 from engine.model.step import (
     BEGINNING,
     Backfill,
-    Body,
     CreateDerived,
     CreateSource,
     DropSource,
@@ -65,7 +63,7 @@ from tureen.errors import (
 REVISED_MAX = 256
 
 
-class Engine:
+class Engine(Embedding):
     """One engine, one owner: not thread-safe but for the views it gives out."""
 
     def __init__(
@@ -485,47 +483,6 @@ class Engine:
         for query_id, query in emitting.items():
             engine._following.came(engine._queries[query_id], query)
         return engine
-
-    # --- for embedding, tests and benchmarks ------------------------------------------------------
-
-    def create(self, sql: str, clock_ms: int = 0) -> StepResult:
-        """Make and apply the step of a CREATE STREAM or CREATE VIEW text. Raises its refusal."""
-        statement = self.prepare(sql)
-        match statement:
-            case CreateStream(stream):
-                return self._now(CreateSource(stream, sql), clock_ms)
-            case DerivedStatement(derived):
-                return self._now(CreateDerived(derived), clock_ms)
-            case _:
-                hint = "CREATE STREAM name (column TYPE, ...), or CREATE VIEW name AS SELECT ..."
-                raise NotSupported("this creates nothing", hint=hint, line=1, column=1)
-
-    def register(self, query_id: str, sql: str, clock_ms: int = 0) -> StepResult:
-        """Make and apply the step that registers one query. Raises its refusal."""
-        return self._now(Register((Registration(query_id, sql),)), clock_ms)
-
-    def unregister(self, query_id: str, clock_ms: int = 0) -> StepResult:
-        """Make and apply the step that removes one query."""
-        return self._now(Unregister((query_id,)), clock_ms)
-
-    def ingest(
-        self, source: str, batch: Batch, clock_ms: int = 0, lagging: frozenset[int] = frozenset()
-    ) -> StepResult:
-        """Make and apply the step that brings these rows."""
-        return self._now(Records(SourceName(source), batch, {}, lagging), clock_ms)
-
-    def backfill(self, source: str, batch: Batch, complete_from_ms: int) -> StepResult:
-        """Make and apply the step that brings these rows back. Raises its refusal."""
-        name = SourceName(source)
-        return self._now(Backfill(name, batch, complete_from_ms, self._source(name).seam_ms or 0), 0)
-
-    def _now(self, body: Body, clock_ms: int) -> StepResult:
-        last = self._enqueued
-        self.enqueue(Step(Position(last.epoch, last.sequence + 1), max(clock_ms, self._clock_ms), body))
-        result = self.run()[-1]
-        for refusal in result.failed.values():
-            raise refusal
-        return result
 
     def _check(self) -> None:
         """Every invariant of every part."""

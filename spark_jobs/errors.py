@@ -188,3 +188,17 @@ class TopicReplaced(SparkError):
         self.archived = archived
         earlier = "that topic before it was deleted and made again" if archived == topic else archived
         super().__init__(f"{uri} has records of {earlier}, and those of {topic} are others", **facts)
+
+
+class ServiceInUse(SparkError):
+    """A broker owns the registry of a service that a scale-out was to own."""
+
+    code = "service_in_use"
+
+    def __init__(self, service_id: str, **facts: Any) -> None:
+        self.service_id = service_id
+        facts.setdefault(
+            "hint",
+            "stop it and wait ten seconds, or take another --service-id; both may read the same topics",
+        )
+        super().__init__(f"a broker runs on the service {service_id}", **facts)

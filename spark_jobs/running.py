@@ -53,10 +53,11 @@ class Report(Protocol):
 
 
 class Stop:
-    """Whether the run was asked to end."""
+    """Whether the run was asked to end. ``ended_by``: the signal that ended it where it stood."""
 
     def __init__(self) -> None:
         self._asked = threading.Event()
+        self.ended_by: str | None = None
 
     @property
     def asked(self) -> bool:
@@ -226,10 +227,11 @@ def run_job(name: str, given: Given, prepare: Callable[[], Run], *, streaming: b
         # It logs every exception of a micro-batch with its traceback; what it means is told in the end.
         logging.getLogger("py4j").setLevel(logging.CRITICAL)
         stop = Stop()
-        with signals(stop, heeded=False):
+        with signals(stop, heeded=False), _stopped_within(stop):
             session = start(f"tureen {name}", given.spark, progress=not streaming)
             try:
-                with signals(stop, heeded=streaming):  # again: PySpark has set one of its own
+                # Signals again: PySpark has set one of its own.
+                with signals(stop, heeded=streaming), _stopped_within(stop):
                     report = run(session, stop)
             except JobStopped:
                 with _jvm_may_be_gone():
@@ -247,6 +249,25 @@ def run_job(name: str, given: Given, prepare: Callable[[], Run], *, streaming: b
     else:
         for line in report.lines():
             click.echo(line)
+
+
+@contextmanager
+def _stopped_within(stop: Stop) -> Iterator[None]:
+    """A JobStopped raised while Py4J waits for the JVM comes out as Py4J's error: made one again."""
+    from py4j.protocol import Py4JError
+
+    def told(_: logging.LogRecord) -> bool:
+        return stop.ended_by is None
+
+    logging.getLogger().addFilter(told)  # Py4J tells what interrupted it through the root logger, too
+    try:
+        yield
+    except Py4JError as error:
+        if stop.ended_by is None:
+            raise
+        raise JobStopped(stop.ended_by) from error
+    finally:
+        logging.getLogger().removeFilter(told)
 
 
 @contextmanager
@@ -282,7 +303,8 @@ def signals(stop: Stop, *, heeded: bool) -> Iterator[None]:
         again = stop.asked
         stop.ask()
         if again or not heeded:
-            raise JobStopped(signal.Signals(number).name)
+            stop.ended_by = signal.Signals(number).name
+            raise JobStopped(stop.ended_by)
 
     before = {number: signal.signal(number, received) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

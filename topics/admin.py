@@ -269,6 +269,22 @@ class Admin:
             except TopicMissing:
                 continue
 
+    def members(self, group: str) -> int:
+        """How many consumers a group has; 0 also where there is no such group. One that died without a word
+        counts until its session ends.
+        """
+        future = self._client.describe_consumer_groups([group], request_timeout=self._timeout_s)[group]
+
+        def found() -> int:
+            try:
+                return len(future.result().members)
+            except KafkaException as error:
+                if cause_of(error).code() == KafkaError.GROUP_ID_NOT_FOUND:
+                    return 0
+                raise
+
+        return self._asked(f"asking who is in the group {group}", found)
+
     def _metadata(self) -> Any:
         return self._asked("reaching Kafka", lambda: self._client.list_topics(timeout=self._timeout_s))
 

@@ -286,11 +286,10 @@ def show_snapshot(snapshot: Snapshot, rows_max: int, *, stands: bool = True) -> 
             f"what changes from here on: tureen watch HANDLE --since {snapshot.change_position}", style="dim"
         )
     if snapshot.archive_rows is not None:
-        earliest = "whatever instant" if snapshot.earliest_ms is None else instant_of_ms(snapshot.earliest_ms)
-        console.print(
-            f"with {snapshot.archive_rows:,} rows of the archive, which reaches back to {earliest}",
-            style="dim",
-        )
+        reach = "has all there ever was"
+        if snapshot.earliest_ms is not None:
+            reach = f"reaches back to {instant_of_ms(snapshot.earliest_ms)} UTC"
+        console.print(f"with {snapshot.archive_rows:,} rows of the archive, which {reach}", style="dim")
     if not snapshot.complete:
         since = instant_of_ms(snapshot.complete_from_ms)
         console.print(

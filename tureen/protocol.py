@@ -109,6 +109,11 @@ class TopicNames:
         return f"{self.service_id}.dead-letters"
 
     @property
+    def control_group(self) -> str:
+        """The consumer group that a broker is the only member of."""
+        return f"{self.service_id}-control"
+
+    @property
     def reply_prefix(self) -> str:
         """A topic that asks for replies must start with this."""
         return f"{self.service_id}.replies."

@@ -81,7 +81,7 @@ class Control:
         self._awaiting: set[str] = set()
         self._awaited_s = 0.0
         self.app = app = faust.App(
-            f"{settings.service_id}-control",
+            self.names.control_group,
             broker=broker_urls(kafka),
             broker_credentials=credentials(kafka),
             store="rocksdb://",

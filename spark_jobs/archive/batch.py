@@ -31,6 +31,9 @@ from tureen.errors import SettingsError
 
 SCHEMAS_MAX = 10_000
 """Of different ones in the records of a topic and micro-batch."""
+AFTER_A_GAP = 20
+"""So many offsets behind records that are gone tell from when on nothing is missing. One would do, were it
+not late itself; that all of them are is taken not to happen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +121,7 @@ def _archive(
     decoded = records.mapInArrow(_decode(records, target, given), target.rows_schema)
     decoded = decoded.persist()
     try:
-        found = _found(decoded)
+        found = _found(decoded, new, target, given.now_ms)
         bad = sum(one.bad for one in found.values())
         if bad:
             kept = quarantine.coverage()
@@ -186,24 +189,36 @@ def _still_there(new: Mapping[int, Range], begin: Mapping[int, int]) -> dict[int
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """Of a partition: records that decode, and that do not; timestamps of the first, None of none."""
+    """Of a partition: records that decode, and that do not; the largest timestamps of its first offsets and
+    of all, None of none. What the broker refuses as too far in the future does not count in these.
+    """
 
     good: int
     bad: int
-    min_ms: int | None
+    began_ms: int | None
     max_ms: int | None
 
 
-def _found(decoded: DataFrame) -> dict[int, _Found]:
+def _found(decoded: DataFrame, new: Mapping[int, Range], target: Target, now_ms: int) -> dict[int, _Found]:
     good = F.col(_quoted(REASON)).isNull()
-    at = F.when(good, F.col(TIMESTAMP))
+    counts = good
+    if target.future_max_ms is not None:
+        counts = good & (F.col(TIMESTAMP) <= now_ms + target.future_max_ms)
+    begins: Column = F.lit(False)
+    for number, one in new.items():
+        begins = begins | ((F.col(PARTITION) == number) & (F.col(OFFSET) < one.first_offset + AFTER_A_GAP))
     counted = decoded.groupBy(PARTITION).agg(
         F.count_if(good).alias("good"),
         F.count_if(~good).alias("bad"),
-        F.min(at).alias("min_ms"),
-        F.max(at).alias("max_ms"),
+        F.max(F.when(counts & begins, F.col(TIMESTAMP))).alias("began_ms"),
+        F.max(F.when(counts, F.col(TIMESTAMP))).alias("max_ms"),
     )
-    return {row[PARTITION]: _Found(row.good, row.bad, row.min_ms, row.max_ms) for row in counted.collect()}
+    return {
+        row[PARTITION]: _Found(
+            row.good, row.bad, row.max_ms if row.began_ms is None else row.began_ms, row.max_ms
+        )
+        for row in counted.collect()
+    }
 
 
 def _extended(before: Coverage, new: Mapping[int, Range], found: Mapping[int, _Found]) -> Coverage:
@@ -224,15 +239,16 @@ def _complete_from(
 ) -> int:
     """From when on nothing is missing, as far as the new records tell.
 
-    A record that is gone was at most ``lateness_ms`` ahead of every one after it, or those were late. Where
-    there is none after it, all that is known is that it has been.
+    A record that is gone was at most ``lateness_ms`` ahead of every one after it that is not late. Of the
+    first ones after it the largest timestamp is taken, since any of them may be late. Where there is none,
+    all that is known is that it has been.
     """
     since = COMPLETE
     for number, one in new.items():
         covered = before.partitions.get(number)
         expected = 0 if covered is None else covered.next_offset
         if one.first_offset > expected:
-            first = found[number].min_ms if number in found else None
+            first = found[number].began_ms if number in found else None
             since = max(since, now_ms if first is None else first + lateness_ms + 1)
     return since
 

@@ -53,12 +53,13 @@ def archive(
     def prepare() -> Run:
         from spark_jobs.archive.job import run
         from spark_jobs.archive.settings import ArchiveSettings
+        from storage.archive.layout import whole_root
 
         registry = None
         if schema_registry is not None:
             registry = RegistrySettings(schema_registry, schema_registry_user, schema_registry_ca)
         settings = ArchiveSettings(
-            root=root,
+            root=whole_root(root),
             kafka=given.kafka,
             stream=stream,
             service_id=given.service_id,

@@ -44,6 +44,7 @@ class Target:
 
     decode: what executors make of records; None: results, which need their schemas first.
     lateness_ms: how much older than one before it a record that counts may be.
+    future_max_ms: how far ahead of the clock; None: no matter how far.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Target:
     properties: Mapping[str, str] = field(default_factory=dict)
     decode: Decode | None = None
     lateness_ms: int = 0
+    future_max_ms: int | None = None
 
     @property
     def rows_schema(self) -> StructType:
@@ -78,6 +80,7 @@ def stream_target(root: str, stream: Stream) -> Target:
         },
         partial(stream_rows, stream=stream),
         stream.lateness_ms,
+        stream.future_max_ms if stream.event_time else None,
     )
 
 

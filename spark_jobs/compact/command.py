@@ -68,8 +68,10 @@ def compact(
     """Merge the archive's small files, fold results to current and history, apply retention."""
 
     def prepare() -> Run:
+        from storage.archive.layout import whole_root
+
         settings = CompactSettings(
-            archive=root,
+            archive=whole_root(root),
             streams=streams,
             results=results,
             queries=queries,

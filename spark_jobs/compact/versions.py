@@ -40,7 +40,7 @@ CLOSED = "_closed"
 COPIES = "copies"
 RECORD = (PARTITION, OFFSET)
 
-_TIME, _SAID, _WEIGHT, _NEW, _ENDED = "~time", "~said", "~weight", "~new", "~ended"
+_TIME, _SAID, _WEIGHT, _NEW, _ENDED, _COPIES = "~time", "~said", "~weight", "~new", "~ended", "~copies"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +49,14 @@ class Shape:
 
     identity: expressions that versions of one row share. order: columns by which they follow each other.
     columns: of the records that the versions keep, in order. shown: the same of the current table.
+    counted: versions say how often the row is in the answer (``copies``); else whether it was deleted.
     """
 
     identity: tuple[str, ...]
     order: tuple[str, ...]
     columns: tuple[str, ...]
     shown: tuple[str, ...]
+    counted: bool
 
 
 RESULTS = Shape(
@@ -62,6 +64,7 @@ RESULTS = Shape(
     (PARTITION, OFFSET),
     ("query_id", "format", "key", "row", "position", *RECORD, TIMESTAMP),
     ("query_id", "format", "key", "row", COPIES, "position", *RECORD, TIMESTAMP),
+    True,
 )
 
 
@@ -79,6 +82,7 @@ def table_shape(columns: Iterable[str], key: Sequence[str]) -> Shape:
         (TIMESTAMP, *RECORD),
         (*own, DELETED, *declared),
         (*own, *declared),
+        False,
     )
 
 
@@ -146,7 +150,7 @@ def fold(state: DataFrame | None, records: DataFrame, shape: Shape) -> DataFrame
     state: as :func:`touched` finds it; None: there is no history. records: none of state's.
     Returns rows as the history has them.
     """
-    everything = records.withColumn(_NEW, F.lit(True)).withColumn(COPIES, F.lit(None).cast("bigint"))
+    everything = records.withColumn(_NEW, F.lit(True)).withColumn(_COPIES, F.lit(None).cast("bigint"))
     everything = everything.withColumn(_ENDED, F.lit(None).cast("bigint"))
     if state is not None:
         everything = everything.unionByName(_as_records(state, shape), allowMissingColumns=True)
@@ -154,12 +158,12 @@ def fold(state: DataFrame | None, records: DataFrame, shape: Shape) -> DataFrame
     row = Window.partitionBy(*(F.expr(text) for text in shape.identity)).orderBy(*shape.order)
     so_far = row.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     # What a diff's records add up to begins at the last version before them, whose copies are a sum already.
-    summed = F.coalesce(F.last(COPIES, ignorenulls=True).over(so_far), F.lit(0)) + F.coalesce(
+    summed = F.coalesce(F.last(_COPIES, ignorenulls=True).over(so_far), F.lit(0)) + F.coalesce(
         F.sum(_WEIGHT).over(so_far), F.lit(0)
     )
-    copies = F.coalesce(COPIES, _SAID, summed)
-    gone = F.col(COPIES) == 0
-    following = everything.withColumn(VALID_FROM, F.max(_TIME).over(so_far)).withColumn(COPIES, copies)
+    copies = F.coalesce(_COPIES, _SAID, summed)
+    gone = F.col(_COPIES) == 0
+    following = everything.withColumn(VALID_FROM, F.max(_TIME).over(so_far)).withColumn(_COPIES, copies)
     ends = F.when(gone, F.col(VALID_FROM)).otherwise(F.lead(VALID_FROM).over(row))
     ended_by = F.when(gone, F.col(TIMESTAMP)).otherwise(F.lead(TIMESTAMP).over(row))
     closed = F.to_date(F.timestamp_millis(ended_by))
@@ -169,11 +173,11 @@ def fold(state: DataFrame | None, records: DataFrame, shape: Shape) -> DataFrame
 
 
 def _as_records(state: DataFrame, shape: Shape) -> DataFrame:
-    copies = F.col(COPIES) if COPIES in shape.shown else (~F.col(DELETED)).cast("bigint")
+    copies = F.col(COPIES) if shape.counted else (~F.col(DELETED)).cast("bigint")
     return state.select(
         *(_column(name) for name in shape.columns if name in state.columns),
         F.col(VALID_FROM).alias(_TIME),
-        copies.alias(COPIES),
+        copies.alias(_COPIES),
         F.lit(False).alias(_NEW),
         F.col(VALID_TO).alias(_ENDED),
     )
@@ -182,17 +186,17 @@ def _as_records(state: DataFrame, shape: Shape) -> DataFrame:
 def history_columns(versions: DataFrame, shape: Shape) -> list[Column]:
     """The history's columns, ours before a table's own, since Delta keeps statistics of the first alone."""
     found = [_column(name) for name in shape.columns]
-    place = len(found) if COPIES in shape.shown else len(RECORD) + 2
+    place = len(found) if shape.counted else len(RECORD) + 2
     if DELETED in shape.columns:
         found[len(RECORD) + 1] = F.coalesce(DELETED, F.lit(False)).alias(DELETED)
-    own = [F.col(COPIES)] if COPIES in shape.shown else []
+    own = [F.col(_COPIES).alias(COPIES)] if shape.counted else []
     return [*found[:place], *own, F.col(VALID_FROM), F.col(VALID_TO), F.col(CLOSED), *found[place:]]
 
 
 def current(history: DataFrame, shape: Shape) -> DataFrame:
     """What is still valid: one row for each key, or, of diff, for each different row."""
     there = history.where(F.col(CLOSED).isNull())
-    if COPIES in shape.shown:
+    if shape.counted:
         there = there.where(F.col(COPIES) > 0)
     names = [name for name in shape.shown if name in history.columns]
     return there.select(*(_column(name) for name in names), F.col(VALID_FROM))

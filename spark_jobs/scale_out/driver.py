@@ -25,8 +25,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from engine.language.query import Query
 from engine.model.source import SourceName, Stream
-from engine.model.step import CreateSource
-from spark_jobs.errors import RecordsLost
+from engine.model.step import CreateSource, DropSource
+from spark_jobs.errors import RecordsLost, ServiceInUse
 from spark_jobs.kafka import connector_options
 from spark_jobs.scale_out.clock import judged
 from spark_jobs.scale_out.decoding import PIECES, Decoding, decoded, records_of
@@ -82,7 +82,7 @@ class Driver:
     ) -> None:
         """run: the checkpoint's name for itself. clock: ms since 1970.
 
-        Raises KafkaUnavailable, TopicPolicyMismatch, CheckpointUnreadable.
+        Raises KafkaUnavailable, ServiceInUse, TopicPolicyMismatch, CheckpointUnreadable.
         """
         self._session = session
         self._settings = settings
@@ -91,6 +91,8 @@ class Driver:
         self._stop_at = stop_at
         self._names = TopicNames(settings.service_id)
         self._admin = Admin(dict(settings.kafka))
+        if self._admin.members(self._names.control_group):
+            raise ServiceInUse(settings.service_id)
         policies = Policies(replication=-1)
         wanted = [one for one in service_topics(self._names, policies) if one.name != self._names.steps]
         there = self._admin.topics()
@@ -150,9 +152,8 @@ class Driver:
         for one in changes.definitions:
             if isinstance(one, CreateSource):
                 check_key(one.stream, self._settings.layout)
-        for one in changes.definitions:
-            if isinstance(one, CreateSource):
-                check_key(one.stream, self._settings.layout)
+            elif isinstance(one, DropSource):
+                self._states.pop(one.source, None)  # it may be made anew in the same micro-batch
         self._broken = {}
         self._clock_ms = max(self._clock_ms, self._clock())
         steps = self._steps()
@@ -388,7 +389,12 @@ class Driver:
     ) -> list[Pending]:
         """Phase 2 of selections. Returns what waits for NOW."""
         nows = {step.source: step.now_ms for step in batch.steps}
-        pending = {(one.source, one.partition): one for one in self._done.pending if one.source in nows}
+        gone = {one.source for one in batch.definitions if isinstance(one, DropSource)}
+        pending = {
+            (one.source, one.partition): one
+            for one in self._done.pending
+            if one.source in nows and one.source not in gone
+        }
         due = [
             one
             for lane, one in pending.items()

@@ -2,7 +2,7 @@
 
 ``.sources`` and ``.queries`` are compacted, so a driver that begins reads them whole. Whatever is refused is
 told on ``.status`` as the broker tells it; a query over a stream that is missing waits for it. Between two
-micro-batches the newest record of each key counts.
+micro-batches the newest record of each key counts, and whether a stream was dropped before it.
 """
 
 from __future__ import annotations
@@ -110,6 +110,8 @@ class Registry:
         self._statements: dict[str, str] = {}
         self._waiting: dict[str, str] = {}
         self._messages: dict[str, Any] = {}
+        self._dropped: set[str] = set()
+        """Streams and views that were dropped and made anew since they were last asked for."""
         self.version = 0
 
     def close(self) -> None:
@@ -169,8 +171,14 @@ class Registry:
             ]
             sources = {one["name"]: one for one in dropped} | sources
         for command in queries.values():
-            if command["kind"] == "unregister":
+            known = self.entries.get(command["name"])
+            other = known is not None and known.registration != _registration(command)
+            if command["kind"] == "unregister" or other:
                 self._unregister(command["name"], changes)
+        for name in sorted(self._dropped):
+            anew = sources[name]
+            if anew["kind"] == "create" and not (whole and self._statements.get(name) == anew["sql"]):
+                self._drop(name, changes)
         self._define(sources, changes)
         ready = Readiness(self._outputs)
         for command in queries.values():
@@ -187,6 +195,7 @@ class Registry:
         """The newest record of each key, of both topics up to their ends."""
         ends = {topic: self._admin.end_offsets(topic) for topic in (self._names.sources, self._names.queries)}
         found: dict[str, dict[str, Command]] = {topic: {} for topic in ends}
+        self._dropped = set()
         waited_s = 0.0
         while not self._is_read(ends):
             polled = self._consumer.poll(POLLED_MAX, 0.2)
@@ -197,17 +206,16 @@ class Registry:
                 for message in one.messages:
                     command = self._command(one.topic, message)
                     if command is not None:
-                        found[one.topic].pop(command["name"], None)
+                        earlier = found[one.topic].pop(command["name"], None)
+                        if earlier is not None and earlier["kind"] == "drop":
+                            self._dropped.add(command["name"])
                         found[one.topic][command["name"]] = command
         return found[self._names.sources], found[self._names.queries]
 
     def _is_read(self, ends: Mapping[str, Mapping[int, int]]) -> bool:
-        for topic, until in ends.items():
-            at = self._consumer.next_offsets(topic)
-            lagging = self._consumer.lagging(topic)
-            if any(end > 0 and at[p] < end and (p in lagging or at[p] < 0) for p, end in until.items()):
-                return False
-        return True
+        """Whether all before these ends was handed out. Of markers alone the consumer tells the end, too."""
+        at = {topic: self._consumer.next_offsets(topic) for topic in ends}
+        return all(at[topic][p] >= end for topic, until in ends.items() for p, end in until.items() if end)
 
     def _command(self, topic: str, message: Any) -> Command | None:
         bytes_max = self._limits.sql_bytes_max
@@ -320,16 +328,9 @@ class Registry:
     def _register(self, command: Command, ready: Readiness, changes: Changes) -> None:
         name = command["name"]
         old = self.entries.get(name)
-        options = {
-            key: str(value).lower() if isinstance(value, bool) else str(value)
-            for key, value in command.get("options", {}).items()
-        }
-        parameters = command.get("parameters")
-        registration = compact(name, command.get("sql", ""), options=options, parameters=parameters)
-        if old is not None and old.registration == registration and old.state != "PENDING":
+        if old is not None and old.state != "PENDING":
             return
-        if old is not None and old.state == "RUNNING":
-            changes.going.append(name)
+        registration = _registration(command)
         entry = self.entries[name] = Entry(registration)
         if "error" in command:
             entry.state, entry.error = "ERROR", command["error"]
@@ -384,6 +385,17 @@ class Registry:
         if changes:
             self.version += 1
         return changes
+
+
+def _registration(command: Command) -> Registration:
+    """What a command asks for."""
+    options = {
+        key: str(value).lower() if isinstance(value, bool) else str(value)
+        for key, value in command.get("options", {}).items()
+    }
+    return compact(
+        command["name"], command.get("sql", ""), options=options, parameters=command.get("parameters")
+    )
 
 
 def as_record(query_id: str, entry: Entry | None, position: str | None) -> tuple[bytes, bytes | None]:

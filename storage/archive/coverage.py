@@ -6,8 +6,9 @@ Each commit of the archive job carries, as Delta's ``userMetadata``, a JSON text
                 "partitions": {"0": {"from": 0, "next": 1200, "max_ms": 1700000000000}}}}
 
 All committed records of the topic with from <= offset < next are in the table, or in the topic's quarantine.
-``max_ms`` is the largest timestamp among them, None where there was none. From ``complete_from_ms`` on
-nothing is missing that the topic ever had up to ``next``; retention raises it before it deletes a row.
+``max_ms`` is the largest timestamp among them that the broker takes, None where there was none. From
+``complete_from_ms`` on nothing is missing that the topic ever had up to ``next``; retention raises it before
+it deletes a row.
 
 Who commits to a table for another reason (compaction, retention) repeats what holds. Two commits at the same
 time may each repeat what they read before the other: so what holds is the union of the newest few

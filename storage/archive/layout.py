@@ -21,6 +21,7 @@ be NULL: files from before a column was added lack it.
 
 from __future__ import annotations
 
+import os
 import re
 from typing import Literal
 
@@ -102,6 +103,16 @@ QUARANTINE_SCHEMA = pa.schema(
 
 _PLAIN_FILE = re.compile(r"[^A-Za-z0-9_.-]|^\.")
 _NOT_IN_COLUMNS = re.compile(r"[ ,;{}()\n\t=~]")
+
+
+def whole_root(root: str) -> str:
+    """The root as every reader and writer understands it: a URI as it is, a path from the file system's root,
+    since Spark SQL takes no other one for a table's name.
+
+    >>> whole_root("/lake/tureen/"), whole_root("s3://lake/tureen")
+    ('/lake/tureen', 's3://lake/tureen')
+    """
+    return root if not root or "://" in root or root.startswith("file:") else os.path.abspath(root)
 
 
 def table_uri(root: str, area: Area, name: str) -> str:

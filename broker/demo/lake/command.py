@@ -22,8 +22,11 @@ from rich.table import Table
 from rich.text import Text
 
 from broker.demo.command import interruptible
-from broker.demo.lake import data, plot
+from broker.demo.lake import data
 from broker.demo.services import Services, services
+from spark_jobs.compact.plot import plot_history
+from storage.archive.folded import read_folded
+from storage.archive.layout import table_uri
 from tureen.client import Client, Query, connect
 from tureen.console import instant_of_ms, json_option
 from tureen.errors import TureenError
@@ -31,6 +34,7 @@ from tureen.snapshot import Snapshot
 
 ARCHIVE = "archive"
 PICTURE = Path("demo-spark.png")
+TITLE = "mean delay of the departures of the last 24 hours, minutes, as answered hour by hour"
 WAIT_S = 120.0
 POLL_S = 0.1
 JOB_S = 900.0
@@ -45,7 +49,7 @@ class JobFailed(TureenError):
 
 @click.command("demo-spark")
 @click.option(
-    "--days", type=click.IntRange(EARLIER_DAYS + 8, 365), default=60, show_default=True, help="Of flights."
+    "--days", type=click.IntRange(EARLIER_DAYS + 8, 365), default=30, show_default=True, help="Of flights."
 )
 @click.option(
     "--picture",
@@ -61,6 +65,8 @@ def demo_spark(days: int, picture: Path, as_json: bool) -> None:
     Starts a Kafka and a broker of its own, then runs Spark jobs one after the other, each a command that you
     could have typed. All is stopped and removed at the end, but for the picture.
     """
+    if not os.access(picture.absolute().parent, os.W_OK):
+        raise click.BadParameter(f"{picture} cannot be written.", param_hint="--picture")
     console = Console(stderr=True, highlight=False)
     with interruptible():
         sys.exit(0 if Story(console, days, picture, as_json).run() else 1)
@@ -85,6 +91,8 @@ class Story:
                 running = stack.enter_context(services(self.console, archive=ARCHIVE))
             work, archive = running.root / "lake", running.root / ARCHIVE
             work.mkdir()
+            self._say(f"they, and all files, are in {running.root} until the end")
+            self._say(f"the commands are run there, with --kafka bootstrap.servers={running.bootstrap}")
             client = stack.enter_context(connect(running.url))
             with self._part("the flights of 2013 become a CSV file", "files"):
                 flights = data.written(work, self.days)
@@ -108,19 +116,22 @@ class Story:
                 running, "archive", "--archive", str(archive), "--all-streams", "--all-results",
                 "--checkpoint", str(work / "checkpoint"), "--once",
             )  # fmt: skip
-            self._job(running, "compact", "--archive", str(archive), "--quiet", "0s")
+            self._job(
+                running, "compact", "--archive", str(archive), "--quiet", "0s", "--query", str(daily.query_id)
+            )  # fmt: skip
 
             self._head("A query that reaches a week back, where the broker keeps a day")
             self._weeks(client, flights)
 
             self._head("A picture of the compacted history")
-            topic = "tureen.results"
+            table = f"{table_uri(str(archive), 'queries', daily.query_id)}/history"
             with self._part("drawing", "plot"):
-                versions = plot.history(str(archive), topic, str(daily.query_id))
-                plot.draw(versions, self.picture)
+                plot_history(table, "delay", by="origin", to=self.picture, title=TITLE)
+            versions = read_folded(table).to_pylist()
             self.facts["history_rows"] = len(versions)
             self._check_history(versions, flights)
-            self._say(f"{self.picture}: {len(versions):,} rows of the answer's history")
+            source = table.removeprefix(f"{running.root}/")
+            self._say(f"{self.picture}: drawn from {len(versions):,} rows of {source}")
             with self._part("stopping", "stop"):
                 stack.close()
         self._conclude(flights)
@@ -162,15 +173,16 @@ class Story:
         if not _equal(found, wanted):
             self.wrong.append(f"a day: {found} is not {wanted}")
 
-    def _check_history(self, versions: Sequence[plot.Version], flights: data.Flights) -> None:
+    def _check_history(self, versions: Sequence[Mapping[str, Any]], flights: data.Flights) -> None:
         """At a few instants what the history says is what the files say."""
         first_ms = int(flights.stream.ts_ms[0])
         for part in (0.1, 0.35, 0.6, 0.85, 1.0):
             at_ms = first_ms + int((flights.end_ms - first_ms) * part)
             found = {
-                one.origin: (one.flights, one.delay)
+                one["origin"]: (one["flights"], one["delay"])
                 for one in versions
-                if one.begin_ms <= at_ms and (one.end_ms is None or at_ms < one.end_ms)
+                if one["valid_from_ms"] <= at_ms
+                and (one["valid_to_ms"] is None or at_ms < one["valid_to_ms"])
             }
             wanted = data.of_a_day(flights.stream, at_ms)
             if not _equal(found, wanted):
@@ -181,27 +193,38 @@ class Story:
     def _job(self, running: Services, name: str, *options: str) -> None:
         """Run a job as its command; what it says is shown, and it must end well."""
         running.check()
-        line = shlex.join(["tureen", "spark", "run", name, *options]).replace(f"{running.root}/", "")
-        self._say(f"$ {line}", style="cyan")
+        line = shlex.join(["tureen", "spark", "run", name, *options])
+        self._say(f"$ {self._short(running, line)}", style="cyan")
         settings = ["--kafka", f"bootstrap.servers={running.bootstrap}", "--master", "local[2]"]
         environment = {name: text for name, text in os.environ.items() if not name.startswith("TUREEN_KAFKA")}
         began = time.monotonic()
-        done = subprocess.run(
-            [sys.executable, "-m", "tureen", "spark", "run", name, *options, *settings],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=None if self.console.is_terminal and not self.as_json else subprocess.PIPE,
-            text=True,
-            timeout=JOB_S,
-            env=environment | {"TUREEN_SERVICE_ID": "tureen"},
-            check=False,
-        )
+        try:
+            done = subprocess.run(
+                [sys.executable, "-m", "tureen", "spark", "run", name, *options, *settings],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=None if self.console.is_terminal and not self.as_json else subprocess.PIPE,
+                text=True,
+                timeout=JOB_S,
+                env=environment | {"TUREEN_SERVICE_ID": "tureen"},
+                check=False,
+                start_new_session=True,  # Ctrl-C reaches the demo alone, which ends the job
+            )
+        except subprocess.TimeoutExpired as late:
+            raise JobFailed(
+                f"{name} did not end within {JOB_S:.0f} s", hint="is the machine very busy? try fewer --days"
+            ) from late
         self.seconds[name] = time.monotonic() - began
         if done.returncode:
             said = (done.stderr or done.stdout or "").strip()
             raise JobFailed(f"{name} ended with code {done.returncode}: {said[-2_000:]}")
         for told in done.stdout.splitlines():
-            self._say(told)
+            self._say(self._short(running, told))
+        self._took("that job", name)
+
+    def _short(self, running: Services, text: str) -> str:
+        """Paths as seen from the demo's directory, which is told at the start."""
+        return text.replace(f"{running.root}/", "")
 
     def _until(self, reached: Any) -> None:
         deadline = time.monotonic() + WAIT_S
@@ -215,8 +238,10 @@ class Story:
         began = time.monotonic()
         yield
         self.seconds[name] = time.monotonic() - began
-        if not self.as_json:
-            self.console.print(Text(f"  {text} — {self.seconds[name]:.1f} s", style="dim"))
+        self._took(text, name)
+
+    def _took(self, text: str, name: str) -> None:
+        self._say(f"{text} — {self.seconds[name]:.1f} s", style="dim")
 
     # --- telling ----------------------------------------------------------------------------------
 

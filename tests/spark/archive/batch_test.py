@@ -17,8 +17,8 @@ from pyspark.sql import SparkSession
 
 from engine.model.batch import Batch
 from engine.model.source import Field, Schema, SourceName, Stream
-from engine.model.types import DOUBLE, STRING, decimal
-from spark_jobs.archive.batch import archive_batch
+from engine.model.types import DOUBLE, STRING, TIMESTAMP_MS_MAX, TIMESTAMP_MS_MIN, decimal
+from spark_jobs.archive.batch import AFTER_A_GAP, archive_batch
 from spark_jobs.archive.tables import results_target, stream_target
 from spark_jobs.errors import PathNotWritable, RecordsLost, TableBusy, TopicReplaced
 from storage.archive.coverage import COMPLETE, Covered
@@ -131,12 +131,24 @@ def test_records_that_are_gone(spark: SparkSession, tmp_path: Path) -> None:
     assert places(tmp_path) == [(0, 0)]
     archive(tmp_path, later, ranges((0, 6, 8)), given(accept_gap=True))
     coverage = archived(tmp_path).coverage
-    assert (coverage.partitions, coverage.complete_from_ms) == ({0: Covered(6, 8, 9_500)}, 10_001)
+    assert (coverage.partitions, coverage.complete_from_ms) == ({0: Covered(6, 8, 9_500)}, 10_501)
     # What Spark passed over without a word, because it went while it was being read.
     gone = given(accept_gap=True, begin=lambda _: {0: 11})
     archive(tmp_path, frame(spark, [order(0, 12, 20_000)]), ranges((0, 8, 13)), gone)
     coverage = archived(tmp_path).coverage
     assert (coverage.partitions, coverage.complete_from_ms) == ({0: Covered(11, 13, 20_000)}, 21_001)
+
+
+def test_records_of_odd_times_behind_a_gap(spark: SparkSession, tmp_path: Path) -> None:
+    """One that is late itself says nothing of those before it, nor does one that the broker refuses."""
+    future = NOW_MS + ORDERS.future_max_ms + 1
+    times = [-H, 5 * H, TIMESTAMP_MS_MIN, TIMESTAMP_MS_MAX, future, *(5 * H + n for n in range(AFTER_A_GAP))]
+    records = [order(0, 4 + place, at_ms) for place, at_ms in enumerate(times)]
+    archive(tmp_path, frame(spark, records), ranges((0, 4, 4 + len(records))))
+    coverage = archived(tmp_path).coverage
+    assert coverage.complete_from_ms == max(times[5:AFTER_A_GAP]) + ORDERS.lateness_ms + 1
+    assert coverage.max_ms == max(times[5:])
+    assert len(places(tmp_path)) == len(records)
 
 
 def test_a_topic_that_was_made_again(spark: SparkSession, tmp_path: Path) -> None:

@@ -29,9 +29,11 @@ TABLE_SCHEMA = pa.schema(
         ("id", pa.int64()),
         ("city", pa.string()),
         ("seen", pa.timestamp("us", "UTC")),
+        ("copies", pa.int64()),  # a name that histories of results have, and a table may have, too
     ]
 )
 STREAM_SCHEMA = pa.schema([field for field in TABLE_SCHEMA if field.name != "_deleted"])
+COPIES = 3
 START_MS = 1_700_000_000_000
 
 
@@ -198,7 +200,7 @@ def versions(seed: int, count: int) -> list[dict[str, Any]]:
             "seen": None,
         }
         if not deleted:
-            one |= {"city": chance.choice(["Bern", "Zug", None]), "seen": at(ms)}
+            one |= {"city": chance.choice(["Bern", "Zug", None]), "seen": at(ms), "copies": COPIES}
         offsets[key % 2] += 1
         found.append(one)
     return found

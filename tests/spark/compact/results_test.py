@@ -118,6 +118,7 @@ def test_a_run_with_nothing_new_commits_nothing(spark: SparkSession, root: Path)
     assert [version(table) for table in tables] == before
 
 
+@pytest.mark.slow
 def test_old_versions_go_and_valid_ones_stay(spark: SparkSession, root: Path) -> None:
     newest_ms = max(one.archived["_timestamp"] for one in RECORDS)
     day_ms = (newest_ms - 3 * DAY_MS) // DAY_MS * DAY_MS

@@ -77,6 +77,7 @@ def test_a_run_that_ends_anywhere_is_taken_up(spark: SparkSession, tmp_path: Pat
         assert sorted(found) == archives.relation(rows, instant)
 
 
+@pytest.mark.slow
 def test_of_two_runs_at_a_time_one_is_told_and_nothing_is_twice(spark: SparkSession, tmp_path: Path) -> None:
     rows = archives.versions(6, 40)
     archives.archive_versions(tmp_path, "cities", rows[:30])

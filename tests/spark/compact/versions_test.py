@@ -60,6 +60,7 @@ def test_a_table_is_as_of_every_instant_what_its_records_said(spark: SparkSessio
     found = history.toArrow().to_pylist()
 
     assert len(found) == 60
+    assert all(row["copies"] == (None if row["_deleted"] else archives.COPIES) for row in found)
     for instant in sorted({row["_timestamp"] + shift for row in rows for shift in (-1, 0)}):
         seen = sorted(
             (row["id"], row["city"])

@@ -115,7 +115,7 @@ class Service:
             StreamSettings(str(self.checkpoint), once=True),
             layout,
         )
-        return Driver(spark, settings, lambda: self.clock_ms)
+        return Driver(spark, settings, "one", lambda: self.clock_ms)
 
     # --- the engine that is given all ----------------------------------------------------------------
 
