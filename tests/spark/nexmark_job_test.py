@@ -43,9 +43,7 @@ def written(kafka: str, settings: NexmarkJobSettings) -> dict[str, list[tuple[by
     }
 
 
-def test_a_batch_a_replay_and_a_stream_write_the_same(
-    spark: SparkSession, kafka: str, service_id: str, tmp_path: Path
-) -> None:
+def test_a_batch(spark: SparkSession, kafka: str, service_id: str) -> None:
     batch = settings_of(kafka, service_id, "batch", declare=True)
     report = run(spark, batch, Stop())
     topics = tuple(f"{batch.prefix}{kind}" for kind in KINDS)
@@ -63,6 +61,14 @@ def test_a_batch_a_replay_and_a_stream_write_the_same(
     assert [message.key() for message in declared] == [topic.encode() for topic in topics]
     assert "TIMESTAMP NOT NULL" in json.loads(declared[0].value() or b"")["sql"]
 
+
+@pytest.mark.slow
+def test_a_batch_a_replay_and_a_stream_write_the_same(
+    spark: SparkSession, kafka: str, service_id: str, tmp_path: Path
+) -> None:
+    batch = settings_of(kafka, service_id, "batch")
+    last_ms = run(spark, batch, Stop()).last_ms
+    expected = written(kafka, batch)
     paced = settings_of(kafka, service_id, "paced", warp=Warp(speed=1e6))
     assert run(spark, paced, Stop()).last_ms == last_ms
     assert written(kafka, paced) == expected

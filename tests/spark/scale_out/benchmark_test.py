@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 
+import pytest
 from pyspark.sql import SparkSession
 
 from benchmarks.spark_scale_out import add_arguments, measure
 
 
+@pytest.mark.slow
 def test_both_sides_count_what_numpy_does(spark: SparkSession) -> None:
     parser = argparse.ArgumentParser()
     add_arguments(parser)

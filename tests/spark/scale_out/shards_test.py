@@ -172,6 +172,7 @@ def service(kafka: str, service_id: str, tmp_path: Path) -> Service:
 LAYOUT = Layout(2, {"s": "k", "t": "k"}, frozenset({"s"}))
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(240, func_only=True)
 def test_folded_topics_are_the_answers_of_one_engine(spark: SparkSession, service: Service) -> None:
     """Rows, late rows, at last time alone; groups, joins of streams and with a table; queries come and go."""
