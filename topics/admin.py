@@ -27,6 +27,8 @@ from tureen.errors import KafkaUnavailable, TopicMissing, TopicPolicyMismatch
 from tureen.protocol import TopicNames
 
 TIMEOUT_S = 15.0
+POLL_S = 0.01
+"""How often the cluster is asked whether it has done what it agreed to do."""
 FAILURES_MAX = 3
 """After so many calls without an answer, one after another, the next is made by a new client."""
 SHARDS_DEFAULT = 16
@@ -177,7 +179,7 @@ class Admin:
                 return
             if time.monotonic() > deadline:
                 raise TopicMissing(min(waiting), hint="it was made, but no broker leads it")
-            time.sleep(0.01)
+            time.sleep(POLL_S)
 
     def _verify(self, policies: list[TopicPolicy], present: Mapping[str, int]) -> None:
         for policy in policies:
@@ -261,13 +263,20 @@ class Admin:
         }
 
     def delete_topics(self, topics: Iterable[str]) -> None:
-        """Delete topics with their records; those that do not exist are passed over."""
-        futures = self._client.delete_topics(list(topics), operation_timeout=self._timeout_s)
+        """Delete topics with their records; those that do not exist are passed over.
+
+        Returns when the cluster has ceased to list them, which is a moment after it agreed to delete them.
+        """
+        going = set(topics)
+        futures = self._client.delete_topics(list(going), operation_timeout=self._timeout_s)
         for name, future in futures.items():
             try:
                 self._asked(f"deleting topic {name}", future.result, name)
             except TopicMissing:
                 continue
+        deadline = time.monotonic() + self._timeout_s
+        while not going.isdisjoint(self.topics()) and time.monotonic() < deadline:
+            time.sleep(POLL_S)
 
     def members(self, group: str) -> int:
         """How many consumers a group has; 0 also where there is no such group. One that died without a word
