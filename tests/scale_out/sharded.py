@@ -72,6 +72,7 @@ class Sharded:
         self._clocks: dict[SourceName, SourceClock] = {}
         self._known = Engine()
         self._epoch = 1
+        self._clock_ms = 0
 
     # --- the driver ---------------------------------------------------------------------------------
 
@@ -93,7 +94,7 @@ class Sharded:
 
     def _round(self, steps: Sequence[Step]) -> Round:
         bodies = [step.body for step in steps]
-        clock_ms = max(step.clock_ms for step in steps)
+        self._clock_ms = clock_ms = max(self._clock_ms, *(step.clock_ms for step in steps))
         number = len(self.batches) + 1
         definitions = tuple(
             one for one in bodies if isinstance(one, CreateSource | CreateDerived | DropSource)
@@ -130,7 +131,7 @@ class Sharded:
     def _taken(self, body: Records | Heartbeat, clock_ms: int, to: Round) -> SourceStep:
         clock = self._clocks[body.source]
         batch = body.batch if isinstance(body, Records) else Batch.empty(clock.stream.stored_schema)
-        passed = clock.records(batch, max(clock_ms, clock.clock_ms), body.lagging)
+        passed = clock.records(batch, clock_ms, body.lagging)
         rows = replace(batch, timestamp=passed.timestamp).take(np.flatnonzero(passed.fate == TAKEN))
         to.rows[body.source] = rows
         return SourceStep(
