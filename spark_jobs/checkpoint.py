@@ -5,7 +5,7 @@ for those of another lose or double rows. So the first run writes ``tureen.json`
 the job, the settings on which the meaning of its offsets rests, and a random ``id``, by which the job names
 what it keeps elsewhere. Later runs must agree. The file is written whole under another name and renamed.
 
-The directory may be on any file system that Spark writes; it is reached by Spark's own classes.
+The directory may be on any file system that Spark writes.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.errors import CheckpointMismatch
 from spark_jobs.failures import writing_files
+from spark_jobs.files import Files
 
 VERSION = 1
 NAME = "tureen.json"
@@ -45,18 +46,16 @@ class Checkpoint:
 def claim(session: SparkSession, path: str, identity: Identity) -> Checkpoint:
     """The directory, made if it is missing. Raises CheckpointMismatch, PathNotWritable."""
     with writing_files(path):
-        directory = _path(session, path)
-        files = directory.getFileSystem(_configuration(session))
-        file = _path(session, f"{path.rstrip('/')}/{NAME}")
-        if not files.exists(file):
-            if files.exists(directory) and any(True for _ in files.listStatus(directory)):
+        files = Files(session, path)
+        if not files.exists(NAME):
+            if files.names():
                 raise CheckpointMismatch(
                     path, f"holds files, but no {NAME}: it is not ours", hint="name an empty directory"
                 )
-            files.mkdirs(directory)
-            _write(session, files, file, path, identity)
-        found = _read(session, files, file)
-        fresh = not files.exists(_path(session, f"{path.rstrip('/')}/offsets"))
+            files.make()
+            files.create(NAME, _told(session, identity))  # or another run was first
+        found = _parsed(path, files.read(NAME))
+        fresh = not files.exists("offsets")
     _agree(path, found, identity)
     return Checkpoint(path, found["id"], fresh)
 
@@ -81,7 +80,7 @@ def _agree(path: str, found: Mapping[str, Any], identity: Identity) -> None:
         raise CheckpointMismatch(path, f"was made with other settings: {'; '.join(changed)}", hint=hint)
 
 
-def _write(session: SparkSession, files: Any, file: Any, path: str, identity: Identity) -> None:
+def _told(session: SparkSession, identity: Identity) -> str:
     told = {
         "version": VERSION,
         "id": uuid.uuid4().hex,
@@ -89,39 +88,16 @@ def _write(session: SparkSession, files: Any, file: Any, path: str, identity: Id
         "settings": dict(identity.fixed),
         "spark": session.version,
     }
-    fresh = _path(session, f"{path.rstrip('/')}/.{NAME}.{told['id']}")
-    stream = files.create(fresh, True)
-    try:
-        stream.write(json.dumps(told, indent=1).encode())
-    finally:
-        stream.close()
-    if not files.rename(fresh, file):  # another run was first
-        files.delete(fresh, False)
+    return json.dumps(told, indent=1)
 
 
-def _read(session: SparkSession, files: Any, file: Any) -> dict[str, Any]:
-    jvm: Any = session._jvm
-    stream = files.open(file)
-    try:
-        text = jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8")
-    finally:
-        stream.close()
+def _parsed(path: str, text: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
         if not isinstance(found, dict) or not isinstance(found.get("id"), str):
             raise ValueError(text)
     except ValueError as error:
         raise CheckpointMismatch(
-            str(file.getParent()), f"has a damaged {NAME}", hint="name another --checkpoint and begin anew"
+            path, f"has a damaged {NAME}", hint="name another --checkpoint and begin anew"
         ) from error
     return found
-
-
-def _path(session: SparkSession, path: str) -> Any:
-    jvm: Any = session._jvm
-    return jvm.org.apache.hadoop.fs.Path(path)
-
-
-def _configuration(session: SparkSession) -> Any:
-    jsc: Any = session._jsc
-    return jsc.hadoopConfiguration()

@@ -28,7 +28,7 @@ from broker.worker.creation import Creation
 from broker.worker.engines import Engines
 from broker.worker.entries import QueryEntry, SourceEntry, ViewEntry, WaitingView
 from broker.worker.listener import Listener
-from broker.worker.outputs import columns_of, destination_of, output_settings
+from broker.worker.outputs import destination_of, output_settings
 from broker.worker.parsed import Parsed
 from broker.worker.placement import Guests, shard_of
 from broker.worker.questions import Found
@@ -39,6 +39,7 @@ from engine.engine import Engine
 from engine.language.query import Query, Statement
 from engine.limits import Limits
 from engine.model.source import Derived, Stream
+from engine.operators.pipeline import schema_of
 from topics.admin import Admin
 from topics.control_records import Command
 from topics.outputs import Outputs, Readiness, emits, facts, is_awaited
@@ -188,7 +189,7 @@ class Node:
                 assert isinstance(query, Query)
                 to = destination_of(self.settings.names, query, self._streams())
                 if to is not None:
-                    entry.output = facts(to, columns_of(query))
+                    entry.output = facts(to, schema_of(query.columns))
                     self.outputs.agree(name, to)
 
     def _streams(self) -> dict[str, Stream]:
@@ -443,7 +444,7 @@ class Node:
             try:
                 to = destination_of(self.settings.names, target, self._streams())
                 assert to is not None
-                columns = columns_of(target)
+                columns = schema_of(target.columns)
                 self.outputs.agree(command["name"], to)
                 if not self._stands(command):
                     ready.check(to, columns)

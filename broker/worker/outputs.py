@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import pyarrow as pa
-
 from broker.settings import Settings
 from engine.changes.operator import operator_over
 from engine.changes.result_key import result_key
@@ -43,8 +41,3 @@ def destination_of(names: TopicNames, query: Query, streams: Mapping[str, Stream
         return None
     read = {name: streams[name] for name in query.sources}
     return destination(names, query.emit, operator_over(query, read), result_key(query, read))
-
-
-def columns_of(query: Query) -> pa.Schema:
-    """The columns of its changes."""
-    return pa.schema([pa.field(name, type_.arrow) for name, type_ in query.columns])

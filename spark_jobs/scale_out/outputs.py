@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import pyarrow as pa
-
 from engine.changes.operator import operator_over
 from engine.changes.result_key import result_key
 from engine.language.query import Query
@@ -33,11 +31,6 @@ def destination_of(
         return None
     read = {name: streams[name] for name in query.sources}
     return destination(names, query.emit, operator_over(query, read), result_key(query, read))
-
-
-def columns_of(query: Query) -> pa.Schema:
-    """The columns of its changes."""
-    return pa.schema([pa.field(name, type_.arrow) for name, type_ in query.columns])
 
 
 def outputs_of(job: LaneJob) -> Outputs:

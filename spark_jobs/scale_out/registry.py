@@ -23,9 +23,10 @@ from engine.maintenance import Options
 from engine.model.plain import compact
 from engine.model.source import SourceName, Stream
 from engine.model.step import CreateDerived, CreateSource, DropSource, Registration
+from engine.operators.pipeline import schema_of
 from engine.registrations import meant
 from spark_jobs.scale_out.micro_batch import Definition, Lane, Plan
-from spark_jobs.scale_out.outputs import columns_of, destination_of
+from spark_jobs.scale_out.outputs import destination_of
 from topics import control_records
 from topics.admin import Admin
 from topics.consumer import BatchConsumer
@@ -148,7 +149,7 @@ class Registry:
             to = destination_of(self._names, query, self.streams)
             assert to is not None
             self._outputs.agree(registration.query_id, to)
-            told = facts(to, columns_of(query))
+            told = facts(to, schema_of(query.columns))
             self.entries[registration.query_id] = Entry(registration, "RUNNING", None, told, query, lane)
         self.version = plan.version
 
@@ -356,7 +357,7 @@ class Registry:
             to = destination_of(self._names, query, self.streams)
             assert to is not None
             self._outputs.agree(registration.query_id, to)
-            columns = columns_of(query)
+            columns = schema_of(query.columns)
             ready.check(to, columns)
         except (UnknownSource, *AWAITED) as missing:
             entry.state, entry.error = "PENDING", missing.as_dict()

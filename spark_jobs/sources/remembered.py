@@ -8,12 +8,12 @@ be on any file system that Spark writes.
 from __future__ import annotations
 
 import json
-import uuid
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from spark_jobs.failures import writing_files
+from spark_jobs.files import Files
 
 KEPT = 200
 """More than the micro-batches that Spark remembers (spark.sql.streaming.minBatchesToRetain, 100)."""
@@ -26,28 +26,19 @@ class Remembered:
     """
 
     def __init__(self, session: SparkSession, path: str, kept: int = KEPT) -> None:
-        jvm: Any = session._jvm
-        jsc: Any = session._jsc
         self._path = path
         self._kept = kept
-        self._at = jvm.org.apache.hadoop.fs.Path
-        self._read = jvm.org.apache.commons.io.IOUtils.toString
         with writing_files(path):
-            self._files = self._at(path).getFileSystem(jsc.hadoopConfiguration())
-            self._files.mkdirs(self._at(path))
-            listed = (status.getPath().getName() for status in self._files.listStatus(self._at(path)))
-            self._numbers = sorted(int(name) for name in listed if name.isdigit())
+            self._files = Files(session, path)
+            self._files.make()
+            self._numbers = sorted(int(name) for name in self._files.names() if name.isdigit())
 
     def of(self, number: int) -> dict[str, Any] | None:
         """What is noted of this batch."""
         if number not in self._numbers:
             return None
         with writing_files(self._path):
-            stream = self._files.open(self._at(f"{self._path}/{number:012}"))
-            try:
-                found: dict[str, Any] = json.loads(self._read(stream, "UTF-8"))
-            finally:
-                stream.close()
+            found: dict[str, Any] = json.loads(self._files.read(_name(number)))
         return found
 
     def before(self, number: int) -> dict[str, Any] | None:
@@ -58,14 +49,12 @@ class Remembered:
     def note(self, number: int, what: dict[str, Any]) -> None:
         """Keep it; there must be no note of this batch yet."""
         with writing_files(self._path):
-            fresh = self._at(f"{self._path}/.{number}.{uuid.uuid4().hex}")
-            stream = self._files.create(fresh, True)
-            try:
-                stream.write(json.dumps(what).encode())
-            finally:
-                stream.close()
-            if not self._files.rename(fresh, self._at(f"{self._path}/{number:012}")):
+            if not self._files.create(_name(number), json.dumps(what)):
                 raise OSError(f"batch {number} is noted already")
             for old in self._numbers[: -self._kept]:
-                self._files.delete(self._at(f"{self._path}/{old:012}"), False)
+                self._files.delete(_name(old))
         self._numbers.append(number)
+
+
+def _name(number: int) -> str:
+    return f"{number:012}"
