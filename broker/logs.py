@@ -7,14 +7,45 @@ pass through the same renderer from WARNING on.
 from __future__ import annotations
 
 import logging
+import math
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 import structlog
 
 REPEATED_S = 30.0
 """A Kafka that is away is told of several times a second by some clients."""
+
+
+COORDINATOR_S = 10.0
+"""A new Kafka makes the topic of its groups when the first of them asks; until then it has no coordinator."""
+
+
+class Unready(logging.Filter):
+    """Holds back that a group's coordinator is not there yet, until that has been so for a while.
+
+    now_s: a clock that does not go back.
+    """
+
+    _CODE = 15
+    """COORDINATOR_NOT_AVAILABLE, of Kafka's protocol."""
+
+    def __init__(self, now_s: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._now_s = now_s
+        self._since_s = self._last_s = -math.inf
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        error = record.args[0] if isinstance(record.args, tuple) and record.args else None
+        if not record.name.startswith("aiokafka.") or getattr(error, "errno", None) != self._CODE:
+            return True
+        now_s = self._now_s()
+        if now_s - self._last_s > COORDINATOR_S:  # it was there in between
+            self._since_s = now_s
+        self._last_s = now_s
+        return now_s - self._since_s > COORDINATOR_S
 
 
 class _Seldom(logging.Filter):
@@ -71,6 +102,7 @@ def configure(process: str, level: str = "info", style: str = "console") -> None
         )
     )
     if level != "debug":
+        handler.addFilter(Unready())
         handler.addFilter(_Seldom(REPEATED_S))
     root = logging.getLogger()
     root.handlers[:] = [handler]

@@ -6,6 +6,7 @@ python examples/come_back_later.py       # fetches what has come in since, howev
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import sys
@@ -18,7 +19,12 @@ from tureen.errors import UnknownQuery
 
 URL = os.environ.get("TUREEN_URL", "http://127.0.0.1:8080")
 KAFKA = os.environ.get("TUREEN_KAFKA__BOOTSTRAP_SERVERS", "127.0.0.1:19092")
-KEPT = Path(sys.argv[1] if len(sys.argv) > 1 else "alarms.handle")
+
+_arguments = argparse.ArgumentParser(description="A client that is away most of the time.")
+_arguments.add_argument(
+    "file", nargs="?", default="alarms.handle", help="where the handle is kept  [default: alarms.handle]"
+)
+KEPT = Path(_arguments.parse_args().file)
 
 STREAM = """
 CREATE STREAM IF NOT EXISTS sensors (room STRING NOT NULL, celsius DOUBLE)

@@ -7,11 +7,11 @@ python examples/live_dashboard.py 60
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import json
 import os
 import random
-import sys
 import threading
 import time
 
@@ -24,7 +24,6 @@ import tureen
 
 URL = os.environ.get("TUREEN_URL", "http://127.0.0.1:8080")
 KAFKA = os.environ.get("TUREEN_KAFKA__BOOTSTRAP_SERVERS", "127.0.0.1:19092")
-SECONDS = float(sys.argv[1]) if len(sys.argv) > 1 else 15.0
 
 STREAM = """
 CREATE STREAM IF NOT EXISTS requests (path STRING NOT NULL, status INTEGER, ms DOUBLE)
@@ -48,6 +47,9 @@ QUESTIONS = {
 
 def main() -> None:
     """Register, follow, send requests from a thread, draw the answers as they are now."""
+    arguments = argparse.ArgumentParser(description="A dashboard that follows its queries.")
+    arguments.add_argument("seconds", nargs="?", type=float, default=15.0, help="how long  [default: 15]")
+    seconds = arguments.parse_args().seconds
     over = threading.Event()
     sender = threading.Thread(target=send, args=(over,))
     with tureen.connect(URL) as client:
@@ -62,7 +64,7 @@ def main() -> None:
                 for one in answers.values():
                     one.wait_for(lambda one=one: len(one), timeout=60)
                 with Live(console=Console(), auto_refresh=False) as screen:
-                    deadline, seen = time.monotonic() + SECONDS, -1
+                    deadline, seen = time.monotonic() + seconds, -1
                     while time.monotonic() < deadline:
                         # Nothing is asked for this: the answers are here, and as current as can be.
                         if (told := sum(one.version for one in answers.values())) != seen:

@@ -6,6 +6,7 @@ python examples/offline_client.py             # back again: only what came and w
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import sys
@@ -20,7 +21,12 @@ from tureen.errors import UnknownQuery
 
 URL = os.environ.get("TUREEN_URL", "http://127.0.0.1:8080")
 KAFKA = os.environ.get("TUREEN_KAFKA__BOOTSTRAP_SERVERS", "127.0.0.1:19092")
-KEPT = Path(sys.argv[1] if len(sys.argv) > 1 else "deliveries.json")
+
+_arguments = argparse.ArgumentParser(description="A mobile app, offline most of the time.")
+_arguments.add_argument(
+    "file", nargs="?", default="deliveries.json", help="what the device keeps  [default: deliveries.json]"
+)
+KEPT = Path(_arguments.parse_args().file)
 
 STREAM = """
 CREATE STREAM IF NOT EXISTS parcels (parcel INTEGER NOT NULL, van STRING, stop STRING)

@@ -6,15 +6,20 @@ python examples/orders.py 10       # later: ten more, behind those
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import random
 import sys
+import time
 
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 
 KAFKA = os.environ.get("TUREEN_KAFKA__BOOTSTRAP_SERVERS", "127.0.0.1:19092")
 TOPIC = os.environ.get("ORDERS_TOPIC", "orders")
+WAIT_S = float(os.environ.get("ORDERS_WAIT_S", "120"))
+"""How long a Kafka may take that is starting, or busy."""
+LATE = (KafkaError._MSG_TIMED_OUT, KafkaError._TIMED_OUT, KafkaError.REQUEST_TIMED_OUT)
 
 ORDERS = 20_000
 BEGIN_MS = 1_748_772_000_000  # 2025-06-01 10:00 UTC
@@ -25,20 +30,49 @@ SHARES = [15, 12, 20, 10, 3, 40]
 
 def main() -> None:
     """Send them; the same ones each time."""
-    more = int(sys.argv[1]) if len(sys.argv) > 1 else 0
+    arguments = argparse.ArgumentParser(description=f"Send {ORDERS:,} orders to the topic {TOPIC}.")
+    arguments.add_argument(
+        "more", nargs="?", type=int, default=0, help="send so many others instead, behind those"
+    )
+    more = arguments.parse_args().more
+    producer = Producer(
+        {"bootstrap.servers": KAFKA, "log_level": 0, "message.timeout.ms": int(WAIT_S * 1_000)}
+    )
+    deadline = time.monotonic() + WAIT_S
+    find(producer)
     chance = random.Random(1)
-    producer = Producer({"bootstrap.servers": KAFKA})
+    failed: list[KafkaError] = []
     for number in range(ORDERS + more):
         (city,) = chance.choices(CITIES, SHARES)
         price = round(chance.expovariate(1 / 40), 2)
         at = BEGIN_MS + number * STEP_MS
         order = {"id": number, "customer": chance.randrange(1_000), "city": city, "price": price, "at": at}
         if more == 0 or number >= ORDERS:
-            producer.produce(TOPIC, json.dumps(order))
+            producer.produce(
+                TOPIC, json.dumps(order), on_delivery=lambda error, _: error and failed.append(error)
+            )
             producer.poll(0)
-    if producer.flush(10):
-        sys.exit(f"No Kafka answers at {KAFKA} (TUREEN_KAFKA__BOOTSTRAP_SERVERS): `tureen up` starts one.")
+    left = producer.flush(max(1.0, deadline - time.monotonic()))
+    if left or failed:
+        refused = failed[0] if failed and failed[0].code() not in LATE else None
+        told = f"The Kafka at {KAFKA} did not take {left + len(failed):,} of {more or ORDERS:,} orders"
+        producer.purge()  # of what is left the client would complain at the end
+        producer.flush(1)
+        if refused is not None:
+            sys.exit(f"{told}: {refused.str()}")
+        sys.exit(f"{told} in {WAIT_S:g} s. It answers, so it may be busy: `tureen doctor` looks at it.")
     print(f"{more or ORDERS:,} orders are on the topic {TOPIC}")
+
+
+def find(producer: Producer) -> None:
+    """Wait for Kafka, which may be starting."""
+    for wait_s in (min(5.0, WAIT_S), WAIT_S / 4):
+        try:
+            producer.list_topics(timeout=wait_s)
+            return
+        except KafkaException:
+            print(f"Kafka does not answer at {KAFKA} yet ...", file=sys.stderr)
+    sys.exit(f"No Kafka answers at {KAFKA} (TUREEN_KAFKA__BOOTSTRAP_SERVERS): `tureen up` starts one.")
 
 
 if __name__ == "__main__":

@@ -145,7 +145,9 @@ class AsyncClient:
     ) -> list[AsyncQuery]:
         statuses = await self._http.run(calls.register(publications, wait, progress))
         return [
-            AsyncQuery(self, one.handle, sql=one.sql, state=status.state, error=status.error)
+            AsyncQuery(
+                self, one.handle, sql=one.sql, state=status.state, error=status.error, facts=status.facts
+            )
             for one, status in zip(publications, statuses, strict=True)
         ]
 

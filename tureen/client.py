@@ -13,8 +13,8 @@ A handle is a secret: whoever has it reads the answer. The query id that is deri
 
 With ``kafka=`` everything that touches a query goes through topics alone, and no broker needs to be
 reachable by HTTP: streams and queries are published, outcomes come on the status topic, snapshots on a
-reply topic of this client. Lists (``queries``, ``sources``), statements, changes of queries and of answers,
-plans and matches always go by HTTP; :mod:`tureen.results` reads changes of answers from topics.
+reply topic of this client. ``sources``, statements, changes of queries and of answers, plans and matches
+always go by HTTP; :mod:`tureen.topic_feed` and :mod:`tureen.results` read changes of answers from topics.
 :mod:`tureen.async_client` is the same for asyncio, by HTTP alone.
 """
 
@@ -194,7 +194,7 @@ class Client:
     ) -> list[Query]:
         statuses = self._way.register(publications, wait, progress)
         return [
-            Query(self, one.handle, sql=one.sql, state=status.state, error=status.error)
+            Query(self, one.handle, sql=one.sql, state=status.state, error=status.error, facts=status.facts)
             for one, status in zip(publications, statuses, strict=True)
         ]
 
@@ -311,8 +311,8 @@ class Client:
         return self._http.run(calls.match(source, records, limit))
 
     def queries(self) -> list[QueryStatus]:
-        """All standing queries, by their public ids."""
-        return self._http.run(calls.queries())
+        """All standing queries, by public id; by topic alone also those that nothing has told of yet."""
+        return self._way.queries()
 
     def sources(self) -> list[Source]:
         """All streams, tables and views."""

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from tureen.errors import TureenError
+from tureen.protocol import TopicNames
+from tureen.statements import written_to
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -302,32 +306,90 @@ def show_snapshot(snapshot: Snapshot, rows_max: int, *, stands: bool = True) -> 
 
 
 def registered(query: Query) -> dict[str, Any]:
-    """What became of a registration, for ``--json``; ``error`` is there for one that is PENDING."""
+    """What became of a registration, for ``--json``; ``error`` is there for one that is PENDING, ``output``
+    and ``lane`` where that was told."""
     told = {"handle": query.handle, "query_id": query.query_id, "state": query.state}
+    told |= {name: query.facts[name] for name in ("output", "lane") if query.facts.get(name) is not None}
     return told if query.error is None else {**told, "error": query.error.as_dict()}
 
 
-def show_handle(
-    handle: str, query_id: str, state: str | None, on_stdout: bool, error: TureenError | None = None
-) -> None:
+def show_handle(query: Query, on_stdout: bool, topics: ByTopic | None = None) -> None:
     """A handle is shown once, here: it is the only way back to the answer.
 
-    error: what a PENDING query waits for.
-    on_stdout: the bare handle goes to stdout, for `HANDLE=$(tureen register ...)`.
+    on_stdout: the bare handle goes to stdout, for `HANDLE=$(tureen register ...)`. topics: it was registered
+    by topic, where nobody knows whether a broker serves it, which answers snapshots, or a scale-out.
     """
     console = err()
-    if state == "PENDING":
-        why = "" if error is None else f": {error.message}"
+    if query.state == "PENDING":
+        why = "" if query.error is None else f": {query.error.message}"
         console.print(
-            f"query {query_id} waits for its stream to be created{why}", style="yellow", markup=False
+            f"query {query.query_id} waits for its stream to be created{why}", style="yellow", markup=False
         )
-        if error is not None and error.hint:
-            console.print(f"hint: {error.hint}", style="yellow", markup=False)
-    elif state == "PUBLISHED":
-        console.print(f"query {query_id} is published; no broker has answered yet", style="yellow")
+        if query.error is not None and query.error.hint:
+            console.print(f"hint: {query.error.hint}", style="yellow", markup=False)
+        console.print(LOOKED_AT_AGAIN, style="dim")
+    elif query.state == "PUBLISHED":
+        where = topics.status if topics is not None else "its status topic"
+        console.print(
+            f"query {query.query_id} is published; nothing has told of it on {where} yet", style="yellow"
+        )
     else:
-        console.print(f"query {query_id} stands", style="green")
+        console.print(f"query {query.query_id} stands", style="green")
     if on_stdout:
         console.print("its handle, a secret that is shown only now:", style="dim")
-        click.echo(handle)
-    console.print(f"come back with: tureen snapshot {handle}", style="dim")
+        click.echo(query.handle)
+    if topics is None:
+        console.print(f"come back with: tureen snapshot {query.handle}", style="dim")
+        return
+    if query.state in ("PENDING", "PUBLISHED"):
+        console.print(f"how it stands: tureen queries {topics.flags}", style="dim")
+    if (topic := topics.written_to(query)) is not None:
+        console.print(
+            f"its changes go to {topic}; follow them: tureen watch {topics.flags} {query.handle}", style="dim"
+        )
+    if topic is None or (query.state == "RUNNING" and "lane" not in query.facts):
+        console.print(f"come back with: tureen snapshot {topics.flags} {query.handle}", style="dim")
+
+
+LOOKED_AT_AGAIN = (
+    "it is looked at again by itself whenever a stream, a table or a view is created: by a broker at once, "
+    "by a scale-out at its next micro-batch"
+)
+"""Of what is PENDING. What is told of it is of when it was looked at last."""
+
+
+@dataclass(frozen=True, slots=True)
+class ByTopic:
+    """How the options of a command lead to a service's topics.
+
+    >>> ByTopic(("bootstrap.servers=a:1", "sasl.password=x"), "flights").flags
+    '--by-topic --kafka bootstrap.servers=a:1 --service-id flights'
+    """
+
+    kafka: Sequence[str]
+    service_id: str
+
+    @property
+    def status(self) -> str:
+        """The topic that tells what became of queries."""
+        return TopicNames(self.service_id).status
+
+    @property
+    def flags(self) -> str:
+        """To be written again to come to the same service; nothing that might be secret, nor what the
+        environment has."""
+        told = ["--by-topic"]
+        told += [f"--kafka {shlex.quote(one)}" for one in self.kafka if one.startswith("bootstrap.servers=")]
+        if self.service_id != os.environ.get("TUREEN_SERVICE_ID", "tureen"):
+            told.append(f"--service-id {shlex.quote(self.service_id)}")
+        return " ".join(told)
+
+    def written_to(self, query: Query) -> str | None:
+        """The topic of a query's changes, as it was told or as its text says; None without EMIT CHANGES."""
+        if output := query.facts.get("output"):
+            return str(output["topic"])
+        into = written_to(query.sql or "")
+        if into is None:
+            return None
+        names = TopicNames(self.service_id)
+        return names.results_into(into) if into else f"{names.results} or {names.results_log}"

@@ -64,6 +64,9 @@ class HttpTransport:
     def status(self, handle: str) -> QueryStatus:
         return self.run(calls.status(handle))
 
+    def queries(self) -> list[QueryStatus]:
+        return self.run(calls.queries())
+
     def unregister(self, handle: str) -> None:
         self.run(calls.unregister(handle))
 

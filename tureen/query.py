@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from collections.abc import Mapping
+from typing import Any, Generic, TypeVar
 
 from tureen.errors import TureenError
 from tureen.protocol import Handle, QueryId, query_id
@@ -15,6 +16,7 @@ class Handled(Generic[Connected]):
 
     state: as it was told at registration (``RUNNING``; ``PENDING`` while its stream is missing), None for a
     query that was only named by its handle. error: why it is ``PENDING``, or was refused (``register_many``).
+    facts: all that was told then, such as ``output``, where EMIT CHANGES writes.
     """
 
     def __init__(
@@ -25,12 +27,14 @@ class Handled(Generic[Connected]):
         sql: str | None = None,
         state: str | None = None,
         error: TureenError | None = None,
+        facts: Mapping[str, Any] | None = None,
     ) -> None:
         self._client = client
         self.handle = Handle(handle)
         self.sql = sql
         self.state = state
         self.error = error
+        self.facts: Mapping[str, Any] = facts or {}
 
     @property
     def query_id(self) -> QueryId:

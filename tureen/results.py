@@ -19,11 +19,12 @@ import uuid
 import zlib
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
+from tureen.changes import Operator
 from tureen.errors import KafkaUnavailable, NotSupported, TopicMissing, TureenError
 from tureen.protocol import HEADER_AT_MS, HEADER_POSITION, TopicNames
 from tureen.topic_client import made
@@ -38,6 +39,17 @@ POLLED_AT_ONCE = 5_000
 
 Found = TypeVar("Found")
 Row = dict[str, Any]
+Weighed = tuple[int, Row]
+"""A row that came (1) or went (-1)."""
+
+
+class Told(NamedTuple):
+    """A change that a record made: ``weight`` as :data:`Weighed` has it; position and instant of the step."""
+
+    weight: int
+    row: Row
+    at_ms: int | None
+    position: str | None
 
 
 class ResultFold:
@@ -52,49 +64,80 @@ class ResultFold:
     [{'city': 'Bern', 'n': 2}]
     >>> fold.apply(b'{"query": "q", "key": {"city": "Bern"}}', None), fold.rows()
     (True, [])
+
+    operator: of "dstream" and "rstream" every record stands for itself, and none is kept.
     """
 
-    def __init__(self, query_id: str, form: Format = "upsert") -> None:
+    def __init__(self, query_id: str, form: Format = "upsert", operator: Operator = "changes") -> None:
         self._query_id = query_id
         self._form = form
+        self._operator = operator
         self._rows: dict[bytes, Row] = {}
         self._counts: dict[bytes, int] = {}
 
     def apply(self, key: bytes | None, value: bytes | None) -> bool:
-        """Take in a record; whether it is this query's. Raises NotSupported for what is no JSON of the
-        format."""
+        """Take in a record; whether it is this query's. Raises as :meth:`changed`."""
+        return self.changed(key, value) is not None
+
+    def changed(self, key: bytes | None, value: bytes | None) -> list[Weighed] | None:
+        """Take in a record; the rows that went (-1) and came (1) by it, None where it is not this query's.
+
+        Raises NotSupported for what is no JSON of the format.
+
+        >>> fold = ResultFold("q")
+        >>> fold.changed(b'{"query": "q", "key": {}}', b'{"n": 1}')
+        [(1, {'n': 1})]
+        >>> fold.changed(b'{"query": "q", "key": {}}', b'{"n": 2}')
+        [(-1, {'n': 1}), (1, {'n': 2})]
+        """
         try:
             if json.loads(key or b"")["query"] != self._query_id:
-                return False
-            if value is None:
-                self._rows.pop(key or b"", None)
-            elif self._form == "upsert":
-                self._rows[key or b""] = _object(json.loads(value))
-            elif self._form == "debezium":
-                self._replace(key or b"", json.loads(value)["after"])
-            else:
-                self._count(json.loads(value))
+                return None
+            told = None if value is None else _object(json.loads(value))
+            if self._operator in ("dstream", "rstream"):
+                return [] if told is None else self._told_alone(told)
+            if told is None or self._form == "upsert":
+                return self._replace(key or b"", told)
+            if self._form == "debezium":
+                after = told["after"]
+                return self._replace(key or b"", None if after is None else _object(after))
+            return self._count(told)
         except (ValueError, KeyError, TypeError):
             raise NotSupported(
                 f"a record is no JSON of the format {self._form}",
                 hint="name the format of the query's WITH; Avro and JSON with a schema are not read here",
             ) from None
-        return True
 
-    def _replace(self, key: bytes, after: Row | None) -> None:
-        if after is None:
-            self._rows.pop(key, None)
+    def _told_alone(self, told: Row) -> list[Weighed]:
+        """Of a log that does not fold."""
+        if self._form == "diff":
+            weight, row = int(told["weight"]), told["row"]
+        elif self._form == "debezium":
+            weight, row = (1, told["after"]) if told["after"] is not None else (-1, told["before"])
         else:
-            self._rows[key] = _object(after)
+            weight, row = (-1 if self._operator == "dstream" else 1), told
+        return [(weight, _object(row))]
 
-    def _count(self, message: Mapping[str, Any]) -> None:
-        row = _object(message["row"])
+    def _replace(self, key: bytes, after: Row | None) -> list[Weighed]:
+        before = self._rows.get(key)
+        if after is not None:
+            self._rows[key] = after
+        elif before is not None:
+            del self._rows[key]
+        if before == after:
+            return []
+        came: list[Weighed] = [] if after is None else [(1, after)]
+        return came if before is None else [(-1, before), *came]
+
+    def _count(self, message: Mapping[str, Any]) -> list[Weighed]:
+        row, weight = _object(message["row"]), int(message["weight"])
         same = json.dumps(row, sort_keys=True).encode()
-        count = self._counts.get(same, 0) + int(message["weight"])
+        count = self._counts.get(same, 0) + weight
         self._rows[same] = row
         self._counts[same] = count
         if not count:  # below it is one whose rows are still to come, from another partition
             del self._counts[same], self._rows[same]
+        return [(weight // abs(weight), row)] * abs(weight)
 
     def rows(self) -> list[Row]:
         """All rows, equal ones as often as they are there."""
@@ -108,7 +151,8 @@ class ResultTopic:
 
     kafka: plain Kafka settings, passed through. query_id: the public id of the query. into: the name behind
     INTO; None: the topic that queries without INTO share, "log" that of their changes which are no rows by
-    key. form: as the query's WITH says it. Nothing connects before the first call.
+    key. form: as the query's WITH says it. operator: as :class:`ResultFold` has it. told: called with every
+    change that a record makes, once it is applied. Nothing connects before the first call.
     """
 
     def __init__(
@@ -118,17 +162,22 @@ class ResultTopic:
         *,
         into: str | None = None,
         form: Format = "upsert",
+        operator: Operator = "changes",
         service_id: str = "tureen",
+        told: Callable[[Told], None] | None = None,
     ) -> None:
         names = TopicNames(service_id)
         self.topic = names.results if into is None else names.results_into(into)
         self.position: str | None = None
         self.at_ms: int | None = None
         self._shared = self.topic in (names.results, names.results_log)
-        self._kafka = {"allow.auto.create.topics": False, **kafka, "error_cb": _ignore}
+        # What the client says beside its answers would stand between the lines of a terminal.
+        self._kafka = {"allow.auto.create.topics": False, "log_level": 0, **kafka, "error_cb": _ignore}
         self._query_id = query_id
-        self._fold = ResultFold(query_id, form)
+        self._fold = ResultFold(query_id, form, operator)
+        self._told = told
         self._consumer: Consumer | None = None
+        self._admin: AdminClient | None = None
         self._read: dict[int, int] = {}
         """Partition -> the offset behind what was read of it."""
 
@@ -170,6 +219,7 @@ class ResultTopic:
         if self._consumer is not None:
             self._consumer.close()
             self._consumer = None
+        self._admin = None  # it has no close(): it ends with its last reference
 
     def __enter__(self) -> ResultTopic:
         return self
@@ -224,20 +274,25 @@ class ResultTopic:
         return found
 
     def _record(self, message: Message) -> bool:
-        if not self._fold.apply(_bytes(message.key()), _bytes(message.value())):
+        changed = self._fold.changed(_bytes(message.key()), _bytes(message.value()))
+        if changed is None:
             return False
         headers = dict(message.headers() or [])
         self.position = _text(headers.get(HEADER_POSITION)) or self.position
         at_ms = _text(headers.get(HEADER_AT_MS))
         self.at_ms = self.at_ms if at_ms is None else int(at_ms)
+        if self._told is not None:
+            for weight, row in changed:
+                self._told(Told(weight, row, self.at_ms, self.position))
         return True
 
     def _ends(self, level: IsolationLevel) -> dict[int, int]:
         """The ends of the partitions, at this level of isolation."""
-        admin = made(AdminClient, self._kafka)
+        if self._admin is None:
+            self._admin = made(AdminClient, self._kafka)
         latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
         asked = {TopicPartition(self.topic, number): latest for number in self._read}
-        futures = admin.list_offsets(asked, isolation_level=level, request_timeout=ASKED_S)
+        futures = self._admin.list_offsets(asked, isolation_level=level, request_timeout=ASKED_S)
         return {one.partition: int(self._asked(done.result).offset) for one, done in futures.items()}
 
     def _asked(self, call: Callable[[], Found]) -> Found:

@@ -20,7 +20,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _EMIT = re.compile(r"\bEMIT\s+CHANGES\b", re.IGNORECASE)
-_INTO = re.compile(r"\bEMIT\s+CHANGES\s+INTO\b", re.IGNORECASE)
+_INTO = re.compile(r"\bEMIT\s+CHANGES\s+INTO\b\s*(\w*)", re.IGNORECASE)
 _BLANK = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*", re.DOTALL)
 
 
@@ -68,6 +68,21 @@ def is_followed(sql: str) -> bool:
     """
     bare = _TOKEN.sub(" ", sql)
     return _EMIT.search(bare) is not None and _INTO.search(bare) is None
+
+
+def written_to(sql: str) -> str | None:
+    """What a text says of the topic of its changes: the name behind INTO, "" where it leaves that open (or
+    quotes it), None where it has no EMIT CHANGES.
+
+    >>> written_to("SELECT v FROM s EMIT CHANGES INTO Big"), written_to("SELECT v FROM s EMIT CHANGES")
+    ('big', '')
+    >>> written_to("SELECT v FROM s")
+    """
+    bare = _TOKEN.sub(" ", sql)
+    if _EMIT.search(bare) is None:
+        return None
+    into = _INTO.search(bare)
+    return into[1].lower() if into is not None and into[1] else ""
 
 
 def _blank_end(text: str) -> int:

@@ -15,7 +15,8 @@ import logging
 import re
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Generator, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
@@ -44,11 +45,12 @@ from tureen.snapshot import Reply
 from tureen.transport import Progress, Publication
 
 PUBLISHED = "PUBLISHED"
-"""The state of a query that is on the topic, while nothing was heard from a broker in the time given."""
+"""The state of a query that is on the topic, while nothing was told of it in the time given."""
 
 REPLY_RETENTION_MS = 3_600_000
 METADATA_TIMEOUT_S = 10.0
 POLLED_AT_ONCE = 2_000
+SERVED_HINT = "what serves it makes it when it starts: `tureen serve`, or a scale-out"
 UNCHANGED_AFTER_S = 2.0
 """A registration that changed nothing is not told again, so after this the whole status topic is read."""
 
@@ -113,7 +115,7 @@ class TopicTransport:
     def register(
         self, publications: Sequence[Publication], wait_s: float, progress: Progress | None = None
     ) -> list[QueryStatus]:
-        """A query of which nothing is heard in ``wait_s`` is PUBLISHED; it stands once a broker reads it."""
+        """A query of which nothing is heard in ``wait_s`` is PUBLISHED; it stands once it is taken up."""
         ids = [str(query_id(one.handle)) for one in publications]
         records = [
             (self._names.queries, key, json.dumps(one.fields()))
@@ -130,7 +132,7 @@ class TopicTransport:
             heard: dict[str, QueryStatus] = {}
             self._listen(consumer, set(ids), heard, deadline, progress, quiet_s=UNCHANGED_AFTER_S)
             if len(heard) < len(set(ids)):
-                standing = self._statuses(set(ids) - heard.keys())
+                standing, _ = self._statuses(set(ids) - heard.keys())
                 heard = {**standing, **heard}
                 self._listen(consumer, set(ids), heard, deadline, progress)
         finally:
@@ -139,10 +141,44 @@ class TopicTransport:
 
     def status(self, handle: str) -> QueryStatus:
         """Reads the status topic through: O(queries). Raises UnknownQuery."""
+        return next(self.standing(handle))
+
+    def standing(self, handle: str) -> Generator[QueryStatus]:
+        """How a query stands now, then each time that is asked; ends when it is gone.
+
+        O(queries) to begin with, then O(what changed). Raises UnknownQuery, before anything is told.
+        """
         key = str(query_id(handle))
-        found = self._statuses({key}).get(key)
-        if found is None:
-            raise UnknownQuery()
+        consumer = self._consumer()
+        try:
+            consumer.assign(self._ends(consumer, self._names.status))
+            found, _ = self._statuses({key})
+            if key not in found:
+                raise UnknownQuery(
+                    hint=f"{self._names.status} tells of no query with this handle's id, {key}; one that was "
+                    "registered this moment is told once it is taken up: tureen queries --by-topic"
+                )
+            while key in found:
+                yield found[key]
+                for message in self._polled(consumer, time.monotonic()):
+                    _take(message, {key}, found)
+        finally:
+            consumer.close()
+
+    def queries(self) -> list[QueryStatus]:
+        """What was registered, and what was told of it; without any of that it is PUBLISHED. By query id.
+
+        Reads ``.queries`` and ``.status`` through: O(queries). Raises KafkaUnavailable.
+        """
+        told, whole = self._statuses(None)
+        texts, texts_whole = self._read(self._names.queries, None)
+        if not (whole and texts_whole):
+            raise self._unavailable(f"its topics could not be read through in {self._timeout_s:g} s")
+        found = []
+        for key in sorted(told.keys() | texts.keys()):
+            status = told.get(key) or QueryStatus.of({"query_id": key, "state": PUBLISHED})
+            sql = _text(texts.get(key))
+            found.append(replace(status, sql=sql, facts={**status.facts, "sql": sql}))
         return found
 
     def unregister(self, handle: str) -> None:
@@ -179,7 +215,8 @@ class TopicTransport:
                 return Reply(b"".join(chunks[number] for number in sorted(chunks)), form, headers)
         raise BrokerUnavailable(
             f"no answer came on {self._reply_to} within {self._timeout_s:g} s",
-            hint=f"does a broker run with service_id {self._names.service_id!r}? `tureen status` tells",
+            hint=f"does a broker run with service_id {self._names.service_id!r}? A scale-out answers no "
+            "snapshots: `tureen watch --by-topic HANDLE` reads what it writes",
         )
 
     def close(self) -> None:
@@ -262,26 +299,37 @@ class TopicTransport:
     def _partitions(self, consumer: Consumer, topic: str) -> list[int]:
         found = self._asked(lambda: consumer.list_topics(topic, timeout=METADATA_TIMEOUT_S)).topics[topic]
         if found.error is not None or not found.partitions:
-            raise TopicMissing(topic, hint="a broker makes it when it starts: `tureen serve`")
+            raise TopicMissing(topic, hint=SERVED_HINT)
         return sorted(found.partitions)
 
-    def _statuses(self, wanted: set[str]) -> dict[str, QueryStatus]:
-        """What the status topic says of these ids, read from its beginning to its end of now."""
+    def _statuses(self, wanted: Container[str] | None) -> tuple[dict[str, QueryStatus], bool]:
+        """What the status topic says of these ids, None: of all. As :meth:`_read`."""
+        found, whole = self._read(self._names.status, wanted)
+        return {key: _status(key, value) for key, value in found.items()}, whole
+
+    def _read(self, topic: str, wanted: Container[str] | None) -> tuple[dict[str, bytes], bool]:
+        """The last value of each of these keys, None: of all, from the beginning to the end of now; whether
+        that was reached in time."""
         consumer = self._consumer()
         try:
-            ends = self._ends(consumer, self._names.status)
+            ends = self._ends(consumer, topic)
             consumer.assign([TopicPartition(end.topic, end.partition, 0) for end in ends])
             unread = {end.partition for end in ends if end.offset > 0}
-            found: dict[str, QueryStatus] = {}
+            found: dict[str, bytes] = {}
             deadline = time.monotonic() + self._timeout_s
             while unread and time.monotonic() < deadline:
                 for message in consumer.consume(1_000, 0.2):
                     error = message.error()
-                    if error is None:
-                        _take(message, wanted, found)
-                    elif error.code() == KafkaError._PARTITION_EOF:
-                        unread.discard(message.partition())
-            return found
+                    if error is not None:
+                        if error.code() == KafkaError._PARTITION_EOF:
+                            unread.discard(message.partition())
+                        continue
+                    key, value = _key(message), message.value()
+                    if value is None:
+                        found.pop(key, None)
+                    elif wanted is None or key in wanted:
+                        found[key] = value
+            return found, not unread
         finally:
             consumer.close()
 
@@ -349,7 +397,7 @@ class TopicTransport:
 
     def _failed(self, error: KafkaError, topic: str) -> KafkaUnavailable | TopicMissing:
         if error.code() in (KafkaError._UNKNOWN_TOPIC, KafkaError.UNKNOWN_TOPIC_OR_PART):
-            return TopicMissing(topic, hint="a broker makes it when it starts: `tureen serve`")
+            return TopicMissing(topic, hint=SERVED_HINT)
         return self._unavailable(error.str())
 
     def _unavailable(self, reason: str) -> KafkaUnavailable:
@@ -371,14 +419,31 @@ _PASSING = {
 
 
 def _take(message: Message, wanted: set[str], into: dict[str, QueryStatus]) -> None:
-    key = (message.key() or b"").decode("utf-8", "replace")
+    key = _key(message)
     if key not in wanted:
         return
     value = message.value()
     if value is None:
         into.pop(key, None)
     else:
-        into[key] = QueryStatus.of({"query_id": key, **json.loads(value)})
+        into[key] = _status(key, value)
+
+
+def _key(message: Message) -> str:
+    return (message.key() or b"").decode("utf-8", "replace")
+
+
+def _status(key: str, value: bytes) -> QueryStatus:
+    return QueryStatus.of({"query_id": key, **json.loads(value)})
+
+
+def _text(registration: bytes | None) -> str | None:
+    """The text in a record of ``.queries``, which anybody may have written."""
+    try:
+        said = json.loads(registration or b"")
+        return str(said.get("sql") or said["template"])
+    except (ValueError, KeyError, AttributeError):
+        return None
 
 
 def _headers(message: Message) -> dict[str, str]:

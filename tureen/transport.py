@@ -79,6 +79,9 @@ class Transport(Protocol):
     def status(self, handle: str) -> QueryStatus:
         """Raises UnknownQuery."""
 
+    def queries(self) -> list[QueryStatus]:
+        """All standing queries, by their public ids."""
+
     def unregister(self, handle: str) -> None:
         """Raises UnknownQuery where the way there can tell."""
 

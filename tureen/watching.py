@@ -70,7 +70,8 @@ def show_event(event: Event, as_json: bool) -> None:
     elif isinstance(event, SnapshotEvent):
         if event.reset:
             console.err().print("changes were missed; the answer anew", style="yellow")
-        click.echo("\t".join(("", "at", *(column.name for column in event.columns))))
+        if event.columns:  # of a result topic they are unknown while it holds no row
+            click.echo("\t".join(("", "at", *(column.name for column in event.columns))))
         for row in event.rows:
             click.echo("\t".join(("=", "", *map(console.cell, row))))
     elif isinstance(event, ChangesEvent):

@@ -202,6 +202,7 @@ def test_a_query_that_waits_says_for_what(broker: Broker, trades: str) -> None:
     assert shown.exit_code == 0
     assert f"waits for its stream to be created: there is no stream named '{missing}'" in shown.stderr
     assert f"hint: did you mean {trades}?" in shown.stderr
+    assert "looked at again by itself whenever a stream, a table or a view is created" in shown.stderr
     told = json.loads(tureen_("sql", f"SELECT price FROM {missing}", "--json", broker=broker).stdout)
     assert (told["state"], told["error"]["code"]) == ("PENDING", "unknown_source")
     for handle in (shown.stdout.strip(), told["handle"]):
@@ -234,6 +235,9 @@ def test_by_topic_alone(broker: Broker, trades: str) -> None:
         ["snapshot"],
         ["watch", "SHOW QUERIES"],
         ["watch", "SELECT 1 FROM s", "--since", "1"],
+        ["watch", "h", "--by-topic", "--since", "1"],
+        ["watch", "SELECT 1 FROM s", "--by-topic"],
+        ["queries", "--by-topic", "--extended"],
         ["snapshot", "h", "--at", "yesterday"],
         ["snapshot", "h", "--format", "xml"],
         ["register", "--handle", "h", "SELECT 1; SELECT 2"],

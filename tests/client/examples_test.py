@@ -10,6 +10,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
 import tureen
 from tests.client.conftest import Broker
 from tests.kafka import wait_until
@@ -103,3 +107,38 @@ def test_what_the_tour_reads(broker: Broker, client: tureen.Client) -> None:
     client.create(f"CREATE STREAM {topic} (id BIGINT) WITH (topic = '{topic}')")
     assert "20,000 orders" in example(broker, "orders.py", ORDERS_TOPIC=topic)
     assert "1,000 customers" in example(broker, "customers.py", CUSTOMERS_TOPIC=topic)
+
+
+def run_orders(bootstrap: str, *args: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(EXAMPLES / "orders.py"), *args],
+        env={**os.environ, "TUREEN_KAFKA__BOOTSTRAP_SERVERS": bootstrap} | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=90,
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["orders.py", "live_dashboard.py", "come_back_later.py", "offline_client.py"]
+)
+def test_those_with_arguments_tell_them(name: str) -> None:
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / name), "--help"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "usage:" in done.stdout
+
+
+def test_orders_say_that_kafka_is_away_or_why_it_refuses(kafka: str, service_id: str) -> None:
+    away = run_orders("127.0.0.1:1", "1", ORDERS_WAIT_S="1")
+    assert away.returncode == 1
+    assert "No Kafka answers at 127.0.0.1:1" in away.stderr
+    topic = NewTopic(service_id, 1, 1, config={"max.message.bytes": "100"})
+    admin = AdminClient({"bootstrap.servers": kafka})
+    (made,) = admin.create_topics([topic]).values()
+    made.result(20)
+    refused = run_orders(kafka, "7", ORDERS_TOPIC=service_id)
+    assert refused.returncode == 1
+    assert re.fullmatch(rf"The Kafka at {kafka} did not take 7 of 7 orders: .*large.*\n", refused.stderr)

@@ -38,6 +38,7 @@ MODULES = [
     "tureen.statements",
     "tureen.texts",
     "tureen.topic_client",
+    "tureen.topic_feed",
     "tureen.transport",
 ]
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import zlib
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +16,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from tests.kafka import wait_until
 from tureen.errors import KafkaUnavailable, NotSupported, TopicMissing
-from tureen.results import ResultTopic
+from tureen.results import ResultFold, ResultTopic
 
 PARTITIONS = 3
 OWN = zlib.crc32(b"q") % PARTITIONS
@@ -146,3 +148,40 @@ def test_nothing_there(kafka: str, service_id: str) -> None:
     nobody = {"bootstrap.servers": "127.0.0.1:1", "socket.connection.setup.timeout.ms": 1_000}
     with ResultTopic(nobody, "q") as results, pytest.raises(KafkaUnavailable):
         results.read(1.0)
+
+
+def test_reading_again_and_again_says_nothing_beside_it(writer: Writer) -> None:
+    topic = writer.topic("results")
+    writer.commit(topic, [(key("Bern"), row("Bern", 1))], partition=OWN)
+    program = (
+        "import sys; from tureen.results import ResultTopic\n"
+        "with ResultTopic({'bootstrap.servers': sys.argv[1]}, 'q', service_id=sys.argv[2]) as results:\n"
+        "  print([results.read() for _ in range(20)].count(True), results.rows())"
+    )
+    kafka = writer.settings["bootstrap.servers"]
+    done = subprocess.run(
+        [sys.executable, "-c", program, kafka, writer.service_id], capture_output=True, text=True, check=True
+    )
+    assert (done.stdout, done.stderr) == ("20 [{'city': 'Bern', 'n': 1}]\n", "")
+
+
+@pytest.mark.parametrize(
+    ("form", "operator", "values", "told"),
+    [
+        ("upsert", "dstream", [row("Bern", 1)], [(-1, row("Bern", 1))]),
+        ("upsert", "rstream", [row("Bern", 1)], [(1, row("Bern", 1))]),
+        ("diff", "dstream", [{"row": row("Bern", 1), "weight": -1}], [(-1, row("Bern", 1))]),
+        ("debezium", "dstream", [{"before": row("Zug", 1), "after": None}], [(-1, row("Zug", 1))]),
+        ("diff", "changes", [{"row": row("Zug", 1), "weight": 2}], [(1, row("Zug", 1)), (1, row("Zug", 1))]),
+        ("upsert", "changes", [row("Bern", 1), row("Bern", 1), None, None],
+         [(1, row("Bern", 1)), (-1, row("Bern", 1))]),
+    ],
+)  # fmt: skip
+def test_what_records_change(form: Any, operator: Any, values: list[Any], told: list[Any]) -> None:
+    fold = ResultFold("q", form, operator)
+    found = [
+        fold.changed(json.dumps(key("Bern")).encode(), None if one is None else json.dumps(one).encode())
+        for one in values
+    ]
+    assert [change for part in found for change in part or ()] == told
+    assert fold.changed(json.dumps(key("Bern", "r")).encode(), None) is None

@@ -8,11 +8,13 @@ import click
 
 from tureen import console
 from tureen.facts import QueryStatus
+from tureen.protocol import query_id
 
 ROWS_DEFAULT = 50
 
 
 @click.command()
+@click.argument("handles", metavar="[HANDLE|QUERY_ID]...", nargs=-1)
 @click.option(
     "--limit",
     type=click.IntRange(1),
@@ -20,22 +22,49 @@ ROWS_DEFAULT = 50
     show_default=True,
     help="Rows of the table, at most.",
 )
-@click.option("--state", type=click.Choice(["RUNNING", "PAUSED", "PENDING", "ERROR"]), help="Only those.")
-@click.option("--extended", is_flag=True, help="Tell maintenance and weight too.")
+@click.option(
+    "--state",
+    type=click.Choice(["RUNNING", "PAUSED", "PENDING", "ERROR", "PUBLISHED"]),
+    help="Only those.  PUBLISHED: with --by-topic, those of which nothing was told yet.",
+)
+@click.option("--extended", is_flag=True, help="Tell maintenance and weight too; by HTTP.")
+@console.kafka_options
 @console.broker_options
 def queries(
-    limit: int, state: str | None, extended: bool, url: str, token: str | None, as_json: bool
+    handles: tuple[str, ...],
+    limit: int,
+    state: str | None,
+    extended: bool,
+    by_topic: bool,
+    kafka: tuple[str, ...],
+    service_id: str,
+    url: str,
+    token: str | None,
+    as_json: bool,
 ) -> None:
     """List the standing queries by their public ids.
 
-    Handles are never listed: who registered a query has its handle. --json lists all of them.
+    Handles are never listed: who registered a query has its handle, and names it here to see that query
+    alone. --json lists all of them. With --by-topic it is what .queries and .status tell, whether a broker
+    or a scale-out serves them: the lane of a scale-out (rows: where the rows are; parts: in every shard;
+    lane: in one), where changes go, and why a query is refused or waits.
     """
-    with console.client(url, token) as client:
-        found = [one for one in client.queries() if state is None or one.state == state]
+    topics = by_topic or bool(kafka)
+    if topics and extended:
+        raise click.UsageError("--extended goes by HTTP: topics do not tell maintenance and weight")
+    wanted = {*handles, *map(query_id, handles)}
+    with console.client(url, token, by_topic, kafka, service_id) as client:
+        found = [
+            one
+            for one in client.queries()
+            if (state is None or one.state == state) and (not wanted or one.query_id in wanted)
+        ]
     if as_json:
         console.show_json([dict(one.facts) for one in found])
-        return
-    show(found, limit, extended)
+    elif topics:
+        show_told(found, limit)
+    else:
+        show(found, limit, extended)
 
 
 def show(found: Sequence[QueryStatus], limit: int = ROWS_DEFAULT, extended: bool = False) -> None:
@@ -50,12 +79,51 @@ def show(found: Sequence[QueryStatus], limit: int = ROWS_DEFAULT, extended: bool
                 one.state,
                 ", ".join(one.sources) or "-",
                 *(one.facts.get(fact) for fact in more.values()),
-                " ".join((one.sql or "").split()),
+                _statement(one),
             )
             for one in found[:limit]
         ],
         [name == "weight" for name in names],
         [name == "statement" for name in names],
     )
+    _count(found, limit)
+
+
+def show_told(found: Sequence[QueryStatus], limit: int) -> None:
+    """The table of what topics tell of the first ``limit`` queries, and what is wrong with any of those."""
+    names = ["query", "state", "lane", "changes go to", "statement"]
+    shown = found[:limit]
+    console.show_table(
+        names,
+        [
+            (
+                one.query_id,
+                one.state,
+                one.facts.get("lane") or "-",
+                (one.facts.get("output") or {}).get("topic", "-"),
+                _statement(one),
+            )
+            for one in shown
+        ],
+        [False] * len(names),
+        [name == "statement" for name in names],
+    )
+    for one in shown:
+        if one.error is not None:
+            click.echo(f"{one.query_id} {one.state}: {console.cell(one.error.message)}")
+            if one.error.hint:
+                click.echo(f"  hint: {console.cell(one.error.hint)}")
+        for trouble in one.facts.get("degraded") or ():
+            click.echo(f"{one.query_id} degraded: stream {trouble.get('stream')}: {trouble.get('message')}")
+    if any(one.state == "PENDING" for one in shown):
+        console.err().print(f"what is PENDING: {console.LOOKED_AT_AGAIN}", style="dim")
+    _count(found, limit)
+
+
+def _statement(one: QueryStatus) -> str:
+    return " ".join((one.sql or "").split())
+
+
+def _count(found: Sequence[QueryStatus], limit: int) -> None:
     rest = f", {limit:,} shown (--limit)" if len(found) > limit else ""
     console.err().print(f"{len(found):,} quer{'y' if len(found) == 1 else 'ies'}{rest}", style="dim")

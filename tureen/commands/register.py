@@ -38,7 +38,11 @@ def register(
 
     TEXT is one SELECT; `-` or nothing reads stdin, where several may stand, divided by semicolons. The handle
     goes to stdout, so that HANDLE=$(tureen register "SELECT ...") keeps it.
+
+    With --by-topic whatever serves the service takes it up, a broker or a scale-out; of a scale-out the text
+    has to say EMIT CHANGES, and `tureen watch --by-topic` follows what it writes.
     """
+    topics = console.ByTopic(kafka, service_id) if by_topic or kafka else None
     given = console.statement_text(text, file)
     if given is None:
         given = console.stdin_text()
@@ -53,6 +57,12 @@ def register(
     with console.client(url, token, by_topic, kafka, service_id) as client:
         for place, statement in enumerate(statements, 1):
             try:
+                if topics is not None and wait > 0 and not as_json:
+                    console.err().print(
+                        f"waiting up to {wait:g} s for {topics.status} to tell of it",
+                        style="dim",
+                        markup=False,
+                    )
                 query = client.register(console.about(statement), handle, wait=wait)
             except TureenError as error:
                 if len(statements) > 1:
@@ -61,6 +71,4 @@ def register(
             if as_json:
                 console.show_json(console.registered(query))
             else:
-                console.show_handle(
-                    query.handle, query.query_id, query.state, on_stdout=True, error=query.error
-                )
+                console.show_handle(query, on_stdout=True, topics=topics)

@@ -66,7 +66,8 @@ def snapshot(
 ) -> None:
     """Fetch the answer of a query by its handle.
 
-    The answer is exact for the prefix of the data that its position names. --json is --format json.
+    The answer is exact for the prefix of the data that its position names. Without --format it is a table
+    on a terminal, CSV in a pipe or a file (or what the file's name says). --json is --format json.
     """
     import sys
 

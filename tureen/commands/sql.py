@@ -29,11 +29,23 @@ CONTINUED = "   ...> "
 )
 @click.option("--once", is_flag=True, help="Print a SELECT's answer and unregister it again.")
 @click.option(
+    "--archive/--no-archive",
+    default=None,
+    help="With --once: complete the answer by archived rows, or never.  [default: never]",
+)
+@click.option(
     "--rows", type=click.IntRange(1), default=20, show_default=True, help="Rows of a table, at most."
 )
 @console.broker_options
 def sql(
-    text: str | None, file: Path | None, once: bool, rows: int, url: str, token: str | None, as_json: bool
+    text: str | None,
+    file: Path | None,
+    once: bool,
+    archive: bool | None,
+    rows: int,
+    url: str,
+    token: str | None,
+    as_json: bool,
 ) -> None:
     """Run statements: create streams, tables and views, register queries and show answers, SHOW QUERIES.
 
@@ -47,7 +59,10 @@ def sql(
     tureen sql "CREATE STREAM trades (symbol STRING, price DOUBLE)"
     tureen sql "SELECT * FROM trades [RANGE 1 HOUR] WHERE price > 100"
     tureen sql --once "SELECT COUNT(*) FROM trades" --json
+    tureen sql --once --archive "SELECT COUNT(*) FROM trades"
     """
+    if archive is not None and not once:
+        raise click.UsageError("--archive goes with --once; a query that stays gets its history by itself")
     given = console.statement_text(text, file)
     with console.client(url, token) as client:
         if given is None and sys.stdin.isatty():
@@ -60,7 +75,7 @@ def sql(
             raise click.UsageError("there is no statement to run")
         for place, statement in enumerate(statements, 1):
             try:
-                run(client, console.about(statement), once, rows, as_json)
+                run(client, console.about(statement), once, rows, as_json, archive)
             except TureenError as error:
                 if rest := len(statements) - place:
                     left = f"the {rest:,} after it {'was' if rest == 1 else 'were'} not run"
@@ -68,8 +83,10 @@ def sql(
                 raise
 
 
-def run(client: Client, statement: str, once: bool, rows: int, as_json: bool) -> None:
-    """One statement. Raises TureenError."""
+def run(
+    client: Client, statement: str, once: bool, rows: int, as_json: bool, archive: bool | None = None
+) -> None:
+    """One statement. archive: as of a snapshot. Raises TureenError."""
     if not is_query(statement):
         _show_listing(client.execute(statement), rows, as_json)
         return
@@ -81,22 +98,22 @@ def run(client: Client, statement: str, once: bool, rows: int, as_json: bool) ->
         if as_json:
             console.show_json(console.registered(query))
         else:
-            console.show_handle(query.handle, query.query_id, query.state, on_stdout=False, error=query.error)
+            console.show_handle(query, on_stdout=False)
         return
-    if is_followed(statement) and not as_json and sys.stdout.isatty():
+    if is_followed(statement) and archive is None and not as_json and sys.stdout.isatty():
         _follow(query, once, rows)
         return
     try:
         if as_json:
-            answer = json.loads(client.fetch(query.handle, "json").content)
+            answer = json.loads(client.fetch(query.handle, "json", archive=archive).content)
             console.show_json(answer if once else {"handle": query.handle, "state": query.state, **answer})
         else:
-            console.show_snapshot(query.snapshot(), rows, stands=not once)
+            console.show_snapshot(query.snapshot(archive=archive), rows, stands=not once)
     finally:
         if once:
             query.unregister()
     if not as_json and not once:
-        console.show_handle(query.handle, query.query_id, query.state, on_stdout=False)
+        console.show_handle(query, on_stdout=False)
 
 
 def _follow(query: Query, once: bool, rows: int) -> None:
@@ -104,7 +121,7 @@ def _follow(query: Query, once: bool, rows: int) -> None:
     from tureen import watching
 
     if not once:
-        console.show_handle(query.handle, query.query_id, query.state, on_stdout=False)
+        console.show_handle(query, on_stdout=False)
     try:
         with query.changes() as events:
             watching.show(events, rows=rows, as_json=False, stands=not once)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
+from itertools import chain
 
 import click
 
 from tureen import console
+from tureen.changes import SnapshotEvent
 from tureen.errors import TureenError, UnknownQuery
 from tureen.statements import is_query, split
 
@@ -19,6 +22,7 @@ from tureen.statements import is_query, split
 @click.option(
     "--rows", type=click.IntRange(1), default=20, show_default=True, help="Rows of a table, at most."
 )
+@console.kafka_options
 @console.broker_options
 def watch(
     query: str,
@@ -26,6 +30,9 @@ def watch(
     once: bool,
     poll: bool,
     rows: int,
+    by_topic: bool,
+    kafka: tuple[str, ...],
+    service_id: str,
     url: str,
     token: str | None,
     as_json: bool,
@@ -36,10 +43,14 @@ def watch(
     that changes: rows that came are marked with +, rows that went with -. Elsewhere each change is a line,
     with --json each event an object. It goes on when the broker restarts.
 
+    With --by-topic it reads the result topic of a query that says EMIT CHANGES, whether a broker or a
+    scale-out writes it.
+
     \b
     tureen watch $HANDLE
     tureen watch "SELECT * FROM trades [RANGE 1 MINUTE] WHERE price > 100"
     tureen watch $HANDLE --json --once --since POSITION
+    tureen watch --by-topic $HANDLE
     """
     from tureen.watching import show
 
@@ -48,6 +59,15 @@ def watch(
         raise click.UsageError("what is watched is a handle or one SELECT")
     if sql is not None and since is not None:
         raise click.UsageError("--since is for a handle: a SELECT that is new has no earlier changes")
+    if by_topic or kafka:
+        if sql is not None:
+            raise click.UsageError(
+                "with --by-topic a HANDLE is watched: `tureen register --by-topic` gives one"
+            )
+        if since is not None or poll:
+            raise click.UsageError("--since and --poll go by HTTP; a result topic is read from its beginning")
+        _by_topic(query, console.kafka_settings(kafka), service_id, once, rows, as_json)
+        return
     with console.client(url, token) as client, contextlib.ExitStack() as behind:
         if sql is None:
             watched = client.query(query)
@@ -59,3 +79,16 @@ def watch(
                 raise watched.error or TureenError("the stream of this query does not exist")
         with watched.changes(since, live=not once, poll=poll) as events:
             show(events, rows=rows, as_json=as_json, folded=since is None, stands=sql is None)
+
+
+def _by_topic(
+    handle: str, kafka: Mapping[str, str], service_id: str, once: bool, rows: int, as_json: bool
+) -> None:
+    """What its result topic holds, and what comes on it."""
+    from tureen.topic_feed import topic_events
+    from tureen.watching import show
+
+    with contextlib.closing(topic_events(kafka, service_id, handle, live=not once)) as events:
+        first = next(events)
+        folded = isinstance(first, SnapshotEvent) and first.operator not in ("dstream", "rstream")
+        show(chain([first], events), rows=rows, as_json=as_json, folded=folded, stands=False)
