@@ -18,7 +18,7 @@ Cost: two to five calls into the client for each record, 0.7 to 0.9 us with the 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +29,7 @@ from engine.model.batch import Int32Array, Int64Array
 from topics.failures import MISSING_TOPIC, UNREACHABLE, as_ours
 from topics.settings import KafkaSettings
 from topics.watch import TopicWatch
-from tureen.errors import TureenError
+from tureen.errors import KafkaUnavailable, TureenError
 
 DEFAULTS: KafkaSettings = {
     "group.id": "tureen-reader",  # named because the client insists; nothing is ever committed to it
@@ -59,6 +59,8 @@ _FIXED: KafkaSettings = {
 PAUSE_S = 1.0
 ASK_TIMEOUT_S = 0.5
 ASK_AGAIN_S = 1.0
+POLL_S = 0.2
+UNTIL_RECORDS_MAX = 10_000
 
 
 class OffsetLost(TureenError):
@@ -257,6 +259,32 @@ class BatchConsumer:
             raise self._failures.pop(0)
         self._polled_s = time.monotonic()
         return polled
+
+    def until(
+        self, done: Callable[[], bool], timeout_s: float, *, records_max: int = UNTIL_RECORDS_MAX
+    ) -> Iterator[Polled]:
+        """What comes until ``done``, which is asked before every poll.
+
+        Raises KafkaUnavailable when nothing came for ``timeout_s``, and as :meth:`poll`.
+        """
+        deadline_s = time.monotonic() + timeout_s
+        while not done():
+            polled = self.poll(records_max, POLL_S)
+            yield from polled
+            if polled:
+                deadline_s = time.monotonic() + timeout_s
+            elif time.monotonic() > deadline_s:
+                topics = ", ".join(sorted(self._places))
+                raise KafkaUnavailable(f"nothing comes from {topics}", hint="is Kafka running?")
+
+    def has_read(self, ends: Mapping[str, Mapping[int, int]]) -> bool:
+        """Whether all before these ends, by topic and partition, was handed out; markers count as such."""
+        return all(
+            self._places[topic][number].next_offset >= end
+            for topic, until in ends.items()
+            for number, end in until.items()
+            if end
+        )
 
     def _polled(self, topic: str, messages: list[Any], moved: set[int]) -> Polled:
         count = len(messages)

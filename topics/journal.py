@@ -50,9 +50,10 @@ from topics.keyed import decode_messages
 from topics.settings import KafkaSettings
 from tureen.errors import KafkaUnavailable, TureenError
 
-VERSION = 3
-VERSIONS_READ = (1, 2, 3)
-"""Version 1 knew no registrations with parameters, version 2 no rows of the archive."""
+VERSION = 4
+VERSIONS_READ = (1, 2, 3, 4)
+"""Version 1 knew no registrations with parameters, 2 no rows of the archive, 3 not from
+when on rows are whole."""
 READ_TIMEOUT_S = 30.0
 SCANNED_STEPS = 20_000
 """So many steps are read through rather than searched."""
@@ -73,6 +74,7 @@ class RecordsNamed:
     next_offsets: Mapping[int, int]
     lagging: frozenset[int]
     rows: int
+    whole_from_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +149,10 @@ class StepRecord:
                 raise JournalUnreadable(
                     f"step {self.position} had {self.body.rows:,} rows of {self.body.source}, now {got}"
                 )
-            body = Records(self.body.source, batch, self.body.next_offsets, self.body.lagging)
+            named = self.body
+            body = Records(
+                named.source, batch, named.next_offsets, named.lagging, whole_from_ms=named.whole_from_ms
+            )
         elif isinstance(self.body, HistoryNamed):
             raise JournalUnreadable(f"step {self.position} takes rows of the archive")
         else:
@@ -222,7 +227,7 @@ def _body(body: Body, read: Sequence[Range] | HistoryNamed) -> dict[str, Any]:
                 "next_offsets": sorted(body.next_offsets.items()),
                 "lagging": sorted(body.lagging),
                 "rows": len(body.batch),
-            }
+            } | ({} if body.whole_from_ms is None else {"whole_from_ms": body.whole_from_ms})
         case Heartbeat():
             return {"kind": "heartbeat", "source": body.source, "lagging": sorted(body.lagging)}
         case Register():
@@ -254,6 +259,7 @@ def _body_of(facts: dict[str, Any]) -> Any:
                 dict(facts["next_offsets"]),
                 frozenset(facts["lagging"]),
                 facts["rows"],
+                facts.get("whole_from_ms"),
             )
         case "backfill":
             return HistoryNamed(
@@ -330,15 +336,8 @@ def _to_end(
     consumer = BatchConsumer(settings)
     try:
         consumer.add(topic, {partition: start}, append_times=False)
-        deadline = time.monotonic() + timeout_s
-        while consumer.lagging(topic):
-            polled = consumer.poll(10_000, 0.2)
-            for one in polled:
-                yield from one.messages
-            if polled:
-                deadline = time.monotonic() + timeout_s
-            elif time.monotonic() > deadline:
-                raise KafkaUnavailable(f"nothing comes from topic {topic}", hint="is Kafka running?")
+        for polled in consumer.until(lambda: not consumer.lagging(topic), timeout_s):
+            yield from polled.messages
     finally:
         consumer.close()
 
@@ -372,13 +371,9 @@ def _place_before(
 
 def _first(consumer: BatchConsumer, topic: str, timeout_s: float) -> Any:
     """The next record, None at the end of the log."""
-    deadline = time.monotonic() + timeout_s
-    while consumer.lagging(topic):
-        for polled in consumer.poll(1, 0.2):
-            if len(polled):
-                return polled.messages[0]
-        if time.monotonic() > deadline:
-            raise KafkaUnavailable(f"nothing comes from topic {topic}", hint="is Kafka running?")
+    for polled in consumer.until(lambda: not consumer.lagging(topic), timeout_s, records_max=1):
+        if len(polled):
+            return polled.messages[0]
     return None
 
 

@@ -25,12 +25,13 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from engine.model.changes import Operator
+from engine.model.changes import Changes, Operator
+from engine.model.step import Position
 from topics.admin import Admin, TopicPolicy
 from topics.failures import is_refusal
 from topics.producer import BATCH_BYTES, RECORD_OVERHEAD_BYTES
 from topics.registry import Registry, RegistrySettings, SchemaKind
-from topics.results import Destination, Encoding, Format
+from topics.results import Destination, Encoding, Format, Records, encode
 from topics.results_codec import AvroCodec, Codec, JsonCodec
 from topics.results_schema import ResultSchemas
 from tureen.errors import (
@@ -80,6 +81,19 @@ class Emitted(Protocol):
 
     @property
     def encoding(self) -> Encoding: ...
+
+
+class Output(Protocol):
+    """What leaves a query, as :class:`engine.changes.output.Output` says it."""
+
+    @property
+    def operator(self) -> Operator: ...
+
+    @property
+    def emit(self) -> Emitted | None: ...
+
+    @property
+    def key(self) -> tuple[int, ...] | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +217,24 @@ class Outputs:
                 found = self._writers[known] = Writer(self._asked(to, columns), topic.partitions)
         return found
 
+    def encoded(
+        self, changes: Changes, to: Destination, position: Position, numbered: dict[str, int]
+    ) -> Records:
+        """The records of changes that all go there; numbered: as :func:`topics.results.encode` has it.
+
+        Blocks. Raises as :meth:`writer`, and RowsTooLarge.
+        """
+        writer = self.writer(to, changes.table.schema)
+        return encode(
+            changes,
+            to,
+            position,
+            writer.codec,
+            numbered=numbered,
+            partitions=writer.partitions,
+            bytes_max=self._settings.result_record_bytes_max,
+        )
+
     def look(self, topics: Collection[str]) -> dict[str, int | TureenError]:
         """Look at topics again since writing to them failed; those that are gone are made.
 
@@ -314,17 +346,17 @@ class _Kind:
         return "rows by key" if self.compacted else "records that stand for themselves"
 
 
-def destination(
-    names: TopicNames, emit: Emitted, operator: Operator, key: tuple[int, ...] | None
-) -> Destination:
-    """Where EMIT CHANGES sends the changes of a query."""
+def destination(names: TopicNames, output: Output) -> Destination | None:
+    """Where EMIT CHANGES sends the changes of a query; None where it does not say so."""
+    emit, operator = output.emit, output.operator
+    if emit is None:
+        return None
     compacted = operator == "changes" and emit.format == "upsert"
     if emit.into is None:
         topic = names.results if compacted else names.results_log
     else:
         topic = names.results_into(emit.into)
-    if operator != "changes":
-        key = None
+    key = output.key if operator == "changes" else None
     return Destination(topic, compacted, emit.into is None, emit.format, emit.encoding, operator, key)
 
 

@@ -26,7 +26,8 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, repeat
 from typing import Literal
@@ -98,6 +99,19 @@ class RowsTooLarge(LimitExceeded):
     def __init__(self, allowed: int, got: int, query_ids: frozenset[str]) -> None:
         self.query_ids = query_ids
         super().__init__("result_record_bytes_max", allowed, got, hint="select fewer or narrower columns")
+
+
+def parts(
+    changes: Changes, to: Mapping[str, Destination], left_out: Container[str]
+) -> Iterator[tuple[Destination, Changes]]:
+    """The changes of those queries that go somewhere, together by where. to: by query. left_out: queries."""
+    places: dict[Destination, list[int]] = defaultdict(list)
+    for place, query_id in enumerate(changes.query_ids):
+        destination = to.get(query_id)
+        if destination is not None and query_id not in left_out:
+            places[destination].append(place)
+    for destination, chosen in places.items():
+        yield destination, part(changes, chosen)
 
 
 def part(changes: Changes, places: Sequence[int]) -> Changes:

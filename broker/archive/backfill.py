@@ -35,7 +35,7 @@ import numpy as np
 
 from broker import logs
 from broker.archive.chunks import Backward, Piece
-from broker.archive.seam import Seam, held_offsets
+from broker.archive.seam import Seam, held_offsets, passed_offsets
 from broker.archive.shelf import Shelf
 from broker.settings import Settings
 from engine.backfill import Wanted
@@ -44,7 +44,7 @@ from engine.model.batch import Batch, concatenate
 from engine.model.source import Stream
 from engine.model.step import Backfill
 from engine.results.view import View
-from storage.archive.coverage import COMPLETE
+from storage.archive.coverage import COMPLETE, disorder_ms
 from storage.archive.errors import ArchiveMismatch
 from storage.archive.reader import ArchivedStream
 from topics.journal import HistoryNamed, digest_of
@@ -163,7 +163,9 @@ class Backfills:
             wanted = engine.wanted(name)
             if piece is not None and wanted is not None:
                 view = engine.view()
-                kept = view.stored(stream.name).base == one.base
+                held = view.stored(stream.name)
+                whole_ms = held.whole_from_ms
+                kept = held.base == one.base and (whole_ms is None or whole_ms <= piece.until_ms)
                 if piece.until_ms == wanted.until_ms or (piece.until_ms < wanted.until_ms and kept):
                     yield self._step(one, piece, wanted.until_ms, view)
                     wanted = engine.wanted(name)
@@ -256,17 +258,22 @@ class Backfills:
 def seam_at(stream: Stream, view: View, seam_ms: int, clock_ms: int) -> Seam:
     """The seam of a stream at that instant, by what it holds."""
     info = next(one for one in view.sources() if one.name == stream.name)
-    held = {}
-    if not stream.event_time:
-        own = stored(stream, view, seam_ms, None)
-        held = held_offsets(own.partition, own.offset)
-    return Seam(stream, seam_ms, clock_ms, dict(info.next_offsets), held)
-
-
-def stored(stream: Stream, view: View, from_ms: int, until_ms: int | None) -> Batch:
-    """What a stream holds of from_ms <= instant < until_ms; None: of all from there on."""
+    if stream.event_time and not info.rejected:
+        return Seam(stream, seam_ms, clock_ms, dict(info.next_offsets))
     rows = view.stored(stream.name)
-    stop = rows.end if until_ms is None else rows.first_at_or_after(until_ms)
+    there = [batch for _, batch in rows.slices(rows.first_at_or_after(seam_ms), rows.end)]
+    there += view.waiting(stream.name)
+    if stream.event_time:
+        passed = passed_offsets(there, seam_ms + disorder_ms(stream))
+        return Seam(stream, seam_ms, clock_ms, dict(info.next_offsets), passed=passed)
+    own = concatenate(stream.stored_schema, there)
+    return Seam(stream, seam_ms, clock_ms, dict(info.next_offsets), held_offsets(own.partition, own.offset))
+
+
+def stored(stream: Stream, view: View, from_ms: int, until_ms: int) -> Batch:
+    """What a stream holds of from_ms <= instant < until_ms."""
+    rows = view.stored(stream.name)
+    stop = rows.first_at_or_after(until_ms)
     pieces = [batch for _, batch in rows.slices(rows.first_at_or_after(from_ms), stop)]
     return concatenate(stream.stored_schema, pieces)
 

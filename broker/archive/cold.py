@@ -125,6 +125,8 @@ class ColdAnswers:
             began_ms = archived.coverage.complete_from_ms
             if began_ms != COMPLETE:
                 earliest_ms = began_ms if earliest_ms is None else max(earliest_ms, began_ms)
+            if began_ms >= seam_ms:
+                continue  # what is there reaches further back
             first_ms = max(COMPLETE if from_ms is None else from_ms, began_ms)
             whole = first_ms == COMPLETE
             rows = self._rows(archived, seam, first_ms, budget)

@@ -1,43 +1,47 @@
 """The seam between archived and retained rows of a stream: what lies before it, whether it is closed.
 
-A stream holds every row from ``retained_from_ms`` on. What lies before that instant is the archive's, so no
-row is there twice:
+A stream holds every row from an instant on, the seam: from ``retained_from_ms``, or, where its topic had lost
+records before the stream came, from when on it has all of them, if that is later. What lies before is the
+archive's, so no row is there twice:
 
 * in event time a row's instant is its own, so the instant decides;
 * in arrival time the broker gives a row a later instant than the log did where the log's times step back, so
   one that it holds may lie before the seam by the archive's account. Such a row is the stream's, by its
-  partition and offset; and so is one that the stream has yet to read.
+  partition and offset, be it visible or waiting for NOW; and so is one that the stream has yet to read.
 
 No row is missed once the seam is *closed*: whatever was before it is archived. Per partition that is so when
 the archive has all that the stream has read and does not hold, or has come so far that a row it lacks is
 late by the account of its own partition: its watermark has passed the seam. In arrival time nothing is late;
 there the archive has to be past the seam by more than the times of a log ever step back.
 
-Pure. Cost: O(partitions), and O(rows at the seam) in arrival time.
+How far the archive has come is told by the largest timestamp it has. It may be of a row that the stream
+refused, as too far ahead of the clock of then; such a row says nothing of when others came. So where a stream
+ever refused a row it takes its own word: the archive is past the seam when it has one of the rows that the
+stream holds whose watermark is past it.
+
+Pure. Cost: O(partitions), and O(rows held) in arrival time and where rows were refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from engine.model.batch import Batch, BoolArray, Int64Array
 from engine.model.source import Stream
-from storage.archive.coverage import Coverage
-
-STEPS_BACK_MS = 60_000
-"""Of a log's own times, from one record to a later one: as much as the clocks of Kafka's nodes may differ."""
+from storage.archive.coverage import Coverage, disorder_ms
 
 
 @dataclass(frozen=True, slots=True)
 class Seam:
     """Where a stream's own rows begin.
 
-    before_ms: its ``retained_from_ms``. clock_ms: the time of day. next_offsets: where it goes on reading, by
-    partition.
+    before_ms: the seam. clock_ms: the time of day. next_offsets: where it goes on reading, by partition.
     held: in arrival time the offsets of the rows that it holds, ascending, by partition; else nothing.
+    passed: in event time, where the stream refused rows, the first offset of a row that it holds whose
+    watermark is past the seam, by partition; None: it never refused one.
     """
 
     stream: Stream
@@ -45,6 +49,7 @@ class Seam:
     clock_ms: int
     next_offsets: Mapping[int, int]
     held: Mapping[int, Int64Array] = field(default_factory=dict)
+    passed: Mapping[int, int] | None = None
 
     def behind(self, coverage: Coverage) -> list[int]:
         """The partitions for which the archive has yet to catch up; none: the seam is closed."""
@@ -58,19 +63,18 @@ class Seam:
         covered = coverage.partitions.get(partition)
         if covered is None:
             return False
-        if self.stream.event_time:
-            behind_ms = self.stream.lateness_ms
-        else:
-            behind_ms = STEPS_BACK_MS
+        if not self.stream.event_time:
             held = self.held.get(partition)
             if held is not None:  # so many up to the last one read are all there
                 there = held == np.arange(next_offset - len(held), next_offset)
                 next_offset -= len(there) if there.all() else int(np.argmin(there[::-1]))
         if covered.next_offset >= next_offset:
             return True
+        if self.passed is not None:
+            return covered.next_offset > self.passed.get(partition, covered.next_offset)
         if covered.max_ms is None or covered.max_ms > self.clock_ms + self.stream.future_max_ms:
-            return False  # the stream refused such a row: it says nothing of the others
-        return covered.max_ms - behind_ms > self.before_ms
+            return False  # the archive's clock is ahead: the stream would refuse such a row
+        return covered.max_ms - disorder_ms(self.stream) > self.before_ms
 
     def missing(self, rows: Batch, below: Mapping[int, int]) -> BoolArray:
         """bool[n]: archived rows before the seam that the stream does not hold.
@@ -98,3 +102,15 @@ def held_offsets(
 ) -> dict[int, Int64Array]:
     """int32[n], int64[n] -> the offsets of each partition, ascending. O(n log n)."""
     return {int(one): np.sort(offset[partition == one]) for one in np.unique(partition)}
+
+
+def passed_offsets(held: Iterable[Batch], after_ms: int) -> dict[int, int]:
+    """The first offset of each partition among rows later than an instant. O(n * partitions)."""
+    found: dict[int, int] = {}
+    for rows in held:
+        later = rows.timestamp > after_ms
+        for one in rows.partitions():
+            offsets = rows.offset[later & (rows.partition == one)]
+            if len(offsets):
+                found[one] = min(int(offsets.min()), found.get(one, int(offsets[0])))
+    return found

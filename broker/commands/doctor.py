@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import shutil
-import socket
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -14,6 +13,7 @@ from typing import Any, Literal
 
 import click
 
+from broker.ports import why_taken
 from tureen import console
 from tureen.errors import TureenError
 
@@ -186,14 +186,9 @@ def _jars() -> Finding:
 
 
 def _port(what: str, host: str, port: int, do: str) -> Finding:
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            return Finding(
-                what, "fail", f"{host}:{port}: {error.strerror}", f"stop what listens there, or {do}"
-            )
+    reason = why_taken(host, port)
+    if reason is not None:
+        return Finding(what, "fail", f"{host}:{port}: {reason}", f"stop what listens there, or {do}")
     return Finding(what, "ok", f"{host}:{port} is free")
 
 

@@ -7,7 +7,6 @@ is one line with what to do, before anything was joined.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import socket
@@ -18,6 +17,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from broker.ports import why_taken
 from tureen.errors import SettingsError
 
 
@@ -132,13 +132,9 @@ def _free_port(host: str) -> int:
 
 
 def _check_port(host: str, port: int) -> None:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with contextlib.closing(socket.socket(family)) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            raise SettingsError(
-                f"{host}:{port} cannot be listened on: {error.strerror}",
-                hint="choose another port by --port or TUREEN_HTTP_PORT, or stop what listens there",
-            ) from None
+    reason = why_taken(host, port)
+    if reason is not None:
+        raise SettingsError(
+            f"{host}:{port} cannot be listened on: {reason}",
+            hint="choose another port by --port or TUREEN_HTTP_PORT, or stop what listens there",
+        )

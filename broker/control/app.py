@@ -19,7 +19,7 @@ import orjson
 
 from broker import logs
 from broker.control.credentials import broker_urls, credentials
-from broker.control.link import Link
+from broker.control.link import Link, Refused
 from broker.control.registry import Entry, Registry
 from broker.control.replies import Headers, Replies
 from broker.control.writer import Writer, WrittenTable
@@ -272,7 +272,7 @@ class Control:
         command["origin"] = (message.partition, message.offset)
         (outcome,) = await self.link.commands([command])
         if outcome["state"] == "ERROR":
-            self._dead_letter(message, Refusal(outcome["error"] or {}))
+            self._dead_letter(message, Refused(outcome["error"] or {}))
         elif command["kind"] == "drop":
             self.sources.remove(name)
         else:
@@ -450,14 +450,3 @@ class Control:
         ]
         value = message.value if with_value else None
         self.writer.send(self.names.dead_letters, message.key, value, headers)
-
-
-class Refusal(TureenError):
-    """An error that the worker answered with."""
-
-    def __init__(self, error: dict[str, Any]) -> None:
-        super().__init__(str(error.get("message")))
-        self._error = error
-
-    def as_dict(self) -> dict[str, Any]:
-        return {"code": "error"} | self._error

@@ -13,10 +13,22 @@ import orjson
 from broker import logs
 from broker.internal import Outcome
 from topics.control_records import Command
+from tureen.errors import TureenError
 
 RETRY_S = 0.2
 
 log = logs.get()
+
+
+class Refused(TureenError):
+    """An error that the worker answered with, passed on as it is."""
+
+    def __init__(self, error: dict[str, Any]) -> None:
+        super().__init__(str(error.get("message")))
+        self._error = error
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"code": "error"} | self._error
 
 
 class Link:

@@ -20,7 +20,7 @@ import aiohttp
 import orjson
 
 from broker import logs
-from broker.control.link import Link
+from broker.control.link import Link, Refused
 from topics.control_records import MalformedRecord, query_id_of
 from tureen.errors import BrokerUnavailable, TureenError, UnknownQuery
 from tureen.protocol import (
@@ -145,14 +145,3 @@ class Replies:
             (HEADER_CHUNKS, str(chunks).encode()),
         ]
         await self._send(topic, key, body, own + headers)
-
-
-class Refused(TureenError):
-    """An error that the worker answered with, passed on as it is."""
-
-    def __init__(self, error: dict[str, Any]) -> None:
-        super().__init__(str(error.get("message")))
-        self._error = error
-
-    def as_dict(self) -> dict[str, Any]:
-        return self._error

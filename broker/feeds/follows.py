@@ -138,7 +138,7 @@ class Follows:
         while memories := self._asking[shard]:
             self._asking[shard] = []
             try:
-                found = await self._node.ask(shard, partial(self._begun, memories))
+                found = await self._node.shards.ask(shard, partial(self._begun, memories))
             except TureenError as refused:
                 found = dict.fromkeys(memories, refused)
             except Exception as defect:  # whoever waits must hear of it
@@ -176,6 +176,6 @@ class Follows:
                 engine.unfollow(memory.query_id)
 
         try:
-            await self._node.ask(shard, work)
+            await self._node.shards.ask(shard, work)
         except TureenError as refused:  # the shard has stopped, or waits for Kafka: it costs work, no answer
             log.info("unfollow_failed", shard=shard, code=refused.code)

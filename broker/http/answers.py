@@ -25,8 +25,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from broker.archive.cold import ColdAnswers
 from broker.feeds.cursor import Birth, Cursor
-from broker.http.described import standing
-from broker.http.errors import QueryNotRunning, answer
+from broker.http.asking import asked
+from broker.http.errors import answer
 from broker.http.formats import CONTENT_TYPES, Reached, encode
 from broker.http.requests import instant_ms
 from broker.settings import Settings
@@ -36,17 +36,14 @@ from engine.language.templates import Template
 from engine.model.answer import Answer
 from engine.results.view import View
 from tureen.errors import (
-    BrokerUnavailable,
     HistoryUnavailable,
     InstantOutOfRange,
     LimitExceeded,
     NotArchived,
     TureenError,
-    UnknownQuery,
 )
 from tureen.protocol import SnapshotFormat, query_id
 
-REPLACED_WAIT_S = 2.0
 AT_ONCE_S = 0.004
 """An answer that took no longer than this is computed in the event loop. Ten times what a small one takes on
 a quiet machine: were a busy one to send them to the pool, its threads would make it busier yet.
@@ -102,17 +99,11 @@ class Snapshots:
             raise HistoryUnavailable(
                 "this broker has no archive", hint="start it with --archive, or TUREEN_ARCHIVE"
             )
-        deadline_s = time.monotonic() + REPLACED_WAIT_S
-        while True:
-            entry = standing(self._node, name)
-            if entry.shard is None:
-                raise QueryNotRunning(entry.state, entry.error)
-            shard = self._node.shards[entry.shard]
-            await self.arrived(entry.shard)
-            shard.asked.count(name)
-            view = shard.view()
+
+        async def found(number: int) -> Taken:
+            view = self._node.shards[number].view()
             try:
-                taken = await self._timed(view, entry.shard, name, form, at_ms)
+                taken = await self._timed(view, number, name, form, at_ms)
                 if not archive or taken.answer.complete:
                     return taken
                 return await self._completed(view, name, form, at_ms)
@@ -126,19 +117,8 @@ class Snapshots:
                     if archive:
                         raise
                     raise refused from None
-            except UnknownQuery:
-                # The query is just being replaced: its old answer is gone, the new one not journalled yet.
-                if time.monotonic() > deadline_s:
-                    raise BrokerUnavailable(
-                        "the query is being replaced", hint="say it again in a second"
-                    ) from None
-                await asyncio.sleep(0.01)
 
-    async def arrived(self, shard: int) -> None:
-        """Wait a while for sources that came there with a query: its first answer has what was before."""
-        deadline_s = time.monotonic() + self._settings.outcome_wait_ms / 1_000
-        while self._node.is_arriving(shard) and time.monotonic() < deadline_s:
-            await asyncio.sleep(0.02)
+        return await asked(self._node, name, self._settings.outcome_wait_ms / 1_000, found)
 
     async def _timed(
         self, view: View, shard: int, name: str, form: SnapshotFormat, at_ms: int | None

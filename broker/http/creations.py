@@ -35,7 +35,7 @@ class Creations:
         Raises QueryError, SourceConflict, KafkaUnavailable.
         """
         sql = sql_of(body_object(body), self._settings.sql_bytes_max)
-        statement = await self._node.understand(sql)
+        statement = await self._node.directory.understand(sql)
         if not isinstance(statement, CreateStream | CreateDerived | DropStream):
             raise NotSupported(
                 "this endpoint takes CREATE and DROP of streams, tables and views",
@@ -48,7 +48,7 @@ class Creations:
         if isinstance(statement, DropStream):
             return await self._drop(statement)
         made = statement.stream if isinstance(statement, CreateStream) else statement.derived
-        there = self._node.catalogue.get(made.name)
+        there = self._node.directory.catalogue.get(made.name)
         if there is not None and not replaces(statement, there):
             if there == made or statement.if_not_exists:
                 return 200, self._created(made.name, {"state": "RUNNING"})
@@ -56,7 +56,7 @@ class Creations:
         if there == made:
             return 200, self._created(made.name, {"state": "RUNNING"})
         if there is not None:
-            refuse_if_read(self._node, made.name)
+            refuse_if_read(self._node.directory, made.name)
         if not self._node.reconciled:
             raise BrokerUnavailable("the registry is still being read", hint="say it again in a second")
         value = orjson.dumps({"sql": statement.sql})
@@ -69,7 +69,7 @@ class Creations:
         return 201, self._created(made.name, outcome)
 
     def _created(self, name: str, outcome: Outcome) -> dict[str, Any]:
-        there = self._node.catalogue.get(name)
+        there = self._node.directory.catalogue.get(name)
         return {
             "name": name,
             "kind": kind_of(there),
@@ -81,8 +81,8 @@ class Creations:
     async def _drop(self, statement: DropStream) -> Answer:
         name = statement.name
         said = "view" if statement.view else "table" if statement.table else "stream"
-        there = self._node.catalogue.get(name)
-        if there is None and name not in self._node.waiting and statement.if_exists:
+        there = self._node.directory.catalogue.get(name)
+        if there is None and name not in self._node.directory.waiting and statement.if_exists:
             return 200, {"name": name, "kind": said, "state": "GONE"}
         what = kind_of(there)
         if there is not None and what != said:
@@ -91,10 +91,10 @@ class Creations:
 
     async def drop(self, name: str) -> Answer:
         """Raises UnknownSource, SourceConflict, KafkaUnavailable."""
-        there = self._node.catalogue.get(name)
-        if there is None and name not in self._node.waiting:
+        there = self._node.directory.catalogue.get(name)
+        if there is None and name not in self._node.directory.waiting:
             raise UnknownSource(name)
-        refuse_if_read(self._node, name)
+        refuse_if_read(self._node.directory, name)
         told = {"name": name, "kind": kind_of(there)}
         outcome = await self._writes.written(self._settings.names.sources, name, None)
         if outcome is None:

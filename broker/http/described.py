@@ -13,7 +13,7 @@ from tureen.errors import BrokerUnavailable, OptionRefused, UnknownQuery
 
 def standing(node: Node, name: str) -> QueryEntry:
     """What is known of a query. Raises UnknownQuery; BrokerUnavailable while that cannot be told."""
-    entry = node.queries.get(name)
+    entry = node.directory.queries.get(name)
     if entry is None:
         if not node.reconciled:
             raise BrokerUnavailable("the registry is still being read", hint="say it again in a second")

@@ -35,6 +35,12 @@ STATUS = {
 }
 """Other codes are refusals: 400."""
 
+LOOKED_AT_AGAIN = (
+    "this is as of when it was looked at last: where a stream, a table or a view is created it is looked at "
+    "again by itself, so ask again in a moment"
+)
+"""Of a query that waits: whoever has just made what it waits for may ask before that."""
+
 log = logs.get()
 
 
@@ -46,7 +52,10 @@ class QueryNotRunning(TureenError):
     def __init__(self, state: str, error: dict[str, Any] | None) -> None:
         self.state = state
         because = f": {error['message']}" if error else ""
-        super().__init__(f"the query is {state}{because}", hint=error.get("hint") if error else None)
+        hint = error.get("hint") if error else None
+        if state == "PENDING":
+            hint = f"{hint}; {LOOKED_AT_AGAIN}" if hint else LOOKED_AT_AGAIN
+        super().__init__(f"the query is {state}{because}", hint=hint)
 
 
 class BadRequest(TureenError):

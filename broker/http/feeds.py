@@ -34,13 +34,13 @@ from broker.feeds.lines import (
 )
 from broker.feeds.memory import End, Memory
 from broker.feeds.reader import Piece, Reader, line_starts
-from broker.http.answers import REPLACED_WAIT_S, Snapshots
+from broker.http.answers import Snapshots
+from broker.http.asking import asked
 from broker.http.connection import Connection, connection_of
-from broker.http.described import standing
-from broker.http.errors import QueryNotRunning, answer, defect, plain
+from broker.http.errors import answer, defect, plain
 from broker.http.feed_requests import FeedRequest, feed_handle, feed_request
 from broker.settings import Settings
-from broker.worker.metrics import FEED_SECONDS, FeedCounts
+from broker.worker.counts import FEED_SECONDS, FeedCounts
 from broker.worker.node import Node
 from tureen.errors import (
     BrokerUnavailable,
@@ -48,7 +48,6 @@ from tureen.errors import (
     MustRefetch,
     TooManyFeeds,
     TureenError,
-    UnknownQuery,
 )
 
 SOCKET_BYTES = 128 * 1024
@@ -228,25 +227,13 @@ class Feed:
 
     async def _reader(self) -> Reader:
         """Have the query followed. Raises UnknownQuery, QueryNotRunning, QueryPaused, BrokerUnavailable."""
-        feeds, name = self._feeds, self._request.query_id
-        deadline_s = time.monotonic() + REPLACED_WAIT_S
-        while True:
-            entry = standing(feeds.node, name)
-            if entry.shard is None:
-                raise QueryNotRunning(entry.state, entry.error)
-            await feeds.snapshots.arrived(entry.shard)
-            feeds.node.shards[entry.shard].asked.count(name)
-            try:
-                self._memory = await feeds.follows.follow(name, entry.shard, self)
-                break
-            except UnknownQuery:
-                # The query is just being replaced: the old one is gone, the new one not journalled yet.
-                if time.monotonic() > deadline_s:
-                    raise BrokerUnavailable(
-                        "the query is being replaced", hint="say it again in a second"
-                    ) from None
-                await asyncio.sleep(0.01)
-        settings = feeds.settings
+        feeds, name, settings = self._feeds, self._request.query_id, self._feeds.settings
+        self._memory = await asked(
+            feeds.node,
+            name,
+            settings.outcome_wait_ms / 1_000,
+            lambda shard: feeds.follows.follow(name, shard, self),
+        )
         assert self._memory.birth is not None
         notes = feeds.node.shards[self._memory.birth.shard].history.last
         return Reader(feeds.hub, self._memory, feeds.snapshots.pool, settings.snapshot_rows_max, notes)

@@ -97,7 +97,7 @@ class Matching:
 
         Raises UnknownSource, LimitExceeded, and BadRecord for a single one.
         """
-        entry = self._node.sources.get(request.source)
+        entry = self._node.directory.sources.get(request.source)
         if entry is None:
             raise UnknownSource(request.source, hint="records are matched on a stream that has a topic")
         count = len(request.records)
@@ -130,7 +130,7 @@ class Matching:
         """One that follows the shard's view of now."""
         known = self._matchers.get(name)
         if known is None or known[0] is not entry:  # the stream is new, perhaps in the place of another
-            there = self._node.sources
+            there = self._node.directory.sources
             self._matchers = {n: one for n, one in self._matchers.items() if there.get(n) is one[0]}
             matcher = Matcher(entry.stream.name, QueryStem(entry.stream.schema))
             known = self._matchers[name] = (entry, matcher)

@@ -19,20 +19,22 @@ async def plan_of(node: Node, query_id: str, analyze: bool) -> dict[str, Any]:
     if entry.shard is None:
         raise QueryNotRunning(entry.state, entry.error)
     timer = perf_counter_ns if analyze else None
-    found = await node.ask(entry.shard, lambda engine: engine.explain(query_id=query_id, timer=timer))
+    found = await node.shards.ask(entry.shard, lambda engine: engine.explain(query_id=query_id, timer=timer))
     return found.as_dict()
 
 
 async def plan_for(node: Node, query: Query, analyze: bool) -> dict[str, Any]:
     """Of a SELECT that is not registered. Raises BrokerUnavailable, and what its text is refused with."""
     timer = perf_counter_ns if analyze else None
-    shard = node.home_of(query.sources)
-    there = {*node.guests.on(shard), *(name for name, one in node.sources.items() if one.shard == shard)}
-    there |= {name for name, one in node.views.items() if one.shard == shard}
+    directory = node.directory
+    shard = directory.home_of(query.sources)
+    there = set(node.hosting.guests_on(shard))
+    there |= {name for name, one in directory.sources.items() if one.shard == shard}
+    there |= {name for name, one in directory.views.items() if one.shard == shard}
     if not there.issuperset((*query.sources, *query.uses)):
         found = await asyncio.to_thread(_without_rows, node, query)
     else:
-        found = await node.ask(shard, lambda engine: engine.explain(sql=query.sql, timer=timer))
+        found = await node.shards.ask(shard, lambda engine: engine.explain(sql=query.sql, timer=timer))
     return found.as_dict()
 
 
@@ -40,7 +42,7 @@ def _without_rows(node: Node, query: Query) -> Plan:
     """The plan of a text whose sources do not stand side by side yet: over no rows, so nothing is timed."""
     engine = node.engines.fresh()
     for name in query.sources:
-        engine.create(node.sources[name].sql)
-    for view in sorted((node.views[name] for name in query.uses), key=lambda one: len(one.uses)):
+        engine.create(node.directory.sources[name].sql)
+    for view in sorted((node.directory.views[name] for name in query.uses), key=lambda one: len(one.uses)):
         engine.create(view.sql)
     return engine.explain(sql=query.sql)

@@ -29,7 +29,9 @@ def private_api(node: Node, snapshots: Snapshots, admin: Admin) -> FastAPI:
     @app.get("/internal/hello")
     async def hello() -> Response:
         node.control_seen()
-        return json({"instance": node.instance, "reconciled": node.reconciled, "changed": node.changed()})
+        return json(
+            {"instance": node.instance, "reconciled": node.reconciled, "changed": node.broken.changed()}
+        )
 
     @app.post("/internal/commands")
     async def commands(request: Request) -> Response:
@@ -43,7 +45,7 @@ def private_api(node: Node, snapshots: Snapshots, admin: Admin) -> FastAPI:
 
     @app.post("/internal/prove")
     async def prove() -> Response:
-        await node.prove()
+        await node.shards.prove()
         return json({})
 
     @app.post("/internal/snapshot")

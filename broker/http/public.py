@@ -92,11 +92,11 @@ def public_api(
         limit: Annotated[int, Query(ge=1, le=LIST_MAX)] = 1_000,
     ) -> Response:
         """Standing queries by their public ids; handles are never listed."""
-        names = sorted(name for name in node.queries if name > after)
+        names = sorted(name for name in node.directory.queries if name > after)
         page = [
             listed(node, name, entry)
             for name in names[:limit]
-            if (entry := node.queries.get(name)) is not None
+            if (entry := node.directory.queries.get(name)) is not None
         ]
         return json({"queries": page, "next": names[limit - 1] if len(names) > limit else None})
 

@@ -66,7 +66,7 @@ class Statements:
     async def run(self, body: bytes) -> Answer:
         """(status, answer). Raises QueryError for a refused text, and whatever the thing it does raises."""
         sql = sql_of(body_object(body), self._settings.sql_bytes_max)
-        statement = await self._node.understand(sql)
+        statement = await self._node.directory.understand(sql)
         match statement:
             case CreateStream() | CreateDerived() | DropStream():
                 return await self._creations.make(statement)
@@ -112,8 +112,9 @@ class Statements:
         return _table(shown, sources)
 
     def _queries(self, extended: bool) -> Table:
-        names = sorted(self._node.queries)
-        found = [listed(self._node, name, self._node.queries[name]) for name in names[:QUERIES_MAX]]
+        queries = self._node.directory.queries
+        names = sorted(queries)
+        found = [listed(self._node, name, queries[name]) for name in names[:QUERIES_MAX]]
         shown: dict[str, Callable[[dict[str, Any]], Any]] = {
             "query": lambda one: one["query_id"],
             "state": lambda one: one["state"],
@@ -141,7 +142,7 @@ class Statements:
         else:
             assert statement.handle is not None
             given = statement.handle
-            name = given if given in self._node.queries else query_id(given)
+            name = given if given in self._node.directory.queries else query_id(given)
             plan = await plan_of(self._node, name, statement.analyze)
         return {"columns": plans.columns(plan), "rows": plans.rows(plan), "plan": plan}
 

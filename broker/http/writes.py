@@ -59,6 +59,8 @@ class Writes:
         self._settings = settings
         self._node = node
         self._publisher = publisher
+        self._reserved: dict[str, str] = {}
+        """What is being registered under ids whose outcome is awaited."""
 
     async def register(self, request: RegisterRequest) -> Answer:
         """(status, body). Raises QueryError, OptionRefused, LimitExceeded, HandleInUse, KafkaUnavailable."""
@@ -70,7 +72,7 @@ class Writes:
             outcome = await self.written_query(writing.name, writing.value)
             await self._forget([(writing, outcome)])
         finally:
-            self._node.reserved.pop(writing.name, None)
+            self._reserved.pop(writing.name, None)
         return self._answer(writing, outcome)
 
     async def register_many(self, body: bytes) -> list[bytes]:
@@ -92,7 +94,7 @@ class Writes:
         for place, (request, refused) in enumerate(checked):
             if request is None or refused is not None:
                 answers[place] = self._refused(request, refused)
-            elif query_id(request.handle) in self._node.reserved:
+            elif query_id(request.handle) in self._reserved:
                 again.append((place, request))
             else:
                 try:
@@ -109,7 +111,7 @@ class Writes:
             await self._forget(list(zip((writing for _, writing in begun), outcomes, strict=True)))
         finally:
             for _, writing in begun:
-                self._node.reserved.pop(writing.name, None)
+                self._reserved.pop(writing.name, None)
         for (place, writing), outcome in zip(begun, outcomes, strict=True):
             if isinstance(outcome, TureenError):
                 answers[place] = self._refused(writing.request, outcome)
@@ -139,7 +141,7 @@ class Writes:
         """Raise what can be refused on sight. Any thread."""
         query_options.check(request.options)
         try:
-            statement = self._node.parse(request.wording.sql, request.wording.parameters)
+            statement = self._node.directory.parse(request.wording.sql, request.wording.parameters)
         except UnknownSource:
             return  # It waits for its stream.
         if not isinstance(statement, Query):
@@ -154,8 +156,8 @@ class Writes:
         node = self._node
         name = query_id(request.handle)
         said = request.wording.said
-        entry = node.queries.get(name)
-        standing = node.reserved.get(name, entry.said if entry is not None else None)
+        entry = node.directory.queries.get(name)
+        standing = self._reserved.get(name, entry.said if entry is not None else None)
         if standing is not None:
             if standing != said:
                 raise HandleInUse(name, hint="unregister it first, or leave the handle out and get a new one")
@@ -169,7 +171,7 @@ class Writes:
         if entry is not None and entry.state != "ERROR":
             options = {**entry.options, **options}
         value = orjson.dumps(request.wording.fields() | {"options": options})
-        node.reserved[name] = said
+        self._reserved[name] = said
         return _Writing(request, name, value, entry is not None and entry.shard is not None, entry is None)
 
     async def _forget(self, written: Sequence[tuple[_Writing, Outcome | TureenError | None]]) -> None:
@@ -214,7 +216,7 @@ class Writes:
     async def unregister(self, handle: str) -> Answer:
         """Raises UnknownQuery, KafkaUnavailable."""
         name = query_id(handle)
-        if name not in self._node.queries:
+        if name not in self._node.directory.queries:
             if not self._node.reconciled:
                 raise BrokerUnavailable("the registry is still being read", hint="say it again in a second")
             raise UnknownQuery()

@@ -31,10 +31,10 @@ from broker.http.public import public_api
 from broker.settings import Settings
 from broker.supervisor import FATAL
 from broker.worker import calibration, open_files
-from broker.worker.engines import Engines
+from broker.worker.engines import Engines, limits
 from broker.worker.functions import load
 from broker.worker.metrics import Metrics
-from broker.worker.node import Node, limits
+from broker.worker.node import Node
 from broker.worker.publisher import Publisher
 from topics.admin import Admin
 from tureen.errors import KafkaUnavailable, TureenError
@@ -149,9 +149,9 @@ class Worker:
         gc.freeze()
         log.info(
             "worker_started",
-            shards=sorted(self.node.shards),
-            queries=len(self.node.queries),
-            streams=len(self.node.sources),
+            shards=sorted(shard.number for shard in self.node.shards),
+            queries=len(self.node.directory.queries),
+            streams=len(self.node.directory.sources),
         )
 
     def _known_shards(self) -> set[int]:

@@ -8,29 +8,34 @@ it stands as soon as the stream does, if the registry says it again.
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from typing import TYPE_CHECKING
 
 from broker.internal import Outcome
+from broker.worker.directory import Directory
 from broker.worker.entries import SourceEntry, ViewEntry, WaitingView
+from broker.worker.hosting import Hosting
 from broker.worker.placement import of_view
 from broker.worker.shard_command import ShardCommand
+from broker.worker.shards import Shards
 from engine.catalogue import READ_HINT
-from engine.language.query import CreateDerived, CreateStream, Query
+from engine.language.query import CreateDerived, CreateStream
 from engine.language.statements import parse
 from engine.model.source import Derived, Stream
+from topics.admin import Admin
 from topics.control_records import Command
-from tureen.errors import NotSupported, QueryError, SourceConflict, TureenError, UnknownSource
-
-if TYPE_CHECKING:
-    from broker.worker.node import Node
+from tureen.errors import NotSupported, SourceConflict, TureenError, UnknownSource
 
 
 class Creation:
-    """Carries out commands of the kinds create and drop, one at a time."""
+    """Carries out commands of the kinds create and drop, one at a time. Used on the event loop."""
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
+    def __init__(
+        self, service_id: str, admin: Admin, directory: Directory, shards: Shards, hosting: Hosting
+    ) -> None:
+        self._service_id = service_id
+        self._admin = admin
+        self._directory = directory
+        self._shards = shards
+        self._hosting = hosting
 
     async def apply(self, command: Command) -> Outcome:
         """Idempotent: what stands already as it is told is answered and changes nothing."""
@@ -39,40 +44,23 @@ class Creation:
                 return await self._drop(command["name"])
             return await self._create(command["name"], command["sql"])
         except TureenError as refused:
-            waiting = self._node.waiting.get(command["name"])
+            waiting = self._directory.waiting.get(command["name"])
             if waiting is not None:
                 waiting.error = refused.as_dict()
             return {"state": "ERROR", "error": refused.as_dict()}
 
-    def adopt(self, derived: list[tuple[Derived, int]]) -> None:
-        """Learn of views that shards brought back from their stores and journals."""
-        known: dict[str, Stream | Derived] = dict(self._node.catalogue)
-        known.update((one.name, one) for one, _ in derived)
-        for one, shard in derived:
-            with contextlib.suppress(QueryError):  # a view that this version refuses is shown all the same
-                query = parse(one.sql, known, self._node.limits, functions=self._node.engines.functions)
-                assert isinstance(query, Query)
-                if shard == self._node.home_of(query.sources):
-                    self._node.views[one.name] = ViewEntry(one, shard, query.sources, query.uses)
-                    continue
-                several = [name for name, entry in self._node.queries.items() if entry.shard == shard]
-                self._node.guests.found(shard, one.name, several)
-                continue
-            self._node.views[one.name] = ViewEntry(one, shard, (), ())
-        for name, view in self._node.views.items():
-            self._node.guests.need_more(of_view(name), view.shard, (*view.sources, *view.uses))
-
     async def _create(self, name: str, sql: str) -> Outcome:
-        node = self._node
-        others = {known: source for known, source in node.catalogue.items() if known != name}
+        there = self._directory
+        others = {known: source for known, source in there.catalogue.items() if known != name}
         try:
+            engines = there.engines
             statement = await asyncio.to_thread(
-                parse, sql, others, node.limits, functions=node.engines.functions
+                parse, sql, others, engines.limits, functions=engines.functions
             )
         except UnknownSource as missing:
-            if name in node.sources or name in node.views:
+            if name in there.sources or name in there.views:
                 raise
-            node.waiting[name] = WaitingView(sql, missing.as_dict())
+            there.waiting[name] = WaitingView(sql, missing.as_dict())
             return {"state": "PENDING", "error": missing.as_dict()}
         if not isinstance(statement, CreateStream | CreateDerived):
             raise NotSupported("write CREATE STREAM, CREATE TABLE or CREATE VIEW")
@@ -81,24 +69,23 @@ class Creation:
             raise SourceConflict(
                 f"the key is {name!r}, the statement makes {made.name!r}", hint="use the same name in both"
             )
-        there = node.catalogue.get(name)
-        if there == made:
+        old = there.catalogue.get(name)
+        if old == made:
             return {"state": "RUNNING"}
-        if there is not None and not replaces(statement, there):
-            raise conflict(name, there)
+        if old is not None and not replaces(statement, old):
+            raise conflict(name, old)
         outcome = await (
             self._create_stream(statement)
             if isinstance(statement, CreateStream)
             else self._create_view(statement)
         )
         if outcome["state"] == "RUNNING":
-            node.waiting.pop(name, None)
-            node.catalogue_changed()
+            there.waiting.pop(name, None)
+            there.catalogue_changed()
         return outcome
 
     async def _create_stream(self, statement: CreateStream) -> Outcome:
-        node, stream = self._node, statement.stream
-        service_id = node.settings.service_id
+        stream, service_id = statement.stream, self._service_id
         if stream.topic.startswith((f"{service_id}.", f"{service_id}-control-", "__")):
             raise NotSupported(
                 f"topic {stream.topic} belongs to the broker or to Kafka; reading what is written of it "
@@ -106,50 +93,51 @@ class Creation:
                 hint="copy what you want of it to another topic and make the stream over that",
             )
         await asyncio.to_thread(
-            node.admin.ensure_source_topic,
+            self._admin.ensure_source_topic,
             stream.topic,
             statement.partitions,
             arrival_time=not stream.event_time,
             table=stream.is_table,
         )
-        number = node.home_of([stream.name])
-        (outcome,) = await node.hand_over(number, [ShardCommand.create(stream, statement.sql)])
+        number = self._directory.home_of([stream.name])
+        (outcome,) = await self._shards.hand_over(number, [ShardCommand.create(stream, statement.sql)])
         if outcome["state"] == "RUNNING":
-            node.sources[stream.name] = SourceEntry(stream, statement.sql, number)
+            self._directory.sources[stream.name] = SourceEntry(stream, statement.sql, number)
         return outcome
 
     async def _create_view(self, statement: CreateDerived) -> Outcome:
-        node, derived, query = self._node, statement.derived, statement.query
-        number = node.home_of(query.sources)
-        there = node.views.get(derived.name)
+        derived, query = statement.derived, statement.query
+        number = self._directory.home_of(query.sources)
+        there = self._directory.views.get(derived.name)
         if there is not None and there.shard != number:
             raise SourceConflict(
                 f"{derived.name} selects from another stream at present",
                 hint=f"DROP VIEW {derived.name} first",
             )
-        guests = node.invited(of_view(derived.name), number, query)
-        *_, outcome = await node.hand_over(number, [*guests, ShardCommand.create_derived(derived)])
+        guests = self._hosting.invited(of_view(derived.name), number, query)
+        created = ShardCommand.create_derived(derived)
+        *_, outcome = await self._shards.hand_over(number, [*guests, created])
         if outcome["state"] == "RUNNING":
-            node.views[derived.name] = ViewEntry(derived, number, query.sources, query.uses)
+            self._directory.views[derived.name] = ViewEntry(derived, number, query.sources, query.uses)
         elif there is None:
-            node.guests.release(of_view(derived.name), number)
-        await node.see_off()
+            self._hosting.release(of_view(derived.name), number)
+        await self._hosting.see_off()
         return outcome
 
     async def _drop(self, name: str) -> Outcome:
-        node = self._node
-        node.waiting.pop(name, None)
-        entry = node.sources.get(name) or node.views.get(name)
+        there = self._directory
+        there.waiting.pop(name, None)
+        entry = there.sources.get(name) or there.views.get(name)
         if entry is None:
             return {"state": "GONE"}
-        refuse_if_read(node, name)
-        (outcome,) = await node.hand_over(entry.shard, [ShardCommand.drop(name)])
+        refuse_if_read(there, name)
+        (outcome,) = await self._shards.hand_over(entry.shard, [ShardCommand.drop(name)])
         if outcome["state"] == "GONE":
-            node.sources.pop(name, None)
-            node.views.pop(name, None)
-            node.catalogue_changed()
-            node.guests.release(of_view(name), entry.shard)
-            await node.see_off()
+            there.sources.pop(name, None)
+            there.views.pop(name, None)
+            there.catalogue_changed()
+            self._hosting.release(of_view(name), entry.shard)
+            await self._hosting.see_off()
         return outcome
 
 
@@ -174,12 +162,12 @@ def kind_of(source: object) -> str:
     return "view" if isinstance(source, Derived) and not source.is_stream else "stream"
 
 
-def refuse_if_read(node: Node, name: str) -> None:
+def refuse_if_read(there: Directory, name: str) -> None:
     """Raise SourceConflict while a query or a view reads a stream or a view. O(queries)."""
-    readers = node.readers(name)
+    readers = there.readers(name)
     if readers:
-        what = kind_of(node.catalogue.get(name))
+        what = kind_of(there.catalogue.get(name))
         raise SourceConflict(f"{readers:,} queries read the {what} {name!r}", hint=READ_HINT)
-    for other, view in node.views.items():
+    for other, view in there.views.items():
         if other != name and name in (*view.sources, *view.uses):
             raise SourceConflict(f"{other} reads {name!r}", hint=f"drop {other} first")

@@ -8,18 +8,17 @@ What cannot be written breaks the queries whose output it is, and none else: the
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from broker.settings import Settings
-from broker.worker.metrics import Counts
+from broker.worker.counts import Counts
 from engine.engine import Engine
 from engine.model.changes import Changes
 from engine.model.step import Body, Register, StepResult, Unregister
 from engine.results.view import View
-from topics.outputs import AWAITED, Outputs, Writer, destination, emits
-from topics.results import Destination, Records, RowsTooLarge, encode, part
+from topics.outputs import AWAITED, Outputs, destination, emits
+from topics.results import Destination, Records, RowsTooLarge, parts
 from tureen.errors import ChangesBroken, TureenError
+from tureen.protocol import TopicNames
 
 
 class _Broken(Exception):
@@ -34,8 +33,8 @@ class _Broken(Exception):
 class Emission:
     """Used by the shard's thread alone; ``broken`` may be read by others."""
 
-    def __init__(self, settings: Settings, outputs: Outputs, counts: Counts) -> None:
-        self._settings = settings
+    def __init__(self, names: TopicNames, outputs: Outputs, counts: Counts) -> None:
+        self._names = names
         self._outputs = outputs
         self._counts = counts
         self.broken: Mapping[str, ChangesBroken] = {}
@@ -46,9 +45,9 @@ class Emission:
         """Queries, by their ids and texts, stand: those of them that emit do so from now on."""
         for query_id, sql in queries:
             output = view.output(query_id) if emits(sql) else None
-            if output is not None and output.emit is not None:
-                names = self._settings.names
-                self._to[query_id] = destination(names, output.emit, output.operator, output.key)
+            to = None if output is None else destination(self._names, output)
+            if to is not None:
+                self._to[query_id] = to
 
     def stepped(self, body: Body, result: StepResult, engine: Engine) -> None:
         """Know of the queries that a step brought."""
@@ -97,8 +96,7 @@ class Emission:
         found: list[Records] = []
         counted: list[tuple[Destination, int]] = []
         for changes in result.changes:
-            for to, places in self._by_destination(changes, broken).items():
-                mine = part(changes, places)
+            for to, mine in parts(changes, self._to, broken):
                 records = self._encoded(mine, to, result, numbered)
                 if len(records):
                     found.append(records)
@@ -115,29 +113,10 @@ class Emission:
     ) -> Records:
         """Raises _Broken, KafkaUnavailable, RegistryUnavailable."""
         try:
-            writer: Writer = self._outputs.writer(to, changes.table.schema)
-            return encode(
-                changes,
-                to,
-                result.position,
-                writer.codec,
-                numbered=numbered,
-                partitions=writer.partitions,
-                bytes_max=self._settings.result_record_bytes_max,
-            )
+            return self._outputs.encoded(changes, to, result.position, numbered)
         except AWAITED:
             raise
         except RowsTooLarge as large:
             raise _Broken(large.query_ids, large) from large
         except TureenError as refused:
             raise _Broken(changes.query_ids, refused) from refused
-
-    def _by_destination(
-        self, changes: Changes, broken: Mapping[str, Exception]
-    ) -> dict[Destination, list[int]]:
-        places: dict[Destination, list[int]] = defaultdict(list)
-        for place, query_id in enumerate(changes.query_ids):
-            to = self._to.get(query_id)
-            if to is not None and query_id not in broken:
-                places[to].append(place)
-        return places

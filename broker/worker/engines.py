@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from time import perf_counter_ns
 
 from broker import logs
+from broker.settings import Settings
 from broker.worker.parsed import Parsed
 from engine.engine import Engine
 from engine.language.functions import BUILT_IN, FunctionCatalogue
@@ -19,6 +20,18 @@ from engine.persistence import QueryState, SourceState, StateSource
 from tureen.errors import LimitExceeded, QueryError
 
 log = logs.get()
+
+
+def limits(settings: Settings) -> Limits:
+    """The engine's limits as the settings say."""
+    return Limits(
+        sql_bytes_max=settings.sql_bytes_max,
+        nesting_max=settings.nesting_max,
+        queries_max=settings.queries_max,
+        snapshot_rows_max=settings.snapshot_rows_max,
+        changes_max=settings.changes_max,
+        archive_rows_max=settings.archive_rows_max,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from broker.worker.beginnings import Beginnings
 from engine.model.source import Stream
 from engine.model.step import Records
 from topics.admin import Admin
@@ -83,6 +84,8 @@ class Intake:
         self._admin = admin
         self._next = dict(offsets)
         begin = self._begin(offsets)
+        new = [partition for partition, offset in begin.items() if offset < 0]
+        self._beginnings = Beginnings(stream, admin, new)
         self._topic_id = admin.topic_id(stream.topic)
         self._partitions = len(begin)
         self._consumer = BatchConsumer(kafka)
@@ -130,6 +133,7 @@ class Intake:
             raise TopicRecreated(self.stream)
         if count > self._partitions:
             added = range(self._partitions, count)
+            self._beginnings.add(added)
             self._consumer.add(self.stream.topic, dict.fromkeys(added, -1))
             self._await(added)
             self._partitions = count
@@ -156,7 +160,14 @@ class Intake:
         size = sum(len(value) for value in values if value is not None)
         for partition in decoded.batch.partitions():
             self._awaited.pop(partition, None)
-        body = Records(self.stream.name, decoded.batch, polled.next_offsets, self.lagging)
+        whole_from_ms = self._beginnings.whole_from_ms(polled, decoded.batch)
+        body = Records(
+            self.stream.name,
+            decoded.batch,
+            polled.next_offsets,
+            self.lagging,
+            whole_from_ms=whole_from_ms,
+        )
         return Taken(body, polled.messages, rows, bad, size, polled.ranges)
 
     def close(self) -> None:

@@ -23,7 +23,8 @@ from typing import Any
 
 from broker import logs
 from broker.settings import Settings
-from broker.worker.metrics import TRANSACTION_SECONDS
+from broker.worker.counts import TRANSACTION_SECONDS
+from broker.worker.troubles import Troubles
 from engine.model.step import Position, StepResult
 from topics.journal import read_steps
 from topics.producer import (
@@ -76,10 +77,6 @@ class Outgoing:
         return sum(map(len, self.records))
 
 
-class Interrupted(Exception):
-    """The shard is told to stop while Kafka is away; nothing is known to be written."""
-
-
 class Unwritable(Exception):
     """Nothing was written: these result topics refuse what is to go there, and why."""
 
@@ -96,12 +93,11 @@ class Outbox:
         number: int,
         settings: Settings,
         kafka: dict[str, str],
-        stopping: Callable[[], bool],
-        trouble: Callable[[dict[str, Any] | None], None],
+        troubles: Troubles,
         look: Callable[[Collection[str]], Mapping[str, int | TureenError]],
     ) -> None:
-        """``trouble`` is told what is waited for, and None when it goes on. ``look`` looks at result topics:
-        how many partitions they have, or what is wrong with them; those that are gone it makes.
+        """troubles: told under the name ``journal``. look: looks at result topics: how many partitions they
+        have, or what is wrong with them; those that are gone it makes.
         """
         self._number = number
         self._settings = settings
@@ -109,8 +105,7 @@ class Outbox:
         message_bytes = max(int(DEFAULTS["message.max.bytes"]), record_bytes)
         self._kafka = kafka
         self._writing = {"message.max.bytes": str(message_bytes), **kafka}
-        self._stopping = stopping
-        self._trouble = trouble
+        self._troubles = troubles
         self._look = look
         self._timeout_s = settings.transaction_timeout_ms / 1_000
         self._producer: TransactionalProducer | None = None
@@ -128,7 +123,7 @@ class Outbox:
                     self._settings.transactional_id(self._number),
                     timeout_s=self._timeout_s,
                 )
-                self._trouble(None)
+                self._troubles.tell("journal", None)
                 return
             except KafkaUnavailable as away:
                 self._wait(away)
@@ -155,7 +150,7 @@ class Outbox:
                 self.fence()
             except CommitUnknown as unknown:
                 log.warning("commit_unknown", shard=self._number, reason=unknown.message)
-                self._trouble(unknown.as_dict())
+                self._troubles.tell("journal", unknown.as_dict())
                 if time.perf_counter() - tried_s > self._timeout_s * SLOW:
                     self._timeout_s = min(2 * self._timeout_s, TIMEOUT_MAX_S)
                 self.fence()
@@ -163,7 +158,7 @@ class Outbox:
                     break
                 self._looked(outgoing, {}, refusals)
             failed = True
-        self._trouble(None)
+        self._troubles.tell("journal", None)
         TRANSACTION_SECONDS.labels(str(self._number)).observe(time.perf_counter() - began_s)
 
     def _try(self, outgoing: Outgoing, *, reporting: bool) -> None:
@@ -216,13 +211,8 @@ class Outbox:
             except KafkaUnavailable as away:
                 self._wait(away)
 
-    def _wait(self, reason: Any) -> None:
-        self._trouble(reason.as_dict())
-        deadline_s = time.monotonic() + self._settings.retry_ms / 1_000
-        while time.monotonic() < deadline_s:
-            if self._stopping():
-                raise Interrupted
-            time.sleep(0.05)
+    def _wait(self, reason: TureenError) -> None:
+        self._troubles.wait("journal", reason)
 
     def close(self) -> None:
         if self._producer is not None:

@@ -12,7 +12,7 @@ Used on the event loop alone. O(guests of the shard) for each that comes or goes
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 
 def shard_of(sources: Iterable[str], shards: int) -> int:
@@ -26,7 +26,7 @@ class Guests:
     def __init__(self) -> None:
         self._needed: dict[int, dict[str, set[str]]] = {}
 
-    def on(self, shard: int) -> Iterable[str]:
+    def on(self, shard: int) -> Collection[str]:
         """The guests of a shard, those first that came first."""
         return self._needed.get(shard, {})
 

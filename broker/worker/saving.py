@@ -8,12 +8,11 @@ tried again every ``retry_ms``.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import Any
 
 from broker import logs
 from broker.settings import Settings
-from broker.worker.metrics import SAVE_SECONDS
+from broker.worker.counts import SAVE_SECONDS
+from broker.worker.troubles import Troubles
 from engine.engine import Engine
 from engine.model.step import Position
 from storage.store import Store
@@ -28,15 +27,13 @@ log = logs.get()
 class Saving:
     """Used by the shard's thread alone; ``position`` may be read by others."""
 
-    def __init__(
-        self, number: int, settings: Settings, tell: Callable[[str, dict[str, Any] | None], None]
-    ) -> None:
-        """tell: takes what is waited for under the name ``store``, and None when it goes on."""
+    def __init__(self, number: int, settings: Settings, troubles: Troubles) -> None:
+        """troubles: told under the name ``store``."""
         self.position: Position | None = None
         self.full = False
         self._number = number
         self._settings = settings
-        self._tell = tell
+        self._troubles = troubles
         self._store: Store | None = None
         self._rows = 0
         self._only_heartbeats = True
@@ -81,13 +78,13 @@ class Saving:
                 log.error("store_full", shard=self._number, reason=full.message)
             self.full = True
             if not final:
-                self._tell("store", full.as_dict())
+                self._troubles.tell("store", full.as_dict())
             self._again_s = time.monotonic() + self._settings.retry_ms / 1_000
             return
         if self.full:
             log.info("store_writes_again", shard=self._number)
         self.full = False
-        self._tell("store", None)
+        self._troubles.tell("store", None)
         SAVE_SECONDS.labels(str(self._number)).observe(time.perf_counter() - began_s)
         self.position = engine.position
         self._rows = 0

@@ -32,11 +32,11 @@ def readiness(node: Node) -> dict[str, Any]:
             {"code": "control", "message": "the control process is away; registrations wait, answers do not"}
         )
     degraded = node.outputs.degraded()
-    for shard in list(node.shards.values()):
+    for shard in node.shards:
         trouble = shard.trouble
         if trouble is not None:
             reasons.append({"shard": shard.number} | trouble)
-        guests = node.guests.on(shard.number)
+        guests = node.hosting.guests_on(shard.number)
         for name, error in list(shard.stream_errors.items()):
             if name not in guests:
                 degraded.append({"stream": name} | error)
@@ -47,7 +47,7 @@ def readiness(node: Node) -> dict[str, Any]:
 def _archive_troubles(node: Node) -> list[dict[str, Any]]:
     """Streams that history is wanted for and cannot be had."""
     found: list[dict[str, Any]] = []
-    for name in node.sources:
+    for name in node.directory.sources:
         told = _archived(node, name)
         if told is None or told["backfill"] is None or told["backfill"]["state"] == "complete":
             continue
@@ -59,34 +59,35 @@ def _archive_troubles(node: Node) -> list[dict[str, Any]]:
 
 def _archived(node: Node, name: str) -> dict[str, Any] | None:
     """What is archived of a stream and how its history comes; None without an archive, and of tables."""
-    entry = node.sources[name]
+    entry = node.directory.sources[name]
     if node.shelf is None or entry.stream.is_table:
         return None
-    shards = list(node.shards.values())  # a stream may be a guest of other shards than its home
-    told = [
-        facts for shard in shards if shard.backfills is not None and (facts := shard.backfills.facts(name))
+    told = [  # a stream may be a guest of other shards than its home
+        facts
+        for shard in node.shards
+        if shard.backfills is not None and (facts := shard.backfills.facts(name))
     ]
     backfill = None
     if told:
         telling = next((one for one in told if one["state"] != "complete"), told[0])
         backfill = telling | {count: sum(one[count] for one in told) for count in ("rows", "steps")}
-    lost = next((shard.lost_history[name] for shard in shards if name in shard.lost_history), None)
+    lost = next((shard.lost_history[name] for shard in node.shards if name in shard.lost_history), None)
     return node.shelf.stream_facts(name) | {"backfill": backfill, "lost_history": lost}
 
 
 def source_list(node: Node) -> list[dict[str, Any]]:
     """Every stream, table and view as lists show it, by name."""
     readers: Counter[str] = Counter()
-    for entry in list(node.queries.values()):
+    for entry in list(node.directory.queries.values()):
         if entry.shard is not None:
             readers.update({*entry.sources, *entry.uses})
     infos: dict[str, SourceInfo] = {}
-    for shard in list(node.shards.values()):
-        guests = node.guests.on(shard.number)
+    for shard in node.shards:
+        guests = node.hosting.guests_on(shard.number)
         infos |= {info.name: info for info in shard.view().sources() if info.name not in guests}
-    listed = [_stream(node, name, infos.get(name)) for name in node.sources]
-    listed += [_view(node, name, infos) for name in node.views]
-    listed += [_waiting(name, view) for name, view in node.waiting.items()]
+    listed = [_stream(node, name, infos.get(name)) for name in node.directory.sources]
+    listed += [_view(node, name, infos) for name in node.directory.views]
+    listed += [_waiting(name, view) for name, view in node.directory.waiting.items()]
     for one in listed:
         one["queries"] = readers.get(one["name"], 0)
     return sorted(listed, key=lambda one: str(one["name"]))
@@ -112,7 +113,7 @@ def _waiting(name: str, view: WaitingView) -> dict[str, Any]:
 
 
 def _stream(node: Node, name: str, info: SourceInfo | None) -> dict[str, Any]:
-    entry = node.sources[name]
+    entry = node.directory.sources[name]
     shard = node.shards[entry.shard]
     error = shard.stream_errors.get(name)
     return {
@@ -147,14 +148,15 @@ def _stream(node: Node, name: str, info: SourceInfo | None) -> dict[str, Any]:
 
 def _view(node: Node, name: str, infos: dict[str, SourceInfo]) -> dict[str, Any]:
     """A view has no rows of its own; its NOW is that of a query over it."""
-    entry = node.views[name]
+    entry = node.directory.views[name]
     quoted = name.replace('"', '""')
     columns: list[dict[str, Any]] = []
     with contextlib.suppress(TureenError):  # a view that this version refuses is listed all the same
-        described = node.parse(f'DESCRIBE "{quoted}"')
+        described = node.directory.parse(f'DESCRIBE "{quoted}"')
         assert isinstance(described, Describe)
         columns = [{"name": one, "type": str(of), "nullable": True} for one, of in described.columns]
-    streams = [one for one in entry.sources if one in node.sources and not node.sources[one].stream.is_table]
+    sources = node.directory.sources
+    streams = [one for one in entry.sources if one in sources and not sources[one].stream.is_table]
     nows = [info.now_ms if (info := infos.get(one)) else None for one in streams or entry.sources]
     known = [now_ms for now_ms in nows if now_ms is not None]
     now_ms = None
@@ -175,7 +177,8 @@ def _view(node: Node, name: str, infos: dict[str, SourceInfo]) -> dict[str, Any]
 
 def status(node: Node, settings: Settings, metrics: Metrics) -> dict[str, Any]:
     """The facts behind ``tureen status``."""
-    states = Counter(entry.state for entry in node.queries.values())
+    directory = node.directory
+    states = Counter(entry.state for entry in directory.queries.values())
     streams = [one for one in source_list(node) if one["topic"] is not None]
     return {
         "service_id": settings.service_id,
@@ -197,12 +200,12 @@ def status(node: Node, settings: Settings, metrics: Metrics) -> dict[str, Any]:
                 "position": str(shard.view().position),
                 "saved_position": str(shard.saved_position) if shard.saved_position else None,
                 "epoch": shard.epoch,
-                "queries": sum(1 for e in list(node.queries.values()) if e.shard == shard.number),
-                "sources": sorted(n for n, s in node.sources.items() if s.shard == shard.number),
-                "guests": sorted(node.guests.on(shard.number)),
+                "queries": sum(1 for e in list(directory.queries.values()) if e.shard == shard.number),
+                "sources": sorted(n for n, s in directory.sources.items() if s.shard == shard.number),
+                "guests": sorted(node.hosting.guests_on(shard.number)),
                 "transactions": shard.counts.transactions,
                 "steps": shard.counts.steps,
             }
-            for shard in sorted(node.shards.values(), key=lambda shard: shard.number)
+            for shard in sorted(node.shards, key=lambda shard: shard.number)
         ],
     }

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
 
 import tureen
 from broker.commands.status import status
@@ -22,6 +24,7 @@ from tests.broker.running import Broker, broker
 from tests.kafka import wait_until
 from tureen.commands.snapshot import snapshot
 from tureen.commands.sources import sources
+from tureen.commands.sql import sql
 from tureen.errors import InstantOutOfRange
 
 HOUR_MS = 3_600_000
@@ -113,6 +116,35 @@ def test_a_window_of_a_week_is_answered_on_a_stream_that_keeps_an_hour(
     assert facts["backfill"]["state"] == "complete"
     assert facts["backfill"]["steps"] > 3
     assert facts["until_ms"] == rows[-1][2]
+
+
+def test_what_kafka_had_deleted_before_the_stream_came_is_missed_and_comes_from_the_archive(
+    archiving: Broker, root: Path, name: str
+) -> None:
+    """Of one partition the first records went, of another all."""
+    rows = rows_of(90, 60_000, partitions=3)
+    archiving.admin.ensure_source_topic(name, 3)
+    send(archiving, name, rows)
+    client = AdminClient({"bootstrap.servers": archiving.bootstrap})
+    gone = [TopicPartition(name, 0, 25), TopicPartition(name, 1, 30)]
+    for future in client.delete_records(gone).values():
+        future.result()
+    there = [row for row in rows if row[0] == 2 or (row[0] == 0 and row[1] >= 25)]
+    archiving.create(sql_of(name, 3))
+    handle = archiving.register(f"SELECT id FROM {name} [RANGE 1 HOUR]")
+    everything = archiving.register(f"SELECT id FROM {name}")
+    now_ms = NOON_MS - 120_001  # behind the last row of partition 0
+    hour = [row[3]["id"] for row in there if now_ms - HOUR_MS <= row[2] <= now_ms]
+    wait_until(lambda: len(archiving.rows(everything)) == len(hour), what="the rows that are left")
+    before = archiving.snapshot(handle)
+    assert (before["now_ms"], sorted(row[0] for row in before["rows"])) == (now_ms, hour)
+    assert not before["complete"]
+    refused = archiving.http.get(f"/queries/{everything}/snapshot", params={"at": now_ms})
+    assert refused.json()["code"] == "instant_out_of_range"
+    Archived(root, stream_of(sql_of(name, 3))).append(rows)
+    whole = archiving.snapshot(everything, archive="true")
+    assert sorted(row[0] for row in whole["rows"]) == [row[3]["id"] for row in rows if row[2] <= now_ms]
+    assert (whole["complete"], whole["archive"]["earliest_ms"]) == (True, None)
 
 
 def test_the_answer_waits_for_an_archive_that_lags_behind(archiving: Broker, root: Path, name: str) -> None:
@@ -212,6 +244,11 @@ def test_an_unbounded_answer_is_completed_when_asked_to(archiving: Broker, root:
         assert answer.archive_rows == whole["archive"]["rows"]
     told = CliRunner().invoke(snapshot, [handle, "--archive", "--json", "--url", archiving.url])
     assert json.loads(told.output)["rows"] == [[499, 0]]
+    counting = f"SELECT COUNT(*) AS n FROM {name}"
+    once = CliRunner().invoke(sql, [counting, "--once", "--archive", "--json", "--url", archiving.url])
+    assert json.loads(once.output)["rows"] == [[499]]
+    assert json.loads(once.output)["archive"]["rows"] == whole["archive"]["rows"]
+    assert CliRunner().invoke(sql, [counting, "--archive", "--url", archiving.url]).exit_code == 2
     kafka = {"bootstrap.servers": archiving.bootstrap}
     with tureen.connect(archiving.url, kafka, archiving.names.service_id) as client:
         assert client.snapshot(handle, archive=True).rows() == [{"n": 499, "least": 0}]

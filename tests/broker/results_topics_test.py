@@ -19,6 +19,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 
 from broker.settings import Settings
 from broker.worker.outbox import REFUSALS_MAX, Letter, Outbox, Outgoing, Unwritable
+from broker.worker.troubles import Troubles
 from engine.model.step import Position
 from tests.broker.conftest import stream_sql
 from tests.broker.folding import compare, of_query
@@ -161,7 +162,7 @@ def test_a_topic_that_refuses_what_looks_right_is_not_tried_for_ever(one: Broker
         return dict.fromkeys(names, 1)
 
     kafka = {"bootstrap.servers": one.bootstrap}
-    outbox = Outbox(10_000, settings, kafka, lambda: False, lambda _: None, look)
+    outbox = Outbox(10_000, settings, kafka, Troubles(10_000, settings.retry_ms), look)
     outbox.fence()
     outgoing = Outgoing([Letter(topics["journal"], b"step")], last=Position(1, 1))
     for kind, value in (("small", text(0, 2_000)), ("good", "fits")):

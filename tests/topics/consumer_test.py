@@ -11,7 +11,7 @@ from tests.kafka import Node, wait_until
 from topics.admin import Admin
 from topics.consumer import BatchConsumer, OffsetLost, Polled
 from topics.producer import BatchProducer, TransactionalProducer
-from tureen.errors import TopicMissing
+from tureen.errors import KafkaUnavailable, TopicMissing
 
 START = {0: -1}
 
@@ -120,6 +120,31 @@ def test_transactions_are_seen_whole_and_markers_passed(kafka: str, service_id: 
     assert consumer.next_offsets(service_id) == {0: admin.end_offsets(service_id)[0], 1: 0}
     consumer.close()
     producer.close()
+
+
+def test_topics_to_their_ends_past_what_is_not_seen(kafka: str, service_id: str) -> None:
+    admin = Admin(settings(kafka))
+    plain, written = f"{service_id}-plain", f"{service_id}-written"
+    admin.ensure_source_topic(plain, 2)
+    admin.ensure_source_topic(written)
+    write(kafka, plain, [b"%d" % n for n in range(100)])
+    producer = TransactionalProducer(settings(kafka), service_id)
+    with producer.transaction() as transaction:
+        transaction.send(written, b"last", partition=0)
+    producer.close()
+    ends = {topic: admin.end_offsets(topic) for topic in (plain, written)}
+    assert (ends[plain][1], ends[written]) == (0, {0: 2})  # nothing at all, and a marker behind the record
+    consumer = BatchConsumer(settings(kafka))
+    for topic, until in ends.items():
+        consumer.add(topic, dict.fromkeys(until, -1), append_times=False)
+    assert not consumer.has_read(ends)
+    polled = list(consumer.until(lambda: consumer.has_read(ends), 30.0, records_max=30))
+    assert sorted(values_of(polled), key=str) == sorted([b"%d" % n for n in range(100)] + [b"last"], key=str)
+    assert max(len(one) for one in polled) <= 30
+    assert list(consumer.until(lambda: consumer.has_read(ends), 30.0)) == []
+    with pytest.raises(KafkaUnavailable, match=plain):
+        list(consumer.until(lambda: False, 0.0))
+    consumer.close()
 
 
 def test_going_on_from_where_another_stopped(kafka: str, service_id: str) -> None:

@@ -82,10 +82,10 @@ def test_steps_come_back(body: Body) -> None:
 
 
 def test_records_are_named_not_carried() -> None:
-    empty = Records(SOURCE, Batch.empty(STREAM.schema), {0: 12}, frozenset({0}))
+    empty = Records(SOURCE, Batch.empty(STREAM.schema), {0: 12}, frozenset({0}), whole_from_ms=3)
     step = Step(Position(1, 1), 5, empty)
     record = decode_step(encode_step(step, StepResult(step.position, 4), [Range(0, 10, 11, 2)])[1])
-    assert record.body == RecordsNamed(SOURCE, (Range(0, 10, 11, 2),), {0: 12}, frozenset({0}), 0)
+    assert record.body == RecordsNamed(SOURCE, (Range(0, 10, 11, 2),), {0: 12}, frozenset({0}), 0, 3)
     assert record.step(empty.batch) == step
     with pytest.raises(JournalUnreadable, match="now none"):
         record.step()
@@ -123,8 +123,8 @@ def test_what_is_no_step(value: bytes) -> None:
 
 def test_a_later_version_is_refused() -> None:
     key, value = encode_step(Step(Position(1, 1), 0, DropSource(SOURCE)), StepResult(Position(1, 1)))
-    later = orjson.dumps({**orjson.loads(value), "v": 4})
-    with pytest.raises(JournalUnreadable, match="version 4") as caught:
+    later = orjson.dumps({**orjson.loads(value), "v": 5})
+    with pytest.raises(JournalUnreadable, match="version 5") as caught:
         decode_step(later)
     assert "later" in str(caught.value.hint)
     assert key

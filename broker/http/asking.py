@@ -1,0 +1,52 @@
+"""A query is asked where it stands, which may be somewhere else a moment later.
+
+One that is just being replaced is gone from its old shard before the new one is journalled; whoever asks then
+waits a little rather than hear of a query that is not there. Sources that came to a shard with the query are
+waited for too, so that its first answer has what was before it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from broker.http.described import standing
+from broker.http.errors import QueryNotRunning
+from broker.worker.node import Node
+from tureen.errors import BrokerUnavailable, UnknownQuery
+
+Found = TypeVar("Found")
+
+REPLACED_WAIT_S = 2.0
+
+
+async def asked(
+    node: Node, name: str, arrival_wait_s: float, find: Callable[[int], Awaitable[Found]]
+) -> Found:
+    """What ``find`` gives for the shard of a query, by its number; counted as one time it was asked for.
+
+    Raises UnknownQuery, QueryNotRunning, BrokerUnavailable, and what ``find`` raises but UnknownQuery.
+    """
+    deadline_s = time.monotonic() + REPLACED_WAIT_S
+    while True:
+        entry = standing(node, name)
+        if entry.shard is None:
+            raise QueryNotRunning(entry.state, entry.error)
+        await _arrived(node, entry.shard, arrival_wait_s)
+        node.shards[entry.shard].asked.count(name)
+        try:
+            return await find(entry.shard)
+        except UnknownQuery:
+            if time.monotonic() > deadline_s:
+                raise BrokerUnavailable(
+                    "the query is being replaced", hint="say it again in a second"
+                ) from None
+            await asyncio.sleep(0.01)
+
+
+async def _arrived(node: Node, shard: int, wait_s: float) -> None:
+    deadline_s = time.monotonic() + wait_s
+    while node.hosting.is_arriving(shard) and time.monotonic() < deadline_s:
+        await asyncio.sleep(0.02)

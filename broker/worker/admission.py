@@ -1,0 +1,98 @@
+"""What registrations mean against what stands, or why they cannot stand, and where those emit that do.
+
+The part of a registration before its shard hears of it. May ask Kafka and the schema registry, so it runs in
+another thread than the event loop's, for one batch at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from broker.worker import options
+from broker.worker.broken import BrokenQueries
+from broker.worker.directory import Directory
+from engine.changes.output import output_of
+from engine.language.query import Query
+from engine.operators.pipeline import schema_of
+from topics.control_records import Command
+from topics.outputs import Outputs, Readiness, destination, facts
+from topics.wording import said
+from tureen.errors import LimitExceeded, NotSupported, OptionRefused, QueryError, TureenError
+from tureen.protocol import TopicNames
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A query that may stand; output: where its changes go, as lists show it, if it emits them."""
+
+    query: Query
+    output: dict[str, Any] | None = None
+
+
+class Admission:
+    """Judges registrations."""
+
+    def __init__(
+        self, names: TopicNames, directory: Directory, outputs: Outputs, broken: BrokenQueries
+    ) -> None:
+        self._names = names
+        self._directory = directory
+        self._outputs = outputs
+        self._broken = broken
+
+    def judge(self, commands: Sequence[Command]) -> list[Admitted | TureenError | None]:
+        """For each command of distinct queries: that it may stand, or why it may not; None of a removal, and
+        of what is refused by its own ``error``. What it emits until now is released.
+        """
+        meant = [self._meant(command) for command in commands]
+        streams = self._directory.streams()
+        ready = Readiness(self._outputs)
+        judged: list[Admitted | TureenError | None] = []
+        for command, query in zip(commands, meant, strict=True):
+            self._outputs.release(command["name"])
+            if not isinstance(query, Query):
+                judged.append(query)
+                continue
+            if query.emit is None:
+                judged.append(Admitted(query))
+                continue
+            try:
+                to = destination(self._names, output_of(query, streams))
+                assert to is not None
+                columns = schema_of(query.columns)
+                self._outputs.agree(command["name"], to)
+                if not self._stands(command):
+                    ready.check(to, columns)
+                judged.append(Admitted(query, facts(to, columns)))
+            except TureenError as refused:
+                self._outputs.release(command["name"])
+                judged.append(refused)
+        return judged
+
+    def _meant(self, command: Command) -> Query | TureenError | None:
+        """What a registration means, or why it means nothing. CPU only."""
+        broken = self._broken.reason(command)
+        if command["kind"] != "register" or broken is not None:
+            return broken
+        try:
+            options.check(command.get("options", {}))
+            statement = self._directory.parse(command["sql"], command.get("parameters"))
+        except (OptionRefused, QueryError, LimitExceeded) as refused:
+            return refused
+        if isinstance(statement, Query):
+            return statement
+        return NotSupported(
+            "only a SELECT can stand as a query",
+            hint="CREATE STREAM and DROP STREAM go to POST /sources or the sources topic",
+        )
+
+    def _stands(self, command: Command) -> bool:
+        """Whether it says what stands: its shard then waits for its output, where that is away."""
+        old = self._directory.queries.get(command["name"])
+        return (
+            old is not None
+            and old.shard is not None
+            and old.said == said(command["sql"], command.get("parameters"))
+        )

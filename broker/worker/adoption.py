@@ -1,0 +1,79 @@
+"""What shards brought back from their stores and journals, learnt into the directory when the worker starts.
+
+First each shard's streams and queries, then the views, which may read streams of several shards, then where
+queries emit. The control process says everything again after that, so what this version of the broker
+refuses is only passed over here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable
+
+from broker.worker.directory import Directory
+from broker.worker.entries import QueryEntry, SourceEntry, ViewEntry
+from broker.worker.hosting import Hosting
+from broker.worker.placement import of_view
+from broker.worker.shard import Shard
+from engine.changes.output import output_of
+from engine.language.query import Query
+from engine.language.statements import parse
+from engine.model.source import Derived, Stream
+from engine.operators.pipeline import schema_of
+from topics.outputs import Outputs, destination, emits, facts
+from tureen.errors import QueryError, TureenError
+from tureen.protocol import TopicNames
+
+
+def adopt_shard(shard: Shard, directory: Directory, hosting: Hosting) -> None:
+    """The streams and queries of a shard that has recovered."""
+    infos = shard.view().queries()
+    for name, (stream, sql) in shard.streams().items():
+        if shard.number == directory.home_of([name]):
+            directory.sources[name] = SourceEntry(stream, sql, shard.number)
+        else:
+            hosting.found(shard.number, name, (one.query_id for one in infos if name in one.sources))
+    for info in infos:
+        directory.queries[info.query_id] = QueryEntry(
+            info.sql,
+            "PAUSED" if info.paused else "RUNNING",
+            None,
+            shard.number,
+            tuple(info.sources),
+            parameters=list(held) if isinstance(held := info.parameters, tuple) else held,
+        )
+
+
+def adopt_views(shards: Iterable[Shard], directory: Directory, hosting: Hosting) -> None:
+    """The views of shards whose streams the directory knows already."""
+    derived = [(one, shard.number) for shard in shards for one in shard.derived()]
+    engines = directory.engines
+    known: dict[str, Stream | Derived] = dict(directory.catalogue)
+    known.update((one.name, one) for one, _ in derived)
+    for one, shard in derived:
+        with contextlib.suppress(QueryError):  # a view that this version refuses is shown all the same
+            query = parse(one.sql, known, engines.limits, functions=engines.functions)
+            assert isinstance(query, Query)
+            if shard == directory.home_of(query.sources):
+                directory.views[one.name] = ViewEntry(one, shard, query.sources, query.uses)
+                continue
+            several = [name for name, entry in directory.queries.items() if entry.shard == shard]
+            hosting.found(shard, one.name, several)
+            continue
+        directory.views[one.name] = ViewEntry(one, shard, (), ())
+    for name, view in directory.views.items():
+        hosting.need_more(of_view(name), view.shard, (*view.sources, *view.uses))
+
+
+def adopt_outputs(directory: Directory, outputs: Outputs, names: TopicNames) -> None:
+    """Where queries emit: those that come later must agree. Any thread, before commands are carried out."""
+    for name, entry in directory.queries.items():
+        if entry.sql is None or not emits(entry.sql):
+            continue
+        with contextlib.suppress(TureenError):  # one that this version refuses is said again, and told so
+            query = directory.parse(entry.sql, entry.parameters)
+            assert isinstance(query, Query)
+            to = destination(names, output_of(query, directory.streams()))
+            if to is not None:
+                entry.output = facts(to, schema_of(query.columns))
+                outputs.agree(name, to)

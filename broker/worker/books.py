@@ -1,0 +1,33 @@
+"""What stands on a shard, as its last step left it: that is what commands are compared with.
+
+Used by the shard's thread alone, but for ``sources`` between recovery and the first command.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from broker.worker.shard_command import Standing
+from engine.model.source import Derived, Stream
+from engine.results.view import View
+from topics.wording import said
+
+
+class Books:
+    """queries: what their registrations said, by id. sources: streams and views by name, oldest first."""
+
+    def __init__(self) -> None:
+        self.queries: dict[str, Standing] = {}
+        self.sources: dict[str, Stream | Derived] = {}
+
+    def begin(self, view: View, catalogue: Mapping[str, Stream | Derived]) -> None:
+        """All that came back."""
+        self.queries = {
+            info.query_id: (said(info.sql, info.parameters), info.options) for info in view.queries()
+        }
+        self.sources = dict(catalogue)
+
+    def forget(self, query_ids: Iterable[str]) -> None:
+        """These went, those of them that stood."""
+        for query_id in query_ids:
+            self.queries.pop(query_id, None)

@@ -1,0 +1,80 @@
+"""What the parts of a worker count and time: plain integers, each written by one thread, and histograms.
+
+Whoever does something counts it here and knows nothing of who reads it (:mod:`broker.worker.metrics`).
+Histograms have a lock of their own and are the process's. Labels are shards and formats, no handles or ids.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from prometheus_client import Histogram
+
+_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+
+SNAPSHOT_SECONDS = Histogram(
+    "tureen_snapshot_seconds",
+    "Time to compute and encode an answer.",
+    ["format"],
+    buckets=_SECONDS,
+    registry=None,
+)
+STEP_SECONDS = Histogram(
+    "tureen_step_seconds",
+    "Time the engine took for the steps of a commit.",
+    ["shard"],
+    buckets=_SECONDS,
+    registry=None,
+)
+TRANSACTION_SECONDS = Histogram(
+    "tureen_transaction_seconds", "Time to journal steps.", ["shard"], buckets=_SECONDS, registry=None
+)
+FEED_SECONDS = Histogram(
+    "tureen_feed_seconds",
+    "Time from a commit to its changes being written to a feed.",
+    buckets=_SECONDS,
+    registry=None,
+)
+SAVE_SECONDS = Histogram(
+    "tureen_save_seconds", "Time to save to the store.", ["shard"], buckets=_SECONDS, registry=None
+)
+COLD_SECONDS = Histogram(
+    "tureen_archive_snapshot_seconds",
+    "Time to compute and encode an answer with rows of the archive.",
+    buckets=(*_SECONDS, 25.0, 60.0),
+    registry=None,
+)
+
+
+@dataclass(slots=True)
+class Counts:
+    """What a shard has done in this life. Written by its thread alone."""
+
+    records: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    entered: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    late: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    dead_letters: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    bytes: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    deltas: dict[tuple[str, str], int] = field(default_factory=lambda: defaultdict(int))
+    """By topic and operator, as the next two; a row that takes another's place is two."""
+    result_records: dict[tuple[str, str], int] = field(default_factory=lambda: defaultdict(int))
+    result_bytes: dict[tuple[str, str], int] = field(default_factory=lambda: defaultdict(int))
+    steps: int = 0
+    transactions: int = 0
+    revised: int = 0
+
+
+@dataclass(slots=True)
+class FeedCounts:
+    """What change feeds have done. Written by the event loop alone. followed, size: told when asked."""
+
+    open: int = 0
+    changes: int = 0
+    bytes: int = 0
+    cut: int = 0
+    must_refetch: int = 0
+    ended: Counter[str] = field(default_factory=Counter)
+    followed: Callable[[], int] = int
+    size: Callable[[], int] = int

@@ -1,0 +1,83 @@
+"""What stands on this worker and what does not, by name: queries, streams, tables, views, and their shards.
+
+The one place that says which shard something lives on, and against which texts are understood. Its books are
+written on the event loop alone, by those who carry out commands, from outcomes; readers on the loop need no
+lock, those in other threads take a copy. Whoever puts in or takes out a stream or a view says so
+(:meth:`Directory.catalogue_changed`), since texts may then mean something else.
+
+The rows, NOW and answers of what stands are in the shards' views.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+
+from broker.worker.engines import Engines
+from broker.worker.entries import QueryEntry, SourceEntry, ViewEntry, WaitingView
+from broker.worker.parsed import Parsed
+from broker.worker.placement import shard_of
+from engine.language.query import Statement
+from engine.model.source import Derived, SourceName, Stream
+from topics.wording import Values
+
+
+class Directory:
+    """queries: by their ids, standing or not. sources: streams and tables that stand. views: that stand.
+    waiting: views that cannot stand yet.
+    """
+
+    def __init__(self, engines: Engines, shards: int) -> None:
+        """engines: for limits and functions. shards: how many there may be."""
+        self.engines = engines
+        self.queries: dict[str, QueryEntry] = {}
+        self.sources: dict[str, SourceEntry] = {}
+        self.views: dict[str, ViewEntry] = {}
+        self.waiting: dict[str, WaitingView] = {}
+        self._shards = shards
+        self._parsed = self._against({})
+
+    # --- where things live --------------------------------------------------------------------------
+
+    def home_of(self, sources: Iterable[str]) -> int:
+        """The shard that a stream is for, or what reads just these sources."""
+        return shard_of(sources, self._shards)
+
+    def standing(self) -> int:
+        """How many queries stand; O(queries)."""
+        return sum(entry.shard is not None for entry in self.queries.values())
+
+    def readers(self, name: str) -> int:
+        """How many queries stand on a source or a view; O(queries)."""
+        return sum(
+            entry.shard is not None and (name in entry.sources or name in entry.uses)
+            for entry in self.queries.values()
+        )
+
+    def streams(self) -> dict[SourceName, Stream]:
+        """Streams and tables that stand; a new mapping."""
+        return {entry.stream.name: entry.stream for entry in self.sources.values()}
+
+    # --- what texts mean ----------------------------------------------------------------------------
+
+    def catalogue_changed(self) -> None:
+        """A stream or a view has come or gone."""
+        stands: dict[str, Stream | Derived] = {name: entry.stream for name, entry in self.sources.items()}
+        stands.update((name, entry.derived) for name, entry in self.views.items())
+        self._parsed = self._against(stands)
+
+    @property
+    def catalogue(self) -> Mapping[str, Stream | Derived]:
+        """Every stream and view that stands; never changed in place."""
+        return self._parsed.catalogue
+
+    async def understand(self, sql: str, parameters: Values | None = None) -> Statement:
+        """As :meth:`parse`, in another thread, since a text of a new kind may take a millisecond."""
+        return await asyncio.to_thread(self._parsed.statement, sql, parameters)
+
+    def parse(self, sql: str, parameters: Values | None = None) -> Statement:
+        """A statement against what stands now. Raises QueryError, LimitExceeded. Any thread."""
+        return self._parsed.statement(sql, parameters)
+
+    def _against(self, catalogue: Mapping[str, Stream | Derived]) -> Parsed:
+        return Parsed(catalogue, self.engines.limits, self.engines.functions)

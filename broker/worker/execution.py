@@ -1,0 +1,65 @@
+"""Commands of a shard carried out: as steps, in the books of what stands, and by its streams.
+
+Commands that change nothing make no step. Used by the shard's thread alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from broker.internal import Outcome
+from broker.worker.books import Books
+from broker.worker.emission import Emission
+from broker.worker.outbox import Outgoing
+from broker.worker.saving import Saving
+from broker.worker.shard_command import ShardCommand, step_bodies
+from broker.worker.steps import Steps
+from broker.worker.streams import Streams
+from engine.model.source import Stream
+from engine.model.step import Unregister
+
+
+class Execution:
+    """Of one shard."""
+
+    def __init__(
+        self, books: Books, steps: Steps, streams: Streams, emission: Emission, saving: Saving
+    ) -> None:
+        self._books = books
+        self._steps = steps
+        self._streams = streams
+        self._emission = emission
+        self._saving = saving
+
+    def carry_out(self, commands: Sequence[ShardCommand], outgoing: Outgoing) -> list[Outcome]:
+        """Make the steps of some commands, in order; one outcome each. Raises Interrupted."""
+        self._saving.changed()
+        outcomes: list[Outcome] = [{"state": "RUNNING", "error": None, "position": None}] * len(commands)
+        for made in step_bodies(commands, self._books.queries, self._books.sources):
+            failed: Mapping[str, Exception] = {}
+            if made.body is not None:
+                failed = self._steps.make(made.body, outgoing).failed
+                if isinstance(made.body, Unregister):
+                    self._books.forget(made.body.query_ids)
+            for place in made.places:
+                command = commands[place]
+                error = failed.get(command.name)
+                outcomes[place] = command.outcome(self._steps.engine.position, error)
+                if error is None and made.body is not None:
+                    self._follow(command)
+        return outcomes
+
+    def _follow(self, command: ShardCommand) -> None:
+        """Do what a command that was applied asks of the shard beside its engine."""
+        match command.kind:
+            case "register":
+                if command.name not in self._emission.broken:
+                    self._books.queries[command.name] = command.standing
+            case "create":
+                assert command.source is not None
+                self._books.sources[command.name] = command.source
+                if isinstance(command.source, Stream):
+                    self._streams.add(command.source, {}, self._steps.now_ms())
+            case "drop":
+                if isinstance(self._books.sources.pop(command.name), Stream):
+                    self._streams.drop(command.name)

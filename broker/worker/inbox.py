@@ -1,0 +1,105 @@
+"""What other threads want of a shard: commands to carry out and questions to its engine, until it ends.
+
+The shard's thread sleeps here while it has nothing to do, and whoever brings something wakes it. Commands
+come out in the order in which they came, all that have come at a time; they are *at work* until their
+outcomes are told. When the shard has ended whatever still comes is refused.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any
+
+from broker.internal import Outcome
+from broker.worker.questions import Found, Questions
+from broker.worker.shard_command import ShardCommand
+from engine.engine import Engine
+from tureen.errors import BrokerUnavailable, TureenError
+
+
+@dataclass(slots=True)
+class Job:
+    """Commands that came together. outcomes: one each, once they are carried out."""
+
+    commands: Sequence[ShardCommand]
+    future: Future[list[Outcome]]
+    outcomes: list[Outcome] | None = None
+
+    def refuse(self, error: dict[str, Any]) -> None:
+        """None of them is carried out."""
+        refusal: Outcome = {"state": "ERROR", "error": error, "position": None}
+        self.future.set_result([refusal] * len(self.commands))
+
+
+class Inbox:
+    """``submit``, ``ask`` and ``wake`` from any thread, the rest by the shard's alone."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+        self._wake = threading.Condition()
+        self._jobs: deque[Job] = deque()
+        self._at_work: list[Job] = []
+        self._questions = Questions()
+        self._refusal: dict[str, Any] | None = None
+
+    def submit(self, commands: Sequence[ShardCommand]) -> Future[list[Outcome]]:
+        """The future has one outcome each, once they are journalled."""
+        job = Job(commands, Future())
+        with self._wake:
+            if self._refusal is not None:
+                job.refuse(self._refusal)
+            else:
+                self._jobs.append(job)
+                self._wake.notify()
+        return job.future
+
+    def ask(self, work: Callable[[Engine], Found]) -> Future[Found]:
+        """The future has what ``work`` finds in the engine between two steps."""
+        with self._wake:
+            future = self._questions.put(work)
+            if self._refusal is not None:
+                self._questions.refuse(BrokerUnavailable(f"shard {self._number} has stopped"))
+            self._wake.notify()
+        return future
+
+    def wake(self) -> None:
+        """There is something to do."""
+        with self._wake:
+            self._wake.notify()
+
+    def take(self, wait_s: float) -> Sequence[Job]:
+        """All that came, which is at work from now on. wait_s: for a command, a question or a call, if there
+        is none.
+        """
+        with self._wake:
+            if wait_s and not self._jobs and not self._questions:
+                self._wake.wait(wait_s)
+            self._at_work, self._jobs = list(self._jobs), deque()
+        return self._at_work
+
+    def answer(self, engine: Engine) -> None:
+        """Answer some of the questions."""
+        self._questions.answer(engine)
+
+    def done(self) -> None:
+        """What is at work is journalled: tell the outcomes."""
+        for job in self._at_work:
+            assert job.outcomes is not None
+            job.future.set_result(job.outcomes)
+        self._at_work = []
+
+    def close(self, error: TureenError, refusal: dict[str, Any]) -> Sequence[Job]:
+        """The shard has ended; the jobs that were not carried out.
+
+        error: raised to those who wait for an answer. refusal: of commands that come from now on.
+        """
+        with self._wake:
+            self._refusal = refusal
+            left = [*self._at_work, *self._jobs]
+            self._jobs.clear()
+            self._questions.refuse(error)
+        return left

@@ -1,0 +1,154 @@
+"""What a shard takes up by itself and makes steps of: records of its streams, history, and the clock.
+
+Records come a transaction's worth at a time, shared fairly among the streams that have some. What cannot be
+decoded, or comes late, goes into the same transaction as a letter to the topic for such; of a guest, which
+another shard has as well, only its home writes and counts that.
+
+Used by the shard's thread alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from broker import logs
+from broker.archive.backfill import Backfills
+from broker.archive.notes import HistoryNotes
+from broker.settings import Settings
+from broker.worker.counts import Counts
+from broker.worker.intake import Taken
+from broker.worker.outbox import Letter, Outgoing
+from broker.worker.placement import shard_of
+from broker.worker.saving import Saving
+from broker.worker.step_size import StepSize
+from broker.worker.steps import Steps
+from broker.worker.streams import ReadStream, Streams
+from broker.worker.troubles import Troubles
+from engine.model.step import Heartbeat
+from engine.results.view import View
+from topics.producer import forwarded
+from tureen.errors import KafkaUnavailable
+
+log = logs.get()
+
+
+class Ingestion:
+    """Of one shard."""
+
+    def __init__(
+        self,
+        number: int,
+        settings: Settings,
+        streams: Streams,
+        steps: Steps,
+        saving: Saving,
+        troubles: Troubles,
+        counts: Counts,
+        backfills: Backfills | None,
+        history: HistoryNotes,
+    ) -> None:
+        """backfills: reads history, where there is an archive. history: keeps which steps brought some."""
+        self._number = number
+        self._settings = settings
+        self._streams = streams
+        self._steps = steps
+        self._saving = saving
+        self._troubles = troubles
+        self._counts = counts
+        self._backfills = backfills
+        self._history = history
+        self._step_size = StepSize(settings.step_rows_max, settings.transaction_records_max)
+
+    def take_up(self, view: View, outgoing: Outgoing, *, wait: bool) -> None:
+        """Make steps of what the streams have, up to a transaction's worth of rows.
+
+        view: as of the last transaction. wait: for records a while, where none are there.
+        """
+        self._streams.look_after()
+        reading = self._streams.reading()
+        if self._streams.is_away():
+            if "read" not in self._troubles:
+                away = KafkaUnavailable("Kafka does not answer; streams wait for it")
+                self._troubles.tell("read", away.as_dict())
+        else:
+            self._troubles.tell("read", None)
+        if not reading:
+            return
+        joined = [names for names in self._steps.engine.source_sets if len(names) > 1]
+        if joined:
+            nows = {info.name: info.now_ms for info in view.sources()}
+            reading = self._streams.in_step(nows, joined)
+        timeout_s = self._settings.poll_ms / 1_000 / len(reading) if wait else 0.0
+        share = max(self._settings.step_rows_max, self._settings.transaction_rows_max // len(reading))
+        for stream in reading:
+            taken_rows = 0
+            while taken_rows < share and stream.intake is not None:
+                if outgoing.told >= self._settings.transaction_records_max:
+                    return
+                taken = self._streams.poll(stream, self._step_size.rows, timeout_s)
+                if taken is None:
+                    break
+                taken_rows += len(taken.messages)
+                self._records(stream, taken, outgoing)
+                if not taken.body.lagging:
+                    break
+
+    def bring_back(self, outgoing: Outgoing) -> None:
+        """Make steps of history that was read from the archive."""
+        if self._backfills is None:
+            return
+        engine = self._steps.engine
+        for body, named in self._backfills.ready(engine):
+            self._history.put(body.source, engine.position.sequence + 1)
+            result = self._steps.make(body, outgoing, named)
+            for refused in result.failed.values():
+                log.warning("backfill_refused", shard=self._number, stream=body.source, reason=str(refused))
+            self._saving.changed(len(body.batch))
+
+    def beat(self, outgoing: Outgoing) -> None:
+        """Give the clock to streams that are quiet, where it may move their NOW."""
+        clock_ms = self._steps.now_ms()
+        for stream in self._streams.reading():
+            assert stream.intake is not None
+            name, lagging = stream.stream.name, stream.intake.lagging
+            self._streams.lagging[name] = lagging
+            if stream.pace.is_due(clock_ms, lagging):
+                result = self._steps.make(Heartbeat(name, lagging), outgoing)
+                stream.pace.stepped(self._steps.clock_ms, (), lagging)
+                if self._is_home(name):
+                    self._counts.entered[name] += result.entered
+                if result.entered:
+                    self._saving.changed()
+
+    def _is_home(self, name: str) -> bool:
+        """Whether a stream that is read here is no guest."""
+        return shard_of([name], self._settings.shards) == self._number
+
+    def _records(self, stream: ReadStream, taken: Taken, outgoing: Outgoing) -> None:
+        name = stream.stream.name
+        told = outgoing.told
+        result = self._steps.make(taken.body, outgoing, taken.ranges)
+        self._step_size.stepped(len(taken.messages), outgoing.told - told)
+        stream.pace.stepped(self._steps.clock_ms, taken.body.batch.partitions(), taken.body.lagging)
+        self._saving.changed(len(taken.messages))
+        if not self._is_home(name):
+            return
+        names = self._settings.names
+        for place, reason in taken.bad:
+            outgoing.letters.append(_letter(names.dead_letters, taken.messages[place], reason))
+        for refusal in result.rejected:
+            message = taken.messages[taken.rows[refusal.row]]
+            outgoing.letters.append(_letter(names.dead_letters, message, refusal.reason))
+        for row in result.late:
+            outgoing.letters.append(_letter(names.late, taken.messages[taken.rows[row]], "late"))
+        counts = self._counts
+        counts.records[name] += len(taken.messages)
+        counts.bytes[name] += taken.size
+        counts.entered[name] += result.entered
+        counts.late[name] += len(result.late)
+        counts.dead_letters[name] += len(taken.bad) + len(result.rejected)
+
+
+def _letter(topic: str, message: Any, reason: str) -> Letter:
+    value, key, headers = forwarded(message, reason)
+    return Letter(topic, value, key, headers=headers)

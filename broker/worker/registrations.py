@@ -1,0 +1,165 @@
+"""Registrations and removals of queries, on their way to their shards.
+
+A query stands on the shard that its sources choose, with those that live elsewhere as guests. One that moves
+leaves its old shard before it comes to the new one; beyond that shards work side by side.
+
+Used on the event loop, one batch at a time; what registrations mean is found in another thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from broker.internal import Outcome, State
+from broker.worker import options
+from broker.worker.admission import Admission, Admitted
+from broker.worker.directory import Directory
+from broker.worker.entries import QueryEntry
+from broker.worker.hosting import Hosting
+from broker.worker.shard_command import ShardCommand
+from broker.worker.shards import Shards
+from topics.control_records import Command
+from topics.outputs import Outputs, is_awaited
+from tureen.errors import LimitExceeded, TureenError, UnknownSource
+
+
+@dataclass(slots=True)
+class _Change:
+    """What a command makes of a query. entry: None where it goes. outcome: its shard's, once there is one."""
+
+    name: str
+    entry: QueryEntry | None
+    outcome: Outcome | None = None
+
+
+@dataclass(slots=True)
+class _Moves:
+    """What a batch does to shards. standing: how many queries stand with those that have come so far.
+
+    coming: with the change that a command carries out, None where it brings a guest.
+    """
+
+    standing: int
+    leaving: dict[int, list[ShardCommand]] = field(default_factory=dict)
+    coming: dict[int, list[tuple[_Change | None, ShardCommand]]] = field(default_factory=dict)
+
+
+class Registrations:
+    """Carries out commands of the kinds register, refuse and unregister."""
+
+    def __init__(
+        self,
+        queries_max: int,
+        directory: Directory,
+        shards: Shards,
+        hosting: Hosting,
+        outputs: Outputs,
+        admission: Admission,
+    ) -> None:
+        self._queries_max = queries_max
+        self._directory = directory
+        self._shards = shards
+        self._hosting = hosting
+        self._outputs = outputs
+        self._admission = admission
+
+    async def apply(self, commands: Sequence[Command]) -> list[Outcome]:
+        """Carry out commands of distinct queries; one outcome each. Idempotent."""
+        judged = await asyncio.to_thread(self._admission.judge, commands)
+        moves = _Moves(self._directory.standing())
+        changes = [
+            self._decided(command, found, moves) for command, found in zip(commands, judged, strict=True)
+        ]
+        await asyncio.gather(
+            *(self._shards.hand_over(number, leaving) for number, leaving in moves.leaving.items())
+        )
+        answers = await asyncio.gather(
+            *(
+                self._shards.hand_over(number, [command for _, command in pairs])
+                for number, pairs in moves.coming.items()
+            )
+        )
+        for pairs, outcomes in zip(moves.coming.values(), answers, strict=True):
+            for (change, _), outcome in zip(pairs, outcomes, strict=True):
+                if change is not None:
+                    change.outcome = outcome
+        told = [self._settled(change) for change in changes]
+        await self._hosting.see_off()
+        return told
+
+    def _decided(self, command: Command, judged: Admitted | TureenError | None, moves: _Moves) -> _Change:
+        """What a command makes of its query, and what shards are to do for that."""
+        if command["kind"] == "unregister":
+            self._leave(command["name"], moves)
+            return _Change(command["name"], None)
+        if isinstance(judged, Admitted):
+            return self._coming(command, judged, moves)
+        self._leave(command["name"], moves)
+        waits = isinstance(judged, UnknownSource) or is_awaited(judged)
+        error = command.get("error") or (judged.as_dict() if judged else None)
+        return _Change(command["name"], _not_standing(command, "PENDING" if waits else "ERROR", error))
+
+    def _coming(self, command: Command, admitted: Admitted, moves: _Moves) -> _Change:
+        name, query = command["name"], admitted.query
+        old = self._directory.queries.get(name)
+        if old is None or old.shard is None:
+            moves.standing += 1
+        if moves.standing > self._queries_max:
+            moves.standing -= 1
+            self._leave(name, moves)
+            refused = LimitExceeded("queries_max", self._queries_max, moves.standing + 1)
+            return _Change(name, _not_standing(command, "ERROR", refused.as_dict()))
+        number = self._directory.home_of(query.sources)
+        if old is not None and old.shard != number:
+            self._leave(name, moves)
+        given = command.get("options", {})
+        stands: State = "PAUSED" if options.is_paused(given) else "RUNNING"
+        sql, parameters = command["sql"], command.get("parameters")
+        if parameters is not None:
+            sql = sys.intern(sql)
+        entry = QueryEntry(
+            sql, stands, None, number, query.sources, given, query.uses, parameters, admitted.output
+        )
+        change = _Change(name, entry)
+        pairs = moves.coming.setdefault(number, [])
+        pairs += ((None, guest) for guest in self._hosting.invited(name, number, query))
+        pairs.append((change, ShardCommand.register(name, sql, given, parameters)))
+        return change
+
+    def _leave(self, name: str, moves: _Moves) -> None:
+        """Have a query go from where it stands."""
+        old = self._directory.queries.get(name)
+        if old is not None and old.shard is not None:
+            moves.leaving.setdefault(old.shard, []).append(ShardCommand.unregister(name))
+            self._hosting.release(name, old.shard)
+
+    def _settled(self, change: _Change) -> Outcome:
+        """Note what became of a query."""
+        name, entry, outcome = change.name, change.entry, change.outcome
+        if entry is None:
+            self._directory.queries.pop(name, None)
+            return {"state": "GONE"}
+        self._directory.queries[name] = entry
+        if outcome is None:
+            return entry.outcome()
+        if outcome["state"] == "ERROR":
+            if entry.shard is not None:
+                self._hosting.release(name, entry.shard)
+            entry.state, entry.error, entry.shard = "ERROR", outcome.get("error"), None
+            self._outputs.release(name)
+            return outcome
+        return {**outcome, "state": entry.state, "output": entry.output}
+
+
+def _not_standing(command: Command, state: State, error: dict[str, Any] | None) -> QueryEntry:
+    return QueryEntry(
+        command.get("sql"),
+        state,
+        error,
+        options=command.get("options", {}),
+        parameters=command.get("parameters"),
+    )

@@ -1,0 +1,107 @@
+"""The shards of a node: started when they get something to do, given commands, asked, stopped.
+
+Used on the event loop, but for iteration; a shard is a thread of its own and is reached by futures, which are
+awaited here, so that nobody else has to know.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Iterator
+
+from broker.archive.shelf import Shelf
+from broker.internal import Outcome
+from broker.settings import Settings
+from broker.worker.engines import Engines
+from broker.worker.listener import Listener
+from broker.worker.questions import Found
+from broker.worker.shard import Shard
+from broker.worker.shard_command import ShardCommand
+from engine.engine import Engine
+from topics.admin import Admin
+from topics.outputs import Outputs
+from tureen.errors import BrokerUnavailable
+
+
+class Shards:
+    """``shards[number]`` is one that was started; iteration goes over those that were, in any thread."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        kafka: dict[str, str],
+        engines: Engines,
+        prober: Admin,
+        outputs: Outputs,
+        listener: Listener,
+        on_fenced: Callable[[int], None],
+        shelf: Shelf | None,
+    ) -> None:
+        """What every shard is made with. prober: asks Kafka and gives up soon."""
+        self._settings = settings
+        self._kafka = kafka
+        self._engines = engines
+        self._prober = prober
+        self._outputs = outputs
+        self._listener = listener
+        self._on_fenced = on_fenced
+        self._shelf = shelf
+        self._by_number: dict[int, Shard] = {}
+
+    def __getitem__(self, number: int) -> Shard:
+        return self._by_number[number]
+
+    def __iter__(self) -> Iterator[Shard]:
+        return iter(list(self._by_number.values()))
+
+    def start(self, numbers: Iterable[int]) -> None:
+        """Bring these back from their stores and journals, side by side; nothing is waited for."""
+        for number in sorted(set(numbers)):
+            self._start(number)
+
+    async def hand_over(self, number: int, commands: list[ShardCommand]) -> list[Outcome]:
+        """Have a shard carry out commands, in order; one outcome each."""
+        shard = self._by_number.get(number)
+        if shard is None:
+            shard = self._start(number)
+            await asyncio.wrap_future(shard.recovered)
+        return await asyncio.wrap_future(shard.submit(commands))
+
+    async def ask(self, number: int, work: Callable[[Engine], Found]) -> Found:
+        """What ``work`` finds in a shard's engine between two steps. Raises its errors, BrokerUnavailable."""
+        future = asyncio.wrap_future(self._by_number[number].ask(work))
+        try:
+            return await asyncio.wait_for(future, self._settings.outcome_wait_ms / 1_000)
+        except TimeoutError:
+            raise BrokerUnavailable(
+                f"shard {number} has not answered in time", hint="/readycheck tells what it waits for"
+            ) from None
+
+    async def prove(self) -> None:
+        """Have every shard journal a step that changes nothing, so that a fenced one finds out."""
+        await asyncio.gather(*(self.hand_over(shard.number, [ShardCommand.prove()]) for shard in self))
+
+    async def stop(self, timeout_s: float) -> bool:
+        """Flush and end every shard; False when one still waits for Kafka: it has nothing to lose."""
+        for shard in self:
+            shard.stop()
+        deadline_s = time.monotonic() + timeout_s
+        for shard in self:
+            await asyncio.to_thread(shard.join, max(0.0, deadline_s - time.monotonic()))
+        return not any(shard.is_alive() for shard in self)
+
+    def _start(self, number: int) -> Shard:
+        shard = self._by_number[number] = Shard(
+            number,
+            self._settings,
+            self._kafka,
+            self._engines,
+            self._prober,
+            self._outputs,
+            self._listener,
+            self._on_fenced,
+            self._shelf,
+        )
+        shard.start()
+        return shard
