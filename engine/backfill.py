@@ -61,8 +61,9 @@ def wanted(seam_ms: int | None, rows: Rows, holds: Iterable[Hold]) -> Wanted | N
     known = [hold for hold in holds if hold.now_ms is not None]
     begins_ms = [hold.now_ms - hold.reach_ms for hold in known if hold.now_ms is not None and hold.reach_ms]
     begin_ms = min(begins_ms, default=seam_ms)
-    lacking = max((hold.rows for hold in known), default=0) - rows.count
-    gone = rows.lacks_before(seam_ms)
+    there = rows.count if rows.whole_from_ms is None else rows.end - rows.first_at_or_after(seam_ms)
+    lacking = max((hold.rows for hold in known), default=0) - there
+    gone = rows.lacks_before(seam_ms) or rows.whole_from_ms is not None
     return Wanted(seam_ms, begin_ms if begin_ms < seam_ms else None, max(0, lacking), gone)
 
 
@@ -111,5 +112,5 @@ def origin_of(rows: Rows, until_ms: int, came: int, base: int, from_ms: int) -> 
     What comes back shows that the stream did not know all there was; unless it goes back to the beginning of
     time, nobody knows whether there is more.
     """
-    lacked = rows.lacks_before(until_ms) or came > 0
+    lacked = rows.lacks_before(until_ms) or rows.whole_from_ms is not None or came > 0
     return base - 1 if lacked and from_ms > TIMESTAMP_MS_MIN else base

@@ -37,6 +37,7 @@ class SourceState:
     """Everything about a source but its rows.
 
     base, end: the retained visible rows are the ordinals base <= o < end. origin: rows below it never were.
+    whole_from_ms: rows of earlier instants may be missing among those; None: none are.
     """
 
     stream: Stream
@@ -50,6 +51,7 @@ class SourceState:
     rejected: int
     partitions: Mapping[int, PartitionClock] = field(default_factory=dict)
     origin: int = 0
+    whole_from_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,6 +77,8 @@ class Source:
         batch = step.batch
         self._follow(step)
         self._view = None
+        if step.whole_from_ms is not None:
+            self.rows.lack(step.whole_from_ms)
         if step.decided is not None:
             self.clock.follow(step.decided.now_ms, clock_ms)
             entered = self._enter(batch)
@@ -119,7 +121,10 @@ class Source:
         now_ms = self.clock.now_ms
         if now_ms is None or self.stream.is_table:
             return None
-        return self.rows.rows().seam_ms(now_ms, self.retained_from_ms)
+        rows = self.rows.rows()
+        if rows.whole_from_ms is not None and rows.whole_from_ms > now_ms + 1:
+            rows = replace(rows, whole_from_ms=None)  # history up to NOW would not make it whole
+        return rows.seam_ms(now_ms, self.retained_from_ms)
 
     def backfill(self, step: Backfill, position: Position) -> StepResult:
         """History comes back. Raises BackfillRefused, and then nothing changed.
@@ -147,6 +152,8 @@ class Source:
             self.queries.errors[:] = errors
         from_ms = step.complete_from_ms
         self.rows.origin = origin_of(rows, step.until_ms, len(step.batch), self.rows.base, from_ms)
+        if rows.whole_from_ms is not None and rows.whole_from_ms <= step.until_ms:
+            self.rows.whole_from_ms = None
         self.retained_from_ms = from_ms
         self._unsaved_below = max(changed, self._unsaved_below or changed)
         self._saved_base = self.rows.base
@@ -286,7 +293,7 @@ class Source:
                 self.clock.now_ms,
                 self.retained_from_ms,
                 self.rows.rows(),
-                len(self.pending),
+                tuple(self.pending.pieces()),
                 self.late,
                 self.rejected,
                 dict(self.next_offsets),
@@ -375,6 +382,7 @@ class Source:
             self.rejected,
             self.clock.partitions(self.next_offsets),
             self.rows.origin,
+            self.rows.whole_from_ms,
         )
 
     def restore_state(self, state: SourceState) -> None:
@@ -383,7 +391,7 @@ class Source:
         self.next_offsets = {p: clock.next_offset for p, clock in state.partitions.items()}
         self.retained_from_ms = state.retained_from_ms
         self.late, self.rejected = state.late, state.rejected
-        self.rows.origin = state.origin
+        self.rows.origin, self.rows.whole_from_ms = state.origin, state.whole_from_ms
         self._saved_end, self._saved_base = state.end, state.base
 
     def restore(

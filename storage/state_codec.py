@@ -77,7 +77,8 @@ def encode_source(state: SourceState) -> bytes:
                 for partition, clock in sorted(state.partitions.items())
             ],
         }
-        | ({"origin": state.origin} if state.origin else {}),
+        | ({"origin": state.origin} if state.origin else {})
+        | ({} if state.whole_from_ms is None else {"whole_from_ms": state.whole_from_ms}),
     )
 
 

@@ -100,6 +100,8 @@ class Records:
     have more records waiting in the log after this step (they hold NOW back even if they are quiet).
     ``next_offsets``: where reading goes on, per partition read by this step, past records that gave no
     row as well (dead letters, transaction markers).
+    ``whole_from_ms``: rows of earlier instants may be missing, since a partition lacked its first records
+    when it was read for the first time; None: nothing is known to. It counts from this step on.
     ``decided``: NOW goes there; the rows have the instants they entered with where that was decided, and
     none of them is late or rejected. ``lagging`` then means nothing. One source has all its steps so, or
     none.
@@ -110,6 +112,7 @@ class Records:
     next_offsets: Mapping[int, int]
     lagging: frozenset[int] = frozenset()
     decided: Decided | None = None
+    whole_from_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,7 +108,7 @@ class ScanAt:
         assigned = assign(
             scan.assignment, bracket, rows_at(schema, places), timestamps_at(places), self.gone_before_ms
         )
-        return Scanned(assigned.relation(), None if assigned.whole else self.retained_from_ms)
+        return Scanned(assigned.relation(), None if assigned.whole else self.gone_before_ms)
 
     def places(self, scan: Scan) -> Chosen:
         """The rows of the stream that a scan without a table function gives: of its window those that
@@ -121,6 +121,9 @@ class ScanAt:
         if self.now_ms is None:
             return Chosen([])
         places, found = last_rows(scan.window, self.rows.schema, self.first_retained, self.end, self.matching)
+        whole_ms = self.rows.whole_from_ms
+        if found and whole_ms is not None:
+            found = int(timestamps_at(places[:1])[0]) >= whole_ms
         kept = places if scan.predicate is None else self.satisfying(scan.predicate, places)
         return Chosen(kept, None if found else self.gone_before_ms)
 
@@ -143,11 +146,8 @@ class ScanAt:
 
     @property
     def gone_before_ms(self) -> int | None:
-        """Rows before this instant are gone; None where none are."""
-        retained_ms = self.retained_from_ms
-        if retained_ms is None or not self.rows.lacks_before(retained_ms):
-            return None
-        return retained_ms
+        """Rows before this instant are gone, or may never have come; None where none are."""
+        return self.rows.gone_before_ms(self.retained_from_ms)
 
     @property
     def first_retained(self) -> int:

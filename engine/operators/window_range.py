@@ -23,18 +23,21 @@ def locate(window: Window, rows: Rows, now_ms: int, retained_from_ms: int | None
     if isinstance(window, RowWindow):
         wanted = max(rows.origin, end - window.rows)
         start = max(wanted, rows.base)
-        if wanted >= rows.base:
+        whole_ms = rows.whole_from_ms
+        if wanted < rows.base:
+            oldest = rows.timestamp_of(rows.base) if rows.base < rows.end else now_ms + 1
+            oldest = oldest if whole_ms is None else max(oldest, whole_ms)
+            return WindowRange(start, max(start, end), complete=False, complete_from_ms=oldest)
+        if whole_ms is None or (end - window.rows >= rows.base and rows.timestamp_of(start) >= whole_ms):
             return WindowRange(start, max(start, end))
-        oldest = rows.timestamp_of(rows.base) if rows.base < rows.end else now_ms + 1
-        return WindowRange(start, max(start, end), complete=False, complete_from_ms=oldest)
+        return WindowRange(start, max(start, end), complete=False, complete_from_ms=whole_ms)
     begin_ms, last_ms = window.bounds_ms(now_ms)
     stop = min(end, rows.first_at_or_after(last_ms + 1))
-    if retained_from_ms is None:
-        start = rows.base if begin_ms is None else rows.first_at_or_after(begin_ms)
-        return WindowRange(start, max(start, stop))
-    reaches_back = begin_ms is None or begin_ms < retained_from_ms
-    floor = rows.first_at_or_after(retained_from_ms)
-    start = floor if reaches_back or begin_ms is None else rows.first_at_or_after(begin_ms)
-    if reaches_back and floor > rows.origin:
-        return WindowRange(start, max(start, stop), complete=False, complete_from_ms=retained_from_ms)
+    first_ms = begin_ms
+    if retained_from_ms is not None and (begin_ms is None or begin_ms < retained_from_ms):
+        first_ms = retained_from_ms
+    start = rows.base if first_ms is None else rows.first_at_or_after(first_ms)
+    gone_ms = rows.gone_before_ms(retained_from_ms)
+    if gone_ms is not None and (begin_ms is None or begin_ms < gone_ms):
+        return WindowRange(start, max(start, stop), complete=False, complete_from_ms=gone_ms)
     return WindowRange(start, max(start, stop))

@@ -165,6 +165,10 @@ class Reference:
                     self._unregister(query_id)
                 self._recount_errors()
             case Records(name, batch, next_offsets, lagging):
+                source, whole_from = self.sources[name], step.body.whole_from_ms
+                if whole_from is not None:
+                    known_from = source.whole_from
+                    source.whole_from = whole_from if known_from is None else max(whole_from, known_from)
                 result = self._records(step.position, name, batch, next_offsets, lagging)
             case Heartbeat(name, lagging):
                 result = self._records(step.position, name, None, {}, lagging)

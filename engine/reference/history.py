@@ -1,9 +1,10 @@
 """History that comes back to a stream: rows from before what it retains.
 
 It ends at the *seam*: what is retained, or the first row that is there while nothing says what is, or just
-above NOW. The rows of its instants are then those that it says, whatever was kept of them for windows of the
-last n rows; from its beginning on nothing is missing, and before that there may be more, unless it reaches
-back to the beginning of time. A row that comes counts its errors, whether it was there before or not.
+above NOW; or, if that is later, from where on the stream has all rows its topic had, once NOW is there. The
+rows of its instants are then those that it says, whatever was kept of them for windows of the last n rows;
+from its beginning on nothing is missing, and before that there may be more, unless it reaches back to the
+beginning of time. A row that comes counts its errors, whether it was there before or not.
 
 Rows keep their ordinals and history has those below, but none below 0: then all are higher by 2 ** 40.
 """
@@ -36,7 +37,7 @@ def prepend(source: Source, step: Backfill) -> list[Row]:
     there = source.rows[source.base :]
     before = [row for row in there if row.timestamp < step.complete_from_ms]
     after = [row for row in there if row.timestamp >= seam]
-    something_gone = source.lacks or source.first_at_or_after(seam) > 0
+    something_gone = source.lacks or source.whole_from is not None or source.first_at_or_after(seam) > 0
     source.first += len(source.rows) - len(after) - len(before) - len(rows)
     if source.first < 0:
         source.first += RAISED
@@ -44,6 +45,8 @@ def prepend(source: Source, step: Backfill) -> list[Row]:
     source.base = 0
     source.lacks = step.complete_from_ms > TIMESTAMP_MS_MIN and (something_gone or bool(rows))
     source.retained_from = step.complete_from_ms
+    if source.whole_from is not None and source.whole_from <= seam:
+        source.whole_from = None
     return rows
 
 
@@ -51,7 +54,9 @@ def seam_of(source: Source) -> int | None:
     """Where history ends; None where none is taken."""
     if source.stream.is_table or source.now is None:
         return None
-    if source.retained_from is not None:
-        return source.retained_from
     there = source.rows[source.base :]
-    return there[0].timestamp if there else source.now + 1
+    first = there[0].timestamp if there else source.now + 1
+    seam = first if source.retained_from is None else source.retained_from
+    if source.whole_from is not None and source.whole_from <= source.now + 1:
+        seam = max(seam, source.whole_from)
+    return seam

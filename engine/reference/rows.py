@@ -41,6 +41,7 @@ class Source:
     every answer.
 
     first: the ordinal of the first of them, by which numbers are combined. lacks: more may have been before.
+    whole_from: rows of earlier instants may be missing among those that are there.
     """
 
     stream: Stream
@@ -52,6 +53,7 @@ class Source:
     base: int = 0
     first: int = 0
     lacks: bool = False
+    whole_from: int | None = None
 
     def first_at_or_after(self, timestamp: int) -> int:
         """The place of the first row with this timestamp or a later one."""

@@ -115,9 +115,12 @@ def _since(source: Source) -> int:
     return BEGINNING_MS if source.retained_from is None else source.retained_from
 
 
-def _nothing_gone(source: Source) -> bool:
-    """Whether every row that ever entered may still be seen by time."""
-    return source.first_at_or_after(_since(source)) == 0 and not source.lacks
+def _gone_before(source: Source) -> int | None:
+    """Of instants before this one rows are gone, or never came; None: all are there."""
+    known = [] if source.whole_from is None else [source.whole_from]
+    if source.first_at_or_after(_since(source)) > 0 or source.lacks:
+        known.append(_since(source))
+    return max(known, default=None)
 
 
 # --- window clauses -----------------------------------------------------------------------------------
@@ -126,20 +129,25 @@ def _nothing_gone(source: Source) -> bool:
 def _time(window: TimeWindow, source: Source, instant: int) -> Held:
     retained_from = _since(source)
     begin, end = window.bounds_ms(instant)
-    complete = _nothing_gone(source) or (begin is not None and begin >= retained_from)
+    gone = _gone_before(source)
+    complete = gone is None or (begin is not None and begin >= gone)
     first = retained_from if begin is None else max(begin, retained_from)
     rows = [(o, row) for o, row in _visible(source, instant) if first <= row.timestamp <= end]
-    return Held(_placed(rows), None if complete else retained_from)
+    return Held(_placed(rows), None if complete else gone)
 
 
 def _rows(window: RowWindow, source: Source, instant: int) -> Held:
     visible = _visible(source, instant)
     wanted = len(visible) - window.rows
     rows = visible[max(wanted, source.base, 0) :]
+    whole_from = source.whole_from
     if (source.base == 0 and not source.lacks) or wanted >= source.base:
-        return Held(_placed(rows))
+        if whole_from is None or (wanted >= source.base and rows[0][1].timestamp >= whole_from):
+            return Held(_placed(rows))
+        return Held(_placed(rows), whole_from)
     kept = source.rows[source.base :]
-    return Held(_placed(rows), kept[0].timestamp if kept else instant + 1)
+    oldest = kept[0].timestamp if kept else instant + 1
+    return Held(_placed(rows), oldest if whole_from is None else max(oldest, whole_from))
 
 
 def _keyed(window: RowWindow, source: Source, instant: int) -> Held:
@@ -155,7 +163,9 @@ def _keyed(window: RowWindow, source: Source, instant: int) -> Held:
         groups.setdefault(_key(window.keys, row.values), []).append((ordinal, row))
     rows = sorted(pair for members in groups.values() for pair in members[-window.rows :])
     full = not window.keys and len(rows) == window.rows
-    return Held(_placed(rows), None if full or _nothing_gone(source) else retained_from)
+    if full and source.whole_from is not None:
+        full = rows[0][1].timestamp >= source.whole_from
+    return Held(_placed(rows), None if full else _gone_before(source))
 
 
 def _key(keys: Sequence[Expression], values: Values) -> Identity:
@@ -220,13 +230,14 @@ def _assigned(scan: Scan, source: Source, instant: int) -> Held:
     """
     held, whole = _held(scan, source, instant)
     rows = [Placed(None, (*row.values, row.start, row.end)) for row in held]
-    return Held(rows, None if whole or _nothing_gone(source) else _since(source))
+    return Held(rows, None if whole else _gone_before(source))
 
 
 def _held(scan: Scan, source: Source, instant: int) -> tuple[list[Assigned], bool]:
     """The rows that a table function gives, and whether none can be missing, were some let go of."""
     retained_from = _since(source)
     assert scan.assignment is not None
+    gone = BEGINNING_MS if (found := _gone_before(source)) is None else found
     retained = [
         (ordinal, row)
         for ordinal, row in _visible(source, instant)
@@ -239,10 +250,10 @@ def _held(scan: Scan, source: Source, instant: int) -> tuple[list[Assigned], boo
     closed = [row for row in assigned if row.instant <= instant]
     closed.sort(key=lambda row: (row.end, row.start, row.ordinal))
     if isinstance(scan.window, RowWindow):
-        return _last_of(scan.window, closed, _whole_from(scan.assignment, retained_from))
+        return _last_of(scan.window, closed, _whole_from(scan.assignment, gone))
     begin, end = scan.window.bounds_ms(instant)
     held = [row for row in closed if (begin is None or begin <= row.instant) and row.instant <= end]
-    return held, begin is not None and _all_there(scan.assignment, held, begin, end, retained_from)
+    return held, begin is not None and _all_there(scan.assignment, held, begin, end, gone)
 
 
 def _last_of(window: RowWindow, rows: list[Assigned], whole_from: int) -> tuple[list[Assigned], bool]:
@@ -257,19 +268,17 @@ def _last_of(window: RowWindow, rows: list[Assigned], whole_from: int) -> tuple[
     return held, full and all(row.start >= whole_from for row in held)
 
 
-def _whole_from(assignment: Hop | Session, retained_from: int) -> int:
+def _whole_from(assignment: Hop | Session, gone: int) -> int:
     """Which windows have all of their rows: those that begin here or later.
 
     A session might go on from a row that is gone, if it begins less than the gap after it.
     """
-    return retained_from if isinstance(assignment, Hop) else retained_from - 1 + assignment.gap_ms
+    return gone if isinstance(assignment, Hop) else gone - 1 + assignment.gap_ms
 
 
-def _all_there(
-    assignment: Hop | Session, held: list[Assigned], begin: int, end: int, retained_from: int
-) -> bool:
+def _all_there(assignment: Hop | Session, held: list[Assigned], begin: int, end: int, gone: int) -> bool:
     """Whether no row is missing of the windows whose last instant lies from begin to end."""
-    whole_from = _whole_from(assignment, retained_from)
+    whole_from = _whole_from(assignment, gone)
     if isinstance(assignment, Session):
         return begin >= whole_from and all(row.start >= whole_from for row in held)
     starts = range(begin + 1 - assignment.size_ms, end + 2 - assignment.size_ms)

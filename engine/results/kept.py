@@ -117,7 +117,7 @@ class KeptAnswers:
             return Kept(evaluated(), closed=closed)
         if isinstance(before.evaluated, LimitExceeded):
             return before
-        complete_from_ms = None if at.is_complete(query.scan) else at.retained_from_ms
+        complete_from_ms = None if at.is_complete(query.scan) else at.gone_before_ms
         return Kept(before.evaluated.with_completeness(complete_from_ms), closed=closed)
 
     def _slide(

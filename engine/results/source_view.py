@@ -8,10 +8,10 @@ answered as of the latest of theirs.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from engine.model.batch import Int64Array
+from engine.model.batch import Batch, Int64Array
 from engine.model.source import SourceName, Stream
 from engine.operators.scan import ScanAt
 from engine.operators.table_scan import scan_earlier, scan_now
@@ -20,8 +20,8 @@ from engine.stems.data_stem import Rows
 
 @dataclass(frozen=True, slots=True)
 class SourceView:
-    """A source at the end of a step. generations, errors: of predicates, by slot; the former goes on
-    changing.
+    """A source at the end of a step. waiting: rows above NOW. generations, errors: of predicates, by slot;
+    the former goes on changing.
     """
 
     stream: Stream
@@ -29,7 +29,7 @@ class SourceView:
     now_ms: int | None
     retained_from_ms: int | None
     rows: Rows
-    pending: int
+    waiting: Sequence[Batch]
     late: int
     rejected: int
     next_offsets: Mapping[int, int]

@@ -8,17 +8,18 @@ is at work. The slot's generation is read again at the end, and such a reader is
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from engine.afresh import History, answer_afresh, seam_ms
 from engine.changes.changes_of import changes_of
 from engine.changes.course import NEVER, Course, Leg
 from engine.changes.operator import operator_over
-from engine.changes.result_key import result_key
-from engine.language.query import Emit, Filter, Project
+from engine.changes.output import Output, output_of
+from engine.language.query import Filter, Project
 from engine.limits import Limits
 from engine.model.answer import Answer, QueryInfo, SourceInfo
+from engine.model.batch import Batch
 from engine.model.changes import Changes, Operator
 from engine.model.source import SourceName, Stream
 from engine.model.step import Position
@@ -48,17 +49,6 @@ class SetView:
     joins: Composites | None
     kept: Mapping[str, Kept]
     read: dict[str, tuple[StandingQuery, Evaluated]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """What leaves a query when its answer changes, and where to. key: the columns that together tell its rows
-    apart, none where there is one row at most; None: nothing but all values do, if they.
-    """
-
-    operator: Operator
-    emit: Emit | None
-    key: tuple[int, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +154,7 @@ class View:
         def stand(instant_ms: int) -> Mapping[SourceName, ScanAt]:
             return query.at(sources_at(over.sources, instant_ms))
 
-        lacking = "rows that the windows need are no longer retained"
+        lacking = "rows that the windows need are no longer retained, or were gone before the stream came"
         require_answer(query.query, stand, at_ms, over.now_ms, lacking)
         return sources_at(over.sources, at_ms)
 
@@ -198,7 +188,13 @@ class View:
 
     def _tells_since(self, query: StandingQuery, over: SetView, operator: Operator, since_ms: int) -> bool:
         """Whether all rows are there that changes after an instant are made of."""
-        at = query.at(sources_at(over.sources, since_ms))
+        told = {
+            name: replace(
+                source, rows=replace(source.rows, whole_from_ms=None)
+            )  # what never came was not told
+            for name, source in over.sources.items()
+        }
+        at = query.at(sources_at(told, since_ms))
         scan, stages = query.query.scan, query.query.stages
         gone_ms = at[scan.source].gone_before_ms
         selects = all(isinstance(stage, Project | Filter) for stage in stages)
@@ -214,16 +210,18 @@ class View:
         """The rows that a source holds."""
         return self._sources[source].rows
 
+    def waiting(self, source: SourceName) -> Sequence[Batch]:
+        """Rows that a source has and that wait for NOW, each batch in order."""
+        return self._sources[source].waiting
+
     def now_ms(self, query_id: str) -> int | None:
         """NOW of a query. Raises UnknownQuery."""
         return self._sets[self._standing(query_id).set_key].now_ms
 
     def output(self, query_id: str) -> Output:
         """What leaves a query when its answer changes. Raises UnknownQuery."""
-        query = self._standing(query_id)
-        bound = query.query
-        streams = {name: self._sources[name].stream for name in bound.sources}
-        return Output(operator_over(bound, streams), bound.emit, result_key(bound, streams))
+        query = self._standing(query_id).query
+        return output_of(query, {name: self._sources[name].stream for name in query.sources})
 
     def query(self, query_id: str) -> QueryInfo:
         """One query as lists show it. Raises UnknownQuery."""
@@ -265,7 +263,7 @@ class View:
                 source.now_ms,
                 source.retained_from_ms,
                 source.rows.count,
-                source.pending,
+                sum(map(len, source.waiting)),
                 source.late,
                 source.rejected,
                 dict(source.next_offsets),

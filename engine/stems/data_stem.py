@@ -48,6 +48,7 @@ class Rows:
     """The visible rows as a reader sees them: immutable, with their matches.
 
     origin: rows below this ordinal never were; below base, where rows have gone or may have.
+    whole_from_ms: of instants before this one rows may be missing, whatever is retained; None: of none.
     """
 
     schema: Schema
@@ -55,6 +56,7 @@ class Rows:
     base: int
     end: int
     origin: int = field(default=0, kw_only=True)
+    whole_from_ms: int | None = field(default=None, kw_only=True)
 
     @property
     def count(self) -> int:
@@ -81,13 +83,20 @@ class Rows:
         """Whether some row was ever below the first one at or after an instant, or may have been."""
         return self.first_at_or_after(timestamp_ms) > self.origin
 
+    def gone_before_ms(self, retained_from_ms: int | None) -> int | None:
+        """Of instants before this one rows are gone, or were never there; None: all rows are."""
+        whole_ms = self.whole_from_ms
+        if retained_from_ms is None or not self.lacks_before(retained_from_ms):
+            return whole_ms
+        return retained_from_ms if whole_ms is None else max(retained_from_ms, whole_ms)
+
     def seam_ms(self, now_ms: int, retained_from_ms: int | None) -> int:
-        """All rows at or after this instant are there, of those below only what windows of the last n rows
-        keep.
-        """
-        if retained_from_ms is not None:
-            return retained_from_ms
-        return self.timestamp_of(self.base) if self.base < self.end else now_ms + 1
+        """All rows at or after this instant are there, up to NOW; of those below perhaps some."""
+        first_ms = retained_from_ms
+        if first_ms is None:
+            first_ms = self.timestamp_of(self.base) if self.base < self.end else now_ms + 1
+        whole_ms = first_ms if self.whole_from_ms is None else min(self.whole_from_ms, now_ms + 1)
+        return max(first_ms, whole_ms)
 
     def rows_before(self, instant_ms: int) -> Batch:
         """The rows that lie before an instant."""
@@ -120,6 +129,7 @@ class DataStem:
         self.schema = schema
         self.base = base
         self.origin = 0
+        self.whole_from_ms: int | None = None
         self._queries = queries
         self._sealed: list[Part] = []
         self._pool = BitPool()
@@ -156,6 +166,12 @@ class DataStem:
         self._tail = self._new_tail(self.end)
 
     # --- history ----------------------------------------------------------------------------------
+
+    def lack(self, before_ms: int) -> None:
+        """Rows of instants before this one may be missing, too."""
+        known = self.whole_from_ms
+        self.whole_from_ms = before_ms if known is None else max(known, before_ms)
+        self._rows = None
 
     def cut(self, ordinal: int) -> int:
         """Rows below this ordinal are gone, out of the segment that holds it too: its other rows meet all
@@ -253,7 +269,9 @@ class DataStem:
             parts = tuple(self._sealed)
             if self._tail.count:
                 parts += (self._tail.part(self._queries.words),)
-            self._rows = Rows(self.schema, parts, self.base, self.end, origin=self.origin)
+            self._rows = Rows(
+                self.schema, parts, self.base, self.end, origin=self.origin, whole_from_ms=self.whole_from_ms
+            )
         return self._rows
 
     def sealed_from(self, ordinal: int) -> list[Part]:

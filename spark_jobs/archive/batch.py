@@ -23,7 +23,7 @@ from spark_jobs.archive.results import PREFIX_BYTES, result_rows
 from spark_jobs.archive.rows import RAW_KEY, RAW_VALUE, REASON, RECORD_COLUMNS
 from spark_jobs.archive.tables import Commits, Decode, Table, Target
 from spark_jobs.errors import RecordsLost, TopicReplaced
-from storage.archive.coverage import COMPLETE, Coverage, Covered
+from storage.archive.coverage import AFTER_A_GAP, COMPLETE, Coverage, Covered
 from storage.archive.errors import ArchiveUnreadable
 from storage.archive.layout import OFFSET, PARTITION, QUARANTINE_SCHEMA, TIMESTAMP
 from topics.registry import Registry
@@ -31,9 +31,6 @@ from tureen.errors import SettingsError
 
 SCHEMAS_MAX = 10_000
 """Of different ones in the records of a topic and micro-batch."""
-AFTER_A_GAP = 20
-"""So many offsets behind records that are gone tell from when on nothing is missing. One would do, were it
-not late itself; that all of them are is taken not to happen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +131,10 @@ def _archive(
         if given.begin is not None:
             new = _still_there(new, given.begin(target.topic))
         after = _extended(before, new, found)
-        since = _complete_from(before, new, found, target.lateness_ms, given.now_ms)
+        since = _complete_from(before, new, found, target.disorder_ms, given.now_ms)
         after = replace(after, complete_from_ms=max(after.complete_from_ms, since))
-        table.append(_placed(decoded, target), target.partition_by, before, after)
+        placing = table.partitioned_by()
+        table.append(_placed(decoded, target, placing), placing, before, after)
         yield Written(target, "rows", sum(one.good for one in found.values()))
     finally:
         decoded.unpersist()
@@ -234,12 +232,12 @@ def _complete_from(
     before: Coverage,
     new: Mapping[int, Range],
     found: Mapping[int, _Found],
-    lateness_ms: int,
+    disorder_ms: int,
     now_ms: int,
 ) -> int:
     """From when on nothing is missing, as far as the new records tell.
 
-    A record that is gone was at most ``lateness_ms`` ahead of every one after it that is not late. Of the
+    A record that is gone was at most ``disorder_ms`` ahead of every one after it that is not late. Of the
     first ones after it the largest timestamp is taken, since any of them may be late. Where there is none,
     all that is known is that it has been.
     """
@@ -249,7 +247,7 @@ def _complete_from(
         expected = 0 if covered is None else covered.next_offset
         if one.first_offset > expected:
             first = found[number].began_ms if number in found else None
-            since = max(since, now_ms if first is None else first + lateness_ms + 1)
+            since = max(since, now_ms if first is None else first + disorder_ms + 1)
     return since
 
 
@@ -309,12 +307,12 @@ def _quarantined(decoded: DataFrame, kept: Coverage) -> DataFrame:
     )
 
 
-def _placed(decoded: DataFrame, target: Target) -> DataFrame:
+def _placed(decoded: DataFrame, target: Target, placing: tuple[str, ...]) -> DataFrame:
     """The rows that decode, those of a directory together and in order: one file for each."""
     good = decoded.where(F.col(_quoted(REASON)).isNull())
     rows = good.select(*(F.col(_quoted(name)) for name in target.schema.names))
-    together = rows.repartition(_tasks(rows.sparkSession), *target.partition_by)
-    return together.sortWithinPartitions(*target.partition_by, TIMESTAMP, PARTITION, OFFSET)
+    together = rows.repartition(_tasks(rows.sparkSession), *placing)
+    return together.sortWithinPartitions(*placing, TIMESTAMP, PARTITION, OFFSET)
 
 
 def _tasks(session: SparkSession) -> int:

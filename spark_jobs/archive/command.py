@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from spark_jobs.running import CONTEXT, Given, Run, job_options, run_job
+from storage.archive.layout import PartitionBy
 from topics.registry import RegistrySettings
 
 
@@ -24,6 +25,13 @@ from topics.registry import RegistrySettings
     metavar="N",
     help="A micro-batch has no more of them.",
 )
+@click.option(
+    "--partition-by",
+    type=click.Choice(["hour", "day"]),
+    default="hour",
+    show_default=True,
+    help="Of tables that are new: an hour's rows in a directory, or, of thin streams, a day's.",
+)
 @click.option("--schema-registry", metavar="URL", help="Where the schemas of results in Avro are.")
 @click.option(
     "--schema-registry-user",
@@ -40,6 +48,7 @@ def archive(
     results: tuple[str, ...],
     all_results: bool,
     records_at_once: int,
+    partition_by: PartitionBy,
     schema_registry: str | None,
     schema_registry_user: str | None,
     schema_registry_ca: str | None,
@@ -68,6 +77,7 @@ def archive(
             results=results,
             all_results=all_results,
             records_at_once=records_at_once,
+            partition_by=partition_by,
             registry=registry,
         )
         return lambda session, stop: run(session, settings, stop)

@@ -10,8 +10,6 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -38,42 +36,33 @@ def run(session: SparkSession, settings: ArchiveSettings, stop: Stop) -> StreamR
     """One run. Raises what :func:`spark_jobs.streaming.run_stream` and :func:`archive_batch` raise, and
     UnknownSource, TopicMissing, KafkaUnavailable, SettingsError, CheckpointMismatch.
     """
-    with _archiving(settings) as archiving:
-        targets = archiving.targets()
-        topics = tuple(sorted({target.topic for target in targets}))
-        _check_names(targets)
-        _check_topics(session, settings.stream.checkpoint, topics)
+    archiving = _Archiving(settings)
+    targets = archiving.targets()
+    topics = tuple(sorted({target.topic for target in targets}))
+    _check_names(targets)
+    _check_topics(session, settings.stream.checkpoint, topics)
 
-        def frame() -> DataFrame:
-            return kafka_source(
-                session,
-                settings.kafka,
-                accept_gap=settings.stream.accept_gap,
-                subscribe=",".join(topics),
-                includeHeaders="true",
-                maxOffsetsPerTrigger=str(settings.records_at_once),
-            )
-
-        identity = Identity(JOB, {"root": settings.root, "service_id": settings.service_id})
-        return run_stream(
+    def frame() -> DataFrame:
+        return kafka_source(
             session,
-            frame,
-            archiving.batch,
-            settings.stream,
-            identity,
-            stop,
-            kafka=settings.kafka,
-            topics=topics,
+            settings.kafka,
+            accept_gap=settings.stream.accept_gap,
+            subscribe=",".join(topics),
+            includeHeaders="true",
+            maxOffsetsPerTrigger=str(settings.records_at_once),
         )
 
-
-@contextmanager
-def _archiving(settings: ArchiveSettings) -> Iterator[_Archiving]:
-    archiving = _Archiving(settings)
-    try:
-        yield archiving
-    finally:
-        archiving.close()
+    identity = Identity(JOB, {"root": settings.root, "service_id": settings.service_id})
+    return run_stream(
+        session,
+        frame,
+        archiving.batch,
+        settings.stream,
+        identity,
+        stop,
+        kafka=settings.kafka,
+        topics=topics,
+    )
 
 
 class _Archiving:
@@ -89,10 +78,6 @@ class _Archiving:
         self._commits: Commits = {}
         if settings.streams or settings.all_streams:
             self._statements = Statements(settings.kafka, settings.service_id)
-
-    def close(self) -> None:
-        if self._statements is not None:
-            self._statements.close()
 
     def targets(self) -> list[Target]:
         """What to archive. Raises UnknownSource, TopicMissing, SettingsError, ArchiveMismatch."""
@@ -147,8 +132,8 @@ class _Archiving:
         return self._made()
 
     def _made(self) -> list[Target]:
-        root = self._settings.root
-        found = [stream_target(root, stream) for stream in self._streams.values()]
+        root, by = self._settings.root, self._settings.partition_by
+        found = [stream_target(root, stream, by) for stream in self._streams.values()]
         return found + [results_target(root, topic) for topic in self._results]
 
     def _ranges(self, session: SparkSession, checkpoint: str, batch: int) -> dict[str, dict[int, Range]]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from spark_jobs.settings import StreamSettings
+from storage.archive.layout import PartitionBy
 from topics.registry import RegistrySettings
 from tureen.errors import SettingsError
 
@@ -21,6 +22,7 @@ class ArchiveSettings:
     streams: by name; all_streams: all that read a topic, as of the start of the run.
     results: topics; all_results: all topics of results that there are at the start of the run.
     records_at_once: a micro-batch has no more of them.
+    partition_by: what a partition of a stream's table holds, where the table is made by this run.
     registry: where the schemas of results in Avro are.
     """
 
@@ -33,6 +35,7 @@ class ArchiveSettings:
     results: tuple[str, ...] = ()
     all_results: bool = False
     records_at_once: int = RECORDS_AT_ONCE
+    partition_by: PartitionBy = "hour"
     registry: RegistrySettings | None = None
 
     def __post_init__(self) -> None:

@@ -27,7 +27,7 @@ from spark_jobs.archive.rows import stream_rows, with_reasons
 from spark_jobs.errors import PathNotWritable, TableBusy
 from spark_jobs.failures import exception_classes, root_text
 from storage.archive import layout
-from storage.archive.coverage import COMMITS_LOOKED_AT, Coverage, in_force
+from storage.archive.coverage import COMMITS_LOOKED_AT, STEPS_BACK_MS, Coverage, disorder_ms, in_force
 from storage.archive.errors import ArchiveMismatch, ColumnMismatch
 
 APPLICATION = "tureen.archive"
@@ -42,8 +42,9 @@ Decode = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 class Target:
     """Where the records of a topic go. name: of the stream, or of the topic of results.
 
+    partition_by: of a table that is not there yet.
     decode: what executors make of records; None: results, which need their schemas first.
-    lateness_ms: how much older than one before it a record that counts may be.
+    disorder_ms: how much older than one before it a record that counts may be.
     future_max_ms: how far ahead of the clock; None: no matter how far.
     """
 
@@ -55,7 +56,7 @@ class Target:
     partition_by: tuple[str, ...]
     properties: Mapping[str, str] = field(default_factory=dict)
     decode: Decode | None = None
-    lateness_ms: int = 0
+    disorder_ms: int = 0
     future_max_ms: int | None = None
 
     @property
@@ -64,8 +65,8 @@ class Target:
         return from_arrow_schema(with_reasons(self.schema))
 
 
-def stream_target(root: str, stream: Stream) -> Target:
-    """Of a stream or table. Raises ArchiveMismatch."""
+def stream_target(root: str, stream: Stream, by: layout.PartitionBy = "hour") -> Target:
+    """Of a stream or table; by: what a partition of a new table holds. Raises ArchiveMismatch."""
     name = str(stream.name)
     return Target(
         name,
@@ -73,13 +74,13 @@ def stream_target(root: str, stream: Stream) -> Target:
         layout.table_uri(root, "streams", name),
         layout.table_uri(root, "quarantine", name),
         layout.stream_schema(stream),
-        layout.STREAM_PARTITIONS,
+        layout.STREAM_PARTITIONS[by],
         {
             layout.KEY_PROPERTY: json.dumps([layout.column_name(column) for column in stream.key]),
             layout.TIME_PROPERTY: stream.timestamp_column or "",
         },
         partial(stream_rows, stream=stream),
-        stream.lateness_ms,
+        disorder_ms(stream),
         stream.future_max_ms if stream.event_time else None,
     )
 
@@ -93,6 +94,7 @@ def results_target(root: str, topic: str) -> Target:
         layout.table_uri(root, "quarantine", topic),
         layout.RESULT_SCHEMA,
         layout.RESULT_PARTITIONS,
+        disorder_ms=STEPS_BACK_MS,
     )
 
 
@@ -127,6 +129,12 @@ class Table:
                     break  # Delta has tidied its log up, and what is older does not count
             self._commits[str(snapshot.metadata().id())] = found
         return in_force(found.values())
+
+    def partitioned_by(self) -> tuple[str, ...]:
+        """The columns whose values are its directories: as it was made."""
+        with _reaching(self.uri):
+            columns = self._snapshot().metadata().partitionColumns()
+            return tuple(str(columns.apply(number)) for number in range(columns.size()))
 
     def _said(self, version: int) -> str | None:
         """The userMetadata of a commit. Raises FileNotFoundError."""

@@ -91,7 +91,8 @@ def compact(
 
         return work
 
-    run_job("compact", given, prepare, streaming=True)  # a signal lets the table that is worked on be done
+    # A signal lets the table that is worked on be done. Steps are told when they are done, which can be long.
+    run_job("compact", given, prepare, streaming=True, tells=False)
 
 
 @contextmanager

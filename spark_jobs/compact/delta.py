@@ -42,16 +42,21 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """How far a history has come. number: of the fold; position: partition -> next offset of the topic."""
+    """How far a history has come. number: of the fold; position: partition -> next offset of the topic, whose
+    life ``topic_id`` tells; empty where nobody said.
+    """
 
     number: int
     position: Mapping[int, int]
     source: str = ""
+    topic_id: str = ""
 
     def to_text(self) -> str:
         """As the commits of history and current table carry it."""
         position = {str(partition): offset for partition, offset in sorted(self.position.items())}
         told = {"version": 1, "source": self.source, "fold": self.number, "folded": position}
+        if self.topic_id:
+            told["topic_id"] = self.topic_id
         return json.dumps({"tureen_fold": told}, separators=(",", ":"))
 
 
@@ -60,7 +65,7 @@ def folded_of(text: str | None) -> Folded | None:
     try:
         told = json.loads(text or "")["tureen_fold"]
         position = {int(partition): int(offset) for partition, offset in told["folded"].items()}
-        return Folded(int(told["fold"]), position, str(told["source"]))
+        return Folded(int(told["fold"]), position, str(told["source"]), str(told.get("topic_id", "")))
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
 

@@ -65,8 +65,32 @@ def position_of(history: Table) -> Folded:
 
 
 def waiting(source: Source, history: Table) -> int:
-    """How many records a fold would take in."""
-    return _came(source, _new_rows(source, position_of(history), source.table.version()), {}).records
+    """How many records a fold would take in. Raises CompactionRefused."""
+    before = position_of(history)
+    _topic_id(source, history, before)
+    return _came(source, _new_rows(source, before, source.table.version()), {}).records
+
+
+def _topic_id(source: Source, history: Table, before: Folded) -> str:
+    """Of the topic whose records are to be folded. Raises CompactionRefused: it is another one than before,
+    so that positions mean other records.
+    """
+    coverage = source.table.coverage()
+    if coverage is None:
+        return before.topic_id
+    other = before.topic_id and coverage.topic_id and before.topic_id != coverage.topic_id
+    behind = any(
+        covered.next_offset < before.position.get(number, 0)
+        for number, covered in coverage.partitions.items()
+    )
+    if other or behind:
+        raise CompactionRefused(
+            source.table.uri,
+            f"{history.uri} is folded from an earlier topic {coverage.topic}, deleted and made again",
+            hint="move that history, and the current table beside it, to where the earlier archive went; the "
+            "next run begins new ones",
+        )
+    return coverage.topic_id or before.topic_id
 
 
 def _new_rows(source: Source, before: Folded, version: int) -> DataFrame:
@@ -104,11 +128,12 @@ def fold(source: Source, history: Table, told: Told) -> tuple[Folded, int]:
             f"{history.uri} is the history of {before.source}",
             hint="a table and a result topic of one name can't share an archive",
         )
+    topic_id = _topic_id(source, history, before)
     rows = _new_rows(source, before, source.table.version())
     came = _came(source, rows, before.position)
     if came.position == dict(before.position):
         return before, 0
-    after = Folded(before.number + 1, came.position, source.name)
+    after = Folded(before.number + 1, came.position, source.name, topic_id)
     told(f"{came.records:,} records to fold")
     records = source.records(rows)
     if history.exists():

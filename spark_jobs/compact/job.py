@@ -35,7 +35,7 @@ from storage.archive.layout import (
     table_name,
     table_uri,
 )
-from tureen.errors import TureenError
+from tureen.errors import SettingsError, TureenError
 
 ARCHIVED_ORDER = (TIMESTAMP, PARTITION, OFFSET)
 HISTORY_ORDER = (versions.VALID_FROM, PARTITION, OFFSET)
@@ -110,6 +110,7 @@ def run(
     reports: list[TableReport] = []
     failures: dict[str, TureenError] = {}
     unfolded: set[str] = set()
+    columns: set[str] = set()
     for area, name in found:
         if stop is not None and stop.asked:
             return CompactReport(tuple(reports), settings.dry_run, stopped=True)
@@ -121,6 +122,7 @@ def run(
             one.report.error = str(error)
             failures[f"{area}/{name}"] = error
         unfolded.update(one.report.queries)
+        columns |= one.unfolded_columns
     if failures:
         raise TablesLeft(failures)
     if missing := set(settings.queries) - unfolded:
@@ -128,6 +130,11 @@ def run(
             area_uri(settings.archive, "history"),
             f"no history has rows of {', '.join(sorted(missing))}",
             hint="--query takes the public ids of queries with EMIT CHANGES whose result topic is archived",
+        )
+    if not settings.dry_run and (lacking := set(settings.columns) - columns):
+        raise SettingsError(
+            f"none of the queries has a column {', '.join(sorted(lacking))}; they stand without it",
+            hint=f"they have {', '.join(sorted(columns))}",
         )
     return CompactReport(tuple(reports), settings.dry_run)
 
@@ -161,6 +168,7 @@ class _Run:
         done: Done,
     ) -> None:
         self.report = TableReport(f"{area}/{name}")
+        self.unfolded_columns: set[str] = set()
         self._session = session
         self._settings = settings
         self._now_ms = int(started.timestamp() * 1_000)
@@ -257,6 +265,7 @@ class _Run:
         if everything.isEmpty():
             return
         columns = unfold.columns_of(everything, self._settings.columns)
+        self.unfolded_columns.update(columns.names)
         for area, rows in (("history", everything), ("current", self._current.rows())):
             table = Table(self._session, f"{table_uri(self._settings.archive, 'queries', query_id)}/{area}")
             typed = unfold.unfolded(unfold.of_query(rows, query_id), columns)

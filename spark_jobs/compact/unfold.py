@@ -32,9 +32,10 @@ def of_query(versions: DataFrame, query_id: str) -> DataFrame:
 
 
 def columns_of(versions: DataFrame, given: Mapping[str, str]) -> StructType:
-    """The columns that rows of JSON have, ordered as they first stand there; given: types by name, as DDL.
+    """The columns that rows of JSON have, ordered as they first stand there; given: types by name, as DDL, of
+    which those count that these rows have.
 
-    Raises SettingsError: a type that is none, a column that no row has, one named like ours.
+    Raises SettingsError: a type that is none, a column named like ours.
     """
     session: Any = versions.sparkSession
     texts = versions.select("row")._jdf
@@ -46,9 +47,9 @@ def columns_of(versions: DataFrame, given: Mapping[str, str]) -> StructType:
         field.name: field for field in sorted(found, key=lambda field: place.get(field.name, len(place)))
     }
     for name, text in given.items():
-        if name not in fields:
-            raise SettingsError(f"the query has no column {name}", hint=f"it has {', '.join(fields)}")
-        fields[name] = StructField(name, _type(name, text))
+        type_ = _type(name, text)
+        if name in fields:
+            fields[name] = StructField(name, type_)
     if clash := sorted({name.lower() for name in fields} & set(OWN)):
         raise SettingsError(
             f"the query's column {clash[0]} is named like one that tells when rows were valid",

@@ -22,6 +22,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from engine.model.source import Stream
 from engine.model.types import TIMESTAMP_MS_MIN
 from storage.archive.errors import ArchiveVersionUnknown
 
@@ -29,8 +30,19 @@ VERSION = 1
 COMMITS_LOOKED_AT = 20
 """So many of the newest commits are united; more than can be on their way at once."""
 
+AFTER_A_GAP = 20
+"""So many offsets behind records that are gone tell from when on nothing is missing. One would do, were it
+not late itself; that all of them are is taken not to happen."""
+STEPS_BACK_MS = 60_000
+"""Of a log's own times, from one record to a later one: as much as the clocks of Kafka's nodes may differ."""
+
 COMPLETE = TIMESTAMP_MS_MIN
 """``complete_from_ms`` of a table that has all there ever was."""
+
+
+def disorder_ms(stream: Stream) -> int:
+    """How much older than one before it, of its partition, a record of a stream may be and still count."""
+    return stream.lateness_ms if stream.event_time else STEPS_BACK_MS
 
 
 @dataclass(frozen=True, slots=True)

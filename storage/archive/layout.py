@@ -2,7 +2,7 @@
 
 ::
 
-    <root>/streams/<stream>/        rows of a stream, or versions of a table     partitioned by _date, _hour
+    <root>/streams/<stream>/        rows of a stream, or versions of a table     by _date, _hour or by _date
     <root>/results/<topic>/         records of a result topic                    partitioned by _date
     <root>/current/<topic>/         the answers that result records fold to      made by compaction
     <root>/history/<topic>/         the same with intervals of validity          made by compaction
@@ -45,7 +45,9 @@ KEY_PROPERTY = "tureen.key"
 TIME_PROPERTY = "tureen.timestamp"
 """A table's property: the column that ``_timestamp`` is, as declared; empty: the topic's own time."""
 
-STREAM_PARTITIONS = (DATE, HOUR)
+PartitionBy = Literal["hour", "day"]
+STREAM_PARTITIONS: dict[PartitionBy, tuple[str, ...]] = {"hour": (DATE, HOUR), "day": (DATE,)}
+"""Of a table of ``streams``, as it was told when the table was made."""
 RESULT_PARTITIONS = (DATE,)
 RECORD_KEY = (PARTITION, OFFSET)
 """No two rows of a table are alike in these."""

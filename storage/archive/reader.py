@@ -3,7 +3,8 @@
 An :class:`ArchivedStream` is one version of a table: what is committed later, or taken away by retention,
 does not show in it, and its coverage speaks of that version. Rows come in the order (timestamp, partition,
 offset), each (partition, offset) once, columns that a file lacks are NULL. Files are found by ``_date`` and
-``_hour`` in the table's log: those of other hours are not opened.
+``_hour`` in the table's log: those of other hours are not opened. A table of a thin stream may have days in
+the place of hours, here and below.
 
 Cost: the log is read once, when the stream is asked for; its files are listed once for each call, O(files of
 the days asked for). Memory: the rows of one hour, and the chunk that is given out.
@@ -96,8 +97,9 @@ class ArchivedStream:
         """
         found = 0
         with _reading(self.uri):
+            part_ms = self._part_ms()
             for hour, files in self._hours(from_ms, until_ms):
-                if _inside(hour, from_ms, until_ms):
+                if from_ms <= hour and hour + part_ms <= until_ms:
                     found += self._dataset(files).count_rows()
                 else:
                     found += self._dataset(files).count_rows(filter=_between(from_ms, until_ms))
@@ -170,7 +172,7 @@ class ArchivedStream:
             return self._hours(from_ms, until_ms)
 
     def _hours(self, from_ms: int, until_ms: int) -> list[tuple[int, list[Any]]]:
-        """The files of each hour that may have such rows: (its first ms, fragments), ascending."""
+        """The files of each hour (or day) that may have such rows: (its first ms, fragments), ascending."""
         first, last = max(from_ms, TIMESTAMP_MS_MIN), min(until_ms - 1, TIMESTAMP_MS_MAX)
         if first > last:
             return []
@@ -179,13 +181,19 @@ class ArchivedStream:
             (layout.DATE, "<=", str(_day(last))),
         ]
         hours: dict[int, list[Any]] = {}
+        part_ms = self._part_ms()
         for fragment in self._table.to_pyarrow_dataset(file_pruning_predicate=wanted).get_fragments():
             place = ds.get_partition_keys(fragment.partition_expression)
             day = place[layout.DATE].toordinal() - _EPOCH_DAY
-            start = (day * _HOURS_OF_DAY + int(place[layout.HOUR])) * HOUR_MS
-            if start <= last and start + HOUR_MS > first:
+            start = (day * _HOURS_OF_DAY + int(place.get(layout.HOUR, 0))) * HOUR_MS
+            if start <= last and start + part_ms > first:
                 hours.setdefault(start, []).append(fragment)
         return sorted(hours.items())
+
+    def _part_ms(self) -> int:
+        """What a partition of the table holds: an hour, or a day."""
+        by_hour = layout.HOUR in self._table.metadata().partition_columns
+        return HOUR_MS if by_hour else _HOURS_OF_DAY * HOUR_MS
 
     def _dataset(self, files: Sequence[Any]) -> ds.Dataset:
         schema = pa.schema(self._table.schema().to_arrow())
@@ -196,7 +204,7 @@ class ArchivedStream:
         with _reading(self.uri):
             dataset = self._dataset(files)
             there = [one.name for one in layout.stream_schema(stream) if one.name in dataset.schema.names]
-            columns = [name for name in there if name not in layout.STREAM_PARTITIONS]
+            columns = [name for name in there if name not in (layout.DATE, layout.HOUR)]
             rows = dataset.to_table(columns=columns, filter=_between(from_ms, until_ms))
         partition, offset, timestamp = (
             rows.column(name).to_numpy() for name in (layout.PARTITION, layout.OFFSET, layout.TIMESTAMP)
@@ -211,10 +219,6 @@ class ArchivedStream:
 def _between(from_ms: int, until_ms: int) -> ds.Expression:
     timestamp = ds.field(layout.TIMESTAMP)
     return (timestamp >= max(from_ms, TIMESTAMP_MS_MIN)) & (timestamp < min(until_ms, TIMESTAMP_MS_MAX + 1))
-
-
-def _inside(hour_ms: int, from_ms: int, until_ms: int) -> bool:
-    return from_ms <= hour_ms and hour_ms + HOUR_MS <= until_ms
 
 
 def _day(ms: int) -> date:

@@ -17,9 +17,9 @@ from engine.reference import Reference
 from engine.reference.rows import Row
 from engine.results.view import View
 from tests.differential.agreement import EngineSubject, exact_rows, plain_rows
-from tests.differential.backfill_test import long_retained
+from tests.differential.backfill_test import long_retained, whole
 from tests.differential.engine_test import any_statement
-from tests.differential.histories import Archive
+from tests.differential.histories import Archive, begun_late
 from tests.sql_joins import joining
 from tests.sql_selects import statement as any_select
 from tests.strategies import journeys, scripts
@@ -51,13 +51,14 @@ def histories(
     return found
 
 
-def agree(steps: list[Step], cut: int) -> None:
+def agree(steps: list[Step], cut: int, data: st.DataObject) -> None:
+    """Also of streams whose topics had lost rows before, which the history has."""
     engine, patient, reference = EngineSubject(), EngineSubject(), Reference()
     archive = Archive(reference)
-    for step in steps:
+    for step in begun_late(steps, data.draw):
         archive.add(step, reference.apply(step))
         engine.apply(step)
-        patient.apply(long_retained(step))
+        patient.apply(whole(long_retained(step)))
     view = engine.engine.view()
     for query_id, standing in view.standing.items():
         if standing.paused:
@@ -78,21 +79,25 @@ def agree(steps: list[Step], cut: int) -> None:
 
 
 @FEW
-@given(steps=scripts(any_statement, steps_max=10), cut=st.integers(0, 9))
-def test_of_selections_they_are_those_of_a_patient_engine(steps: list[Step], cut: int) -> None:
-    agree(steps, cut)
+@given(steps=scripts(any_statement, steps_max=10), cut=st.integers(0, 9), data=st.data())
+def test_of_selections_they_are_those_of_a_patient_engine(
+    steps: list[Step], cut: int, data: st.DataObject
+) -> None:
+    agree(steps, cut, data)
 
 
 @FEW
-@given(steps=journeys(any_select, legs=2), cut=st.integers(0, 9))
-def test_of_every_kind_they_are_those_of_a_patient_engine(steps: list[Step], cut: int) -> None:
-    agree(steps, cut)
+@given(steps=journeys(any_select, legs=2), cut=st.integers(0, 9), data=st.data())
+def test_of_every_kind_they_are_those_of_a_patient_engine(
+    steps: list[Step], cut: int, data: st.DataObject
+) -> None:
+    agree(steps, cut, data)
 
 
 @FEWER
-@given(steps=worlds(joining, streams_count=2, tables_count=1), cut=st.integers(0, 9))
-def test_joins_are_those_of_a_patient_engine(steps: list[Step], cut: int) -> None:
-    agree(steps, cut)
+@given(steps=worlds(joining, streams_count=2, tables_count=1), cut=st.integers(0, 9), data=st.data())
+def test_joins_are_those_of_a_patient_engine(steps: list[Step], cut: int, data: st.DataObject) -> None:
+    agree(steps, cut, data)
 
 
 @FEW

@@ -188,7 +188,14 @@ def cut(step: Step, places: Sequence[int]) -> list[Step]:
             zip(batch.partition[start:stop].tolist(), batch.offset[start:stop].tolist(), strict=True)
         )
         next_offsets = rowless | {partition: offset + 1 for partition, offset in reached.items()}
-        parts.append(Records(body.source, batch.slice(start, stop), next_offsets, body.lagging | waiting))
+        parts.append(
+            replace(
+                body,
+                batch=batch.slice(start, stop),
+                next_offsets=next_offsets,
+                lagging=body.lagging | waiting,
+            )
+        )
     return [Step(step.position, step.clock_ms, part) for part in parts]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from hypothesis import strategies as st
@@ -95,6 +95,21 @@ class Archive:
         return next_step(
             self.reference, Backfill(SourceName(name), self.batch(name, rows), from_ms, until_ms)
         )
+
+
+def begun_late(steps: list[Step], draw: st.DrawFn | Callable[..., object]) -> list[Step]:
+    """The steps of streams whose topics had lost rows when they were read first, here and there."""
+    found = []
+    for step in steps:
+        body = step.body
+        if isinstance(body, Records) and len(body.batch):
+            late_ms = draw(st.sampled_from([None, None, -5, 0, 1, 40, 10**6]))
+            if late_ms is not None:
+                assert isinstance(late_ms, int)
+                whole_from_ms = int(body.batch.timestamp[0]) + late_ms
+                step = replace(step, body=replace(body, whole_from_ms=whole_from_ms))
+        found.append(step)
+    return found
 
 
 def next_step(reference: Reference, body: Backfill) -> Step:

@@ -18,10 +18,10 @@ from pyspark.sql import SparkSession
 from engine.model.batch import Batch
 from engine.model.source import Field, Schema, SourceName, Stream
 from engine.model.types import DOUBLE, STRING, TIMESTAMP_MS_MAX, TIMESTAMP_MS_MIN, decimal
-from spark_jobs.archive.batch import AFTER_A_GAP, archive_batch
+from spark_jobs.archive.batch import archive_batch
 from spark_jobs.archive.tables import results_target, stream_target
 from spark_jobs.errors import PathNotWritable, RecordsLost, TableBusy, TopicReplaced
-from storage.archive.coverage import COMPLETE, Covered
+from storage.archive.coverage import AFTER_A_GAP, COMPLETE, Covered
 from storage.archive.errors import ArchiveMismatch, ArchiveUnreadable, ColumnMismatch
 from storage.archive.rows import to_table
 from tests.registry import TestRegistry
@@ -72,6 +72,17 @@ def test_rows_reasons_and_what_is_covered(spark: SparkSession, tmp_path: Path) -
     assert (coverage.topic, coverage.topic_id) == (ORDERS.topic, "life")
     # Records of partition 1 went before the archive came: one of them may have been as late as allowed.
     assert coverage.complete_from_ms == H + 1_000 + 1
+
+
+def test_a_table_is_partitioned_as_it_was_made(spark: SparkSession, tmp_path: Path) -> None:
+    for number, by in enumerate(("day", "hour")):
+        records = [order(0, 2 * number + n, 5 + n * H) for n in range(2)]
+        told = ranges((0, 2 * number, 2 * number + 2))
+        archive(tmp_path, frame(spark, records), told, targets=[stream_target(str(tmp_path), ORDERS, by)])
+    table = DeltaTable(stream_target(str(tmp_path), ORDERS).uri)
+    assert table.metadata().partition_columns == ["_date"]
+    assert len(table.file_uris()) == 2  # a commit each, of two hours
+    assert read(tmp_path).offset.tolist() == [0, 2, 1, 3]
 
 
 def test_batches_that_are_cut_off_anywhere(spark: SparkSession, tmp_path: Path) -> None:

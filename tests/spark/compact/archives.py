@@ -53,7 +53,9 @@ def placed(partition: int, offset: int, ms: int) -> dict[str, Any]:
     }
 
 
-def append(uri: str, rows: Sequence[dict[str, Any]], schema: pa.Schema, by: list[str]) -> None:
+def append(
+    uri: str, rows: Sequence[dict[str, Any]], schema: pa.Schema, by: list[str], topic_id: str = "life"
+) -> None:
     """One commit of the archive job."""
     covered = coverage(uri)
     partitions = dict(covered.partitions) if covered else {}
@@ -62,7 +64,7 @@ def append(uri: str, rows: Sequence[dict[str, Any]], schema: pa.Schema, by: list
         before = partitions.get(row["_partition"])
         partitions[row["_partition"]] = one.union(before) if before else one
     complete = {} if covered is None else {"complete_from_ms": covered.complete_from_ms}
-    told = Coverage(Path(uri).name, partitions, topic_id="life", **complete)
+    told = Coverage(Path(uri).name, partitions, topic_id=topic_id, **complete)
     deltalake.write_deltalake(
         uri,
         pa.Table.from_pylist(list(rows), schema),

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import os
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import deltalake
 import polars as pl
 import pyarrow.parquet as pq
+import pytest
 from pyspark.sql import SparkSession
 
 from spark_jobs.compact.job import run
@@ -91,3 +94,29 @@ def test_what_is_removed_was_said_before(spark: SparkSession, tmp_path: Path) ->
     # A reader of an earlier version still finds all its files.
     assert pl.scan_delta(table, version=before).collect().height == len(times)
     assert run(spark, settings, datetime.now(UTC)).tables[0].partitions_removed == 0
+
+
+def test_files_that_were_replaced_are_deleted_and_the_newest_version_is_read_on(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    for offset in range(4):
+        table = archive(tmp_path, "s", [row(offset, BEGIN_MS + offset)])
+    before = version(table)
+    settings = CompactSettings(archive=str(tmp_path), quiet_ms=0)
+    run(spark, settings, datetime.now(UTC))
+    assert pl.scan_delta(table, version=before).collect().height == 4  # kept for those who read it
+    left = Path(table) / "_date=2023-11-14" / "_hour=0" / "part-of-a-killed-run.parquet"
+    left.write_bytes(b"half")
+    os.utime(left, (0, 0))
+    reader = deltalake.DeltaTable(table)
+    merged = set(reader.file_uris())
+    assert len(merged) == 1
+
+    run(spark, replace(settings, keep_replaced_ms=0), datetime.now(UTC) + timedelta(seconds=1))
+
+    assert {str(one) for one in Path(table).rglob("*.parquet") if "_delta_log" not in str(one)} == merged
+    assert sorted(reader.to_pyarrow_table(columns=["_offset"]).column(0).to_pylist()) == [0, 1, 2, 3]
+    assert sorted(by_polars(table, ["_offset"])) == [(0,), (1,), (2,), (3,)]
+    assert coverage_at(table, version(table)).partitions[0].next_offset == 4
+    with pytest.raises(OSError, match=r"parquet|No such file"):
+        deltalake.DeltaTable(table, version=before).to_pyarrow_table()

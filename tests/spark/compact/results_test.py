@@ -16,6 +16,7 @@ from spark_jobs.compact.plot import plot_history
 from spark_jobs.compact.settings import DAY_MS, CompactSettings
 from tests.spark.compact import archives
 from tests.spark.compact.reading import AS_OF, by_duckdb, by_polars, by_spark, folded, rows_of, uri, version
+from tureen.errors import SettingsError
 
 QUERIES = ("qa", "qb", "qc", "qd")
 TOPIC = "t.results"
@@ -116,6 +117,8 @@ def test_a_run_with_nothing_new_commits_nothing(spark: SparkSession, root: Path)
     before = [version(table) for table in tables]
     assert compacted(spark, root).tables[0].records_folded == 0
     assert [version(table) for table in tables] == before
+    with pytest.raises(SettingsError, match="none of the queries has a column nowhere"):
+        compacted(spark, root, queries=("qa",), columns={"nowhere": "DATE", "n": "BIGINT"})
 
 
 @pytest.mark.slow

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -75,6 +77,28 @@ def test_a_run_that_ends_anywhere_is_taken_up(spark: SparkSession, tmp_path: Pat
     for instant in sorted({row["_timestamp"] for row in rows})[::5]:
         found = by_polars(history, ["id", "city"], AS_OF.format(at=instant))
         assert sorted(found) == archives.relation(rows, instant)
+
+
+def test_a_topic_that_was_made_again_is_not_folded_into_the_old_ones_history(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    rows = archives.versions(9, 6)
+    archives.archive_versions(tmp_path, "cities", rows)
+    keyed = settings(tmp_path, keys={"cities": ("id",)})
+    run(spark, keyed, now())
+    before = version(uri(tmp_path, "history", "cities"))
+    table = Path(uri(tmp_path, "streams", "cities"))
+    shutil.move(table, tmp_path / "earlier")
+    again = archives.versions(10, 30)  # its offsets are beyond those of the first life already
+    archives.append(str(table), again, archives.TABLE_SCHEMA, ["_date", "_hour"], topic_id="later")
+    for asked in (keyed, replace(keyed, dry_run=True)):
+        with pytest.raises(TablesLeft, match="earlier topic"):
+            run(spark, asked, now())
+    assert version(uri(tmp_path, "history", "cities")) == before
+    for area in ("history", "current"):
+        shutil.move(uri(tmp_path, area, "cities"), tmp_path / f"earlier-{area}")
+    run(spark, keyed, now())
+    assert sorted(by_polars(uri(tmp_path, "current", "cities"), ["id", "city"])) == archives.relation(again)
 
 
 @pytest.mark.slow

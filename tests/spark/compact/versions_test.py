@@ -93,7 +93,8 @@ def test_rows_of_json_unfold_to_typed_columns(spark: SparkSession) -> None:
         '{"v":1,"price":null,"at":null,"x":"NaN","s":"a","a":null}',
     ]
     rows = spark.createDataFrame(pa.table({"row": texts, "copies": [1, 1]}))
-    columns = unfold.columns_of(rows, {"price": "DECIMAL(9, 2)", "at": "TIMESTAMP", "x": "DOUBLE"})
+    given = {"price": "DECIMAL(9, 2)", "at": "TIMESTAMP", "x": "DOUBLE", "of_another_query": "DATE"}
+    columns = unfold.columns_of(rows, given)
 
     assert [f"{field.name} {field.dataType.simpleString()}" for field in columns] == [
         "v bigint", "price decimal(9,2)", "at timestamp", "x double", "s string", "a array<bigint>",
@@ -105,7 +106,7 @@ def test_rows_of_json_unfold_to_typed_columns(spark: SparkSession) -> None:
     }  # fmt: skip
     assert (second["price"], second["at"], second["s"]) == (None, None, "a")
     assert math.isnan(second["x"])
-    for wrong in ({"y": "DOUBLE"}, {"v": "NUMBER"}, {"v": "STRUCT<a INT>"}):
+    for wrong in ({"y": "NUMBER"}, {"v": "NUMBER"}, {"v": "STRUCT<a INT>"}):
         with pytest.raises(SettingsError):
             unfold.columns_of(rows, wrong)
     with pytest.raises(SettingsError, match="copies"):

@@ -38,7 +38,12 @@ def covered(next_offset: int, max_ms: int | None = None, **facts: Any) -> Covera
 
 
 def commit(
-    root: Path, batch: Batch | pa.Table, coverage: Coverage | None, stream: Stream = STREAM, **options: Any
+    root: Path,
+    batch: Batch | pa.Table,
+    coverage: Coverage | None,
+    stream: Stream = STREAM,
+    by: layout.PartitionBy = "hour",
+    **options: Any,
 ) -> str:
     """Append to the stream's table; its uri."""
     uri = layout.table_uri(str(root), "streams", str(stream.name))
@@ -51,7 +56,7 @@ def commit(
     write_deltalake(
         uri,
         batch,
-        partition_by=list(layout.STREAM_PARTITIONS),
+        partition_by=list(layout.STREAM_PARTITIONS[by]),
         commit_properties=CommitProperties(custom_metadata=metadata),
         **options,
     )

@@ -128,22 +128,26 @@ def test_versions_of_a_table(tmp_path: Path) -> None:
     ]
 
 
-@given(st.lists(st.integers(0, 6 * H // 1_000).map(lambda n: n * 1_000), max_size=40), st.integers(1, 15))
-@settings(max_examples=10)
-def test_chunks_backward_are_the_rows(
-    tmp_path_factory: pytest.TempPathFactory, instants: list[int], size: int
+INSTANTS = st.lists(st.integers(0, 30 * H // 5_000).map(lambda n: n * 5_000), max_size=40)
+
+
+@given(INSTANTS, st.integers(1, 15), st.sampled_from(["hour", "day"]))
+@settings(max_examples=12)
+def test_chunks_backward_are_the_rows_whatever_a_partition_holds(
+    tmp_path_factory: pytest.TempPathFactory, instants: list[int], size: int, by: layout.PartitionBy
 ) -> None:
     root = tmp_path_factory.mktemp("archive")
+    until_ms = 25 * H
     half = len(instants) // 2
     told_rows = [(n % 2, n, at, (n, "x")) for n, at in enumerate(instants)]
-    commit(root, rows(*told_rows[:half]), covered(half))
-    commit(root, rows(*told_rows[half:]), covered(len(instants)))
+    commit(root, rows(*told_rows[:half]), covered(half), by=by)
+    commit(root, rows(*told_rows[half:]), covered(len(instants)), by=by)
     archived = opened(root)
-    forward = all_of(archived, from_ms=1_000, until_ms=5 * H)
-    chunks = list(archived.chunks_backward(STREAM, 1_000, 5 * H, size))
+    forward = all_of(archived, from_ms=1_000, until_ms=until_ms)
+    chunks = list(archived.chunks_backward(STREAM, 1_000, until_ms, size))
     assert [row for chunk in reversed(chunks) for row in told(chunk)] == forward
     assert all(len(chunk) == size for chunk in chunks[:-1])
-    assert len(forward) == archived.count(1_000, 5 * H)
+    assert len(forward) == archived.count(1_000, until_ms) == sum(1_000 <= at < until_ms for at in instants)
     assert sorted(forward) == forward
 
 
