@@ -32,7 +32,9 @@ _NO_COLUMNS = Schema(())
 
 
 def judged(stream: Stream, step: SourceStep, summaries: Sequence[Summary], clock_ms: int) -> SourceStep:
-    """The step with the summaries of its rows, and its time after them."""
+    """The step with the summaries of its rows, and its time after them; of a lost source it stands still."""
+    if step.lost:
+        return replace(step, summaries=(), after=step.before)
     ordered = tuple(sorted(summaries))
     clock = _clock(stream, step.before)
     clock.records(_rows(ordered, []), clock_ms, step.lagging)

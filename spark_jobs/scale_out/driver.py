@@ -4,7 +4,7 @@
     Kafka    -> which records               }  begun/<number>.json
     phase 1, on executors: pieces, and their largest timestamps
     the clock -> NOW of every stream           batches/<number>.json
-    phase 2, on executors: selections by partition, all other queries by shard
+    phase 2, on executors: queries with state by shard, selections by partition
     .status, done.json
 
 What is decided is written before it is acted upon, and every writer of phase 2 writes once for each number.
@@ -16,41 +16,37 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark import StorageLevel
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from engine.language.query import Query
 from engine.model.source import SourceName, Stream
 from engine.model.step import CreateSource, DropSource
-from spark_jobs.errors import RecordsLost, ServiceInUse
 from spark_jobs.kafka import connector_options
 from spark_jobs.scale_out.clock import judged
 from spark_jobs.scale_out.decoding import PIECES, Decoding, decoded, records_of
 from spark_jobs.scale_out.journal import Done, Journal, Pending
 from spark_jobs.scale_out.lanes import LaneJob
-from spark_jobs.scale_out.micro_batch import (
-    ClockState,
-    Lane,
-    MicroBatch,
-    Plan,
-    Range,
-    SourceStep,
-    Summary,
-)
+from spark_jobs.scale_out.micro_batch import Lane, MicroBatch, Plan, Range, Summary
+from spark_jobs.scale_out.ownership import Ownership
+from spark_jobs.scale_out.reading import Reading
 from spark_jobs.scale_out.registry import Changes, Entry, Registry, as_record
 from spark_jobs.scale_out.selections import LaneTask, stateless, told
 from spark_jobs.scale_out.settings import ScaleOutSettings
 from spark_jobs.scale_out.shards.layout import check_key
 from spark_jobs.scale_out.shards.placement import place
 from spark_jobs.scale_out.shards.run import cut_pieces, run_shards
+from spark_jobs.streaming import TIMEOUTS
 from topics.admin import Admin, Policies, service_topics
 from topics.outputs import Outputs
 from topics.producer import BatchProducer, forwarded
-from tureen.errors import KafkaUnavailable, TopicMissing, TureenError
+from tureen.errors import KafkaUnavailable, NotSupported, TureenError
 from tureen.protocol import TopicNames
 
 PASSING = ("kafka_unavailable", "registry_unavailable", "transaction_aborted", "commit_unknown", "fenced")
@@ -79,53 +75,76 @@ class Driver:
         run: str,
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         stop_at: Callable[[str], None] = lambda stage: None,
+        say: Callable[[str], None] = lambda line: None,
     ) -> None:
-        """run: the checkpoint's name for itself. clock: ms since 1970.
+        """run: the checkpoint's name for itself. clock: ms since 1970. say: is told what becomes of queries
+        and streams, for people.
 
-        Raises KafkaUnavailable, ServiceInUse, TopicPolicyMismatch, CheckpointUnreadable.
+        Raises KafkaUnavailable, ServiceInUse, CheckpointMismatch, TopicPolicyMismatch, CheckpointUnreadable.
         """
         self._session = session
         self._settings = settings
         self._run = run
         self._clock = clock
         self._stop_at = stop_at
+        self._say = say
         self._names = TopicNames(settings.service_id)
         self._admin = Admin(dict(settings.kafka))
-        if self._admin.members(self._names.control_group):
-            raise ServiceInUse(settings.service_id)
         policies = Policies(replication=-1)
         wanted = [one for one in service_topics(self._names, policies) if one.name != self._names.steps]
         there = self._admin.topics()
         self._admin.ensure(replace(one, partitions=there.get(one.name, one.partitions)) for one in wanted)
+        self.journal = Journal(settings.state)
+        self._done = self.journal.done()
+        self._ownership = Ownership(
+            settings.kafka,
+            self._admin,
+            self._names,
+            name=settings.name,
+            checkpoint=run,
+            path=settings.stream.checkpoint,
+            fresh=not self._done.number and self.journal.find("begun", 1) is None,
+            epoch=self._done.epoch + 1,
+        )
         self._outputs = Outputs(settings.outputs, self._admin)
         self._producer = BatchProducer(dict(settings.kafka))
-        self.journal = Journal(settings.state)
-        self._registry = Registry(
-            settings.kafka, self._names, settings.limits, self._outputs, self._place, self._letter
+        self._registry = self._new_registry()
+        self._reading = Reading(
+            self._admin,
+            rows_max=settings.rows_max,
+            wait_ms=0 if settings.stream.once else settings.first_record_wait_ms,
+            accept_gap=settings.stream.accept_gap,
         )
+        self._told_lost: dict[SourceName, str] = {}
         self._whole = True
-        self._done = self.journal.done()
-        self._epoch = self._done.epoch + 1
-        self._states: dict[str, ClockState] = {}
+        self._epoch = self._ownership.epoch
         self._clock_ms = 0
-        self._broken: dict[str, dict[str, Any]] = {}
-        self._seen_s: dict[tuple[str, int], float] = {}
         self._plan: tuple[int, Any] | None = None
         if self._done.number:
-            self._come_back(self.journal.read(self._done.number))
+            last = self.journal.read(self._done.number)
+            self._clock_ms = last.clock_ms
+            self._reading.went_on(last.steps)
+            self._registry.adopt(self.journal.read_plan(last.plan))
 
     def close(self) -> None:
-        """Give the connections back."""
+        """Give the connections back, and the service."""
         self._registry.close()
         self._producer.close()
+        self._ownership.close()
 
-    def _come_back(self, last: MicroBatch) -> None:
-        self._clock_ms = last.clock_ms
-        self._states = {step.source: step.after for step in last.steps}
-        self._registry.adopt(self.journal.read_plan(last.plan))
+    def _new_registry(self) -> Registry:
+        settings = self._settings
+        return Registry(
+            settings.kafka, self._names, settings.limits, self._outputs, self._place, self._letter
+        )
 
     def _place(self, query: Query, streams: Mapping[SourceName, Stream]) -> Lane:
         if stateless(query, streams):
+            if query.emit is not None and query.emit.snapshot and not self._settings.layout.shards:
+                raise NotSupported(
+                    "this scale-out has no shards, so there are no rows for the answer to begin with",
+                    hint="add WITH (snapshot = false), or begin a scale-out with --shards",
+                )
             return "rows"
         return place(query, streams, self._settings.layout)
 
@@ -138,14 +157,17 @@ class Driver:
     def next(self) -> BatchReport | None:
         """Do the next micro-batch; None where nothing came and no NOW would move.
 
-        Raises KafkaUnavailable, RecordsLost, TopicMissing, PathNotWritable, SparkError; NotSupported: a
-        stream cannot be cut by its key.
+        Raises KafkaUnavailable, ServiceInUse, RecordsLost, PathNotWritable, SparkError; NotSupported: a
+        stream cannot be cut by its key; TopicMissing, TopicRecreated: a micro-batch that was begun is of
+        records that went with it.
         """
+        self._ownership.check()
         number = self._done.number + 1
-        batch = self.journal.find("batches", number) or self.journal.find("begun", number)
+        decided = self.journal.find("batches", number)
+        batch = decided or self.journal.find("begun", number)
         if batch is not None:
-            return self._again(batch)
-        changes = self._registry.give_up(self._broken) if self._broken else Changes()
+            return self._again(batch, decided is not None)
+        changes = self._registry.give_up(self._done.broken)
         polled = self._registry.poll(whole=self._whole)
         self._whole = False
         _join(changes, polled)
@@ -153,12 +175,13 @@ class Driver:
             if isinstance(one, CreateSource):
                 check_key(one.stream, self._settings.layout)
             elif isinstance(one, DropSource):
-                self._states.pop(one.source, None)  # it may be made anew in the same micro-batch
-        self._broken = {}
+                self._reading.dropped(one.source)
         self._clock_ms = max(self._clock_ms, self._clock())
-        steps = self._steps()
+        streams = self._registry.streams
+        steps = self._reading.steps(streams.values())
         moved = any(one.first < one.until for step in steps for one in step.ranges)
-        if not moved and not changes and not self._would_move(steps):
+        timed = {name for name, stream in streams.items() if self._registry.needs_time(stream)}
+        if not moved and not changes and not self._reading.would_move(streams, timed, steps, self._clock_ms):
             self._tell(changes, None)
             return None
         batch = MicroBatch(
@@ -170,6 +193,7 @@ class Driver:
             tuple(changes.going),
             tuple(registration for registration, _ in changes.coming),
             {registration.query_id: lane for registration, lane in changes.coming},
+            self._registry.begins(registration.query_id for registration, _ in changes.coming),
             steps,
         )
         self._stop_at("plan")
@@ -178,107 +202,46 @@ class Driver:
         self.journal.write("begun", batch)
         return self._do(batch, self._registry.plan(), changes)
 
-    def _again(self, batch: MicroBatch) -> BatchReport:
+    def _again(self, batch: MicroBatch, decided: bool) -> BatchReport:
         """A micro-batch that was begun: as it was decided then."""
         plan = self.journal.read_plan(batch.plan)
         self._clock_ms = max(self._clock_ms, batch.clock_ms)
         if self._registry.version != plan.version:  # an earlier run decided it
             self._registry.close()
-            self._registry = Registry(
-                self._settings.kafka,
-                self._names,
-                self._settings.limits,
-                self._outputs,
-                self._place,
-                self._letter,
-            )
+            self._registry = self._new_registry()
             self._registry.adopt(plan)
             self._whole = True
         entries = self._registry.entries
-        gone: dict[str, Entry | None] = {one: None for one in batch.going if one not in entries}
+        gone: dict[str, Entry | None] = {one: entries.get(one) for one in batch.going}
         stand = [one.query_id for one in batch.coming if one.query_id in entries]
         came: dict[str, Entry | None] = {query_id: entries[query_id] for query_id in stand}
-        return self._do(batch, plan, Changes(told=gone | came))
+        streams = {stream.name: stream for stream, _ in plan.streams}
+        batch = self._without_lost(batch, streams, decided)
+        return self._do(batch, plan, Changes(told=gone | came), decided=decided)
 
-    def _steps(self) -> tuple[SourceStep, ...]:
-        """Which records come next, of every stream."""
-        streams = sorted(self._registry.streams.values(), key=lambda one: one.name)
-        found: list[SourceStep] = []
-        for stream in streams:
-            before = self._states.get(stream.name, ClockState())
-            ends = self._ends(stream)
-            begins = self._admin.begin_offsets(stream.topic)
-            ranges = []
-            for partition, end in sorted(ends.items()):
-                known = before.partitions.get(partition)
-                at = None if known is None else known.next_offset
-                first = self._first(stream, partition, at, begins[partition], end)
-                ranges.append(Range(partition, first, end))
-            found.append(SourceStep(stream.name, stream.topic, tuple(ranges), frozenset(), before))
-        behind = sum(one.until > one.first for step in found for one in step.ranges)
-        share = max(1, self._settings.rows_max // max(1, behind))
-        return tuple(self._cut(step, share) for step in found)
+    def _without_lost(
+        self, batch: MicroBatch, streams: Mapping[SourceName, Stream], decided: bool
+    ) -> MicroBatch:
+        """The micro-batch without records of topics that are gone meanwhile; nothing rests on them yet.
 
-    def _ends(self, stream: Stream) -> dict[int, int]:
-        try:
-            return self._admin.end_offsets(stream.topic)
-        except TopicMissing:
-            raise TopicMissing(
-                stream.topic,
-                hint=f"make it again and begin with an empty checkpoint, or DROP {stream.kind.upper()} "
-                f"{stream.name}",
-            ) from None
-
-    def _first(self, stream: Stream, partition: int, known: int | None, begin: int, end: int) -> int:
-        if known is None:
-            return begin
-        gone = f"{stream.topic}[{partition}] from {known}"
-        if known > end:
-            raise RecordsLost([f"{gone}, it ends at {end}"], hint="the topic was made again: DROP the stream")
-        if known < begin and not stream.is_table:
-            if not self._settings.stream.accept_gap:
-                raise RecordsLost(
-                    [f"{gone} to {begin}"],
-                    hint="its retention is shorter than the time away; --accept-gap goes on without them",
-                )
-            return begin
-        return max(known, begin)
-
-    def _cut(self, step: SourceStep, share: int) -> SourceStep:
-        ranges = tuple(
-            Range(one.partition, one.first, min(one.until, one.first + share)) for one in step.ranges
-        )
-        lagging = {
-            cut.partition for cut, whole in zip(ranges, step.ranges, strict=True) if cut.until < whole.until
-        }
-        return replace(step, ranges=ranges, lagging=frozenset(lagging | self._awaited(step)))
-
-    def _awaited(self, step: SourceStep) -> set[int]:
-        """Partitions that never had a record, for a while: producers do not begin at the same moment."""
-        stream = self._registry.streams[step.source]
-        if not stream.event_time or self._settings.stream.once:
-            return set()
-        wait_s = min(self._settings.first_record_wait_ms, stream.idle_timeout_ms) / 1_000
-        now_s = time.monotonic()
-        found = set()
-        for one in step.ranges:
-            known = step.before.partitions.get(one.partition)
-            if (known is None or known.timestamp_max_ms is None) and one.first == one.until:
-                since_s = self._seen_s.setdefault((step.topic, one.partition), now_s)
-                if now_s - since_s < wait_s:
-                    found.add(one.partition)
-        return found
-
-    def _would_move(self, steps: Sequence[SourceStep]) -> bool:
-        streams = self._registry.streams
-        return any(
-            judged(streams[step.source], step, (), self._clock_ms).now_ms != step.now_before_ms
-            for step in steps
-        )
+        decided: something may. Raises TopicMissing, TopicRecreated then.
+        """
+        steps = self._reading.without_lost(batch.steps, streams)
+        gone = [one.source for one, before in zip(steps, batch.steps, strict=True) if one.lost > before.lost]
+        if not gone:
+            return batch
+        if decided:
+            error = self._reading.lost[gone[0]]
+            error.hint = "a micro-batch that was begun has records of it: begin with an empty checkpoint"
+            raise error
+        batch = replace(batch, steps=steps)
+        self.journal.write("begun", batch)
+        return batch
 
     # --- doing it -----------------------------------------------------------------------------------
 
-    def _do(self, batch: MicroBatch, plan: Plan, changes: Changes) -> BatchReport:
+    def _do(self, batch: MicroBatch, plan: Plan, changes: Changes, *, decided: bool = False) -> BatchReport:
+        """decided: it was before, and perhaps acted upon."""
         report = BatchReport(batch.number)
         streams = {stream.name: stream for stream, _ in plan.streams}
         self._stop_at("decode")
@@ -286,28 +249,37 @@ class Driver:
         pieces = self._pieces(batch, streams)
         pieces.persist(StorageLevel.MEMORY_AND_DISK)
         try:
-            batch, lanes = self._judge(batch, streams, pieces, report)
+            try:
+                judged, lanes = self._judge(batch, streams, pieces, report)
+            except (PySparkException, Py4JJavaError):
+                left = self._without_lost(batch, streams, decided)
+                if left is batch:
+                    raise
+            else:
+                left = self._without_lost(batch, streams, decided)
+            if left is not batch:
+                return self._do(left, plan, changes)
+            batch = judged
             report.phases_ms["decode"] = round(1_000 * (time.monotonic() - began_s))
             self.journal.write("batches", batch)
+            self._stop_at("shards")
+            began_s = time.monotonic()
+            needed = self._tell_shards(batch, streams, pieces, report)  # first: selections begin there
+            report.phases_ms["shards"] = round(1_000 * (time.monotonic() - began_s))
             self._stop_at("tell")
             began_s = time.monotonic()
             pending = self._tell_rows(batch, plan, streams, pieces, lanes, report)
             report.phases_ms["rows"] = round(1_000 * (time.monotonic() - began_s))
-            self._stop_at("shards")
-            began_s = time.monotonic()
-            needed = self._tell_shards(batch, streams, pieces, report)
-            report.phases_ms["shards"] = round(1_000 * (time.monotonic() - began_s))
         finally:
             pieces.unpersist()
         self._stop_at("done")
         self._tell(changes, batch)
-        self.journal.finish(batch, pending, needed)
         before = {one.file for one in self._done.pending} - {one.file for one in pending}
-        self._done = Done(batch.number, batch.epoch, tuple(pending))
+        self._done = Done(batch.number, batch.epoch, tuple(pending), report.broken)
+        self.journal.finish(self._done, batch.plan, needed)
         for name in before:
             self.journal.directory.remove(name)
-        self._states = {step.source: step.after for step in batch.steps}
-        self._broken = report.broken
+        self._reading.went_on(batch.steps)
         return report
 
     def _pieces(self, batch: MicroBatch, streams: Mapping[SourceName, Stream]) -> DataFrame:
@@ -327,7 +299,7 @@ class Driver:
         ends = {topic: {str(p): one.until for p, one in found.items()} for topic, found in ranges.items()}
         kafka = (
             self._session.read.format("kafka")
-            .options(**connector_options(self._settings.kafka))
+            .options(**connector_options(self._settings.kafka), **TIMEOUTS)
             .option("kafka.isolation.level", "read_committed")
             .option("assign", json.dumps({topic: sorted(found) for topic, found in ranges.items()}))
             .option("startingOffsets", json.dumps(starts))
@@ -409,7 +381,7 @@ class Driver:
             work = pieces.unionAll(marked) if lanes else marked
         every = [(step.source, one.partition) for step in batch.steps for one in step.ranges]
         first = len(self._settings.layout.every)
-        small = replace(batch, coming=(), definitions=(), going=(), lanes={})
+        small = replace(batch, coming=(), definitions=(), going=(), lanes={}, begins={})
         task = LaneTask(
             self._job(small),
             streams,
@@ -458,11 +430,20 @@ class Driver:
     # --- what is told -------------------------------------------------------------------------------
 
     def _tell(self, changes: Changes, batch: MicroBatch | None) -> None:
-        if changes.told:
-            position = None if batch is None else str(batch.position(0))
-            for query_id, entry in changes.told.items():
-                key, value = as_record(query_id, entry, position)
-                self._producer.send(self._names.status, value, key)
+        lost = self._reading.lost
+        for line in changes.lines():
+            self._say(line)
+        for name, error in lost.items():
+            if self._told_lost.get(name) != error.code:
+                self._say(f"stream {name} is read no more: {error}")
+                for query_id, reader in self._registry.entries.items():
+                    if reader.reads(name):
+                        changes.told.setdefault(query_id, reader)
+        self._told_lost = {name: error.code for name, error in lost.items()}
+        position = None if batch is None else str(batch.position(0))
+        for query_id, entry in changes.told.items():
+            key, value = as_record(query_id, entry, position, lost)
+            self._producer.send(self._names.status, value, key)
         self._producer.flush()
 
 

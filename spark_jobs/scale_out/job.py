@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+import click
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_jobs.checkpoint import Checkpoint, Identity
@@ -31,7 +32,9 @@ def run(session: SparkSession, settings: ScaleOutSettings, stop: Stop) -> Stream
 
     def batch(rows: DataFrame, number: int, checkpoint: Checkpoint) -> Done:
         if not drivers:
-            drivers.append(Driver(session, settings, checkpoint.id))
+            drivers.append(
+                Driver(session, settings, checkpoint.id, say=lambda line: click.echo(line, err=True))
+            )
         return _beat(drivers[0], settings, stop)
 
     identity = Identity(

@@ -3,7 +3,8 @@
     plans/<version>.json    what stands; written when that changes
     begun/<number>.json     which records and queries a micro-batch takes
     batches/<number>.json   the same with NOW of its streams, after its rows were looked at
-    done.json               the last micro-batch of which everything is written, and where rows above NOW are
+    done.json               the last micro-batch of which everything is written, where rows above NOW are, and
+                            which queries it could not tell of
     pending/, shards/       state of executors
 
 Every file appears whole or not at all. Drivers and executors must see the same directory: on a cluster an
@@ -13,8 +14,8 @@ object store or a shared file system.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -46,11 +47,14 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The last micro-batch that is done, 0 before the first, the run that did it, and what waits for NOW."""
+    """The last micro-batch that is done, 0 before the first, the run that did it, what waits for NOW, and the
+    queries whose changes it could not tell, with why: they end with the next.
+    """
 
     number: int = 0
     epoch: int = 0
     pending: tuple[Pending, ...] = ()
+    broken: Mapping[str, dict[str, Any]] = field(default_factory=dict)
 
 
 class Directory:
@@ -60,7 +64,7 @@ class Directory:
         self.uri = uri
         try:
             found: tuple[fs.FileSystem, str] = (
-                fs.FileSystem.from_uri(uri)
+                fs.FileSystem.from_uri(_for_pyarrow(uri))
                 if "://" in uri
                 else (fs.LocalFileSystem(), str(Path(uri).absolute()))
             )
@@ -110,6 +114,11 @@ class Directory:
             raise PathNotWritable(self.uri, f"{name}: {error}") from error
 
 
+def _for_pyarrow(uri: str) -> str:
+    """Hadoop has S3 under a name of its own."""
+    return f"s3://{uri.removeprefix('s3a://')}" if uri.startswith("s3a://") else uri
+
+
 class Journal:
     """Micro-batches and plans of a checkpoint."""
 
@@ -145,18 +154,19 @@ class Journal:
         facts = self._facts("done.json")
         if facts is None:
             return Done()
-        return Done(facts["number"], facts["epoch"], tuple(Pending(*one) for one in facts["pending"]))
+        pending = tuple(Pending(*one) for one in facts["pending"])
+        return Done(facts["number"], facts["epoch"], pending, facts["broken"])
 
     def put(self, name: str, facts: Mapping[str, Any]) -> None:
         self.directory.write(name, orjson.dumps(facts, option=orjson.OPT_NON_STR_KEYS))
 
-    def finish(self, batch: MicroBatch, pending: Sequence[Pending], needed: int) -> None:
-        """It is done. needed: executors may ask for micro-batches from this number on."""
-        places = [[one.source, one.partition, one.number, one.rows, one.first_ms] for one in pending]
-        facts = {"v": VERSION, "number": batch.number, "epoch": batch.epoch, "pending": places}
-        self.put("done.json", facts)
-        below = min(batch.number - KEPT, needed)
-        for folder, last in (("begun", below), ("batches", below), ("plans", batch.plan - KEPT)):
+    def finish(self, done: Done, plan: int, needed: int) -> None:
+        """A micro-batch is done. plan: what stood. needed: the first that executors may ask for again."""
+        places = [[one.source, one.partition, one.number, one.rows, one.first_ms] for one in done.pending]
+        facts = {"v": VERSION, "number": done.number, "epoch": done.epoch, "pending": places}
+        self.put("done.json", facts | {"broken": done.broken})
+        below = min(done.number - KEPT, needed)
+        for folder, last in (("begun", below), ("batches", below), ("plans", plan - KEPT)):
             for name in self.directory.names(folder):
                 number = name.partition(".")[0]
                 if number.isdecimal() and int(number) < last:

@@ -22,7 +22,7 @@ from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import CreateDerived, CreateSource, DropSource, Position, Registration
 from engine.persistence import PartitionClock
 
-VERSION = 1
+VERSION = 2
 
 LANES_MAX = 1 << 20
 """Writers of one micro-batch, at most: each has a position of its own."""
@@ -81,6 +81,8 @@ class SourceStep:
     """The step of one source. ranges: of every partition of its topic, empty ones too.
 
     lagging: partitions of which the log has more. before, after: its time; summaries: of its rows, in order.
+    topic_id: of the life of the topic that is read, empty before it was known. lost: the topic is another one
+    now, or gone: nothing is read, and NOW stands still.
     """
 
     source: SourceName
@@ -88,6 +90,8 @@ class SourceStep:
     ranges: tuple[Range, ...]
     lagging: frozenset[int]
     before: ClockState
+    topic_id: str = ""
+    lost: bool = False
     summaries: tuple[Summary, ...] = ()
     after: ClockState = field(default_factory=ClockState)
 
@@ -111,6 +115,8 @@ class SourceStep:
             "ranges": [list(one) for one in self.ranges],
             "lagging": sorted(self.lagging),
             "before": self.before.as_dict(),
+            "topic_id": self.topic_id,
+            "lost": self.lost,
             "summaries": [list(one) for one in self.summaries],
             "after": self.after.as_dict(),
         }
@@ -123,6 +129,8 @@ class SourceStep:
             tuple(Range(*one) for one in facts["ranges"]),
             frozenset(facts["lagging"]),
             ClockState.from_dict(facts["before"]),
+            facts["topic_id"],
+            facts["lost"],
             tuple(Summary(*one) for one in facts["summaries"]),
             ClockState.from_dict(facts["after"]),
         )
@@ -132,7 +140,8 @@ class SourceStep:
 class MicroBatch:
     """number: from 1. epoch: counts the runs of the job. plan: the version of what stands during it.
 
-    lanes: by id, of the queries of ``coming``.
+    lanes: by id, of the queries of ``coming``. begins: by id, of those beside the rows that are to begin with
+    their answer over the rows which are there, the stream: shards have these.
     """
 
     number: int
@@ -143,6 +152,7 @@ class MicroBatch:
     going: tuple[str, ...] = ()
     coming: tuple[Registration, ...] = ()
     lanes: Mapping[str, Lane] = field(default_factory=dict)
+    begins: Mapping[str, SourceName] = field(default_factory=dict)
     steps: tuple[SourceStep, ...] = ()
 
     def position(self, lane: int) -> Position:
@@ -160,6 +170,7 @@ class MicroBatch:
             "going": list(self.going),
             "coming": [registration_as_dict(one) for one in self.coming],
             "lanes": dict(self.lanes),
+            "begins": dict(self.begins),
             "steps": [one.as_dict() for one in self.steps],
         }
 
@@ -174,6 +185,7 @@ class MicroBatch:
             tuple(facts["going"]),
             tuple(registration_from_dict(one) for one in facts["coming"]),
             facts["lanes"],
+            {query_id: SourceName(name) for query_id, name in facts["begins"].items()},
             tuple(SourceStep.from_dict(one) for one in facts["steps"]),
         )
 
@@ -201,12 +213,16 @@ def _definition_of(facts: Mapping[str, Any]) -> Definition:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Everything that stands: streams with their statements, views, queries with where they are at work."""
+    """Everything that stands: streams with their statements, views, queries with where they are at work.
+
+    broken: queries that ended since their changes could not be told, and why. They stay so over later runs.
+    """
 
     version: int = 0
     streams: tuple[tuple[Stream, str], ...] = ()
     derived: tuple[Derived, ...] = ()
     queries: tuple[tuple[Registration, Lane], ...] = ()
+    broken: tuple[tuple[Registration, Mapping[str, Any]], ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -215,6 +231,7 @@ class Plan:
             "streams": [[stream_as_dict(stream), sql] for stream, sql in self.streams],
             "derived": [[one.name, one.sql, one.is_stream] for one in self.derived],
             "queries": [[registration_as_dict(one), lane] for one, lane in self.queries],
+            "broken": [[registration_as_dict(one), dict(error)] for one, error in self.broken],
         }
 
     @classmethod
@@ -224,4 +241,5 @@ class Plan:
             tuple((stream_from_dict(stream), sql) for stream, sql in facts["streams"]),
             tuple(Derived(SourceName(name), sql, is_stream) for name, sql, is_stream in facts["derived"]),
             tuple((registration_from_dict(one), lane) for one, lane in facts["queries"]),
+            tuple((registration_from_dict(one), error) for one, error in facts["broken"]),
         )

@@ -2,35 +2,19 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.changes.operator import operator_over
-from engine.changes.result_key import result_key
-from engine.language.query import Query
 from engine.model.changes import Changes
-from engine.model.source import SourceName, Stream
 from engine.model.step import Position
 from spark_jobs.scale_out.lanes import LaneJob
 from topics.admin import Admin
-from topics.outputs import AWAITED, Outputs, Writer, destination
-from topics.results import Destination, Records, RowsTooLarge, encode, part
+from topics.outputs import AWAITED, Outputs
+from topics.results import Destination, Records, RowsTooLarge, part, parts
 from tureen.errors import ChangesBroken, TureenError
-from tureen.protocol import TopicNames
 
 _known: dict[tuple[str, str], Outputs] = {}
-
-
-def destination_of(
-    names: TopicNames, query: Query, streams: Mapping[SourceName, Stream]
-) -> Destination | None:
-    """Where the changes of a query go; None: it emits none."""
-    if query.emit is None:
-        return None
-    read = {name: streams[name] for name in query.sources}
-    return destination(names, query.emit, operator_over(query, read), result_key(query, read))
 
 
 def outputs_of(job: LaneJob) -> Outputs:
@@ -59,31 +43,14 @@ class Encoder:
         """Records of changes, in order. Raises KafkaUnavailable, RegistryUnavailable."""
         found: list[Records] = []
         for changes in told:
-            for to, places in self._by_destination(changes).items():
-                found += self._encoded(part(changes, places), to)
+            for to, mine in parts(changes, self.to, self.broken):
+                found += self._encoded(mine, to)
         return found
-
-    def _by_destination(self, changes: Changes) -> dict[Destination, list[int]]:
-        places: dict[Destination, list[int]] = defaultdict(list)
-        for place, query_id in enumerate(changes.query_ids):
-            to = self.to.get(query_id)
-            if to is not None and query_id not in self.broken:
-                places[to].append(place)
-        return places
 
     def _encoded(self, changes: Changes, to: Destination) -> list[Records]:
         while changes.query_ids:
             try:
-                writer: Writer = outputs_of(self.job).writer(to, changes.table.schema)
-                records = encode(
-                    changes,
-                    to,
-                    self.position,
-                    writer.codec,
-                    numbered=self.numbered,
-                    partitions=writer.partitions,
-                    bytes_max=self.job.outputs.result_record_bytes_max,
-                )
+                records = outputs_of(self.job).encoded(changes, to, self.position, self.numbered)
             except AWAITED:
                 raise
             except TureenError as refused:

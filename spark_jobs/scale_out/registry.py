@@ -7,13 +7,15 @@ micro-batches the newest record of each key counts, and whether a stream was dro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
 from engine.catalogue import Catalogue
+from engine.changes.output import output_of
 from engine.language.functions import BUILT_IN
 from engine.language.query import CreateDerived as DerivedStatement
 from engine.language.query import CreateStream, Query
@@ -26,13 +28,13 @@ from engine.model.step import CreateDerived, CreateSource, DropSource, Registrat
 from engine.operators.pipeline import schema_of
 from engine.registrations import meant
 from spark_jobs.scale_out.micro_batch import Definition, Lane, Plan
-from spark_jobs.scale_out.outputs import destination_of
 from topics import control_records
 from topics.admin import Admin
 from topics.consumer import BatchConsumer
 from topics.control_records import Command
-from topics.outputs import AWAITED, Outputs, Readiness, facts
+from topics.outputs import AWAITED, Outputs, Readiness, destination, facts
 from tureen.errors import (
+    ChangesBroken,
     KafkaUnavailable,
     LimitExceeded,
     NotSupported,
@@ -42,7 +44,6 @@ from tureen.errors import (
 )
 from tureen.protocol import TopicNames
 
-POLLED_MAX = 10_000
 READ_S = 30.0
 
 Place = Callable[[Query, Mapping[SourceName, Stream]], Lane]
@@ -60,14 +61,21 @@ class Entry:
     query: Query | None = None
     lane: Lane | None = None
 
-    def as_status(self, position: str | None) -> dict[str, Any]:
-        """As ``.status`` has it."""
-        told = {"state": self.state, "error": self.error, "position": position}
+    def as_status(self, position: str | None, lost: Mapping[SourceName, TureenError]) -> dict[str, Any]:
+        """As ``.status`` has it. lost: streams of which nothing is read any more, and why."""
+        told: dict[str, Any] = {"state": self.state, "error": self.error, "position": position}
         if self.output is not None:
             told["output"] = self.output
         if self.lane is not None:
             told["lane"] = self.lane
+        degraded = [{"stream": name} | error.as_dict() for name, error in lost.items() if self.reads(name)]
+        if degraded:
+            told["degraded"] = degraded
         return told
+
+    def reads(self, name: str) -> bool:
+        """Whether it stands and reads this stream, table or view."""
+        return self.query is not None and name in (*self.query.sources, *self.query.uses)
 
 
 @dataclass(slots=True)
@@ -81,6 +89,16 @@ class Changes:
 
     def __bool__(self) -> bool:
         return bool(self.definitions or self.going or self.coming)
+
+    def lines(self) -> list[str]:
+        """What became of queries, for people: how many of each state, and one of the errors."""
+        states = Counter("gone" if one is None else one.state for one in self.told.values())
+        if not states:
+            return []
+        counted = ", ".join(f"{count:,} {state}" for state, count in sorted(states.items()))
+        refused = [(name, one.error) for name, one in self.told.items() if one is not None and one.error]
+        shown = [f"{name}: {error['code']}: {error['message']}" for name, error in refused[:1]]
+        return [f"queries: {counted}", *shown]
 
 
 class Registry:
@@ -134,7 +152,35 @@ class Registry:
                 for one in self.entries.values()
                 if one.lane is not None and one.state == "RUNNING"
             ),
+            tuple(
+                (one.registration, one.error)
+                for one in self.entries.values()
+                if one.error is not None and one.error["code"] == ChangesBroken.code
+            ),
         )
+
+    def needs_time(self, stream: Stream) -> bool:
+        """Whether a query that runs may have something to tell when NOW of a stream goes on without a row.
+
+        NOW of a query is that of its streams; a table's counts where it reads nothing else.
+        """
+        standing = (one.query for one in self.entries.values() if one.state == "RUNNING")
+        return any(
+            query is not None
+            and stream.name in query.sources
+            and (not stream.is_table or all(self.streams[name].is_table for name in query.sources))
+            for query in standing
+        )
+
+    def begins(self, query_ids: Iterable[str]) -> dict[str, SourceName]:
+        """Of those that stand beside the rows and are to begin with their answer, the stream."""
+        found = {}
+        for query_id in query_ids:
+            entry = self.entries[query_id]
+            query = entry.query
+            if entry.lane == "rows" and query is not None and query.emit is not None and query.emit.snapshot:
+                found[query_id] = query.scan.source
+        return found
 
     def adopt(self, plan: Plan) -> None:
         """Begin with what stood in the last micro-batch of an earlier run."""
@@ -146,11 +192,13 @@ class Registry:
             self._statements[one.name] = one.sql
         for registration, lane in plan.queries:
             _, query = meant(registration, self.catalogue)
-            to = destination_of(self._names, query, self.streams)
+            to = destination(self._names, output_of(query, self.streams))
             assert to is not None
             self._outputs.agree(registration.query_id, to)
             told = facts(to, schema_of(query.columns))
             self.entries[registration.query_id] = Entry(registration, "RUNNING", None, told, query, lane)
+        for registration, error in plan.broken:
+            self.entries[registration.query_id] = Entry(registration, "ERROR", dict(error))
         self.version = plan.version
 
     # --- what came ----------------------------------------------------------------------------------
@@ -197,26 +245,15 @@ class Registry:
         ends = {topic: self._admin.end_offsets(topic) for topic in (self._names.sources, self._names.queries)}
         found: dict[str, dict[str, Command]] = {topic: {} for topic in ends}
         self._dropped = set()
-        waited_s = 0.0
-        while not self._is_read(ends):
-            polled = self._consumer.poll(POLLED_MAX, 0.2)
-            waited_s = 0.0 if polled else waited_s + 0.2
-            if waited_s > READ_S:
-                raise KafkaUnavailable("nothing comes from the control topics", hint="is Kafka running?")
-            for one in polled:
-                for message in one.messages:
-                    command = self._command(one.topic, message)
-                    if command is not None:
-                        earlier = found[one.topic].pop(command["name"], None)
-                        if earlier is not None and earlier["kind"] == "drop":
-                            self._dropped.add(command["name"])
-                        found[one.topic][command["name"]] = command
+        for one in self._consumer.until(lambda: self._consumer.has_read(ends), READ_S):
+            for message in one.messages:
+                command = self._command(one.topic, message)
+                if command is not None:
+                    earlier = found[one.topic].pop(command["name"], None)
+                    if earlier is not None and earlier["kind"] == "drop":
+                        self._dropped.add(command["name"])
+                    found[one.topic][command["name"]] = command
         return found[self._names.sources], found[self._names.queries]
-
-    def _is_read(self, ends: Mapping[str, Mapping[int, int]]) -> bool:
-        """Whether all before these ends was handed out. Of markers alone the consumer tells the end, too."""
-        at = {topic: self._consumer.next_offsets(topic) for topic in ends}
-        return all(at[topic][p] >= end for topic, until in ends.items() for p, end in until.items() if end)
 
     def _command(self, topic: str, message: Any) -> Command | None:
         bytes_max = self._limits.sql_bytes_max
@@ -309,11 +346,7 @@ class Registry:
         changes.definitions.append(DropSource(SourceName(name)))
 
     def _readers(self, name: str) -> list[str]:
-        return [
-            query_id
-            for query_id, one in self.entries.items()
-            if one.query is not None and name in (*one.query.sources, *one.query.uses)
-        ]
+        return [query_id for query_id, one in self.entries.items() if one.reads(name)]
 
     # --- queries ------------------------------------------------------------------------------------
 
@@ -354,7 +387,7 @@ class Registry:
             if len(self.entries) > self._limits.queries_max:
                 raise LimitExceeded("queries_max", self._limits.queries_max, len(self.entries))
             lane = self._place(query, self.streams)
-            to = destination_of(self._names, query, self.streams)
+            to = destination(self._names, output_of(query, self.streams))
             assert to is not None
             self._outputs.agree(registration.query_id, to)
             columns = schema_of(query.columns)
@@ -399,7 +432,9 @@ def _registration(command: Command) -> Registration:
     )
 
 
-def as_record(query_id: str, entry: Entry | None, position: str | None) -> tuple[bytes, bytes | None]:
-    """(key, value) of a record of ``.status``."""
-    value = None if entry is None else orjson.dumps(entry.as_status(position))
+def as_record(
+    query_id: str, entry: Entry | None, position: str | None, lost: Mapping[SourceName, TureenError]
+) -> tuple[bytes, bytes | None]:
+    """(key, value) of a record of ``.status``. lost: as :meth:`Entry.as_status` has it."""
+    value = None if entry is None else orjson.dumps(entry.as_status(position, lost))
     return query_id.encode(), value

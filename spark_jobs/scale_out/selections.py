@@ -1,5 +1,7 @@
 """Phase 2 of selections, on executors: pieces of rows to result records, with no state but rows above NOW.
 
+The answer that a selection begins with is told by shards, which have the rows (:mod:`shards.bodies`).
+
 A selection whose rows only ever come (ISTREAM over one stream, no window that lags or slides) asks nothing of
 other rows: each row that NOW reaches meets the engine's Query SteM once, wherever it is, and what accepts it
 is told. All queries over a stream share that one pass. A *lane* is a partition of a stream; its rows above
@@ -27,6 +29,7 @@ from pyspark.sql import DataFrame
 from engine.catalogue import Catalogue
 from engine.changes.course import NEVER, Course, Leg
 from engine.changes.operator import operator_over
+from engine.changes.output import output_of
 from engine.changes.selections import Selections, served
 from engine.language.functions import BUILT_IN
 from engine.language.query import Query
@@ -46,8 +49,9 @@ from spark_jobs.scale_out.clock import passage
 from spark_jobs.scale_out.journal import Directory, Pending
 from spark_jobs.scale_out.lanes import LaneJob, Letter, send_all, write_once
 from spark_jobs.scale_out.micro_batch import Plan, SourceStep
-from spark_jobs.scale_out.outputs import Encoder, destination_of
+from spark_jobs.scale_out.outputs import Encoder
 from spark_jobs.scale_out.pieces import RawRecord, read_letters, read_piece, to_piece
+from topics.outputs import destination
 from topics.producer import Transaction
 from topics.results import Destination
 from tureen.errors import TureenError
@@ -137,7 +141,7 @@ class Compiled:
             if query_id not in self._of:
                 _, query = meant(registration, self._catalogue)
                 (name,) = query.sources
-                to = destination_of(names, query, streams)
+                to = destination(names, output_of(query, streams))
                 assert to is not None
                 self.streams[name].add(query_id, query)
                 self._of[query_id], self.to[query_id] = (registration, name), to

@@ -64,7 +64,8 @@ def test_letters_come_back() -> None:
 
 
 def _batch(number: int) -> MicroBatch:
-    step = SourceStep(STREAM.name, "topic", (Range(0, 1, 5), Range(1, 0, 0)), frozenset([1]), ClockState())
+    ranges = (Range(0, 1, 5), Range(1, 0, 0))
+    step = SourceStep(STREAM.name, "topic", ranges, frozenset([1]), ClockState(), "nT0w", lost=number > 7)
     return MicroBatch(
         number,
         2,
@@ -78,6 +79,7 @@ def _batch(number: int) -> MicroBatch:
         ("gone",),
         (Registration("came", "SELECT ?", options={"maintenance": "lazy"}, parameters=(1, None)),),
         {"came": "rows"},
+        {"came": STREAM.name},
         (step,),
     )
 
@@ -91,6 +93,7 @@ def test_a_journal_gives_back_what_was_written_and_forgets_what_nobody_needs(tmp
         ((STREAM, SQL),),
         (Derived(SourceName("v"), "SELECT 1", True),),
         ((Registration("q", "SELECT"), "lane"),),
+        ((Registration("p", "SELECT"), {"code": "changes_broken"}),),
     )
     journal.write_plan(plan)
     assert journal.read_plan(1) == plan
@@ -98,9 +101,10 @@ def test_a_journal_gives_back_what_was_written_and_forgets_what_nobody_needs(tmp
     for number in range(1, 9):
         journal.write("begun", _batch(number))
         journal.write("batches", _batch(number))
-        journal.finish(_batch(number), [waiting], needed=4)
+        done = Done(number, 2, (waiting,), {"q": {"code": "changes_broken"}})
+        journal.finish(done, plan=1, needed=4)
     again = Journal(str(tmp_path / "new"))
-    assert again.done() == Done(8, 2, (waiting,))
+    assert again.done() == done
     assert again.read(8) == _batch(8)
     assert again.read(4) == _batch(4)
     with pytest.raises(CheckpointUnreadable):

@@ -105,3 +105,12 @@ def test_a_state_goes_through_json() -> None:
     assert step.now_ms == 16
     assert SourceStep.from_dict(step.as_dict()) == replace(step)
     assert step.after.partitions[0].next_offset == 2
+
+
+def test_time_of_a_lost_stream_stands_still() -> None:
+    stream = Stream(SourceName("s"), EMPTY, "s", "ts", idle_timeout_ms=10, idle_advances=True)
+    step = SourceStep(stream.name, "s", (Range(0, 0, 1),), frozenset(), ClockState())
+    before = judged(stream, step, [Summary(0, 0, 1, 5)], 100).after
+    quiet = SourceStep(stream.name, "s", (), frozenset(), before)
+    assert judged(stream, quiet, (), 1_000).now_ms != before.now_ms
+    assert judged(stream, replace(quiet, lost=True), (), 1_000).after == before

@@ -35,6 +35,7 @@ from engine.model.step import (
 )
 from engine.windows.source_clock import TAKEN, SourceClock
 from spark_jobs.scale_out.micro_batch import ClockState, Lane, MicroBatch, SourceStep
+from spark_jobs.scale_out.selections import stateless
 from spark_jobs.scale_out.shards.cutting import cut, put_together
 from spark_jobs.scale_out.shards.layout import Layout
 from spark_jobs.scale_out.shards.placement import place
@@ -68,6 +69,7 @@ class Sharded:
         )
         self.batches: dict[int, MicroBatch] = {}
         self.lanes: dict[str, Lane] = {}
+        self._begins: dict[str, SourceName] = {}
         self._rng = rng
         self._clocks: dict[SourceName, SourceClock] = {}
         self._known = Engine()
@@ -116,6 +118,7 @@ class Sharded:
                 going,
                 coming,
                 {one.query_id: self.lanes[one.query_id] for one in coming},
+                {one.query_id: self._begins[one.query_id] for one in coming if one.query_id in self._begins},
             )
         )
         taken = []
@@ -135,7 +138,7 @@ class Sharded:
         rows = replace(batch, timestamp=passed.timestamp).take(np.flatnonzero(passed.fate == TAKEN))
         to.rows[body.source] = rows
         return SourceStep(
-            body.source, str(body.source), (), frozenset(), ClockState(), (), ClockState(clock.now_ms)
+            body.source, str(body.source), (), frozenset(), ClockState(), after=ClockState(clock.now_ms)
         )
 
     def _know(self, body: Body) -> None:
@@ -151,7 +154,13 @@ class Sharded:
         try:
             query = self._known.prepare(registration.sql)
             assert isinstance(query, Query)
-            self.lanes[registration.query_id] = place(query, self.streams(), self.layout)
+            streams = self.streams()
+            if stateless(query, streams):
+                self.lanes[registration.query_id] = "rows"
+                if query.emit is not None and query.emit.snapshot:
+                    self._begins[registration.query_id] = query.scan.source
+            else:
+                self.lanes[registration.query_id] = place(query, streams, self.layout)
         except (NotSupported, QueryError):
             return False
         return True
@@ -189,10 +198,13 @@ class Sharded:
 
 
 class Whole:
-    """An engine that gets all rows, and the queries of one lane."""
+    """An engine that gets all rows, and the queries of one lane; for selections that are told elsewhere it
+    tells the answer they begin with, if their rows are in this lane.
+    """
 
-    def __init__(self, lane: Lane) -> None:
+    def __init__(self, lane: Lane, layout: Layout) -> None:
         self.lane = lane
+        self.layout = layout
         self.engine = Engine()
 
     def take(self, one: Round) -> list[Changes]:
@@ -200,6 +212,8 @@ class Whole:
         batch = one.batch
         bodies: list[Body] = [Unregister(batch.going), *batch.definitions]
         bodies.append(Register(tuple(q for q in batch.coming if batch.lanes[q.query_id] == self.lane)))
+        begin = tuple(q for q in batch.coming if self._begins(batch, q.query_id))
+        bodies += [Register(begin), Unregister(tuple(one.query_id for one in begin))]
         bodies += [one.read[step.source] for step in batch.steps]
         found: list[Changes] = []
         for body in bodies:
@@ -209,6 +223,10 @@ class Whole:
             assert not result.broken
             found += result.changes
         return found
+
+    def _begins(self, batch: MicroBatch, query_id: str) -> bool:
+        source = batch.begins.get(query_id)
+        return source is not None and (source in self.layout.keys) == (self.lane == "parts")
 
 
 def net_of(changes: Iterable[Changes]) -> dict[str, Net]:

@@ -163,7 +163,7 @@ def test_shards_tell_what_one_engine_tells(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)
     layout = Layout(1 + seed % 4, KEYS, frozenset({"s"}))
     sharded = Sharded(str(tmp_path), layout, rng)
-    wholes = [Whole("parts"), Whole("lane")]
+    wholes = [Whole("parts", layout), Whole("lane", layout)]
     told: dict[str, Net] = {}
     held: dict[str, Counter[Any]] = {}
     for one in sharded.rounds(list(history(rng, QUERIES + LANE_QUERIES))):
@@ -181,5 +181,5 @@ def test_shards_tell_what_one_engine_tells(seed: int, tmp_path: Path) -> None:
         for whole in wholes:
             check_folds(whole, told)
     lanes = Counter(sharded.lanes.values())
-    assert lanes == {"parts": len(QUERIES), "lane": len(LANE_QUERIES)}
+    assert lanes == {"parts": len(QUERIES) - 2, "rows": 2, "lane": len(LANE_QUERIES)}
     assert all(count in (0, 1) for net in held.values() for count in net.values())

@@ -72,7 +72,7 @@ def agree(steps: list[Step], data: st.DataObject) -> Counter[str]:
     rng = random.Random(data.draw(st.integers(0, 1_000)))
     with tempfile.TemporaryDirectory() as checkpoint:
         sharded = Sharded(checkpoint, layouts(data.draw, steps), rng)
-        wholes = [Whole("parts"), Whole("lane")]
+        wholes = [Whole("parts", sharded.layout), Whole("lane", sharded.layout)]
         told: dict[str, Net] = {}
         held: dict[str, Counter[Any]] = {}
         for one in sharded.rounds(emitting(steps, data)):

@@ -2,6 +2,9 @@
 
     queries that go, then definitions, then queries that come, then the rows of each source
 
+A selection that is answered beside the rows begins with its answer over those that are there. Where these
+are, it comes, is told so, and goes again, before the first row of the micro-batch.
+
 Every shard knows all streams and views. It has the queries that are answered where it is, and the rows that
 the layout gives it; NOW of a source goes on with every step of it, though no row came. Rows are in the order
 of partitions and offsets; the engine puts them into that of their instants, as a broker does.
@@ -37,9 +40,14 @@ def bodies_of(
     coming = tuple(one for one in batch.coming if batch.lanes[one.query_id] == here)
     if coming:
         yield Register(coming)
+    begin = tuple(one for one in batch.coming if one.query_id in batch.begins)
+    begin = tuple(one for one in begin if in_lane != (batch.begins[one.query_id] in layout.keys))
+    if begin:
+        yield Register(begin)
+        yield Unregister(tuple(one.query_id for one in begin))
     for step in batch.steps:
         stream = stream_of(step.source)
-        if stream is None:
+        if stream is None or step.lost:
             continue
         if layout.lane_has(stream) if in_lane else layout.parts_have(stream):
             yield Records(step.source, rows_of(stream), {}, decided=Decided(step.now_ms))

@@ -136,9 +136,9 @@ def turn(job: LaneJob, shards: ShardJob, shard: int, pieces: Pieces) -> ShardRep
 
 def _encoder(job: LaneJob, shard: int, told: Told) -> Encoder:
     to = {
-        query_id: destination(job.names, output.emit, output.operator, output.key)
+        query_id: destined
         for query_id, output in told.outputs.items()
-        if output.emit is not None
+        if (destined := destination(job.names, output)) is not None
     }
     encoder = Encoder(job, job.batch.position(shard), to)
     for query_id, reason in (told.broken | told.failed).items():

@@ -19,13 +19,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from engine.changes.output import Output
 from engine.engine import Engine
 from engine.limits import Limits
 from engine.model.batch import Batch
 from engine.model.changes import Changes
 from engine.model.source import SourceName, Stream
 from engine.model.step import Body, Position, Step, StepResult, Unregister
-from engine.results.view import Output
 from spark_jobs.scale_out.micro_batch import MicroBatch
 from spark_jobs.scale_out.shards.bodies import RowsOf, bodies_of
 from spark_jobs.scale_out.shards.layout import Layout

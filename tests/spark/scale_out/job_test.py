@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import TopicPartition
@@ -20,7 +21,7 @@ from spark_jobs.settings import StreamSettings
 from topics.admin import Admin, TopicPolicy
 from topics.consumer import BatchConsumer
 from topics.producer import BatchProducer
-from tureen.errors import SettingsError, TopicMissing
+from tureen.errors import SettingsError
 from tureen.protocol import TopicNames, query_id
 
 
@@ -29,9 +30,8 @@ def _settings(kafka: str, service_id: str, checkpoint: Path, shards: int = 0) ->
     return ScaleOutSettings({"bootstrap.servers": kafka}, service_id, "run", stream, Layout(shards))
 
 
-def _results(kafka: str, names: TopicNames) -> list[dict[str, object]]:
+def _records(kafka: str, topic: str) -> list[dict[str, Any]]:
     consumer = BatchConsumer({"bootstrap.servers": kafka})
-    topic = names.results_log
     consumer.add(topic, dict.fromkeys(range(Admin({"bootstrap.servers": kafka}).partitions(topic)), -1))
     found = []
     while consumer.lagging(topic):
@@ -54,7 +54,7 @@ def test_a_run_goes_on_where_the_last_ended_and_says_what_is_gone(
     )
     producer = BatchProducer({"bootstrap.servers": kafka})
     producer.send(names.sources, json.dumps({"sql": sql}).encode(), b"s")
-    wanted = json.dumps({"sql": "SELECT a FROM s WHERE a >= 2 EMIT CHANGES"}).encode()
+    wanted = json.dumps({"sql": "SELECT a FROM s WHERE a >= 2 EMIT CHANGES WITH (snapshot = false)"}).encode()
     producer.send(names.queries, wanted, query_id("mine").encode())
     producer.send_many(topic, [b'{"a": %d, "ts": %d}' % (n, 1_000 + n) for n in range(5)])
     producer.flush()
@@ -64,28 +64,40 @@ def test_a_run_goes_on_where_the_last_ended_and_says_what_is_gone(
 
     assert report.rows == 5
     assert report.counts == {"records": 2, "late": 0, "dead_letters": 0}
-    assert _results(kafka, names) == [{"a": 2}, {"a": 3}], "NOW is a millisecond behind the last row"
+    assert _records(kafka, names.results_log) == [{"a": 2}, {"a": 3}], (
+        "NOW is a millisecond behind the last row"
+    )
 
     producer.send_many(topic, [b'{"a": 7, "ts": 1010}'])
     producer.flush()
     assert run(spark, settings, Stop()).rows == 1
-    assert _results(kafka, names) == [{"a": 2}, {"a": 3}, {"a": 4}]
+    assert _records(kafka, names.results_log) == [{"a": 2}, {"a": 3}, {"a": 4}]
 
     with pytest.raises(CheckpointMismatch):
         run(spark, _settings(kafka, service_id, tmp_path / "checkpoint", shards=1), Stop())
 
     producer.send_many(topic, [b'{"a": 8, "ts": 1020}'] * 2)
-    producer.close()
+    producer.flush()
     client = AdminClient({"bootstrap.servers": kafka})
     for gone in client.delete_records([TopicPartition(topic, 0, 7)]).values():
         gone.result()
-    driver = Driver(spark, settings, "another")
+    checkpoint = json.loads((tmp_path / "checkpoint" / "tureen.json").read_text())["id"]
+    driver = Driver(spark, settings, checkpoint)
     with pytest.raises(RecordsLost):
         driver.next()
+
     admin.delete_topics([topic])
-    with pytest.raises(TopicMissing):
-        driver.next()
+    assert driver.next() is None, "that ends the stream, not the run"
+    admin.ensure([TopicPolicy(topic, 1, {})])
+    producer.send_many(topic, [b'{"a": 9, "ts": 1030}'] * 9)
+    producer.close()
+    assert driver.next() is None
     driver.close()
+    told = [one["degraded"][0] for one in _records(kafka, names.status) if "degraded" in one]
+    assert [(one["stream"], one["code"]) for one in told] == [
+        ("s", "topic_missing"),
+        ("s", "topic_recreated"),
+    ]
 
 
 @pytest.mark.parametrize("name", ["", "a b", "a/b", "x" * 101])

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any
 
 import orjson
 import pytest
-from confluent_kafka import Consumer
-from pyspark.sql import SparkSession
 
 from engine.limits import Limits
 from engine.model.step import CreateSource, DropSource
-from spark_jobs.errors import ServiceInUse
-from spark_jobs.scale_out.driver import Driver
+from spark_jobs.scale_out.micro_batch import Plan
 from spark_jobs.scale_out.registry import Registry
-from spark_jobs.scale_out.settings import ScaleOutSettings
-from spark_jobs.scale_out.shards.layout import Layout
-from spark_jobs.settings import StreamSettings
 from tests.kafka import wait_until
 from topics.admin import Admin, Policies, service_topics
 from topics.outputs import Outputs, OutputSettings
 from topics.producer import BatchProducer
-from tureen.errors import KafkaUnavailable, TureenError
+from tureen.errors import ChangesBroken, KafkaUnavailable, TureenError
 from tureen.protocol import TopicNames, query_id
 
 
@@ -48,6 +42,13 @@ class World:
     def begin(self) -> Registry:
         outputs = Outputs(OutputSettings(), self.admin)
         return Registry(self.kafka, self.names, Limits(), outputs, lambda *_: "rows", self._letter)
+
+    def begin_again(self) -> None:
+        """As another run on the same checkpoint."""
+        plan = Plan.from_dict(self.registry.plan().as_dict())
+        self.registry.close()
+        self.registry = self.begin()
+        self.registry.adopt(plan)
 
     def at_the_ends(self) -> None:
         """The registry's consumer has been told that there is no more."""
@@ -119,10 +120,7 @@ def test_a_run_that_begins_again_does_not_drop_what_stands(world: World) -> None
     world.source("b")
     world.query("SELECT b FROM s EMIT CHANGES")
     world.registry.poll(whole=True)
-    plan = world.registry.plan()
-    world.registry.close()
-    world.registry = world.begin()
-    world.registry.adopt(plan)
+    world.begin_again()
     assert not world.registry.poll(whole=True)
     world.source(None)
     world.source("a")
@@ -141,16 +139,19 @@ def test_what_comes_after_a_silence_is_seen(world: World) -> None:
     assert world.registry.poll().going == [query_id("q")]
 
 
-def test_a_broker_on_the_same_service_is_found(world: World) -> None:
-    assert not world.admin.members(world.names.control_group)
-    broker = Consumer({**world.kafka, "group.id": world.names.control_group})
-    broker.subscribe([world.names.queries])
-    while not broker.assignment():
-        broker.poll(0.1)
-    assert world.admin.members(world.names.control_group) == 1
-    settings = ScaleOutSettings(
-        world.kafka, world.names.service_id, "run", StreamSettings("nowhere"), Layout(0)
-    )
-    with pytest.raises(ServiceInUse):
-        Driver(cast("SparkSession", None), settings, "one")
-    broker.close()
+def test_a_query_that_could_not_be_told_stays_ended_until_it_is_another(world: World) -> None:
+    world.source("a")
+    world.query("SELECT a FROM s EMIT CHANGES")
+    world.registry.poll(whole=True)
+    reason = ChangesBroken("too many").as_dict()
+    assert world.registry.give_up({query_id("q"): reason, "unknown": reason}).going == [query_id("q")]
+    for _ in range(2):
+        world.begin_again()
+        assert not world.registry.poll(whole=True)
+        entry = world.registry.entries[query_id("q")]
+        assert (entry.state, entry.error) == ("ERROR", reason)
+        assert not world.registry.plan().queries
+    world.query("SELECT a + 1 AS b FROM s EMIT CHANGES")
+    (came,) = world.registry.poll().coming
+    assert came[0].query_id == query_id("q")
+    assert not world.registry.plan().broken

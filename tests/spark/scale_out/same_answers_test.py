@@ -113,7 +113,8 @@ class World:
         columns = rng.choice(["*", "k, v", "t, k + 1 AS more", "ts, v"])
         window = rng.choice(["", "", " [UNBOUNDED]"])
         where = f" {rng.choice(['AND', 'OR'])} ".join(terms)
-        return f"SELECT {columns} FROM s{window} WHERE {where} EMIT CHANGES WITH (snapshot = false)"
+        snapshot = rng.choice(["true", "false"])
+        return f"SELECT {columns} FROM s{window} WHERE {where} EMIT CHANGES WITH (snapshot = {snapshot})"
 
     # --- the engine ---------------------------------------------------------------------------------
 
