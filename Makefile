@@ -33,6 +33,10 @@ demo-spark: $(DEV_READY) ## flights from files through Spark to the broker, its 
 test: $(DEV_READY) ## the tests, with every service they need
 	$(PY) -m pytest --numprocesses 2 --dist loadscope --no-loadscope-reorder $(ARGS)
 
+.PHONY: test-spark
+test-spark: $(DEV_READY) ## the tests of the Spark jobs alone, which share one session
+	$(PY) -m pytest tests/spark $(ARGS)
+
 .PHONY: test-slow
 test-slow: $(DEV_READY) ## fault and load runs, minutes long
 	$(PY) -m pytest -m slow --timeout 1800 $(ARGS)

@@ -3,14 +3,19 @@
 Spark goes on from any directory that it finds, with whatever query it is given; offsets of one query taken
 for those of another lose or double rows. So the first run writes ``tureen.json``: the version of this file,
 the job, the settings on which the meaning of its offsets rests, and a random ``id``, by which the job names
-what it keeps elsewhere. Later runs must agree. The file is written whole under another name and renamed.
+what it keeps elsewhere. Later runs must agree.
 
-The directory may be on any file system that Spark writes.
+The directory may be on any file system that Spark writes. Object stores and disks alike have no rename that
+fails where the name is taken, so two first runs at once are kept apart by what all of them have: a file that
+was written is in every list made after. Each writes a bid, ``.tureen.json.<id>``, and lists. Who sees no bid
+but its own renames it to ``tureen.json``; two can't, for the later of the two bids was written before its
+owner listed. Where there are several the one with the least name waits for the others to withdraw.
 """
 
 from __future__ import annotations
 
 import json
+import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,6 +29,9 @@ from spark_jobs.files import Files
 
 VERSION = 1
 NAME = "tureen.json"
+BID = f".{NAME}."
+BIDS_S = 10.0
+POLL_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +56,7 @@ def claim(session: SparkSession, path: str, identity: Identity) -> Checkpoint:
     with writing_files(path):
         files = Files(session, path)
         if not files.exists(NAME):
-            if files.names():
-                raise CheckpointMismatch(
-                    path, f"holds files, but no {NAME}: it is not ours", hint="name an empty directory"
-                )
-            files.make()
-            files.create(NAME, _told(session, identity))  # or another run was first
+            _take(files, path, session.version, identity)
         found = _parsed(path, files.read(NAME))
         fresh = not files.exists("offsets")
     _agree(path, found, identity)
@@ -80,13 +83,48 @@ def _agree(path: str, found: Mapping[str, Any], identity: Identity) -> None:
         raise CheckpointMismatch(path, f"was made with other settings: {'; '.join(changed)}", hint=hint)
 
 
-def _told(session: SparkSession, identity: Identity) -> str:
+def _take(files: Files, path: str, spark: str, identity: Identity) -> None:
+    """Make the directory ours, unless another run is first. Raises CheckpointMismatch."""
+    if any(not name.startswith(BID) for name in files.names()):
+        if files.exists(NAME):
+            return
+        raise CheckpointMismatch(
+            path, f"holds files, but no {NAME}: it is not ours", hint="name an empty directory"
+        )
+    files.make()
+    own = uuid.uuid4().hex
+    bid = f"{BID}{own}"
+    files.put(bid, _told(own, spark, identity))
+    bidding = True
+    for _ in range(round(BIDS_S / POLL_S)):
+        names = files.names()
+        others = [name for name in names if name.startswith(BID) and name != bid]
+        if NAME in names:
+            break
+        if bidding and not others:
+            files.rename(bid, NAME)
+            return
+        if bidding and min(others) < bid:
+            files.delete(bid)
+            bidding = False
+        time.sleep(POLL_S)
+    if bidding:
+        files.delete(bid)
+    if not files.exists(NAME):
+        raise CheckpointMismatch(
+            path,
+            "is being taken by another run, or by one that died then",
+            hint=f"run it again; where no other runs, delete {path.rstrip('/')}/{BID}* first",
+        )
+
+
+def _told(own: str, spark: str, identity: Identity) -> str:
     told = {
         "version": VERSION,
-        "id": uuid.uuid4().hex,
+        "id": own,
         "job": identity.job,
         "settings": dict(identity.fixed),
-        "spark": session.version,
+        "spark": spark,
     }
     return json.dumps(told, indent=1)
 

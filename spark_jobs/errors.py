@@ -27,6 +27,38 @@ class JavaUnsuitable(SparkError):
         super().__init__(f"Spark needs a Java from {lowest} to {highest}{there}", **facts)
 
 
+class MasterUnreachable(SparkError):
+    """Nobody answers where a cluster's master is said to be. ``master``: its URL."""
+
+    code = "master_unreachable"
+
+    def __init__(self, master: str, reason: str, **facts: Any) -> None:
+        self.master = master
+        self.reason = reason
+        super().__init__(f"the master {master} cannot be reached: {reason}", **facts)
+
+
+class ExecutorsMissing(SparkError):
+    """A cluster gave no executor. ``master``: its URL; ``waited_s``: for so long."""
+
+    code = "executors_missing"
+
+    def __init__(self, master: str, waited_s: float, **facts: Any) -> None:
+        self.master = master
+        self.waited_s = waited_s
+        super().__init__(f"{master} gave no executor within {waited_s:g} s", **facts)
+
+
+class ExecutorsUnsuitable(SparkError):
+    """The executors' Python cannot run our tasks. ``reason``: what is wrong with it."""
+
+    code = "executors_unsuitable"
+
+    def __init__(self, reason: str, **facts: Any) -> None:
+        self.reason = reason
+        super().__init__(f"executors cannot run the job: {reason}", **facts)
+
+
 class JarsMissing(SparkError):
     """Spark's Kafka connector, Delta Lake or a package asked for could not be fetched, or is not loaded."""
 
@@ -190,15 +222,28 @@ class TopicReplaced(SparkError):
         super().__init__(f"{uri} has records of {earlier}, and those of {topic} are others", **facts)
 
 
+class TopicRecreated(SparkError):
+    """The topic under a stream is not the one whose records were read."""
+
+    code = "topic_recreated"
+
+    def __init__(self, topic: str, **facts: Any) -> None:
+        self.topic = topic
+        super().__init__(
+            f"topic {topic} was deleted and created again: its offsets mean other records", **facts
+        )
+
+
 class ServiceInUse(SparkError):
-    """A broker owns the registry of a service that a scale-out was to own."""
+    """Somebody else owns the registry of a service that a scale-out was to own. ``owner``: who."""
 
     code = "service_in_use"
 
-    def __init__(self, service_id: str, **facts: Any) -> None:
+    def __init__(self, service_id: str, owner: str, **facts: Any) -> None:
         self.service_id = service_id
+        self.owner = owner
         facts.setdefault(
             "hint",
             "stop it and wait ten seconds, or take another --service-id; both may read the same topics",
         )
-        super().__init__(f"a broker runs on the service {service_id}", **facts)
+        super().__init__(f"{owner} runs on the service {service_id}", **facts)

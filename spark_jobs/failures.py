@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
-from pyspark.errors import PySparkException
+from pyspark.errors import PySparkException, PythonException
 
 from spark_jobs.errors import (
     CheckpointMismatch,
@@ -40,6 +40,8 @@ _FILES_REFUSED = {
     "org.apache.hadoop.fs.FSError",
     "org.apache.hadoop.security.AccessControlException",
 }
+_PYTHON = "org.apache.spark.api.python.PythonException"
+"""What Python raised in an executor, its traceback as the message."""
 _FRAMES = 3
 _CHAIN_MAX = 20
 
@@ -138,8 +140,21 @@ def stream_failure(error: Exception, checkpoint: str, topics: Sequence[str]) -> 
     return SparkError(f"the stream failed: {root_text(error)}")
 
 
+def _python_text(text: str) -> str:
+    """Of a traceback, or several, the exception's first line: what comes after the frames of the last."""
+    found, within = text.strip(), False
+    for line in text.splitlines():
+        if line.startswith("Traceback "):
+            within = True
+        elif within and line and not line[0].isspace():
+            found, within = line, False
+    return found
+
+
 def _first_line(error: BaseException) -> str:
-    """The first line of what an error says, without Spark's tags."""
+    """The first line of what an error says, without Spark's tags; of what Python raised, the last."""
+    if isinstance(error, PythonException):
+        return _python_text(str(error))
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
@@ -170,9 +185,10 @@ def _causes(error: BaseException) -> Iterator[_Cause]:
         condition, parameters = _condition(cause)
         raised = cause.getStackTrace()
         top = [raised[place].getClassName() for place in range(min(len(raised), _FRAMES))]
+        name, text = cause.getClass().getName(), cause.getMessage() or ""
         yield _Cause(
-            cause.getClass().getName(),
-            (cause.getMessage() or "").partition("\n")[0],
+            name,
+            _python_text(text) if name == _PYTHON else text.partition("\n")[0],
             condition,
             parameters,
             any(name.rstrip("$").endswith("Log") for name in top),
@@ -200,6 +216,8 @@ def root_text(error: BaseException) -> str:
     if not chain:
         return _first_line(error)
     name, text = chain[-1]
+    if name == _PYTHON:
+        return text
     return f"{name.rsplit('.', 1)[-1]}: {(text.splitlines() or [''])[0]}"
 
 

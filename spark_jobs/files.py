@@ -1,7 +1,8 @@
 """Small files of one directory, on any file system that Spark writes: reached by Spark's own classes.
 
-A file is written whole under another name and renamed. What goes wrong is raised as the JVM raises it; see
-:func:`spark_jobs.failures.writing_files`.
+A file is written whole under another name and renamed. That is a copy and a deletion on an object store, and
+neither there nor on a disk does it fail where the new name is taken: no file here is a lock. What goes wrong
+is raised as the JVM raises it; see :func:`spark_jobs.failures.writing_files`.
 """
 
 from __future__ import annotations
@@ -45,17 +46,27 @@ class Files:
             stream.close()
 
     def create(self, name: str, text: str) -> bool:
-        """A new file; False where there is one of that name, which stays."""
-        fresh = self._at(f".{name}.{uuid.uuid4().hex}")
-        stream = self._files.create(fresh, True)
+        """A new file, whole; False where there is one of that name, which stays. Of two at once one stays."""
+        if self.exists(name):
+            return False
+        fresh = f".{name}.{uuid.uuid4().hex}"
+        self.put(fresh, text)
+        return self.rename(fresh, name)
+
+    def put(self, name: str, text: str) -> None:
+        """A file of this text, of which readers may see a part before it is whole."""
+        stream = self._files.create(self._at(name), True)
         try:
             stream.write(text.encode())
         finally:
             stream.close()
-        created = bool(self._files.rename(fresh, self._at(name)))
-        if not created:
-            self._files.delete(fresh, False)
-        return created
+
+    def rename(self, name: str, to: str) -> bool:
+        """The new name is there before the old one is gone, which it is in any case."""
+        renamed = bool(self._files.rename(self._at(name), self._at(to)))
+        if not renamed:
+            self._files.delete(self._at(name), False)
+        return renamed
 
     def delete(self, name: str) -> None:
         self._files.delete(self._at(name), False)

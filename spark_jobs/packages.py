@@ -34,6 +34,12 @@ DELTA_CONF = {
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
 }
 
+S3_CONF = {
+    "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
+    "spark.hadoop.fs.AbstractFileSystem.s3.impl": "org.apache.hadoop.fs.s3a.S3A",
+}
+"""``s3://``, as every other reader has it, is ``s3a://``; the classes come by a package, if at all."""
+
 _RESOLVER = """\
 <ivysettings>
   <settings defaultResolver="chain"/>

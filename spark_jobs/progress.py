@@ -1,18 +1,29 @@
-"""How far a stream is, on stderr: one line that changes on a terminal, a line now and then elsewhere."""
+"""How far a job is, on stderr: one line that changes on a terminal, a line now and then elsewhere.
+
+A stream hands its figures over after each micro-batch (:func:`shown`). A batch waits for Spark, so another
+thread asks Spark how far it is (:func:`told_meanwhile`), and only where no bar of Spark's own shows that.
+"""
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.status import Status
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 PLAIN_EVERY_S = 10.0
 RATE_OVER_S = 10.0
+ENDED_MAX_S = 5.0
+"""How long the end of a run waits for a line that is being made."""
 
 
 @dataclass(slots=True)
@@ -86,3 +97,75 @@ def shown(console: Console | None = None, clock: Callable[[], float] = time.mono
             told, told_s = state, now_s
 
     yield plain
+
+
+@dataclass(frozen=True, slots=True)
+class Tasks:
+    """What Spark is at: tasks of the stages that run, done of all, and rows that they have read.
+
+    Spark counts a task's rows every few seconds while it runs, and all of them at its end.
+    """
+
+    done: int = 0
+    of: int = 0
+    rows: int = 0
+
+    def line(self, job: str, seconds: float) -> str:
+        """It in words."""
+        parts = [f"{job}: at work for {seconds:,.0f} s"]
+        if self.of:
+            parts.append(f"{self.done:,} of {self.of:,} task{'' if self.of == 1 else 's'} of this stage done")
+        if self.rows:
+            parts.append(f"{self.rows:,} row{'' if self.rows == 1 else 's'} read")
+        return ", ".join(parts)
+
+
+def tasks(session: SparkSession) -> Tasks:
+    """Of the stages that run now; raises what Py4J raises where Spark has ended."""
+    context: Any = session.sparkContext
+    stages = context._jsc.sc().statusStore().activeStages()
+    done = of = rows = 0
+    for number in range(stages.size()):
+        one = stages.apply(number)
+        done += one.numCompleteTasks()
+        of += one.numTasks()
+        rows += one.inputRecords() + one.shuffleReadRecords()
+    return Tasks(done, of, rows)
+
+
+@contextmanager
+def told_meanwhile(
+    job: str,
+    so_far: Callable[[], Tasks],
+    console: Console | None = None,
+    clock: Callable[[], float] = time.monotonic,
+    wait: Callable[[threading.Event, float], bool] = threading.Event.wait,
+) -> Iterator[None]:
+    """Within, a line every :data:`PLAIN_EVERY_S` where stderr is no terminal, by a thread of its own.
+
+    so_far: asked for each line; what it raises ends the lines, not the run. wait: for the end, at most so
+    many seconds; whether it has come.
+    """
+    console = console or Console(stderr=True, highlight=False, soft_wrap=True)
+    if console.is_terminal:
+        yield
+        return
+    began_s = clock()
+    ended = threading.Event()
+
+    def tell() -> None:
+        while not wait(ended, PLAIN_EVERY_S):
+            try:
+                line = so_far().line(job, clock() - began_s)
+            except Exception:  # noqa: BLE001 - Spark is gone or going; the run itself tells why
+                return
+            if not ended.is_set():
+                console.print(line, markup=False)
+
+    teller = threading.Thread(target=tell, name="progress", daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        teller.join(ENDED_MAX_S)

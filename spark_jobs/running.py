@@ -208,17 +208,26 @@ def job_options(*, streaming: bool = False, reads_kafka: bool = False) -> Callab
     return decorate
 
 
-def run_job(name: str, given: Given, prepare: Callable[[], Run], *, streaming: bool = False) -> None:
+def run_job(
+    name: str,
+    given: Given,
+    prepare: Callable[[], Run],
+    *,
+    streaming: bool = False,
+    tells: bool | None = None,
+) -> None:
     """One run: prepare, start Spark, run, report, stop Spark. Ends the process where it fails.
 
     prepare: imports the job, makes its settings, and returns the run; what it raises is told before Spark
-    is started. streaming: the run heeds ``Stop``; else a signal ends it where it stands.
+    is started. streaming: the run heeds ``Stop``; else a signal ends it where it stands. tells: the run says
+    itself how far it is, as streaming ones do unless told; for others it is said here.
     """
     with _told(given.as_json):
         try:
             run = prepare()
             from py4j.protocol import Py4JNetworkError
 
+            from spark_jobs.cluster import check_executors
             from spark_jobs.session import start
         except ModuleNotFoundError as missing:
             if (missing.name or "").partition(".")[0] not in ("pyspark", "py4j"):
@@ -230,8 +239,19 @@ def run_job(name: str, given: Given, prepare: Callable[[], Run], *, streaming: b
         with signals(stop, heeded=False), _stopped_within(stop):
             session = start(f"tureen {name}", given.spark, progress=not streaming)
             try:
+                if streaming:  # these alone run Python on executors
+                    with (
+                        signals(stop, heeded=False),
+                        _stopped_within(stop),
+                        _said(name, session, tells=False),
+                    ):
+                        check_executors(session)
                 # Signals again: PySpark has set one of its own.
-                with signals(stop, heeded=streaming), _stopped_within(stop):
+                with (
+                    signals(stop, heeded=streaming),
+                    _stopped_within(stop),
+                    _said(name, session, tells=streaming if tells is None else tells),
+                ):
                     report = run(session, stop)
             except JobStopped:
                 with _jvm_may_be_gone():
@@ -249,6 +269,18 @@ def run_job(name: str, given: Given, prepare: Callable[[], Run], *, streaming: b
     else:
         for line in report.lines():
             click.echo(line)
+
+
+@contextmanager
+def _said(name: str, session: SparkSession, *, tells: bool) -> Iterator[None]:
+    """How far a run is that does not say it itself."""
+    if tells:
+        yield
+        return
+    from spark_jobs.progress import tasks, told_meanwhile
+
+    with told_meanwhile(name, lambda: tasks(session)):
+        yield
 
 
 @contextmanager

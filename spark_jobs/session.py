@@ -14,12 +14,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
-from spark_jobs import packages
+from spark_jobs import cluster, packages
 from spark_jobs.errors import JarsMissing, JavaUnsuitable, SparkError
+from spark_jobs.failures import root_text
 from spark_jobs.settings import SparkSettings
 from topics.java import Java, runtimes
 
@@ -30,6 +32,13 @@ MODULE = "jdk.incubator.vector"
 
 LOG = Path(__file__).parent / "log4j2.properties"
 LAUNCH = Path(__file__).parent / "launch.sh"
+DRIVER_OPTIONS = (
+    f"-Dlog4j2.configurationFile={LOG}",
+    # Hadoop starts a process for the mode of each file and directory that it makes on a local disk; without
+    # the helper through which Java starts them on Linux they cost half.
+    *(("-Djdk.lang.Process.launchMechanism=VFORK",) if sys.platform == "linux" else ()),
+)
+"""Of a driver's Java; the user's own ``spark.driver.extraJavaOptions`` stand behind them."""
 
 MEANING = {
     # A text without a zone is UTC, as everywhere in Tureen.
@@ -48,10 +57,10 @@ def start(
 ) -> SparkSession:
     """The session. progress: Spark's own bars on a terminal.
 
-    Raises JavaUnsuitable, JarsMissing, SparkError.
+    Raises JavaUnsuitable, JarsMissing, MasterUnreachable, SparkError.
     """
     if submitted():
-        session = SparkSession.builder.appName(name).getOrCreate()
+        session = _submitted(name)
         for key, value in settings.conf.items():
             session.conf.set(key, value)
     else:
@@ -60,6 +69,24 @@ def start(
         session.conf.set(key, value)
     _check_packages(session)
     return session
+
+
+def _submitted(name: str) -> SparkSession:
+    SparkContext._ensure_initialized()
+    master = SparkConf().get("spark.master", "")
+    assert master is not None
+    cluster.reach(master)
+    try:
+        return SparkSession.builder.appName(name).getOrCreate()
+    except Py4JJavaError as error:
+        raise _not_started(master, error) from error
+
+
+def _not_started(master: str, error: Py4JJavaError) -> SparkError:
+    return SparkError(
+        f"Spark did not start on {master}: {root_text(error)}",
+        hint="is the master's address right? --conf spark.log.level=WARN shows Spark's own log",
+    )
 
 
 def submitted() -> bool:
@@ -100,28 +127,26 @@ def _has_module(java: Java) -> bool:
 def _launch(
     name: str, settings: SparkSettings, java: Java, cache: Path | None, progress: bool
 ) -> SparkSession:
+    cluster.reach(settings.master)
     try:
         extras = packages.Extras(settings.packages, settings.repositories)
         with (
             packages.class_path_settings(cache, extras) as class_path,
-            _environment(settings.master, java),
+            _environment(settings, java),
         ):
             builder = SparkSession.builder.appName(name).master(settings.master)
             conf = {
                 **class_path,
                 **packages.DELTA_CONF,
+                **packages.S3_CONF,
                 "spark.driver.memory": settings.memory,
                 "spark.ui.enabled": "false",
                 # No job has tables there, but Spark makes the directory, and else where the user stands.
                 "spark.sql.warehouse.dir": str(packages.directory(cache) / "warehouse"),
-                # Of a table's log: one driver has no use for the 50 tasks that a cluster would share.
-                **(
-                    {"spark.databricks.delta.snapshotPartitions": "2"}
-                    if settings.master.startswith("local")
-                    else {}
-                ),
+                # Of a table's log, which is short: Delta would cut it into 50 tasks.
+                "spark.databricks.delta.snapshotPartitions": "2",
                 "spark.ui.showConsoleProgress": str(progress and sys.stderr.isatty()).lower(),
-                "spark.driver.defaultJavaOptions": f"-Dlog4j2.configurationFile={LOG}",
+                "spark.driver.defaultJavaOptions": " ".join(DRIVER_OPTIONS),
                 **settings.conf,
             }
             for key, value in conf.items():
@@ -139,6 +164,8 @@ def _launch(
             f"Spark did not start on {java.path} (Java {java.version})",
             hint="what Java wrote stands above; is there memory enough for --memory?",
         ) from error
+    except Py4JJavaError as error:
+        raise _not_started(settings.master, error) from error
     except OSError as error:
         raise SparkError(
             f"the directory {packages.directory(cache)} cannot be used: {error}",
@@ -147,11 +174,15 @@ def _launch(
 
 
 @contextmanager
-def _environment(master: str, java: Java) -> Iterator[None]:
+def _environment(settings: SparkSettings, java: Java) -> Iterator[None]:
     """What PySpark reads from the environment while it starts, put back afterwards."""
     wanted = {"JAVA_HOME": str(java.path.resolve().parent.parent), "BASH_ENV": str(LAUNCH)}
-    if master.startswith("local"):
+    python = settings.conf.get("spark.pyspark.python")
+    if python is not None:  # which spark-submit alone heeds by itself
+        wanted["PYSPARK_PYTHON"] = python
+    elif settings.master.startswith("local"):  # local-cluster, too
         wanted["PYSPARK_PYTHON"] = sys.executable
+    if settings.master.startswith("local"):
         wanted["SPARK_LOCAL_IP"] = (
             "127.0.0.1"  # else Spark looks the host's name up, which some machines can't
         )

@@ -42,10 +42,13 @@ BACKOFF_MAX_S = 10.0
 FAILURES_MAX = 5
 """In a row, with a Kafka that answers."""
 STOP_TIMEOUT_S = 60.0
+SHUFFLES = "spark.sql.shuffle.partitions"
+SHUFFLES_OF_SPARK = "200"
+"""Tasks of each grouping of a micro-batch, unless told; only in batches does Spark leave empty ones out."""
 PASSING = (KafkaUnavailable, TransactionAborted, CommitUnknown)
 """What another try may mend."""
 
-_TIMEOUTS = {
+TIMEOUTS = {
     "kafka.request.timeout.ms": "10000",
     "kafka.default.api.timeout.ms": "15000",
     "kafkaConsumer.pollTimeoutMs": "30000",
@@ -160,7 +163,7 @@ def kafka_source(
         "startingOffsets": "earliest",
         "kafka.isolation.level": "read_committed",
         "failOnDataLoss": str(not accept_gap).lower(),
-        **_TIMEOUTS,
+        **TIMEOUTS,
         **connector_options(kafka),
         **options,
     }
@@ -204,6 +207,7 @@ class _Attempt:
                     raise _Asked
                 self._busy = True
             began_s = time.monotonic()
+            _as_wide_as_spark(rows.sparkSession)
             done = self._batch(rows, number, self._checkpoint)
             ended_s = time.monotonic()
             self._figures.note(number, done.rows, round(1000 * (ended_s - began_s)), ended_s)
@@ -259,6 +263,15 @@ class _Attempt:
             return stream_failure(failure or error, self._checkpoint.path, self._topics)
         assert isinstance(failure, Exception)
         return failure
+
+
+def _as_wide_as_spark(session: SparkSession) -> None:
+    """Groupings in as many tasks as can run at a time, where the user has not told another number.
+
+    session: the stream's own, which is a copy of the job's.
+    """
+    if session.conf.get(SHUFFLES) == SHUFFLES_OF_SPARK:
+        session.conf.set(SHUFFLES, session.sparkContext.defaultParallelism)
 
 
 def _wait(

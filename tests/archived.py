@@ -61,7 +61,7 @@ class Archived:
             self.uri,
             _table(self.stream, rows),
             mode=mode,
-            partition_by=list(layout.STREAM_PARTITIONS),
+            partition_by=list(layout.STREAM_PARTITIONS["hour"]),
             commit_properties=CommitProperties(custom_metadata={"userMetadata": self.coverage.to_text()}),
         )
 

@@ -55,16 +55,44 @@ def packages_fetched(java: None) -> None:
     assert done.returncode == 0, done.stdout[-2_000:]
 
 
+FEW_ROWS = {
+    "spark.sql.shuffle.partitions": "1",
+    "spark.default.parallelism": "1",
+    "spark.databricks.delta.snapshotPartitions": "1",
+    # Code made for a plan, and a plan made anew on its way, cost more than a few rows give back.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+}
+LOCAL_FILES = {
+    # Hadoop starts a process to set a file's mode, another for its checksum's, and two to change a name:
+    # thousands in a run. These do with fewer.
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
+    "spark.delta.logStore.file.impl": "io.delta.storage.LocalLogStore",
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.FileSystemBasedCheckpointFileManager"
+    ),
+}
+JAVA = (
+    "-XX:TieredStopAtLevel=1",  # most code runs a few times
+    "-XX:ReservedCodeCacheSize=256m",  # one compiler alone has 48, which are full half-way, and swept
+    "-XX:+UseSerialGC",
+    "-Xms768m",
+    "-Xmn300m",
+)
+
+
 @pytest.fixture(scope="session")
 def spark(packages_fetched: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The one session, set for a few rows at a time; what runs as its own process has Spark's defaults."""
     conf = {
-        "spark.sql.shuffle.partitions": "1",
-        "spark.default.parallelism": "1",
-        "spark.databricks.delta.snapshotPartitions": "1",
+        **FEW_ROWS,
+        **LOCAL_FILES,
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.driver.extraJavaOptions": " ".join(JAVA),
     }
-    session = start("tests", SparkSettings("local[1]", "512m", conf))
+    session = start("tests", SparkSettings("local[1]", "768m", conf))
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import click
 import pytest
 from click.testing import CliRunner, Result
-from rich.console import Console
 
 from spark_jobs.command import spark
 from spark_jobs.errors import JarsMissing, JobStopped
-from spark_jobs.progress import Figures, shown
 from spark_jobs.running import CONTEXT, Given, Run, Stop, job_options, run_job, signals
 from spark_jobs.settings import SparkSettings
 from tureen.errors import KafkaUnavailable, SettingsError, TureenError
@@ -110,49 +106,6 @@ def test_jobs_are_listed_and_each_has_help() -> None:
         assert helped.exit_code == 0, helped.output
         assert "--service-id" in helped.stdout
     assert CliRunner().invoke(spark, ["run", "nonsense"]).exit_code == 2
-
-
-def test_progress_in_words() -> None:
-    figures = Figures("copy")
-    assert figures.line(0.0) == "copy: 0 rows, nothing has come in yet"
-    figures.note(0, 1000, 500, 1.0)
-    figures.note(1, 3000, 1500, 2.5)
-    figures.lag = 7
-    assert figures.line(2.5) == "copy: 4,000 rows, 2,000 rows/s, batch 1 in 1,500 ms, 7 behind"
-    assert "0 rows/s" in figures.line(60.0)
-    figures.waiting = "Kafka is away"
-    assert figures.line(60.0) == "copy: 4,000 rows, waiting: Kafka is away"
-
-
-def test_plain_lines_come_now_and_then_and_at_once_when_it_waits() -> None:
-    out = io.StringIO()
-    now_s = 0.0
-    figures = Figures("copy")
-    with shown(Console(file=out), lambda: now_s) as show:
-        show(figures)
-        figures.note(0, 10, 100, 0.1)
-        show(figures)
-        now_s = 11.0
-        show(figures)
-        now_s = 30.0
-        show(figures)  # nothing has happened
-        figures.waiting = "Kafka"
-        show(figures)
-        show(figures)
-        figures.note(1, 5, 100, 30.1)
-        now_s = 31.0
-        show(figures)
-    told: list[Any] = [line.split(",")[1].strip() for line in out.getvalue().splitlines()]
-    assert told == ["0 rows/s", "waiting: Kafka", "5 rows/s"]
-
-
-def test_a_terminal_has_one_line_that_changes() -> None:
-    out = io.StringIO()
-    with shown(Console(file=out, force_terminal=True, width=100), lambda: 0.0) as show:
-        figures = Figures("copy")
-        figures.note(3, 10, 100, 0.1)
-        show(figures)
-    assert "batch 3 in 100 ms" in out.getvalue()
 
 
 def test_a_wrong_java_is_told_by_the_command(tmp_path: Path) -> None:

@@ -74,8 +74,7 @@ class Orders:
 
     def forget_last_batch(self, number: int) -> None:
         """As after a kill between the batch's work and the checkpoint's note of it."""
-        for name in (str(number), f".{number}.crc"):
-            (self.checkpoint / "commits" / name).unlink()
+        (self.checkpoint / "commits" / str(number)).unlink()
 
 
 @pytest.fixture
