@@ -222,18 +222,6 @@ class TopicReplaced(SparkError):
         super().__init__(f"{uri} has records of {earlier}, and those of {topic} are others", **facts)
 
 
-class TopicRecreated(SparkError):
-    """The topic under a stream is not the one whose records were read."""
-
-    code = "topic_recreated"
-
-    def __init__(self, topic: str, **facts: Any) -> None:
-        self.topic = topic
-        super().__init__(
-            f"topic {topic} was deleted and created again: its offsets mean other records", **facts
-        )
-
-
 class ServiceInUse(SparkError):
     """Somebody else owns the registry of a service that a scale-out was to own. ``owner``: who."""
 

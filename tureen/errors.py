@@ -281,6 +281,18 @@ class TopicMissing(TureenError):
         super().__init__(f"topic {topic} does not exist", **facts)
 
 
+class TopicRecreated(TureenError):
+    """The topic under a stream is not the one whose records were read."""
+
+    code = "topic_recreated"
+
+    def __init__(self, topic: str, **facts: Any) -> None:
+        self.topic = topic
+        super().__init__(
+            f"topic {topic} was deleted and created again: its offsets mean other records", **facts
+        )
+
+
 class Fenced(TureenError):
     """Another owner took this shard over; whoever sees this must stop writing."""
 

@@ -177,8 +177,8 @@ class TopicTransport:
         found = []
         for key in sorted(told.keys() | texts.keys()):
             status = told.get(key) or QueryStatus.of({"query_id": key, "state": PUBLISHED})
-            sql = _text(texts.get(key))
-            found.append(replace(status, sql=sql, facts={**status.facts, "sql": sql}))
+            said = _said(texts.get(key))
+            found.append(replace(status, sql=said["sql"], facts={**said, **status.facts, "sql": said["sql"]}))
         return found
 
     def unregister(self, handle: str) -> None:
@@ -437,13 +437,16 @@ def _status(key: str, value: bytes) -> QueryStatus:
     return QueryStatus.of({"query_id": key, **json.loads(value)})
 
 
-def _text(registration: bytes | None) -> str | None:
-    """The text in a record of ``.queries``, which anybody may have written."""
+def _said(registration: bytes | None) -> dict[str, Any]:
+    """Text, parameters and options in a record of ``.queries``, which anybody may have written; ``sql`` is
+    None where it has no text.
+    """
     try:
         said = json.loads(registration or b"")
-        return str(said.get("sql") or said["template"])
-    except (ValueError, KeyError, AttributeError):
-        return None
+        facts = {**(said.get("options") or {}), "sql": str(said.get("sql") or said["template"])}
+        return facts | ({"parameters": said["parameters"]} if "parameters" in said else {})
+    except (ValueError, KeyError, AttributeError, TypeError):
+        return {"sql": None}
 
 
 def _headers(message: Message) -> dict[str, str]:

@@ -22,20 +22,7 @@ from engine.model.step import Records
 from topics.admin import Admin
 from topics.consumer import BatchConsumer, Polled, Range
 from topics.keyed import decode_messages
-from tureen.errors import TopicMissing, TureenError
-
-
-class TopicRecreated(TureenError):
-    """The topic under a stream is not the one whose records were read."""
-
-    code = "topic_recreated"
-
-    def __init__(self, stream: Stream) -> None:
-        super().__init__(
-            f"topic {stream.topic} was deleted and created again: its offsets begin anew",
-            hint=f"DROP {stream.kind.upper()} {stream.name} and create it again to read the new topic; until "
-            "then the rows read before are answered",
-        )
+from tureen.errors import TopicMissing, TopicRecreated
 
 
 def topic_deleted(stream: Stream) -> TopicMissing:
@@ -44,6 +31,15 @@ def topic_deleted(stream: Stream) -> TopicMissing:
         stream.topic,
         hint="the rows read before are still answered; create the topic again, then DROP "
         f"{stream.kind.upper()} {stream.name} and create it again",
+    )
+
+
+def topic_recreated(stream: Stream) -> TopicRecreated:
+    """The error of a stream or a table whose topic is another one of the same name."""
+    return TopicRecreated(
+        stream.topic,
+        hint=f"DROP {stream.kind.upper()} {stream.name} and create it again to read the new topic; until "
+        "then the rows read before are answered",
     )
 
 
@@ -100,7 +96,7 @@ class Intake:
             raise topic_deleted(self.stream) from None
         for partition, offset in offsets.items():
             if offset > end.get(partition, 0):
-                raise TopicRecreated(self.stream)
+                raise topic_recreated(self.stream)
         return {partition: offsets.get(partition, -1) for partition in end}
 
     @property
@@ -130,7 +126,7 @@ class Intake:
         """
         count = self._admin.partitions(self.stream.topic)
         if self._admin.topic_id(self.stream.topic) != self._topic_id:
-            raise TopicRecreated(self.stream)
+            raise topic_recreated(self.stream)
         if count > self._partitions:
             added = range(self._partitions, count)
             self._beginnings.add(added)

@@ -17,12 +17,12 @@ from typing import Any
 
 from broker import logs
 from broker.settings import Settings
-from broker.worker.intake import Intake, Taken, TopicRecreated, topic_deleted
+from broker.worker.intake import Intake, Taken, topic_deleted, topic_recreated
 from broker.worker.pace import Pace
 from engine.model.source import Stream
 from topics.admin import Admin
 from topics.consumer import OffsetLost
-from tureen.errors import KafkaUnavailable, TopicMissing, TureenError
+from tureen.errors import KafkaUnavailable, TopicMissing, TopicRecreated, TureenError
 
 log = logs.get()
 
@@ -143,7 +143,7 @@ class Streams:
                 stream.intake.look_again()
             elif self.errors[stream.stream.name]["code"] == TopicMissing.code:
                 self._admin.partitions(topic)
-                self._lose(stream, TopicRecreated(stream.stream))
+                self._lose(stream, topic_recreated(stream.stream))
         except TopicMissing:
             self._lose(stream, topic_deleted(stream.stream))
         except TopicRecreated as lost:

@@ -18,11 +18,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from engine.model.source import SourceName, Stream
-from spark_jobs.errors import RecordsLost, TopicRecreated
+from spark_jobs.errors import RecordsLost
 from spark_jobs.scale_out.clock import judged
 from spark_jobs.scale_out.micro_batch import ClockState, Range, SourceStep
 from topics.admin import Admin
-from tureen.errors import KafkaUnavailable, TopicMissing, TureenError
+from tureen.errors import KafkaUnavailable, TopicMissing, TopicRecreated, TureenError
 
 
 class Reading:
