@@ -100,21 +100,24 @@ class Ownership:
         if self._admin.members(self._names.control_group):
             raise ServiceInUse(self._names.service_id, "a broker")
 
-    def _await_groups(self) -> None:
-        """Until Kafka can tell of both groups: what it knows of them it may yet have to load."""
+    def _await_groups(self) -> dict[str, str] | None:
+        """The mark, when Kafka can tell of both groups: what it knows of them it may yet have to load, and a
+        new cluster makes the place for groups only now.
+        """
         deadline_s = time.monotonic() + JOIN_S
         while True:
             try:
+                last = self._last()
                 self._admin.members(self._names.control_group)
                 self._admin.members(self._group)
-                return
+                return last
             except KafkaUnavailable:
                 if time.monotonic() > deadline_s:
                     raise
+            time.sleep(POLL_S)
 
     def _begin(self, path: str, fresh: bool, wait_s: float) -> None:
-        last = self._last()  # a new cluster makes the place for groups now, and this waits for it
-        self._await_groups()
+        last = self._await_groups()
         self._check_broker()
         if self._admin.members(self._group):
             # An earlier run on this checkpoint that was killed is a member until its session ends.

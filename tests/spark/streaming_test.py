@@ -217,7 +217,11 @@ def test_a_kafka_that_comes_back_is_waited_for(
     spark: SparkSession, kafka_node: Node, service_id: str, tmp_path: Path
 ) -> None:
     copy = Copy(spark, kafka_node.bootstrap, f"{service_id}-in", tmp_path)
-    copy.options["kafkaConsumer.pollTimeoutMs"] = "500"
+    copy.options |= {
+        "kafkaConsumer.pollTimeoutMs": "500",
+        "kafka.request.timeout.ms": "1000",
+        "kafka.default.api.timeout.ms": "2000",
+    }
     copy.send("a")
     back = threading.Thread(target=kafka_node.start)
 

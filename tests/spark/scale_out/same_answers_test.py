@@ -41,7 +41,8 @@ SQL = (
 )
 COUNTED = "SELECT t, COUNT(*) AS n FROM s WHERE k > 2 GROUP BY t EMIT CHANGES"
 SUMMED = "SELECT COUNT(*) AS n, MAX(k) AS top FROM s [RANGE 20 MILLISECONDS] EMIT CHANGES"
-DEATHS = ("plan", "tell", "done"), ("decode", "shards")
+DEATHS = ("tell",), ("shards",)
+DEATHS_ALL = ("plan", "tell", "done"), ("decode", "shards")
 """Each before that stage of a micro-batch, those of a round one after another."""
 
 
@@ -220,8 +221,11 @@ def _run(driver: Driver, world: World) -> int:
     return done
 
 
-def test_cuts_queries_and_deaths_change_no_record(world: World, spark: SparkSession, tmp_path: Path) -> None:
-    """Drivers die at every stage of micro-batches, with queries that come and go and rows of any time."""
+@pytest.mark.parametrize("deaths", [DEATHS, pytest.param(DEATHS_ALL, marks=pytest.mark.slow)])
+def test_cuts_queries_and_deaths_change_no_record(
+    world: World, spark: SparkSession, tmp_path: Path, deaths: tuple[tuple[str, ...], ...]
+) -> None:
+    """Drivers die in the middle of micro-batches, with queries that come and go and rows of any time."""
     dying: list[str] = []
 
     def stop_at(stage: str) -> None:
@@ -239,7 +243,7 @@ def test_cuts_queries_and_deaths_change_no_record(world: World, spark: SparkSess
     world.send(60, CLOCK_MS)
     settings = _settings(world, tmp_path, 50)
     driver = Driver(spark, settings, "one", clock, stop_at)
-    for round_, stages in enumerate(DEATHS):
+    for round_, stages in enumerate(deaths):
         for stage in stages:
             dying[:] = [stage]
             with pytest.raises(Died):
