@@ -31,6 +31,20 @@ _TAKEN_APART = {
     "ssl.key.password",
     "enable.ssl.certificate.verification",
 }
+_TIMEOUTS = {
+    "kafka.request.timeout.ms": "10000",
+    "kafka.default.api.timeout.ms": "15000",
+    "kafkaConsumer.pollTimeoutMs": "30000",
+}
+"""Java's client would be silent for minutes about a Kafka that is away."""
+
+
+def reading_options(settings: Mapping[str, str]) -> dict[str, str]:
+    """Options of ``read.format("kafka")``, and of a stream's: time-outs, but for those that the settings name.
+
+    Raises SettingsError.
+    """
+    return {**_TIMEOUTS, **connector_options(settings)}
 
 
 def connector_options(settings: Mapping[str, str]) -> dict[str, str]:

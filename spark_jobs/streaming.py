@@ -26,7 +26,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_jobs.checkpoint import Checkpoint, Identity, claim
 from spark_jobs.failures import stream_failure
-from spark_jobs.kafka import connector_options
+from spark_jobs.kafka import reading_options
 from spark_jobs.progress import Figures, Show, shown
 from spark_jobs.running import Stop
 from spark_jobs.settings import StreamSettings
@@ -47,13 +47,6 @@ SHUFFLES_OF_SPARK = "200"
 """Tasks of each grouping of a micro-batch, unless told; only in batches does Spark leave empty ones out."""
 PASSING = (KafkaUnavailable, TransactionAborted, CommitUnknown)
 """What another try may mend."""
-
-TIMEOUTS = {
-    "kafka.request.timeout.ms": "10000",
-    "kafka.default.api.timeout.ms": "15000",
-    "kafkaConsumer.pollTimeoutMs": "30000",
-}
-"""Java's client would be silent for minutes about a Kafka that is away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +156,7 @@ def kafka_source(
         "startingOffsets": "earliest",
         "kafka.isolation.level": "read_committed",
         "failOnDataLoss": str(not accept_gap).lower(),
-        **TIMEOUTS,
-        **connector_options(kafka),
+        **reading_options(kafka),
         **options,
     }
     return reader.options(**chosen).load()

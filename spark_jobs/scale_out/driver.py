@@ -28,7 +28,7 @@ from pyspark.sql import DataFrame, SparkSession
 from engine.language.query import Query
 from engine.model.source import SourceName, Stream
 from engine.model.step import CreateSource, DropSource
-from spark_jobs.kafka import connector_options
+from spark_jobs.kafka import reading_options
 from spark_jobs.scale_out.clock import judged
 from spark_jobs.scale_out.decoding import PIECES, Decoding, decoded, records_of
 from spark_jobs.scale_out.journal import Done, Journal, Pending
@@ -42,7 +42,6 @@ from spark_jobs.scale_out.settings import ScaleOutSettings
 from spark_jobs.scale_out.shards.layout import check_key
 from spark_jobs.scale_out.shards.placement import place
 from spark_jobs.scale_out.shards.run import cut_pieces, run_shards
-from spark_jobs.streaming import TIMEOUTS
 from topics.admin import Admin, Policies, service_topics
 from topics.outputs import Outputs
 from topics.producer import BatchProducer, forwarded
@@ -275,8 +274,9 @@ class Driver:
         self._stop_at("done")
         self._tell(changes, batch)
         before = {one.file for one in self._done.pending} - {one.file for one in pending}
-        self._done = Done(batch.number, batch.epoch, tuple(pending), report.broken)
-        self.journal.finish(self._done, batch.plan, needed)
+        done = Done(batch.number, batch.epoch, tuple(pending), report.broken)
+        self.journal.finish(done, batch.plan, needed)
+        self._done = done
         for name in before:
             self.journal.directory.remove(name)
         self._reading.went_on(batch.steps)
@@ -299,7 +299,7 @@ class Driver:
         ends = {topic: {str(p): one.until for p, one in found.items()} for topic, found in ranges.items()}
         kafka = (
             self._session.read.format("kafka")
-            .options(**connector_options(self._settings.kafka), **TIMEOUTS)
+            .options(**reading_options(self._settings.kafka))
             .option("kafka.isolation.level", "read_committed")
             .option("assign", json.dumps({topic: sorted(found) for topic, found in ranges.items()}))
             .option("startingOffsets", json.dumps(starts))

@@ -12,7 +12,7 @@ import pytest
 
 from spark_jobs import packages
 from spark_jobs.errors import JavaUnsuitable
-from spark_jobs.kafka import connector_options
+from spark_jobs.kafka import connector_options, reading_options
 from spark_jobs.session import find_java
 from spark_jobs.sources.settings import SourcesSettings
 from tests.kafka import free_ports
@@ -121,6 +121,12 @@ def test_kafka_settings_as_the_java_client_has_them() -> None:
         connector_options({"ssl.certificate.location": "a.pem"})
     with pytest.raises(SettingsError, match="GSSAPI"):
         connector_options({"sasl.mechanisms": "GSSAPI", "sasl.username": "a"})
+
+
+def test_a_time_out_that_is_given_counts() -> None:
+    given = {"bootstrap.servers": "a:1", "request.timeout.ms": "5000"}
+    assert reading_options(given)["kafka.request.timeout.ms"] == "5000"
+    assert "kafka.default.api.timeout.ms" in reading_options(given)
 
 
 def test_settings_are_checked_and_hide_passwords() -> None:
