@@ -17,7 +17,8 @@ COPY spark_jobs spark_jobs
 RUN pip install --no-deps --no-build-isolation .
 
 FROM python:3.11-slim
-RUN useradd --system --uid 10001 --home-dir /var/lib/tureen --create-home tureen
+RUN useradd --system --uid 10001 --home-dir /var/lib/tureen --create-home tureen \
+    && chmod 700 /var/lib/tureen
 COPY --from=build /opt/tureen /opt/tureen
 ENV PATH=/opt/tureen/bin:$PATH PYTHONUNBUFFERED=1 TUREEN_DATA_DIR=/var/lib/tureen
 USER tureen

@@ -8,6 +8,8 @@
     POST /internal/reply-topic       {name}: exists after this
     GET  /internal/ready             200 or 503 {reasons}
 
+Every call carries the node's secret in the header :data:`SECRET_HEADER`; another is answered with 401.
+
 Every command is idempotent: saying it again changes nothing. ``instance`` names one life of the worker, so
 that the control sees when everything has to be said again; ``changed`` the queries whose state is another
 than the last outcome told, and that are to be said again.
@@ -17,7 +19,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, NotRequired, TypedDict
 
-INSTANCE_HEADER = "Tureen-Instance"
+SECRET_HEADER = "Tureen-Internal-Secret"
 
 State = Literal["RUNNING", "PAUSED", "PENDING", "ERROR", "GONE"]
 

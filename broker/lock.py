@@ -13,6 +13,7 @@ import os
 import time
 from pathlib import Path
 
+from topics.private import private_directory
 from tureen.errors import StoreFull, StoreInUse
 
 LOCK_NAME = "broker.lock"
@@ -23,10 +24,11 @@ def acquire(data_dir: Path, facts: dict[str, object], wait_s: float = 5.0) -> in
 
     Waits a little for the children of an owner that has just died.
     Raises StoreInUse: another broker lives on it. StoreFull: it cannot be made or written.
+    DirectoryNotPrivate: other users can enter it.
     """
     path = data_dir / LOCK_NAME
     try:
-        data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        private_directory(data_dir)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as failed:
         raise StoreFull(

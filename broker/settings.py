@@ -166,11 +166,15 @@ class Settings(BaseSettings):
     )
 
     functions: str = Field("", description="Modules with functions for SQL, divided by commas.")
+    functions_path: Path = Field(
+        Path(), description="Directory where those are looked for last; that of the start, unless told."
+    )
 
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["console", "json"] = "console"
 
     internal_socket: Path | None = Field(None, description="Set by the supervisor.")
+    internal_secret: SecretStr | None = Field(None, description="Set by the supervisor.")
     supervisor_fd: int | None = Field(None, description="Set by the supervisor: closes when it is gone.")
 
     @model_validator(mode="after")
@@ -240,6 +244,15 @@ class Settings(BaseSettings):
     def socket_path(self) -> Path:
         """Where worker and control meet: in the data directory, unless its path is too long for a socket."""
         return self.internal_socket or self.data_dir / "worker.sock"
+
+    @property
+    def secret(self) -> str:
+        """What calls on the socket carry. Raises SettingsError: no supervisor started this process."""
+        if self.internal_secret is None:
+            raise SettingsError(
+                "this process has no secret of its node", hint="tureen serve starts it, and gives it one"
+            )
+        return self.internal_secret.get_secret_value()
 
     @property
     def url(self) -> str:

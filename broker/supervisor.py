@@ -4,8 +4,12 @@ Starts the worker and the control process, starts again what dies (after 0.2 s, 
 30 s of health), passes SIGTERM and SIGINT on, and kills what does not stop in time. A child that exits with
 :data:`FATAL` says that starting it again is of no use: all stop, and that code is the supervisor's.
 The children hold the read end of a pipe: when the supervisor is gone, however it died, they stop too.
+They share a secret of this one run, which every call on the worker's socket carries. It is handed to them in
+the environment, which other users cannot read; the arguments of a process everybody can. They are started
+with ``-P``, so that no module is taken from the directory that the broker was started in.
 
-``tureen serve`` replaces itself by this module. Standard library only.
+``tureen serve`` replaces itself by this module. Imports
+the standard library and names alone.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import os
+import secrets
 import select
 import signal
 import socket
@@ -20,6 +25,8 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
+
+from broker.internal import SECRET_HEADER
 
 FATAL = 78
 """The exit code of a child that must not be started again (sysexits: a configuration error)."""
@@ -43,7 +50,7 @@ class Child:
     def start(self, inherited: tuple[int, ...]) -> None:
         # A session of its own: Ctrl-C reaches the supervisor alone, which then stops the children in order.
         self.process = subprocess.Popen(
-            [sys.executable, "-m", self.module], pass_fds=inherited, start_new_session=True
+            [sys.executable, "-P", "-m", self.module], pass_fds=inherited, start_new_session=True
         )
         self.started_s = time.monotonic()
 
@@ -66,14 +73,14 @@ def say(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 
 
-def is_ready(socket_path: str) -> bool:
+def is_ready(socket_path: str, secret: str) -> bool:
     """Whether the worker answers that everything stands."""
     link = http.client.HTTPConnection("localhost", timeout=1.0)
     link.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     link.sock.settimeout(1.0)
     try:
         link.sock.connect(socket_path)
-        link.request("GET", "/internal/ready")
+        link.request("GET", "/internal/ready", headers={SECRET_HEADER: secret})
         return link.getresponse().status == 200
     except OSError:
         return False
@@ -87,6 +94,8 @@ def run(socket_path: str, lock_fd: int, stop_timeout_s: float, url: str) -> int:
     """Supervise until a signal or a fatal exit; returns the exit code."""
     pipe_read, pipe_write = os.pipe()
     os.environ["TUREEN_SUPERVISOR_FD"] = str(pipe_read)
+    secret = secrets.token_urlsafe(32)
+    os.environ["TUREEN_INTERNAL_SECRET"] = secret
     wake_read, wake_write = os.pipe()
     os.set_blocking(wake_read, False)
     os.set_blocking(wake_write, False)
@@ -119,7 +128,7 @@ def run(socket_path: str, lock_fd: int, stop_timeout_s: float, url: str) -> int:
                 say(f"{child.module} ended with {_told(code)} and will be started again")
             if child.process is None and time.monotonic() >= child.due_s and not stop:
                 child.start(inherited)
-        if not announced and not stop and is_ready(socket_path):
+        if not announced and not stop and is_ready(socket_path, secret):
             announced = True
             say(f"Ready in {time.monotonic() - began_s:.1f} s: {url}")
     code = _stop(children, stop_timeout_s)

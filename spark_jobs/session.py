@@ -146,6 +146,7 @@ def _launch(
                 # Of a table's log, which is short: Delta would cut it into 50 tasks.
                 "spark.databricks.delta.snapshotPartitions": "2",
                 "spark.ui.showConsoleProgress": str(progress and sys.stderr.isatty()).lower(),
+                "spark.executorEnv.PYTHONSAFEPATH": "1",
                 "spark.driver.defaultJavaOptions": " ".join(DRIVER_OPTIONS),
                 **settings.conf,
             }
@@ -176,7 +177,12 @@ def _launch(
 @contextmanager
 def _environment(settings: SparkSettings, java: Java) -> Iterator[None]:
     """What PySpark reads from the environment while it starts, put back afterwards."""
-    wanted = {"JAVA_HOME": str(java.path.resolve().parent.parent), "BASH_ENV": str(LAUNCH)}
+    wanted = {
+        "JAVA_HOME": str(java.path.resolve().parent.parent),
+        "BASH_ENV": str(LAUNCH),
+        # Python workers take no module from the directory that the job was started in.
+        "PYTHONSAFEPATH": "1",
+    }
     python = settings.conf.get("spark.pyspark.python")
     if python is not None:  # which spark-submit alone heeds by itself
         wanted["PYSPARK_PYTHON"] = python

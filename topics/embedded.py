@@ -39,6 +39,7 @@ from rich.console import Console
 
 from topics.jars import KAFKA_VERSION, kafka_jars
 from topics.java import find_java
+from topics.private import UMASK, private_directory
 from tureen.errors import EmbeddedKafkaError
 
 HOST = "127.0.0.1"
@@ -87,11 +88,13 @@ def up(
 
     port: of the clients' listener, 19092 unless told; the controller's is the next one.
     Raises EmbeddedKafkaError: no Java, nothing to fetch the jars from, port taken, directory damaged or
-    not writable, the node died while starting (with the end of its log).
+    not writable, the node died while starting (with the end of its log). DirectoryNotPrivate: other users can
+    enter the directory.
     """
     root = (data_dir or data_directory()).absolute() / "kafka"
     try:
-        root.mkdir(parents=True, exist_ok=True)
+        private_directory(root.parent)
+        root.mkdir(mode=0o700, exist_ok=True)
         with _exclusive(root, timeout_s):
             if _alive(root):
                 return _await_ready(root, timeout_s, found=True)
@@ -302,6 +305,7 @@ def _format(root: Path, command: list[str]) -> None:
         text=True,
         timeout=READY_TIMEOUT_S,
         check=False,
+        umask=UMASK,
     )
     if done.returncode:
         raise EmbeddedKafkaError(
@@ -335,6 +339,7 @@ def _spawn(root: Path, command: list[str], port: int) -> None:
             cwd=root,
             pass_fds=(lock.fileno(),),
             start_new_session=True,
+            umask=UMASK,
         )
     process.returncode = 0  # it is nobody's child to wait for: it outlives us on purpose
 

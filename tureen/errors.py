@@ -373,6 +373,12 @@ class StoreInUse(StoreError):
     code = "store_in_use"
 
 
+class DirectoryNotPrivate(StoreError):
+    """Other users of the machine can read or replace a directory that holds state."""
+
+    code = "directory_not_private"
+
+
 class StoreFull(StoreError):
     """The store cannot be written: no space, or no right to write. Nothing is lost, the shard waits."""
 

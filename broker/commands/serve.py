@@ -18,6 +18,7 @@ import click
 from rich.console import Console
 
 from broker.ports import why_taken
+from topics.private import UMASK, private_directory
 from tureen.errors import SettingsError
 
 
@@ -62,18 +63,22 @@ def serve(
     arguments = prepare(console, kafka_port)
     sys.stdout.flush()
     sys.stderr.flush()
-    os.execv(sys.executable, [sys.executable, "-m", "broker.supervisor", *arguments])
+    # -P: a module of the directory that the user stands in is never taken for one of ours.
+    os.execv(sys.executable, [sys.executable, "-P", "-m", "broker.supervisor", *arguments])
 
 
 def prepare(console: Console, kafka_port: int | None) -> list[str]:
     """Everything before the supervisor; returns its arguments. Raises TureenError."""
     from broker import lock, settings
 
+    os.umask(UMASK)
     loaded = settings.load()
     if loaded.function_modules:
         from broker.worker.functions import load
 
-        load(loaded.function_modules)  # what cannot be loaded is told here, and not by a worker that ends
+        os.environ["TUREEN_FUNCTIONS_PATH"] = str(loaded.functions_path.absolute())
+        # What cannot be loaded is refused here, and not by a worker that ends.
+        load(loaded.function_modules, loaded.functions_path)
     if loaded.http_port == 0:
         os.environ["TUREEN_HTTP_PORT"] = str(_free_port(loaded.http_host))
         loaded = settings.load()
@@ -119,9 +124,9 @@ def _socket_path(data_dir: Path) -> Path:
         return path
     name = f"tureen-{os.getuid()}-{hashlib.sha256(os.fsencode(data_dir)).hexdigest()[:16]}"
     directory = Path(tempfile.gettempdir()) / name
-    directory.mkdir(mode=0o700, exist_ok=True)
-    if directory.stat().st_uid != os.getuid() or directory.is_symlink():
-        raise SettingsError(f"{directory} belongs to another user", hint="choose a shorter --data-dir")
+    if directory.is_symlink():
+        raise SettingsError(f"{directory} is a symbolic link", hint="choose a shorter --data-dir")
+    private_directory(directory)
     return directory / "worker.sock"
 
 

@@ -73,7 +73,7 @@ class Control:
         self._admin = Admin(kafka)
         self._unsettled = False
         self._settled_s = 0.0
-        self.link = Link(str(settings.socket_path))
+        self.link = Link(str(settings.socket_path), settings.secret)
         self.instance: str | None = None
         self._lock = asyncio.Lock()
         self._recovered = False

@@ -11,7 +11,7 @@ import aiohttp
 import orjson
 
 from broker import logs
-from broker.internal import Outcome
+from broker.internal import SECRET_HEADER, Outcome
 from topics.control_records import Command
 from tureen.errors import TureenError
 
@@ -34,8 +34,10 @@ class Refused(TureenError):
 class Link:
     """Calls to the worker. One event loop; closed with :meth:`close`."""
 
-    def __init__(self, socket_path: str) -> None:
+    def __init__(self, socket_path: str, secret: str) -> None:
+        """secret: of the node, as its supervisor made it."""
         self._socket_path = socket_path
+        self._secret = secret
         self._session: aiohttp.ClientSession | None = None
 
     @property
@@ -44,6 +46,7 @@ class Link:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.UnixConnector(self._socket_path),
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=5.0),
+                headers={"Content-Type": "application/json", SECRET_HEADER: self._secret},
             )
         return self._session
 
@@ -57,9 +60,7 @@ class Link:
         told = False
         while True:
             try:
-                async with self.session.request(
-                    method, f"http://worker{path}", data=data, headers={"Content-Type": "application/json"}
-                ) as reply:
+                async with self.session.request(method, f"http://worker{path}", data=data) as reply:
                     content = await reply.read()
                     if reply.status == 200:
                         return orjson.loads(content)
@@ -86,6 +87,5 @@ class Link:
         async with self.session.post(
             "http://worker/internal/snapshot",
             data=orjson.dumps(request),
-            headers={"Content-Type": "application/json"},
         ) as reply:
             yield reply

@@ -26,6 +26,7 @@ from rich.console import Console
 
 from broker import lock
 from topics import embedded
+from topics.private import UMASK, private_directory
 from tureen.errors import BrokerUnavailable, TureenError
 
 HTTP_PORT_DEFAULT = 8080
@@ -78,10 +79,11 @@ def services(console: Console, *, archive: str = "") -> Iterator[Services]:
     """Start both, stop both. Progress of downloads goes to ``console``. archive: the broker's, below the
     directory.
 
-    Raises DemoRunning, EmbeddedKafkaError, BrokerUnavailable.
+    Raises DemoRunning, EmbeddedKafkaError, BrokerUnavailable, DirectoryNotPrivate.
     """
     root = embedded.data_directory() / "demo"
-    root.mkdir(parents=True, exist_ok=True, mode=0o700)
+    private_directory(root.parent)
+    root.mkdir(mode=0o700, exist_ok=True)
     with _only_one(root):
         _clear(root)
         try:
@@ -172,12 +174,13 @@ def _start_broker(root: Path, bootstrap: str, archive: str) -> Services:
     with (root / "broker.log").open("wb") as log:
         # A session of its own, so that Ctrl-C reaches the demo alone and all stops in order.
         process = subprocess.Popen(
-            [sys.executable, "-m", "tureen", "serve"],
+            [sys.executable, "-P", "-m", "tureen", "serve"],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
             env=environment,
             start_new_session=True,
+            umask=UMASK,
         )
     return Services(root, bootstrap, f"http://127.0.0.1:{port}", process)
 

@@ -3,24 +3,68 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import hmac
+import os
+import socket
+from pathlib import Path
 from typing import Any
 
 import orjson
 from fastapi import FastAPI, Request
 from fastapi.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from broker.http.answers import Snapshots
-from broker.http.errors import install, json
+from broker.http.errors import install, json, plain
+from broker.internal import SECRET_HEADER
 from broker.worker.node import Node
 from broker.worker.status import readiness
 from broker.worker.topic_admin import ensure_reply_topic
 from topics.admin import Admin
 from tureen.errors import TureenError
 
+_SECRET = SECRET_HEADER.lower().encode()
 
-def private_api(node: Node, snapshots: Snapshots, admin: Admin) -> FastAPI:
+
+class Secret:
+    """Lets calls with the node's secret through, and no others. Plain ASGI.
+
+    The socket is this user's alone. The secret also keeps out other programs of this user, and what a
+    forwarded socket or a directory that was opened later would let in.
+    """
+
+    def __init__(self, app: ASGIApp, secret: str) -> None:
+        self._app = app
+        self._expected = secret.encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        given = dict(scope["headers"]).get(_SECRET, b"")
+        if hmac.compare_digest(given, self._expected):
+            await self._app(scope, receive, send)
+        else:
+            await plain(401, "unauthorized", "this is the broker's own socket")(scope, receive, send)
+
+
+def private_socket(path: Path) -> socket.socket:
+    """A listening socket that only this user can connect to, in the place of one that was left there.
+
+    Made by us: uvicorn would open its own to everybody.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        path.unlink()
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    before = os.umask(0o177)  # there is no moment at which others could connect
+    try:
+        made.bind(str(path))
+    finally:
+        os.umask(before)
+    return made
+
+
+def private_api(node: Node, snapshots: Snapshots, admin: Admin, secret: str) -> ASGIApp:
     """The application that the control process talks to."""
-    app = FastAPI(openapi_url=None)
+    app = FastAPI(openapi_url=None)  # so without pages, too
     install(app)
 
     async def content(request: Request) -> Any:
@@ -69,4 +113,4 @@ def private_api(node: Node, snapshots: Snapshots, admin: Admin) -> FastAPI:
         facts = readiness(node)
         return json(facts, 200 if facts["ready"] else 503)
 
-    return app
+    return Secret(app, secret)

@@ -26,7 +26,7 @@ from broker.http.answers import ShortWay, Snapshots
 from broker.http.connection import Connection
 from broker.http.feeds import Feeds
 from broker.http.guard import Guard
-from broker.http.private import private_api
+from broker.http.private import private_api, private_socket
 from broker.http.public import public_api
 from broker.settings import Settings
 from broker.supervisor import FATAL
@@ -108,7 +108,10 @@ class Worker:
             self._public_server(ShortWay(self.feeds, snapshots)),
             self._private_server(snapshots),
         ]
-        tasks = [asyncio.ensure_future(server.serve()) for server in servers]
+        tasks = [
+            asyncio.ensure_future(servers[0].serve()),
+            asyncio.ensure_future(servers[1].serve([private_socket(self.settings.socket_path)])),
+        ]
         tasks += [asyncio.ensure_future(work) for work in (self._start(), self._sample(), self.feeds.tick())]
         stopping = asyncio.ensure_future(self.stop.wait())
         await asyncio.wait({stopping, *tasks[:2]}, return_when=asyncio.FIRST_COMPLETED)
@@ -191,14 +194,9 @@ class Worker:
         )
 
     def _private_server(self, snapshots: Snapshots) -> Server:
-        path = self.settings.socket_path
-        with contextlib.suppress(FileNotFoundError):
-            path.unlink()
-        os.umask(0o077)
         return Server(
             uvicorn.Config(
-                private_api(self.node, snapshots, self.admin),
-                uds=str(path),
+                private_api(self.node, snapshots, self.admin, self.settings.secret),
                 log_config=None,
                 access_log=False,
                 lifespan="off",
@@ -210,7 +208,7 @@ class Worker:
 
 def engines_for(loaded: Settings) -> Engines:
     """What the worker's engines are made with; measures this machine. Raises SettingsError."""
-    functions = load(loaded.function_modules)
+    functions = load(loaded.function_modules, loaded.functions_path)
     costs = calibration.measure()
     log.info("costs_measured", **{name: round(ns, 3) for name, ns in dataclasses.asdict(costs).items()})
     return Engines(limits(loaded), functions, costs)
@@ -227,6 +225,7 @@ def main() -> int:
         loaded = settings.load()
         logs.configure("worker", loaded.log_level, loaded.log_format)
         open_files.allow(loaded.feeds_max)
+        _ = loaded.secret  # without it there is nobody to serve
         engines = engines_for(loaded)
     except TureenError as refused:
         print(refused, file=sys.stderr)

@@ -1,16 +1,21 @@
 """Users' functions, found and loaded when a broker starts.
 
 Two places are looked at: entry points of the group ``tureen.functions``, each a function or a module, and the
-modules that the setting ``functions`` names, found as Python finds modules: beside where the broker was
-started, and in its environment. What :func:`tureen.function` declared in them can be called by SQL. One that
-cannot be loaded stops the broker: queries that call it could not stand.
+modules that the setting ``functions`` names. Those are looked for in Python's environment, and last in the
+directory of the setting ``functions_path``, where the broker was started unless it is set. The directory
+comes behind everything that is installed, so no file in it takes the place of another module; without
+``functions`` it is not looked at. What :func:`tureen.function` declared in them can be called by SQL. One
+that cannot be loaded stops the broker: queries that call it could not run.
 """
 
 from __future__ import annotations
 
+import stat
+import sys
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from importlib.metadata import entry_points
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -23,19 +28,23 @@ from tureen.udf import FunctionDeclaration, declaration_of
 GROUP = "tureen.functions"
 
 
-def load(modules: Sequence[str]) -> FunctionCatalogue:
-    """All functions there are, the built-in ones among them.
+def load(modules: Sequence[str], directory: Path) -> FunctionCatalogue:
+    """All functions there are, the built-in ones among them. directory: where modules are looked for last; it
+    stays on ``sys.path``, since a function may import when it is called.
 
     Raises SettingsError for a module or an entry point that cannot be loaded, one without functions, a
-    function whose types or name will not do, and a name that two functions have.
+    function whose types or name will not do, a name that two functions have, and a directory that every user
+    of the machine can write.
     """
+    if modules:
+        _look_last(directory)
     found: dict[int, tuple[str, FunctionDeclaration]] = {}
     for point in entry_points(group=GROUP):
         for one in _declared(_loaded(f"entry point {point.name}", point.load), f"entry point {point.name}"):
             found[id(one)] = (f"{point.module}", one)
     for name in modules:
         module = _loaded(f"module {name}", lambda name=name: import_module(name))
-        for one in _declared(module, f"module {name}"):
+        for one in _declared(module, f"module {name} ({getattr(module, '__file__', None) or 'built in'})"):
             found[id(one)] = (name, one)
     functions: dict[str, tuple[str, UserFunction]] = {}
     for where, declaration in found.values():
@@ -52,14 +61,33 @@ def load(modules: Sequence[str]) -> FunctionCatalogue:
         raise SettingsError(str(refused), hint="@tureen.function(..., name='...') gives it another") from None
 
 
+def _look_last(directory: Path) -> None:
+    """Have modules found in the directory that are nowhere else."""
+    real = directory.resolve()
+    try:
+        mode = real.stat().st_mode
+    except OSError as failed:
+        raise SettingsError(
+            f"functions_path={directory} cannot be used: {failed.strerror}",
+            hint="set TUREEN_FUNCTIONS_PATH to the directory of the modules that TUREEN_FUNCTIONS names",
+        ) from None
+    if mode & stat.S_IWOTH:
+        raise SettingsError(
+            f"every user of this machine can write {real}, and modules there run with the broker's rights",
+            hint="set TUREEN_FUNCTIONS_PATH to another directory, or chmod o-w this one",
+        )
+    if str(real) not in sys.path:
+        sys.path.append(str(real))
+
+
 def _loaded(what: str, load: Any) -> Any:
     try:
         return load()
     except Exception as failed:
         raise SettingsError(
             f"{what}, which is to have functions for SQL, cannot be loaded: {failed!r}",
-            hint="mend it, or take it out of TUREEN_FUNCTIONS; modules are looked for in the directory that "
-            "the broker is started in and in its Python environment",
+            hint="mend it, or take it out of TUREEN_FUNCTIONS; modules are looked for in the broker's Python "
+            "environment, then in TUREEN_FUNCTIONS_PATH (by default where the broker is started)",
         ) from failed
 
 
@@ -69,7 +97,8 @@ def _declared(loaded: Any, what: str) -> Iterator[FunctionDeclaration]:
     if not declarations:
         raise SettingsError(
             f"{what} declares no function for SQL",
-            hint='write @tureen.function(arguments=["DOUBLE"], returns="DOUBLE") above one',
+            hint='write @tureen.function(arguments=["DOUBLE"], returns="DOUBLE") above one; if this is not '
+            "the module you mean, give yours a name that no installed module has",
         )
     yield from declarations
 

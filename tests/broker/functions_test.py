@@ -37,7 +37,7 @@ limit = 3
 @pytest.fixture
 def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A directory of modules, as beside a broker's start; what tests import of it is forgotten."""
-    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "path", [*sys.path])
     before = set(sys.modules)
     yield tmp_path
     for name in set(sys.modules) - before:
@@ -47,7 +47,7 @@ def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def test_modules_are_loaded(modules: Path) -> None:
     (modules / "shapes.py").write_text(FUNCTIONS)
     (modules / "again.py").write_text("from shapes import distance")
-    assert facts(load(["shapes", "again"])) == [
+    assert facts(load(["shapes", "again"], modules)) == [
         {
             "name": "DISTANCE",
             "arguments": ["DOUBLE", "DOUBLE"],
@@ -63,16 +63,43 @@ def test_modules_are_loaded(modules: Path) -> None:
             "deterministic": False,
         },
     ]
-    assert facts(load([])) == []
+    assert facts(load([], modules)) == []
 
 
-def test_entry_points_are_loaded(modules: Path) -> None:
+def test_no_module_takes_the_place_of_an_installed_one(modules: Path) -> None:
+    (modules / "shapes.py").write_text(FUNCTIONS)
+    for name in ("colorsys", "sortedcontainers"):
+        (modules / f"{name}.py").write_text(FUNCTIONS)
+    load(["shapes"], modules)
+    for name in ("colorsys", "sortedcontainers"):
+        with pytest.raises(SettingsError, match=f"module {name} .*declares no function") as refused:
+            load([name], modules)
+        assert "name that no installed module has" in (refused.value.hint or "")
+    assert sys.path[-1] == str(modules)
+
+
+def test_without_modules_no_directory_is_looked_at(modules: Path) -> None:
+    load([], modules)
+    assert str(modules) not in sys.path
+
+
+def test_modules_that_everybody_can_write_are_refused(modules: Path) -> None:
+    (modules / "shapes.py").write_text(FUNCTIONS)
+    modules.chmod(0o1777)
+    with pytest.raises(SettingsError, match="can write"):
+        load(["shapes"], modules)
+    with pytest.raises(SettingsError, match="functions_path"):
+        load(["shapes"], modules / "missing")
+
+
+def test_entry_points_are_loaded(modules: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(modules))
     (modules / "shapes.py").write_text(FUNCTIONS)
     info = modules / "shapes-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: shapes\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[tureen.functions]\nfar = shapes:distance\n")
-    assert [one["name"] for one in facts(load([]))] == ["DISTANCE"]
+    assert [one["name"] for one in facts(load([], modules))] == ["DISTANCE"]
 
 
 DECLARED = (
@@ -95,7 +122,7 @@ def test_what_cannot_be_loaded_is_refused_with_what_to_do(modules: Path, source:
     (modules / "shapes.py").write_text(FUNCTIONS)
     (modules / "broken.py").write_text(source)
     with pytest.raises(SettingsError, match=said) as refused:
-        load(["shapes", "broken"])
+        load(["shapes", "broken"], modules)
     assert refused.value.hint
     assert "broken" in str(refused.value) or said == "this name is taken"
 
@@ -104,6 +131,8 @@ def test_queries_call_them_and_a_broken_module_stops_the_start(
     kafka: str, tmp_path: Path, service_id: str, name: str
 ) -> None:
     (tmp_path / "own_shapes.py").write_text(FUNCTIONS)
+    for taken in ("uvloop", "faust", "aiohttp", "httptools", "rocksdict", "secrets"):
+        (tmp_path / f"{taken}.py").write_text("raise SystemExit('from the working directory')")
     own = Broker(kafka, tmp_path / "data", service_id, FUNCTIONS="own_shapes").start(cwd=tmp_path)
     own.create(stream_sql(name))
     sql = f"SELECT id, distance(id, v) AS far, roman(id) AS r FROM {name} WHERE distance(id, v) > 1"

@@ -72,7 +72,7 @@ class Broker:
         with self.log.open("ab") as log:
             self.http = httpx.Client(base_url=self.url, timeout=60.0)
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "tureen", "serve"],
+                [sys.executable, "-P", "-m", "tureen", "serve"],
                 env=self.environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=log,

@@ -200,7 +200,7 @@ class Story:
         began = time.monotonic()
         try:
             done = subprocess.run(
-                [sys.executable, "-m", "tureen", "spark", "run", name, *options, *settings],
+                [sys.executable, "-P", "-m", "tureen", "spark", "run", name, *options, *settings],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=None if self.console.is_terminal and not self.as_json else subprocess.PIPE,
