@@ -25,7 +25,7 @@ Wanted = Literal["auto", "none", "lazy", "eager"]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a registration asks for. ``paused``: the query stands and is not served."""
+    """What a registration asks for. ``paused``: the query stands and is not supported."""
 
     maintenance: Wanted = "auto"
     paused: bool = False

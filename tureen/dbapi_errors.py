@@ -50,7 +50,7 @@ class ProgrammingError(DatabaseError):
 
 
 class NotSupportedError(DatabaseError):
-    """Understood, but not served."""
+    """Understood, but not supported."""
 
 
 _KINDS: tuple[tuple[type[errors.TureenError], type[DatabaseError]], ...] = (

@@ -90,7 +90,7 @@ class TypeMismatch(QueryError):
 
 
 class NotSupported(QueryError):
-    """Understood, but not served; the hint says what to write instead."""
+    """Understood, but not supported; the hint says what to write instead."""
 
     code = "not_supported"
 

@@ -34,7 +34,7 @@ class Distinct(Enum):
 
     SERVED = "equal arguments count once"
     IDLE = "it changes nothing"
-    REFUSED = "it is not served"
+    REFUSED = "it is not supported"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def _quantile(arguments: Sequence[Expression]) -> Types:
     fraction = arguments[1]
     value = fraction.value if isinstance(fraction, Literal) else None
     if isinstance(value, bool | str) or value is None or not 0 <= value <= 1:
-        raise Unfit(1, "needs a number from 0 to 1 as it stands", "write APPROX_QUANTILE(x, 0.99)")
+        raise Unfit(1, "needs a number literal from 0 to 1", "write APPROX_QUANTILE(x, 0.99)")
     return [fits(arguments, 0, DOUBLE), DOUBLE], DOUBLE
 
 
@@ -183,7 +183,7 @@ _ALL = (
         _listed,
         Distinct.REFUSED,
         "ARRAY_AGG(x)",
-        "all values in the order of rows, NULLs too, as an ARRAY, which stands in answers only; "
+        "all values in the order of rows, NULLs too, as an ARRAY, which can only be selected; "
         f"more than {ARRAY_ELEMENTS_MAX:,} are an error",
     ),
     AggregateFunction(
@@ -218,9 +218,17 @@ AGGREGATES_REFUSED = {
     "GROUP_CONCAT": "write ARRAY_AGG(x) and join the values where you fetch them",
     "LISTAGG": "write ARRAY_AGG(x) and join the values where you fetch them",
     "COLLECT": "write ARRAY_AGG(x)",
+    "COLLECT_LIST": "write ARRAY_AGG(x)",
+    "COLLECT_SET": "write ARRAY_AGG(x) FROM (SELECT DISTINCT x FROM ...)",
+    "LATEST_BY_OFFSET": "write LAST(x)",
+    "EARLIEST_BY_OFFSET": "write FIRST(x)",
+    "COUNT_DISTINCT": "write COUNT(DISTINCT x)",
+    "TOPK": "write ORDER BY x DESC LIMIT 3",
     "LIST": "write ARRAY_AGG(x)",
     "COUNT_IF": "write COUNT(*) FILTER (WHERE condition)",
     "COUNTIF": "write COUNT(*) FILTER (WHERE condition)",
+    "MAX_BY": "select the row in a subquery by ROW_NUMBER() OVER (PARTITION BY k ORDER BY x DESC) AS n",
+    "MIN_BY": "select the row in a subquery by ROW_NUMBER() OVER (PARTITION BY k ORDER BY x) AS n",
     "ARG_MAX": "select the row in a subquery by ROW_NUMBER() OVER (PARTITION BY k ORDER BY x DESC) AS n",
     "ARG_MIN": "select the row in a subquery by ROW_NUMBER() OVER (PARTITION BY k ORDER BY x) AS n",
     "MODE": "count the values with GROUP BY, then ORDER BY the count and LIMIT 1",
@@ -247,7 +255,7 @@ AGGREGATES_REFUSED = {
     "ROW_NUMBER": "write ROW_NUMBER() OVER (PARTITION BY x ORDER BY y)",
     **dict.fromkeys(
         ("RANK", "DENSE_RANK", "PERCENT_RANK", "CUME_DIST", "LAG", "LEAD", "NTILE", "NTH_VALUE"),
-        "only ROW_NUMBER() OVER (PARTITION BY x ORDER BY y) is served over rows",
+        "only ROW_NUMBER() OVER (PARTITION BY x ORDER BY y) is supported over rows",
     ),
 }
 

@@ -166,7 +166,7 @@ _ALL = (
         signatures.common_type,
         choices.coalesce,
         "COALESCE(x, ...)",
-        "the first argument that is not NULL; what stands after it cannot err",
+        "the first argument that is not NULL; errors in arguments after it do not count",
     ),
     ScalarFunction(
         "NULLIF", 2, 2, signatures.nullif, choices.nullif, "NULLIF(x, y)", "NULL where x = y, else x"
@@ -254,7 +254,7 @@ _ALL = (
         signatures.position,
         text.position,
         "POSITION(part, s)",
-        "where part first stands in s, counted from 1; 0 where it does not",
+        "the place of the first occurrence of part in s, counted from 1; 0 if there is none",
     ),
     ScalarFunction(
         "COUNT_CHAR",
@@ -263,7 +263,7 @@ _ALL = (
         signatures.position,
         splits.count_char,
         "COUNT_CHAR(s, part)",
-        "how often part stands in s, without overlaps",
+        "the number of occurrences of part in s, without overlaps",
     ),
     ScalarFunction(
         "SPLIT_PART",
@@ -291,7 +291,7 @@ _ALL = (
         signatures.patterned(BOOLEAN),
         regexes.regexp_like,
         "REGEXP_LIKE(s, pattern)",
-        "whether a regular expression (RE2, a string as it stands) matches anywhere in s",
+        "whether a regular expression (RE2, a string literal) matches anywhere in s",
     ),
     ScalarFunction(
         "REGEXP_EXTRACT",
@@ -310,7 +310,7 @@ _ALL = (
         signatures.formatted(formats.java_parts, formats.DATE_FORMAT),
         formats.date_format,
         "DATE_FORMAT(t, 'yyyy-MM-dd')",
-        "t as text, in Java's letters: " + ", ".join(formats.DATE_FORMAT),
+        "t as text, in Java's pattern letters: " + ", ".join(formats.DATE_FORMAT),
     ),
     ScalarFunction(
         "TO_CHAR",
@@ -319,7 +319,7 @@ _ALL = (
         signatures.formatted(formats.postgres_parts, formats.TO_CHAR),
         formats.to_char,
         "TO_CHAR(t, 'YYYY-MM-DD')",
-        "t as text, in PostgreSQL's letters: " + ", ".join(formats.TO_CHAR),
+        "t as text, in PostgreSQL's pattern letters: " + ", ".join(formats.TO_CHAR),
     ),
     ScalarFunction(
         "EXTRACT",
@@ -412,7 +412,7 @@ class FunctionCatalogue:
     """The functions that a text may call: those of this module, and a user's."""
 
     def __init__(self, functions: Iterable[UserFunction] = ()) -> None:
-        """Raises ValueError for a name that is taken or is no name, and for types that are not served."""
+        """Raises ValueError for a name that is taken or is no name, and for types that are not supported."""
         self._users: dict[str, Called] = {}
         for function in functions:
             problem = self._problem(function)

@@ -102,7 +102,7 @@ def _value(parameters: Parameters, key: int | str, begin: int, sql: str) -> Para
     if isinstance(key, int) and key < len(parameters):
         return parameters[key]
     if isinstance(key, str):
-        raise _refused(sql, begin, f"a list holds no value for :{key}")
+        raise _refused(sql, begin, f"a list has no value for :{key}")
     raise _refused(sql, begin, f"there are {len(parameters)} values, this is placeholder {key + 1}")
 
 
@@ -122,7 +122,7 @@ def _constant(value: object, key: int | str, begin: int, sql: str) -> str:
     """A value as it is written in a text; it may be anything that JSON can carry."""
     if isinstance(value, str):
         if "\x00" in value:
-            raise _refused(sql, begin, f"value {_called(key)} holds the character U+0000")
+            raise _refused(sql, begin, f"value {_called(key)} contains the character U+0000")
         return " '" + value.replace("'", "''") + "' "
     if value is None:
         return " NULL "

@@ -45,13 +45,17 @@ class Place:
         return LimitExceeded(limit, allowed, got, hint=hint, line=self.line, column=self.column)
 
     def unknown_column(
-        self, name: str, candidates: Iterable[str], *, perhaps_text: bool = False
+        self, name: str, candidates: Iterable[str], *, perhaps_text: bool = False, hint: str | None = None
     ) -> UnknownColumn:
-        """``perhaps_text``: the name, where no column's is like it, may have been meant as a string."""
+        """``perhaps_text``: the name, where no column's is like it, may have been meant as a string.
+        ``hint``: in place of the names that are like it.
+        """
+        if hint is not None:
+            return UnknownColumn(shown(name), hint=hint, line=self.line, column=self.column)
         known = list(candidates)
         hint = did_you_mean(name, known)
         if perhaps_text and "'" not in name and name.isprintable() and not _like(name, known):
-            quotes = f"a text stands in single quotes: '{shown(name)}'"
+            quotes = f"write a string in single quotes: '{shown(name)}'"
             hint = f"{hint}; {quotes}" if hint else quotes
         return UnknownColumn(shown(name), hint=hint, line=self.line, column=self.column)
 
@@ -95,6 +99,12 @@ def _like(name: str, known: list[str]) -> list[str]:
     if len(known) > 5_000:
         return []
     return difflib.get_close_matches(name[:200].lower(), known, n=3, cutoff=0.6)
+
+
+def near(word: str, words: Iterable[str]) -> str | None:
+    """A hint that names the keyword that a word may be a slip of, None where there is none."""
+    close = difflib.get_close_matches(word[:50], list(words), n=1, cutoff=0.75)
+    return f"did you mean {close[0]}?" if close else None
 
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:

@@ -193,7 +193,7 @@ def patterned(result: Type) -> Signature:
         if len(arguments) == 3:
             number = arguments[2].value if isinstance(arguments[2], Literal) else None
             if not isinstance(number, int) or isinstance(number, bool):
-                raise Unfit(2, "needs the number of a group as it stands", "write REGEXP_EXTRACT(s, p, 1)")
+                raise Unfit(2, "needs the number of a group, as a literal", "write REGEXP_EXTRACT(s, p, 1)")
             targets.append(BIGINT)
             group = number
         problem = regexes.problem(pattern, group)
@@ -215,7 +215,7 @@ def formatted(parts: Callable[[str], object], letters: Iterable[str]) -> Signatu
         try:
             parts(pattern)
         except formats.UnknownPart as unknown:
-            raise Unfit(1, f"{str(unknown)[:20]} in a pattern means nothing", hint) from None
+            raise Unfit(1, f"{str(unknown)[:20]} in a pattern has no meaning", hint) from None
         return [target, STRING], STRING
 
     return types
@@ -226,5 +226,5 @@ def literal_text(arguments: Sequence[Expression], place: int) -> str:
     argument = arguments[place]
     value = argument.value if isinstance(argument, Literal) else None
     if not isinstance(value, str):
-        raise Unfit(place, "needs a string as it stands")
+        raise Unfit(place, "needs a string literal")
     return value

@@ -136,5 +136,5 @@ def decimal(precision: int, scale: int) -> Type:
 def array(element: Type) -> Type:
     """ARRAY of a type that is no ARRAY itself."""
     if element.kind is Kind.ARRAY:
-        raise ValueError("an array of arrays is not served")
+        raise ValueError("an array of arrays is not supported")
     return Type(Kind.ARRAY, element=element)

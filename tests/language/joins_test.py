@@ -414,7 +414,7 @@ def test_a_name_of_using_is_the_side_that_is_kept() -> None:
 
 
 def test_the_right_side_of_a_semi_join_is_named_in_on_alone() -> None:
-    with pytest.raises(TureenError, match="'w' stands behind SEMI or ANTI JOIN"):
+    with pytest.raises(TureenError, match="'w' is joined by SEMI or ANTI JOIN"):
         bound("SELECT w.wind FROM flights f SEMI JOIN weather w USING (dest)")
     assert names(bound("SELECT dest, ts FROM flights f SEMI JOIN weather w USING (dest)")) == ["dest", "ts"]
 

@@ -24,6 +24,9 @@ from engine.language.signatures import Types, Unfit
 from engine.model.types import STRING, Kind, Type
 from tureen.errors import NotSupported, QueryError, TypeMismatch
 
+_CLOSE = 0.76
+"""How like a function's name must be to be offered: most names of three letters are like some other."""
+
 Bind = Callable[[exp.Expr, Scope], Expression]
 
 
@@ -60,7 +63,9 @@ def bind_call(node: exp.Expr, scope: Scope, bind: Bind) -> Expression:
     if function is None:
         raise _unknown(name, scope, place)
     if node.args.get("star"):
-        raise place.refuse(TypeMismatch, f"{name}(*) means nothing", hint=f"write {function.usage}")
+        raise place.refuse(
+            TypeMismatch, f"{name}(*) is not supported: only COUNT takes *", hint=f"write {function.usage}"
+        )
     for word, clause in (("distinct", "DISTINCT"), ("filter", "FILTER")):
         if node.args.get(word):
             raise place.refuse(
@@ -71,10 +76,15 @@ def bind_call(node: exp.Expr, scope: Scope, bind: Bind) -> Expression:
     count = len(node.args.get("expressions") or ())
     if not function.arity_min <= count <= function.arity_max:
         raise place.refuse(
-            TypeMismatch, f"{name} does not take {count} arguments", hint=f"write {function.usage}"
+            TypeMismatch,
+            f"{name} does not take {count} argument{'' if count == 1 else 's'}",
+            hint=_FORMATTED if name == "TO_TIMESTAMP" else f"write {function.usage}",
         )
     arguments, result = bind_arguments(function, node, scope, bind)
     return function.build(arguments, result)
+
+
+_FORMATTED = "write TO_TIMESTAMP(milliseconds), or CAST(s AS TIMESTAMP) for text such as 2024-01-31 12:00:00"
 
 
 def bind_arguments(
@@ -89,7 +99,9 @@ def bind_arguments(
     except Unfit as unfit:
         where = argument_nodes[unfit.place] if unfit.place < len(argument_nodes) else node
         raise scope.place(where).refuse(
-            TypeMismatch, f"{name}: {unfit.message}", hint=unfit.hint or f"write {function.usage}"
+            TypeMismatch,
+            f"{name}: {unfit.message}",
+            hint=unfit.hint or (_FORMATTED if name == "TO_TIMESTAMP" else f"write {function.usage}"),
         ) from None
     coerced = tuple(
         _argument(argument, target, argument_node, scope)
@@ -103,25 +115,27 @@ def _misplaced(name: str, node: exp.Expr, scope: Scope) -> QueryError:
     if scope.clause == "an aggregate":
         return scope.place(node).refuse(
             TypeMismatch,
-            f"{name} stands inside another aggregate",
+            f"{name} is inside another aggregate",
             hint="aggregate in a subquery first: SELECT MAX(n) FROM (SELECT k, COUNT(*) AS n ... GROUP BY k)",
         )
     hint = {
         "WHERE": f"WHERE looks at single rows; write HAVING {name}(...) ...",
         "GROUP BY": "group in a subquery first: FROM (SELECT ..., COUNT(*) AS n ... GROUP BY ...)",
-    }.get(scope.clause, "aggregates stand in SELECT, HAVING and ORDER BY")
+    }.get(scope.clause, "aggregates are allowed in SELECT, HAVING and ORDER BY")
     return scope.place(node).refuse(
-        TypeMismatch, f"the aggregate {name} cannot stand in {scope.clause}", hint=hint
+        TypeMismatch, f"the aggregate {name} is not allowed in {scope.clause}", hint=hint
     )
 
 
 def _unknown(name: str, scope: Scope, place: Place) -> QueryError:
     instead = AGGREGATES_REFUSED.get(name) or FUNCTIONS_REFUSED.get(name)
     if instead is not None:
-        return place.refuse(NotSupported, f"{name} is not served", hint=instead)
+        return place.refuse(NotSupported, f"{name} is not supported", hint=instead)
     names = {known.lower(): known for known in (*scope.functions.names, *AGGREGATES, *AGGREGATE_ALIASES)}
-    close = [names[known] for known in difflib.get_close_matches(name.lower()[:200], names, n=3)]
-    hint = f"did you mean {' or '.join(close)}?" if close else "see the table of functions"
+    near = difflib.get_close_matches(name.lower()[:200], names, n=3, cutoff=_CLOSE)
+    close = [names[known] for known in near]
+    lists = "SHOW FUNCTIONS lists those there are"
+    hint = f"did you mean {' or '.join(close)}? {lists}" if close else lists
     return place.refuse(NotSupported, f"there is no function {shown(name)}", hint=hint)
 
 

@@ -203,13 +203,13 @@ def _in(node: exp.Expr, negated: bool, scope: Scope, env: Environment, subselect
     if len(inner.columns) != len(written):
         raise scope.place(node.args["query"]).refuse(
             TypeMismatch,
-            f"the subquery has {len(inner.columns)} columns, {len(written)} stand before IN",
-            hint="select as many columns as stand before IN",
+            f"the subquery has {len(inner.columns)} columns, before IN there are {len(written)}",
+            hint="select as many columns as there are before IN",
         )
     if negated and (correlation.pairs or len(written) > 1):
         raise scope.place(node).refuse(
             NotSupported,
-            "NOT IN with several columns, or with a column of the query around, is not served",
+            "NOT IN with several columns, or with a column of the query around, is not supported",
             hint="write NOT EXISTS (SELECT * FROM s b WHERE b.x = a.x AND b.y = a.y)",
         )
     keys: list[Expression] = []

@@ -81,7 +81,7 @@ def _into(identifier: exp.Expr, env: Environment) -> str:
         raise place.refuse(
             SyntaxRefused,
             f"{shown(name)!r} cannot be a part of a topic's name here",
-            hint="write small letters from a to z, digits, _ and -; in double quotes where there is a -",
+            hint="write small letters from a to z, digits, _ and -; with a - put the name in double quotes",
         )
     if name == INTO_RESERVED:
         raise place.refuse(
@@ -101,7 +101,7 @@ def _check_final(node: exp.Expr, query: Query, env: Environment) -> None:
     if query.operator not in (None, "istream"):
         raise place.refuse(
             NotSupported,
-            f"ON WINDOW CLOSE is ISTREAM of closed windows, this query says {query.operator.upper()}",
+            f"ON WINDOW CLOSE is ISTREAM of closed windows, this query has {query.operator.upper()}",
             hint="leave one of them out",
         )
     open_source = _open_source(query)

@@ -101,21 +101,29 @@ class Grouping:
         arguments: tuple[Expression, ...] = ()
         if node.args.get("star"):
             if function.name != "COUNT":
-                raise place.refuse(TypeMismatch, f"{name}(*) means nothing", hint=f"write {function.usage}")
+                raise place.refuse(
+                    TypeMismatch,
+                    f"{name}(*) is not supported: only COUNT takes *",
+                    hint=f"write {function.usage}",
+                )
             _, type_ = function.types(())
         else:
             if len(written) != function.arity:
-                more = "; register one query for each" if distinct and len(written) > 1 else ""
+                several = distinct and len(written) > 1
                 raise place.refuse(
                     TypeMismatch,
-                    f"{name} does not take {len(written)} arguments",
-                    hint=f"write {function.usage}{more}",
+                    f"{name}(DISTINCT ...) takes one argument"
+                    if several
+                    else f"{name} does not take {len(written)} argument{'' if len(written) == 1 else 's'}",
+                    hint="write SELECT COUNT(*) FROM (SELECT DISTINCT a, b FROM ...)"
+                    if several and name == "COUNT"
+                    else f"write {function.usage}",
                 )
             arguments, type_ = bind_arguments(function, node, scope, bind_scalar)
         if distinct and function.distinct is Distinct.REFUSED:
             raise place.refuse(
                 NotSupported,
-                f"{name}(DISTINCT ...) is not served",
+                f"{name}(DISTINCT ...) is not supported",
                 hint="select DISTINCT in a subquery: FROM (SELECT DISTINCT ...)",
             )
         condition = node.args.get("filter")

@@ -99,13 +99,13 @@ def _bind_item(
         relation, name = bind_item(item, ends, env, select, alone=alone)
         places = {output.name: place for place, output in enumerate(relation.columns)}
         return From(relation, (Part(name, places),), places, tuple(places.items()))
-    for part, message in (("window", "a window stands over a stream, not over joins"), ("alias", "")):
+    for part, message in (("window", "a window is allowed after a stream, not after joins"), ("alias", "")):
         written = item.args.get(part)
         if written is not None:
             raise env.text.of_node(written).refuse(
                 NotSupported,
                 message or "joins in brackets have no name of their own",
-                hint="write it behind the stream"
+                hint="write it after the stream"
                 if message
                 else f"use the names inside, or write (SELECT * FROM ...) AS {shown(str(written.this))}",
             )

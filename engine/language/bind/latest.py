@@ -44,11 +44,11 @@ def as_of(
                 continue
             found = _latest(condition, last, node, scope)
             if latest is not None:
-                raise _refused("a second inequality is not served in ASOF JOIN", node, scope)
+                raise _refused("a second inequality is not supported in ASOF JOIN", node, scope)
             latest = found
     if latest is None:
         raise scope.place(join).refuse(
-            SyntaxRefused, "ASOF JOIN needs an inequality that says what is latest", hint=_FORM
+            SyntaxRefused, "ASOF JOIN needs an inequality that defines which row is the latest", hint=_FORM
         )
     joins = (*relation.joins[:-1], replace(last, latest=latest))
     return replace(relation, joins=joins), rest

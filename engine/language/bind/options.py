@@ -15,6 +15,23 @@ from tureen.errors import QueryError, SyntaxRefused, TypeMismatch
 
 DURATION_MS_MAX = 2**53
 
+_ELSEWHERE = {
+    "kafka_topic": "topic",
+    "replicas": "",
+    "connector": "",
+    "value_format": "",
+    "key_format": "",
+    "wrap_single_value": "",
+    "timestamp_format": "",
+    "rowtime": "timestamp",
+    "event_time": "timestamp",
+    "time_field": "timestamp",
+    "watermark": "lateness",
+    "retention": "retain",
+    "ttl": "retain",
+}
+"""Options of other systems -> the one to write here, '' for none."""
+
 
 class Options:
     """Settings by name. Raises SyntaxRefused for a name that is none of ``known``, or stands twice.
@@ -29,11 +46,11 @@ class Options:
             name = str(option.args["name"])
             place = text.of_node(option)
             if name not in known:
-                hint = did_you_mean(name, known) or "there are " + ", ".join(known)
+                hint = _instead(name, known) or did_you_mean(name, known) or "there are " + ", ".join(known)
                 raise place.refuse(SyntaxRefused, f"there is no option named {shown(name)!r}", hint=hint)
             if name in self._nodes:
                 raise place.refuse(
-                    SyntaxRefused, f"the option {name} stands twice", hint="leave one of them out"
+                    SyntaxRefused, f"the option {name} is given twice", hint="leave one of them out"
                 )
             self._nodes[name] = option.args["value"]
 
@@ -108,3 +125,11 @@ class Options:
         if isinstance(node, exp.Boolean):
             return node.this, "boolean"
         return node.this, "string" if node.args.get("is_string") else "number"
+
+
+def _instead(name: str, known: Sequence[str]) -> str | None:
+    """What to write for another system's option."""
+    instead = _ELSEWHERE.get(name)
+    if instead == "":
+        return "leave it out: records are JSON objects of a Kafka topic; there are " + ", ".join(known)
+    return f"write {instead} = ..." if instead in known else None

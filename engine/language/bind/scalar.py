@@ -33,7 +33,7 @@ def bind_scalar(node: exp.Expr, scope: Scope) -> Expression:
     if expression.type.kind is Kind.ARRAY:
         raise scope.place(node).refuse(
             NotSupported,
-            "an ARRAY stands in an answer as it is, nothing is computed from it",
+            "an ARRAY can only be selected; expressions over it are not supported",
             hint="select it as a column of its own",
         )
     return expression
@@ -60,7 +60,9 @@ def _bind(node: exp.Expr, scope: Scope) -> Expression:
     bind = _BINDERS.get(type(node))
     if bind is None:
         raise scope.place(node).refuse(
-            NotSupported, "this expression is not served", hint="see the language reference"
+            NotSupported,
+            "this expression is not supported",
+            hint="docs/sql.md lists the expressions that there are",
         )
     return bind(node, scope)
 
@@ -71,11 +73,10 @@ def bind_condition(node: exp.Expr, scope: Scope) -> Expression:
     if expression.type.kind is Kind.NULL:
         return Literal(None, BOOLEAN)
     if expression.type.kind is not Kind.BOOLEAN:
-        hint = (
-            "compare it with something, such as <> 0"
-            if expression.type.is_numeric
-            else "compare it with something"
-        )
+        if isinstance(node.unnest(), exp.DPipe):
+            hint = "|| joins strings; write OR"
+        else:
+            hint = f"write a comparison, such as x {'<> 0' if expression.type.is_numeric else '= y'}"
         raise scope.place(node).refuse(
             TypeMismatch, f"a condition must be BOOLEAN, this is {expression.type}", hint=hint
         )
@@ -107,7 +108,7 @@ def _row_number(node: exp.Expr, scope: Scope) -> Expression:
     if scope.numbering is None:
         raise scope.place(node).refuse(
             NotSupported,
-            f"ROW_NUMBER() cannot stand in {scope.clause}",
+            f"ROW_NUMBER() is not allowed in {scope.clause}",
             hint="select it in a subquery: FROM (SELECT *, ROW_NUMBER() OVER (...) AS n ...) WHERE n <= 3",
         )
     return scope.numbering.column(node, scope)
@@ -121,10 +122,8 @@ def _window_call(node: exp.Expr, scope: Scope) -> Expression:
     written = f"{name}_{part.upper()}" if part is not None else name
     hint = f"write FROM {name}(stream, ...), which gives window_start and window_end"
     if window is not None:
-        hint = "write it as it stands in GROUP BY"
-    raise scope.place(node).refuse(
-        NotSupported, f"{written} stands beside the same {name} in GROUP BY only", hint=hint
-    )
+        hint = "write it with the same length as in GROUP BY"
+    raise scope.place(node).refuse(NotSupported, f"{written} needs the same {name} in GROUP BY", hint=hint)
 
 
 def same_window(left: exp.Expr, right: exp.Expr) -> bool:
@@ -137,7 +136,7 @@ def _subquery(node: exp.Expr, scope: Scope) -> Expression:
     word = "EXISTS" if isinstance(node, nodes.ExistsQuery) else "IN"
     raise scope.place(node).refuse(
         NotSupported,
-        f"{word} (SELECT ...) is served only as a condition of its own in WHERE or HAVING",
+        f"{word} (SELECT ...) is supported only as a separate condition of WHERE or HAVING",
         hint=f"join it to the other conditions by AND: WHERE a > 1 AND {'x ' if word == 'IN' else ''}{word} "
         "(SELECT ...)",
     )
@@ -283,7 +282,9 @@ def _like(node: exp.Expr, scope: Scope, escape: str | None = None) -> Expression
     pattern = str(pattern_node.this)
     if escape is not None and _dangling(pattern, escape):
         raise scope.place(node.expression).refuse(
-            TypeMismatch, "this pattern ends with its escape character", hint="double it to mean itself"
+            TypeMismatch,
+            "this pattern ends with its escape character",
+            hint="double it to match it literally",
         )
     return bound.Like(operand, pattern, escape, isinstance(node, exp.ILike))
 
@@ -315,6 +316,12 @@ def _escape(node: exp.Expr, scope: Scope) -> Expression:
 def _arithmetic(node: exp.Expr, scope: Scope) -> Expression:
     op = _ARITHMETIC_OPS[type(node)]
     left, right = bind_scalar(node.this, scope), bind_scalar(node.expression, scope)
+    if op == "-" and all(side.type.kind in (Kind.DATE, Kind.TIMESTAMP) for side in (left, right)):
+        raise scope.place(node).refuse(
+            NotSupported,
+            f"{left.type} - {right.type} is not supported",
+            hint="write EPOCH_MS(a) - EPOCH_MS(b), which is in milliseconds",
+        )
     for side, part in ((left, node.this), (right, node.expression)):
         if not (side.type.is_numeric or side.type.kind is Kind.NULL):
             raise scope.place(part).refuse(
@@ -340,6 +347,8 @@ def _arithmetic_hint(op: str, type_: Type) -> str:
     if type_.kind is Kind.STRING:
         return "|| joins strings; CAST(x AS DOUBLE) makes a number"
     if type_.kind in (Kind.DATE, Kind.TIMESTAMP):
+        if op in "+-":
+            return f"write t {op} INTERVAL '5' MINUTE, or EPOCH_MS(t) {op} 300000"
         return f"count in milliseconds: EPOCH_MS(t) {op} 60000"
     return "cast it: CAST(x AS INTEGER)"
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from engine.language.aggregates import aggregate_named
 from engine.language.expressions import Column, Expression, children
 from engine.language.functions import BUILT_IN, FunctionCatalogue
-from engine.language.grammar.words import CLOCKS
+from engine.language.grammar.words import CLOCKS, COLUMNS_REFUSED, ROW_TIMES
 from engine.language.places import Place, Text, did_you_mean, shown
 from engine.language.query import Output
 from engine.language.rules.tree import transform
@@ -177,7 +178,21 @@ class Scope:
             )
             raise UnknownColumn(shown(name), hint=hint, line=place.line, column=place.column)
         known = self._known(qualifier) if self.parts else list(self.columns)
-        raise self.place(node.this).unknown_column(name, known, perhaps_text=qualifier is None)
+        raise self.place(node.this).unknown_column(
+            name, known, perhaps_text=qualifier is None, hint=self._instead(name, known)
+        )
+
+    def _instead(self, name: str, known: Collection[str]) -> str | None:
+        """What to write for a name that is no column here and has a meaning in other systems."""
+        if name in ROW_TIMES:
+            time = self.source.timestamp_column
+            if time in known:
+                return f"the time of a row is its column {shown(str(time))}"
+            return "the time of a row is a column: declare a TIMESTAMP, and WITH (timestamp = 'column')"
+        aggregate = aggregate_named(name.upper())
+        if aggregate is not None and self.grouping is not None:
+            return f"write the aggregate itself, as in {self.clause} {aggregate.usage.split(', ')[0]} > 5"
+        return COLUMNS_REFUSED.get(name)
 
     def _known(self, qualifier: exp.Expr | None) -> list[str]:
         """The columns that FROM gives, or one item of it."""
@@ -199,7 +214,7 @@ class Scope:
         if name in self.hidden:
             raise self.place(qualifier).refuse(
                 SyntaxRefused,
-                f"{shown(name)!r} stands behind SEMI or ANTI JOIN: its columns are seen in ON alone",
+                f"{shown(name)!r} is joined by SEMI or ANTI JOIN: its columns can be used only in ON",
                 hint=f"leave it out, or write JOIN {shown(name)}",
             )
         if self.name is None and not names:

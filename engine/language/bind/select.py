@@ -326,7 +326,7 @@ class _Select:
                 raise place.exceeded(
                     "nesting_max",
                     self.env.limits.nesting_max,
-                    hint="nest less: a subquery's expressions stand in place of its columns",
+                    hint="nest less: a subquery's expressions replace its columns",
                 )
         if nodes > NODES_MAX:
             raise place.exceeded("expression_nodes_max", NODES_MAX, hint="register several smaller queries")

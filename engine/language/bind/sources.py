@@ -66,8 +66,8 @@ def bind_item(
     if not relation.is_open:
         raise env.text.of_node(written).refuse(
             NotSupported,
-            "a window stands over a stream, or over a subquery that only selects from one",
-            hint="write the window inside, behind the stream: FROM (SELECT ... FROM s [ROWS 100] ...)",
+            "a window is allowed only after a stream, or after a subquery that only selects from one",
+            hint="write the window inside, after the stream: FROM (SELECT ... FROM s [ROWS 100] ...)",
         )
     window, condition = bind_window(clause, ends, env.scope(relation, name).at("a window"))
     relation = relation.windowed(window)

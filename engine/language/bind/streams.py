@@ -46,7 +46,7 @@ def bind_create(tree: exp.Expr, text: Text, limits: Limits) -> CreateStream:
                 hint="rename one of them",
             )
         seen.add(column_name)
-        kind = bind_type(column.args["kind"], text)
+        kind = bind_type(column.args["kind"], text, declared=True)
         fields.append(Field(column_name, kind, nullable=not column.args.get("not_null")))
     key = _key(tree, fields, text)
     schema = Schema(tuple(replace(f, nullable=False) if f.name in key else f for f in fields))
@@ -57,7 +57,7 @@ def bind_create(tree: exp.Expr, text: Text, limits: Limits) -> CreateStream:
     if retain is not None:
         if "retain" in options:
             raise text.of_node(retain).refuse(
-                SyntaxRefused, "retention is said twice", hint="leave one of them out"
+                SyntaxRefused, "retention is given twice", hint="leave one of them out"
             )
         retain_ms = int(retain.this)
     if retain_ms > limits.window_ms_max:
@@ -103,7 +103,7 @@ def _key(tree: exp.Expr, fields: Sequence[Field], text: Text) -> tuple[str, ...]
     written: list[exp.Expr] | None = tree.args.get("key")
     if len(names) > 1 or (names and written is not None):
         raise text.of_node(names[-1]).refuse(
-            SyntaxRefused, "the key is said twice", hint="write PRIMARY KEY (a, b) behind the columns"
+            SyntaxRefused, "the key is given twice", hint="write PRIMARY KEY (a, b) after the columns"
         )
     found: list[str] = []
     for name in names or written or ():
@@ -118,8 +118,8 @@ def _key(tree: exp.Expr, fields: Sequence[Field], text: Text) -> tuple[str, ...]
     if not found:
         raise text.of_node(tree.this).refuse(
             SyntaxRefused,
-            "a table needs a key: it has one row for each",
-            hint="write PRIMARY KEY behind a column's type, or PRIMARY KEY (a, b) behind the columns; "
+            "a table needs a key: it has one row for each value of it",
+            hint="write PRIMARY KEY after a column's type, or PRIMARY KEY (a, b) after the columns; "
             "or CREATE STREAM",
         )
     return tuple(found)

@@ -55,6 +55,20 @@ _INSTEAD = {
     "ARRAY": "declare a column for each element you need",
     "TIME": "write TIMESTAMP, or INTEGER for seconds of the day",
     "TIMESTAMPTZ": "write TIMESTAMP, which is UTC",
+    "TIMESTAMP_LTZ": "write TIMESTAMP, which is UTC",
+    "TIMESTAMP_NTZ": "write TIMESTAMP, which is UTC",
+    "SERIAL": "write BIGINT",
+    "BIGSERIAL": "write BIGINT",
+    "NUMBER": "write DECIMAL(18, 2), BIGINT or DOUBLE",
+    "INET": "write STRING",
+    "ENUM": "write STRING",
+    "BYTEA": "write STRING",
+    "VARBINARY": "write STRING",
+    "VARIANT": "declare a column for each field you need",
+    "OBJECT": "declare a column for each field you need",
+    "ROW": "declare a column for each field you need",
+    "MULTISET": "declare a column for each element you need",
+    "LIST": "declare a column for each element you need",
     "INTERVAL": "write BIGINT for milliseconds",
     "UNSIGNED": "write BIGINT",
     "HUGEINT": "write DECIMAL(18, 0)",
@@ -63,8 +77,10 @@ _INSTEAD = {
 _SHOWN = ("BOOLEAN", "INTEGER", "BIGINT", "DOUBLE", "DECIMAL", "STRING", "DATE", "TIMESTAMP")
 
 
-def bind_type(node: exp.Expr, text: Text) -> Type:
-    """The type a name stands for. Raises TypeMismatch, NotSupported."""
+def bind_type(node: exp.Expr, text: Text, *, declared: bool = False) -> Type:
+    """The type of a name. ``declared``: of a column, where VARCHAR(20) is STRING: no length is checked, while
+    a cast to it would cut the string. Raises TypeMismatch, NotSupported.
+    """
     name = str(node.args["name"])
     numbers: list[int] = node.args.get("numbers") or []
     place = text.of_node(node)
@@ -80,13 +96,24 @@ def bind_type(node: exp.Expr, text: Text) -> Type:
         return decimal(precision, scale)
     known = TYPE_NAMES.get(name)
     if known is not None:
-        if numbers and not (known == STRING or (known == TIMESTAMP and numbers == [3])):
+        if numbers and known == TIMESTAMP and numbers != [3]:
+            raise place.refuse(
+                NotSupported,
+                f"{name}({numbers[0]}) is not supported",
+                hint="write TIMESTAMP, which has milliseconds",
+            )
+        if numbers and known == STRING and not (declared and name == "VARCHAR" and len(numbers) == 1):
+            hint = f"write SUBSTRING(x, 1, {numbers[0]}), or CAST(x AS STRING)"
+            raise place.refuse(
+                NotSupported,
+                f"{name}({numbers[0]}) is not supported here",
+                hint="write STRING" if declared else hint,
+            )
+        if numbers and known not in (STRING, TIMESTAMP):
             raise place.refuse(NotSupported, f"{name} takes no numbers", hint=f"write {known}")
-        if numbers and known == STRING:
-            raise place.refuse(NotSupported, "a length of strings is not checked", hint="write STRING")
         return known
     if name in _INSTEAD:
-        raise place.refuse(NotSupported, f"the type {name} is not served", hint=_INSTEAD[name])
+        raise place.refuse(NotSupported, f"the type {name} is not supported", hint=_INSTEAD[name])
     close = did_you_mean(name.lower(), [t.lower() for t in _SHOWN])
     suggested = [t for t in _SHOWN if close and close.startswith("did") and t.lower() in close]
     hint = f"did you mean {' or '.join(suggested)}?" if suggested else "there are " + ", ".join(_SHOWN)

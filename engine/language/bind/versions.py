@@ -71,11 +71,13 @@ class Versions:
             raise place.refuse(NotSupported, f"{name} is joined as of each row's instant anyhow", hint=hint)
         if kind not in ("inner", "left", "semi", "anti"):
             word = "a comma" if join.args.get("comma") else f"{kind.upper()} JOIN"
-            raise place.refuse(NotSupported, f"{word} with a NON RETROACTIVE table is not served", hint=hint)
+            raise place.refuse(
+                NotSupported, f"{word} with a NON RETROACTIVE table is not supported", hint=hint
+            )
         if kind == "left" and not right.is_plain:
             raise place.refuse(
                 NotSupported,
-                f"expressions over {name} are not served below LEFT JOIN",
+                f"expressions over {name} are not supported below LEFT JOIN",
                 hint="join the table itself, and write them above",
             )
         times = _times(left)
@@ -141,7 +143,7 @@ class Versions:
         if len(sources) != 1 or len(found) != 1:
             raise self.place.refuse(
                 NotSupported,
-                "which row's instant the version is taken as of is not plain",
+                "it is ambiguous of which row's instant the version is taken",
                 hint="let the key equal columns of one stream in event time",
             )
         return found[0]
@@ -166,7 +168,7 @@ def _refuse_what_has_no_instant(left: Relation, table: str, place: Place) -> Non
         stream = shown(part.stream.name)
         raise place.refuse(
             NotSupported,
-            f"{table} is NON RETROACTIVE: it is joined at the instants of a stream's rows, not behind {what}",
+            f"{table} is NON RETROACTIVE: it is joined at the instants of a stream's rows, not after {what}",
             hint=f"first join {stream} itself to {table}, then {then}, or let {table} not be NON RETROACTIVE",
         )
 

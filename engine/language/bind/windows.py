@@ -58,7 +58,7 @@ def _row_window(clause: exp.Expr, condition: Expression | None, scope: Scope) ->
     place, most = scope.place(clause), scope.limits.window_rows_max
     rows = int(clause.this)
     if rows < 1:
-        raise place.refuse(SyntaxRefused, "a window holds at least one row", hint="write [ROWS 1]")
+        raise place.refuse(SyntaxRefused, "a window has at least one row", hint="write [ROWS 1]")
     if rows > most:
         raise place.exceeded("window_rows_max", most, rows, hint="write [UNBOUNDED]")
     keys = bind_keys(clause.args.get("keys") or (), scope)

@@ -21,7 +21,7 @@ _GROUP_NAME = re.compile(r"\?P?<[A-Za-z_]\w*>")
 
 
 def problem(pattern: str, group: int = 0) -> str | None:
-    """Why a pattern is not served, or has no such group; None if it is."""
+    """Why a pattern is not supported, or has no such group; None if it is."""
     if len(pattern) > PATTERN_CHARACTERS_MAX:
         return f"this pattern is longer than {PATTERN_CHARACTERS_MAX} characters"
     try:

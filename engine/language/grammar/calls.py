@@ -7,12 +7,13 @@ from collections.abc import Callable
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
+from engine.language.evaluation.temporal import PARTS
 from engine.language.grammar import nodes
 from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.durations import parse_duration, starts_duration
 from engine.language.grammar.ordering import Expressions, parse_order
 from engine.language.grammar.subqueries import refuse_scalar_subquery
-from engine.language.grammar.words import CLOCKS
+from engine.language.grammar.words import CLOCKS, FUNCTIONS_REFUSED
 from tureen.errors import SyntaxRefused
 
 _DURATIONS = {
@@ -49,7 +50,8 @@ def parse_call(cursor: Cursor, expression: Expressions) -> exp.Expr:
                 distinct = True
             elif cursor.word == "ALL" and cursor.peek().token_type is not TokenType.COMMA:
                 cursor.advance()
-            arguments = _SPECIAL.get(name, _plain)(cursor, expression)
+            special = _SPECIAL.get(name)
+            arguments = special(cursor, expression) if special else _plain(cursor, expression, name)
             _refuse_inside(cursor)
             cursor.expect(TokenType.R_PAREN, ") or a comma")
         if name == "TRIM" and len(arguments) > 1 and isinstance(arguments[-1], exp.Var):
@@ -58,7 +60,7 @@ def parse_call(cursor: Cursor, expression: Expressions) -> exp.Expr:
         if name == "ROW_NUMBER" and not arguments and not star:
             return _row_number(cursor, token, expression)
         raise cursor.not_supported(
-            f"{name}(...) OVER is not served",
+            f"{name}(...) OVER is not supported",
             "only ROW_NUMBER() OVER (PARTITION BY x ORDER BY y) is; group with GROUP BY",
             token,
         )
@@ -93,10 +95,10 @@ def _window_call(cursor: Cursor, expression: Expressions) -> exp.Expr:
 def _filter(cursor: Cursor, expression: Expressions) -> exp.Expr | None:
     """``FILTER (WHERE condition)``."""
     if cursor.word == "WITHIN" and cursor.word_ahead() == "GROUP":
-        raise cursor.not_supported("WITHIN GROUP is not served", "write APPROX_QUANTILE(x, 0.5)")
+        raise cursor.not_supported("WITHIN GROUP is not supported", "write APPROX_QUANTILE(x, 0.5)")
     if cursor.word in ("IGNORE", "RESPECT") and cursor.word_ahead() == "NULLS":
         raise cursor.not_supported(
-            f"{cursor.word} NULLS is not served", "aggregates pass NULLs over; only ARRAY_AGG keeps them"
+            f"{cursor.word} NULLS is not supported", "aggregates pass NULLs over; only ARRAY_AGG keeps them"
         )
     if cursor.word != "FILTER" or cursor.peek().token_type is not TokenType.L_PAREN:
         return None
@@ -123,7 +125,9 @@ def _row_number(cursor: Cursor, token: Token, expression: Expressions) -> exp.Ex
         if cursor.word == "ORDER":
             order = parse_order(cursor, expression)
         if cursor.word in ("ROWS", "RANGE", "GROUPS"):
-            raise cursor.not_supported("a frame in OVER is not served", "leave it out: ROW_NUMBER has none")
+            raise cursor.not_supported(
+                "a frame in OVER is not supported", "leave it out: ROW_NUMBER has none"
+            )
         cursor.expect(TokenType.R_PAREN, ")", "write ROW_NUMBER() OVER (PARTITION BY x ORDER BY y)")
     return cursor.node(nodes.RowNumber(partition=partition, order=order), token, *partition, *order)
 
@@ -132,21 +136,28 @@ def _refuse_inside(cursor: Cursor) -> None:
     """Raise NotSupported for what SQL allows behind the arguments of an aggregate."""
     if cursor.word == "ORDER" and cursor.word_ahead() == "BY":
         raise cursor.not_supported(
-            "ORDER BY inside an aggregate is not served",
+            "ORDER BY inside an aggregate is not supported",
             "rows come in the order of time; sort them in a subquery: FROM (SELECT ... ORDER BY ...)",
         )
     if cursor.word == "SEPARATOR":
-        raise cursor.not_supported("SEPARATOR is not served", "see the table of aggregates")
+        raise cursor.not_supported("SEPARATOR is not supported", "see the table of aggregates")
 
 
-def _plain(cursor: Cursor, expression: Expressions) -> list[exp.Expr]:
+def _plain(cursor: Cursor, expression: Expressions, name: str = "") -> list[exp.Expr]:
     if cursor.at(TokenType.R_PAREN):
         return []
     refuse_scalar_subquery(cursor)
-    arguments = [expression(cursor)]
+    arguments = [_argument(cursor, expression, name)]
     while cursor.take(TokenType.COMMA):
-        arguments.append(expression(cursor))
+        arguments.append(_argument(cursor, expression, name))
     return arguments
+
+
+def _argument(cursor: Cursor, expression: Expressions, name: str) -> exp.Expr:
+    """An argument. Raises NotSupported for an INTERVAL of a function that other systems have."""
+    if cursor.word == "INTERVAL" and name in FUNCTIONS_REFUSED:
+        raise cursor.not_supported(f"{name} is not supported", FUNCTIONS_REFUSED[name])
+    return expression(cursor)
 
 
 def _extract(cursor: Cursor, expression: Expressions) -> list[exp.Expr]:
@@ -158,6 +169,22 @@ def _extract(cursor: Cursor, expression: Expressions) -> list[exp.Expr]:
     part = cursor.node(exp.Literal(this=token.text.lower(), is_string=True), token)
     cursor.advance()
     return [part, expression(cursor)]
+
+
+def _part_first(cursor: Cursor, expression: Expressions) -> list[exp.Expr]:
+    """``DATE_TRUNC('hour', t)``, ``DATE_TRUNC(HOUR, t)``."""
+    token = cursor.token
+    if cursor.word.lower() not in PARTS or cursor.peek().token_type is not TokenType.COMMA:
+        arguments = _plain(cursor, expression)
+        unit = arguments[-1]
+        if len(arguments) == 2 and isinstance(unit, exp.Column) and unit.name.lower() in PARTS:
+            raise cursor.text.of_node(unit).refuse(
+                SyntaxRefused, "the part comes first", hint="write DATE_TRUNC('hour', t)"
+            )
+        return arguments
+    part = cursor.node(exp.Literal(this=token.text.lower(), is_string=True), cursor.advance())
+    cursor.advance()
+    return [part, *_plain(cursor, expression)]
 
 
 def _substring(cursor: Cursor, expression: Expressions) -> list[exp.Expr]:
@@ -189,6 +216,8 @@ def _trim(cursor: Cursor, expression: Expressions) -> list[exp.Expr]:
 
 _SPECIAL: dict[str, Callable[[Cursor, Expressions], list[exp.Expr]]] = {
     "EXTRACT": _extract,
+    "DATE_TRUNC": _part_first,
+    "DATE_PART": _part_first,
     "SUBSTRING": _substring,
     "TRIM": _trim,
 }

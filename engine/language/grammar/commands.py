@@ -22,12 +22,12 @@ def parse_show(cursor: Cursor) -> exp.Expr:
     if what not in _SHOWN:
         if what in ("TOPICS", "DATABASES", "SCHEMAS", "COLUMNS", "VARIABLES"):
             hint = "write DESCRIBE name" if what == "COLUMNS" else _SHOW_HINT
-            raise cursor.not_supported(f"SHOW {what} is not served", hint)
+            raise cursor.not_supported(f"SHOW {what} is not supported", hint)
         raise cursor.expected(", ".join(_SHOWN[:-1]) + " or FUNCTIONS", _SHOW_HINT)
     cursor.advance()
     extended = cursor.word == "EXTENDED"
     if extended and what != "QUERIES":
-        raise cursor.not_supported(f"SHOW {what} EXTENDED is not served", f"write SHOW {what}")
+        raise cursor.not_supported(f"SHOW {what} EXTENDED is not supported", f"write SHOW {what}")
     if extended:
         cursor.advance()
     return cursor.node(nodes.ShowNode(what=what, extended=extended), token)
@@ -39,11 +39,13 @@ def parse_describe(cursor: Cursor) -> exp.Expr:
     names = (TokenType.VAR, TokenType.IDENTIFIER)
     if cursor.word in ("STREAM", "TABLE", "VIEW") and cursor.peek().token_type in names:
         cursor.advance()
+    if cursor.word == "EXTENDED" and cursor.peek().token_type in names:
+        raise cursor.not_supported("DESCRIBE EXTENDED is not supported", "write DESCRIBE name")
     if starts_query(cursor):
-        raise cursor.not_supported("DESCRIBE of a SELECT is not served", "write EXPLAIN SELECT ...")
+        raise cursor.not_supported("DESCRIBE of a SELECT is not supported", "write EXPLAIN SELECT ...")
     name = cursor.name("the name of a stream, a table or a view")
     if cursor.at(TokenType.DOT):
-        raise cursor.not_supported("a stream's name has one part", "leave the part before the dot out")
+        raise cursor.not_supported("a name with a dot is not supported", "leave out the part before the dot")
     return cursor.node(nodes.DescribeNode(this=name), token)
 
 
@@ -54,7 +56,7 @@ def parse_explain(cursor: Cursor) -> exp.Expr:
     if analyze:
         cursor.advance()
     if cursor.at(TokenType.L_PAREN):
-        raise cursor.not_supported("options of EXPLAIN are not served", "write EXPLAIN or EXPLAIN ANALYZE")
+        raise cursor.not_supported("options of EXPLAIN are not supported", "write EXPLAIN or EXPLAIN ANALYZE")
     if cursor.at(TokenType.STRING):
         handle = string(cursor)
         return cursor.node(nodes.ExplainNode(handle=handle, analyze=analyze), token)
@@ -75,7 +77,7 @@ def parse_control(cursor: Cursor) -> exp.Expr:
     if cursor.word == "QUERY":
         cursor.advance()
     if cursor.word == "ALL":
-        raise cursor.not_supported(f"{action.upper()} ALL is not served", "name one query by its handle")
+        raise cursor.not_supported(f"{action.upper()} ALL is not supported", "name one query by its handle")
     if not cursor.at(TokenType.STRING):
         raise cursor.expected("a handle in single quotes", f"write {action.upper()} 'handle'")
     handle = string(cursor)

@@ -24,6 +24,14 @@ N = TypeVar("N", bound=exp.Expr)
 
 _WORD = re.compile(r"[^\W\d][\w$]*")
 NAME_CHARACTERS_MAX = 200
+_CHARACTERS = {
+    "`": 'write names in double quotes: "name"',
+    **dict.fromkeys("\u2018\u2019\u201c\u201d\u201e", "write straight quotes: 'text', \"name\""),
+    "\u00a0": "write a plain blank instead of a non-breaking one",
+    "\u2013": "write a plain minus sign: -",
+    "\u2212": "write a plain minus sign: -",
+}
+"""Characters that come from other dialects or text programs -> what to write instead."""
 
 
 class Cursor:
@@ -105,7 +113,7 @@ class Cursor:
             if not token.text:
                 raise self.refuse(SyntaxRefused, "a quoted name cannot be empty")
             if any(not char.isprintable() for char in token.text):
-                raise self.refuse(SyntaxRefused, "a name cannot hold control characters")
+                raise self.refuse(SyntaxRefused, "a name cannot contain control characters")
             name = token.text
         elif token.token_type is TokenType.VAR:
             word = token.text.upper()
@@ -141,7 +149,9 @@ class Cursor:
             offset = token.start + (match.end() if match else 0)
             char = self.text.sql[offset]
             seen = char if char.isprintable() else f"U+{ord(char):04X}"
-            raise self.text.at(offset).refuse(SyntaxRefused, f"unexpected character {seen}")
+            raise self.text.at(offset).refuse(
+                SyntaxRefused, f"unexpected character {seen}", hint=_CHARACTERS.get(char)
+            )
 
     # --- nodes
 
@@ -192,6 +202,7 @@ class Cursor:
         """``expected .. found ..`` at the next token."""
         if self.token.token_type is TokenType.VAR:
             self.check_word(self.token)
+        hint = _CHARACTERS.get(self.token.text[:1], hint)
         return self.refuse(SyntaxRefused, f"expected {what}, found {self.found()}", hint=hint)
 
     def found(self) -> str:

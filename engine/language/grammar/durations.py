@@ -1,4 +1,4 @@
-"""Durations: ``10 MINUTES``, ``INTERVAL '10' MINUTE``, ``INTERVAL '1 hour 30 minutes'``, ``'5 seconds'``."""
+"""Durations: ``10 MINUTES``, ``30m``, ``1h30m``, ``INTERVAL '10' MINUTE``, ``'1 hour 30 minutes'``."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ _UNITS_MS = {
     "S": 1_000,
     "MINUTE": 60_000,
     "MIN": 60_000,
+    "M": 60_000,
     "HOUR": 3_600_000,
     "H": 3_600_000,
     "DAY": 86_400_000,
@@ -27,8 +28,9 @@ _UNITS_MS = {
     "WEEK": 604_800_000,
 }
 _NO_FIXED_LENGTH = ("MONTH", "QUARTER", "YEAR")
+_GLUED = re.compile(r"[A-Z]+(\d+[A-Z]+)+", re.ASCII)
 _PART = re.compile(r"\s*(\d{1,18}(?:\.\d{1,9})?)\s*([A-Za-z]+)\s*")
-_HINT = "write a number and MILLISECONDS, SECONDS, MINUTES, HOURS, DAYS or WEEKS"
+_HINT = "write a number and MILLISECONDS, SECONDS, MINUTES, HOURS, DAYS or WEEKS (ms, s, m, h, d)"
 
 
 def starts_duration(cursor: Cursor) -> bool:
@@ -46,11 +48,13 @@ def parse_duration(cursor: Cursor, *, bare_ms: bool = False) -> nodes.Duration:
         unit = _unit(cursor) if interval and bare else None
         ms = _of_text(cursor, token, text) if unit is None else _times(cursor, token, text.strip(), unit)
     elif cursor.at(TokenType.NUMBER):
-        text = cursor.advance().text
-        if (
-            cursor.at(TokenType.VAR) and cursor.word.removesuffix("S") in {*_UNITS_MS, *_NO_FIXED_LENGTH}
-        ) or cursor.word in ("S", "MS"):
+        number = cursor.advance()
+        text, word = number.text, cursor.word
+        if unit_ms(word) is not None or word.removesuffix("S") in _NO_FIXED_LENGTH:
             ms = _times(cursor, token, text, _unit(cursor))
+        elif cursor.token.start == number.end + 1 and _GLUED.fullmatch(word):
+            ms = _of_text(cursor, token, text + word)
+            cursor.advance()
         elif bare_ms:
             ms = _times(cursor, token, text, 1)
         else:
@@ -64,7 +68,7 @@ def _unit(cursor: Cursor) -> int:
     ms = unit_ms(cursor.word)
     if ms is None:
         if cursor.word.removesuffix("S") in _NO_FIXED_LENGTH:
-            raise cursor.not_supported("months and years have no fixed length", "write DAYS")
+            raise cursor.not_supported("months, quarters and years have no fixed length", "write DAYS")
         raise cursor.expected("a unit of time", _HINT)
     cursor.advance()
     return ms
@@ -102,7 +106,9 @@ def _times(cursor: Cursor, token: Token, text: str, unit: int) -> int:
     ms = Decimal(text) * unit
     if ms != int(ms):
         raise cursor.text.of_token(token).refuse(
-            SyntaxRefused, "this is not a whole number of milliseconds", hint="time counts in milliseconds"
+            SyntaxRefused,
+            "this is not a whole number of milliseconds",
+            hint="the smallest unit is a millisecond",
         )
     return int(ms)
 

@@ -78,17 +78,19 @@ def parse_emit(cursor: Cursor) -> nodes.EmitClause | None:
             break
     if cursor.word in _EARLIER:
         raise cursor.refuse(
-            SyntaxRefused, f"{cursor.word} stands before EMIT CHANGES", hint="let EMIT CHANGES come last"
+            SyntaxRefused,
+            f"{cursor.word} must come before EMIT CHANGES",
+            hint="write EMIT CHANGES at the end",
         )
     if cursor.word == "EMIT":
-        raise cursor.refuse(SyntaxRefused, "EMIT stands twice", hint="leave one of them out")
+        raise cursor.refuse(SyntaxRefused, "EMIT is given twice", hint="leave one of them out")
     return cursor.node(clause, token)
 
 
 def _no_changes(cursor: Cursor) -> QueryError:
     word = cursor.word
     if word in _OTHER_SYSTEMS:
-        return cursor.not_supported(f"EMIT {word} is not served", _OTHER_SYSTEMS[word])
+        return cursor.not_supported(f"EMIT {word} is not supported", _OTHER_SYSTEMS[word])
     return cursor.expected("CHANGES after EMIT", _USAGE)
 
 
@@ -108,13 +110,13 @@ def _on_close(cursor: Cursor) -> nodes.OnWindowClose:
 def _topic(cursor: Cursor) -> exp.Identifier:
     if cursor.at(TokenType.STRING):
         raise cursor.expected(
-            "a name after INTO", "write INTO name; double quotes stand around a name with - in it"
+            "a name after INTO", "write INTO name; put the name in double quotes if it contains -"
         )
     name = cursor.name("a name after INTO")
     if cursor.at(TokenType.DOT):
         raise cursor.not_supported(
             "the name after INTO has one part",
-            "leave the part before the dot out; the topic is that of the service's results, with this name",
+            "leave out the part before the dot; the topic is that of the service's results, with this name",
         )
     if cursor.at(TokenType.DASH):
         raise cursor.expected("the end of the name", "write a name with - in it in double quotes")
@@ -124,7 +126,7 @@ def _topic(cursor: Cursor) -> exp.Identifier:
 def _check_once(cursor: Cursor, again: bool) -> None:
     if again:
         word = "ON WINDOW CLOSE" if cursor.word in ("ON", "EMIT") else cursor.word
-        raise cursor.refuse(SyntaxRefused, f"{word} stands twice", hint="leave one of them out")
+        raise cursor.refuse(SyntaxRefused, f"{word} is given twice", hint="leave one of them out")
 
 
 def refuse_changes(cursor: Cursor, query: nodes.SelectQuery, what: str, hint: str) -> None:
@@ -138,6 +140,6 @@ def refuse_changes(cursor: Cursor, query: nodes.SelectQuery, what: str, hint: st
         said = str(operator.this) if operator is not None else "EMIT CHANGES"
         raise cursor.text.of_node(node).refuse(
             NotSupported,
-            f"{said} is said of a query that is registered, this is {what}",
+            f"{said} is allowed only in a query that is registered, this is {what}",
             hint=hint.format(said),
         )

@@ -25,6 +25,8 @@ def parse_options(cursor: Cursor, example: str) -> list[nodes.OptionSetting]:
 
 def _option(cursor: Cursor, usage: str) -> nodes.OptionSetting:
     token = cursor.token
+    if cursor.at(TokenType.STRING) or cursor.at(TokenType.IDENTIFIER):
+        raise cursor.refuse(SyntaxRefused, "write an option's name without quotes", hint=usage)
     if not cursor.at(TokenType.VAR):
         raise cursor.expected("an option's name", usage)
     cursor.check_word(token)
@@ -43,7 +45,7 @@ def _option(cursor: Cursor, usage: str) -> nodes.OptionSetting:
     elif cursor.at(TokenType.STRING):
         value = cursor.node(exp.Literal(this=cursor.advance().text, is_string=True), place)
     elif cursor.at(TokenType.VAR) or cursor.at(TokenType.IDENTIFIER):
-        raise cursor.refuse(SyntaxRefused, "an option's value stands in single quotes", hint=usage)
+        raise cursor.refuse(SyntaxRefused, "write an option's value in single quotes", hint=usage)
     else:
         raise cursor.expected("a value")
     return cursor.node(nodes.OptionSetting(name=token.text.lower(), value=value), token)

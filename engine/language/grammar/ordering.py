@@ -13,13 +13,15 @@ from tureen.errors import SyntaxRefused
 
 Expressions = Callable[[Cursor], exp.Expr]
 
+_ROWS_MAX = 2**63 - 1
+
 
 def parse_order(cursor: Cursor, expression: Expressions) -> list[nodes.OrderItem]:
     """The next token is ORDER."""
     cursor.advance()
     cursor.expect_word("BY", "write ORDER BY and the columns")
     if cursor.word == "ALL" and cursor.peek().token_type is not TokenType.COMMA:
-        raise cursor.not_supported("ORDER BY ALL is not served", "name the columns")
+        raise cursor.not_supported("ORDER BY ALL is not supported", "name the columns")
     items = [_item(cursor, expression)]
     while cursor.take(TokenType.COMMA):
         items.append(_item(cursor, expression))
@@ -33,7 +35,7 @@ def _item(cursor: Cursor, expression: Expressions) -> nodes.OrderItem:
     if cursor.word in ("ASC", "ASCENDING", "DESC", "DESCENDING"):
         descending = cursor.advance().text.upper().startswith("DESC")
     elif cursor.word == "USING":
-        raise cursor.not_supported("ORDER BY ... USING is not served", "write ASC or DESC")
+        raise cursor.not_supported("ORDER BY ... USING is not supported", "write ASC or DESC")
     nulls_first = None
     if cursor.take_words("NULLS"):
         if cursor.word not in ("FIRST", "LAST"):
@@ -49,11 +51,14 @@ def parse_limits(cursor: Cursor) -> tuple[int | None, int | None]:
     while cursor.word in ("LIMIT", "FETCH", "OFFSET"):
         what = "OFFSET" if cursor.word == "OFFSET" else "LIMIT"
         if what in counts:
-            raise cursor.refuse(SyntaxRefused, f"{cursor.word} stands twice", hint="leave one of them out")
+            raise cursor.refuse(SyntaxRefused, f"{cursor.word} is given twice", hint="leave one of them out")
         counts[what] = _PARTS[cursor.word](cursor)
         if cursor.at(TokenType.COMMA):
-            raise cursor.not_supported("LIMIT m, n is not served", "write LIMIT n OFFSET m")
-    return counts.get("LIMIT"), counts.get("OFFSET")
+            raise cursor.not_supported("LIMIT m, n is not supported", "write LIMIT n OFFSET m")
+    limit, offset = counts.get("LIMIT"), counts.get("OFFSET")
+    if limit is not None and limit + (offset or 0) >= _ROWS_MAX:
+        limit = None  # no answer has so many rows
+    return limit, offset
 
 
 def _offset(cursor: Cursor) -> int:
@@ -71,10 +76,10 @@ def _limit(cursor: Cursor) -> int | None:
         return None
     count = _count(cursor)
     if cursor.at(TokenType.MOD) or cursor.word == "PERCENT":
-        raise cursor.not_supported("a LIMIT in percent is not served", "write a number of rows")
+        raise cursor.not_supported("a LIMIT in percent is not supported", "write a number of rows")
     if cursor.word == "BY":
         raise cursor.not_supported(
-            "LIMIT ... BY is not served",
+            "LIMIT ... BY is not supported",
             "write ROW_NUMBER() OVER (PARTITION BY x ORDER BY y) AS n in a subquery, then WHERE n <= 3",
         )
     return count
@@ -91,16 +96,20 @@ def _fetch(cursor: Cursor) -> int:
         raise cursor.expected("ROWS", "write FETCH FIRST 10 ROWS ONLY, or LIMIT 10")
     cursor.advance()
     if cursor.word == "WITH":
-        raise cursor.not_supported("FETCH ... WITH TIES is not served", "write FETCH FIRST 10 ROWS ONLY")
+        raise cursor.not_supported("FETCH ... WITH TIES is not supported", "write FETCH FIRST 10 ROWS ONLY")
     cursor.expect_word("ONLY", "write FETCH FIRST 10 ROWS ONLY, or LIMIT 10")
     return count
 
 
 def _count(cursor: Cursor) -> int:
-    token = cursor.expect(TokenType.NUMBER, "a number of rows", "write LIMIT 10, a number as it stands")
-    if not token.text.isascii() or not token.text.isdigit() or len(token.text) > 18:
+    token = cursor.expect(TokenType.NUMBER, "a number of rows", "write a number, as in LIMIT 10")
+    if token.text.isascii() and token.text.isdigit() and int(token.text[:100]) > _ROWS_MAX:
         raise cursor.text.of_token(token).refuse(
-            SyntaxRefused, "this is not a number of rows", hint="write LIMIT 10, a number as it stands"
+            SyntaxRefused, "this number of rows is too large", hint=f"the largest is {_ROWS_MAX}"
+        )
+    if not token.text.isascii() or not token.text.isdigit():
+        raise cursor.text.of_token(token).refuse(
+            SyntaxRefused, "this is not a number of rows", hint="write a number, as in LIMIT 10"
         )
     return int(token.text)
 

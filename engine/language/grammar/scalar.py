@@ -18,9 +18,10 @@ from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.durations import parse_duration
 from engine.language.grammar.subqueries import parse_subquery, refuse_scalar_subquery, starts_query
 from engine.language.grammar.typenames import parse_type_name, starts_typed_literal
-from engine.language.grammar.words import CLOCKS, RESERVED
+from engine.language.grammar.words import CLOCKS, FUNCTIONS_REFUSED, RESERVED
 from tureen.errors import SyntaxRefused
 
+_OPERANDS = (TokenType.NUMBER, TokenType.VAR, TokenType.IDENTIFIER, TokenType.L_PAREN)
 _NUMBER = re.compile(r"\d+(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
 _COMPARISONS: dict[TokenType, Callable[..., Any]] = {
     TokenType.EQ: exp.EQ,
@@ -44,10 +45,14 @@ _FOREIGN: dict[TokenType, tuple[str, str]] = {
     TokenType.CARET: ("^", "write POWER(a, b)"),
     TokenType.AMP: ("&", "write AND for conditions; there are no bit operators"),
     TokenType.PIPE: ("|", "write OR for conditions, || for strings; there are no bit operators"),
-    TokenType.TILDE: ("~", "write LIKE or ILIKE"),
+    TokenType.TILDE: ("~", "write REGEXP_LIKE(s, pattern), or LIKE or ILIKE"),
     TokenType.ARROW: ("->", "declare a column for the field you need"),
-    TokenType.L_BRACKET: ("[", "brackets hold a window and stand after the stream"),
+    TokenType.L_BRACKET: (
+        "[",
+        "there are no arrays: write SUBSTRING(s, 1, 1) for a character, SPLIT_PART(s, ',', 1) for a part",
+    ),
     TokenType.NOT: ("!", "write NOT, or <> for 'differs'"),
+    TokenType.HASH: ("#", "comments begin with --"),
 }
 
 
@@ -97,13 +102,24 @@ def _comparison(cursor: Cursor) -> exp.Expr:
                     SyntaxRefused, "comparisons cannot be chained", hint="write a < b AND b < c"
                 )
             cursor.advance()
+            if kind is TokenType.EQ and (cursor.at(TokenType.GT) or cursor.at(TokenType.LT)):
+                raise cursor.expected("an expression", "write >= or <=")
             right = _range(cursor)
             left = cursor.node(make(this=left, expression=right), left, left, right)
         elif cursor.word == "IS":
             left = _is(cursor, left)
+        elif cursor.word == "NOT" and cursor.word_ahead() == "NULL":
+            raise cursor.expected("IS", "write IS NOT NULL")
+        elif (
+            cursor.word in ("DIV", "XOR")
+            and cursor.peek().token_type in _OPERANDS
+            and cursor.word_ahead() not in RESERVED
+        ):
+            hint = "write a / b, which is whole for whole numbers" if cursor.word == "DIV" else "write a <> b"
+            raise cursor.not_supported(f"the operator {cursor.word} is not supported", hint)
         elif kind in _FOREIGN:
             what, hint = _FOREIGN[kind]
-            raise cursor.not_supported(f"the operator {what} is not served", hint)
+            raise cursor.not_supported(f"the operator {what} is not supported", hint)
         else:
             return left
 
@@ -145,13 +161,15 @@ def _range(cursor: Cursor) -> exp.Expr:
         ):
             return left
         if word in ("SIMILAR", "RLIKE", "REGEXP", "GLOB"):
-            raise cursor.not_supported(f"{word} is not served", "write LIKE or ILIKE with % and _")
+            raise cursor.not_supported(
+                f"{word} is not supported", "write REGEXP_LIKE(s, pattern), or LIKE with % and _"
+            )
         if word == "COLLATE":
             raise cursor.not_supported(
-                "COLLATE is not served", "strings compare by code point; use LOWER(...)"
+                "COLLATE is not supported", "strings compare by code point; use LOWER(...)"
             )
         if word == "AT":
-            raise cursor.not_supported("AT TIME ZONE is not served", "timestamps are UTC")
+            raise cursor.not_supported("AT TIME ZONE is not supported", "timestamps are UTC")
         if negated:
             cursor.advance()
         cursor.advance()
@@ -162,7 +180,7 @@ def _range(cursor: Cursor) -> exp.Expr:
 def _between(cursor: Cursor, left: exp.Expr) -> exp.Expr:
     if cursor.word in ("SYMMETRIC", "ASYMMETRIC"):
         raise cursor.not_supported(
-            f"BETWEEN {cursor.word} is not served", "write BETWEEN LEAST(a, b) AND GREATEST(a, b)"
+            f"BETWEEN {cursor.word} is not supported", "write BETWEEN LEAST(a, b) AND GREATEST(a, b)"
         )
     low = _binary(cursor, 1)
     cursor.expect_word("AND", "write x BETWEEN low AND high")
@@ -177,7 +195,7 @@ def _in(cursor: Cursor, left: exp.Expr) -> exp.Expr:
         return cursor.node(nodes.InQuery(this=left, query=query), left, left, query)
     if isinstance(left, nodes.RowValue):
         raise cursor.not_supported(
-            "a row of values stands only before IN (SELECT ...)",
+            "a row of values is allowed only before IN (SELECT ...)",
             "compare the columns one by one with AND and OR",
         )
     refuse_scalar_subquery(cursor)
@@ -196,7 +214,7 @@ def _in(cursor: Cursor, left: exp.Expr) -> exp.Expr:
 def _like(cursor: Cursor, left: exp.Expr, make: Callable[..., Any] = exp.Like) -> exp.Expr:
     if cursor.word in ("ANY", "ALL", "SOME"):
         raise cursor.not_supported(
-            f"LIKE {cursor.word} is not served", "write one LIKE for each pattern, with OR"
+            f"LIKE {cursor.word} is not supported", "write one LIKE for each pattern, with OR"
         )
     pattern = _binary(cursor, 1)
     test: exp.Expr = cursor.node(make(this=left, expression=pattern), left, left, pattern)
@@ -298,12 +316,18 @@ def _primary(cursor: Cursor) -> exp.Expr:
         return cursor.node(exp.Paren(this=inside), token, inside)
     refuse_parameter(cursor)
     if kind is TokenType.NATIONAL_STRING:
-        raise cursor.not_supported("N'...' is not served", "write '...'; all strings are Unicode")
+        raise cursor.not_supported("N'...' is not supported", "write '...'; all strings are Unicode")
     if kind is TokenType.STAR:
-        raise cursor.refuse(SyntaxRefused, "* stands for all columns only directly after SELECT")
+        raise cursor.refuse(
+            SyntaxRefused, "* is allowed only directly after SELECT, where it means all columns"
+        )
+    if kind is TokenType.L_BRACKET:
+        raise cursor.refuse(
+            SyntaxRefused, "an expression cannot begin with [", hint='write names in double quotes: "name"'
+        )
     if kind in _FOREIGN:
         what, hint = _FOREIGN[kind]
-        raise cursor.not_supported(f"the operator {what} is not served", hint)
+        raise cursor.not_supported(f"the operator {what} is not supported", hint)
     raise cursor.expected("an expression")
 
 
@@ -316,7 +340,7 @@ def _row_value(cursor: Cursor, token: Token, first: exp.Expr) -> exp.Expr:
     word = cursor.word_ahead() if cursor.word == "NOT" else cursor.word
     if word != "IN":
         raise cursor.not_supported(
-            "a row of values stands only before IN (SELECT ...)",
+            "a row of values is allowed only before IN (SELECT ...)",
             "compare the columns one by one with AND",
             token,
         )
@@ -325,6 +349,10 @@ def _row_value(cursor: Cursor, token: Token, first: exp.Expr) -> exp.Expr:
 
 def _word(cursor: Cursor, token: Token) -> exp.Expr:
     word = token.text.upper()
+    if word.startswith("$"):
+        refuse_parameter(cursor)
+    if word in ("LEFT", "RIGHT") and cursor.peek().token_type is TokenType.L_PAREN:
+        raise cursor.not_supported(f"{word} is not supported", FUNCTIONS_REFUSED[word])
     if word in ("TRUE", "FALSE"):
         return cursor.node(exp.Boolean(this=word == "TRUE"), cursor.advance())
     if word == "NULL":
@@ -342,13 +370,13 @@ def _word(cursor: Cursor, token: Token) -> exp.Expr:
         return cursor.node(nodes.ExistsQuery(query=query), token, query)
     if word in ("ANY", "ALL", "SOME") and cursor.peek().token_type is TokenType.L_PAREN:
         raise cursor.not_supported(
-            f"{word} (...) is not served",
+            f"{word} (...) is not supported",
             "write x IN (SELECT ...), or x IN (1, 2, 3), or compare with MIN or MAX",
         )
     if word == "INTERVAL" and _starts_interval(cursor):
         raise cursor.not_supported(
-            "an INTERVAL is served in windows, and behind an instant",
-            "write t + INTERVAL '5' MINUTE or t - INTERVAL '5' MINUTE; an INTERVAL is no value of its own",
+            "an INTERVAL is allowed in windows, and after a TIMESTAMP and + or -",
+            "write t + INTERVAL '5' MINUTE; elsewhere count milliseconds: EPOCH_MS(a) - EPOCH_MS(b) > 300000",
         )
     if starts_typed_literal(cursor):
         target = parse_type_name(cursor)
@@ -362,7 +390,7 @@ def _word(cursor: Cursor, token: Token) -> exp.Expr:
         and word in ("E", "B", "X", "R", "U")
         and cursor.peek().start == token.end + 1
     ):
-        raise cursor.not_supported(f"{word}'...' is not served", "write '...'; a quote inside is doubled")
+        raise cursor.not_supported(f"{word}'...' is not supported", "write '...'; a quote inside is doubled")
     if word in CLOCKS - {"NOW", "TODAY"}:
         raise refuse_clock(cursor)
     return _column(cursor)
@@ -383,12 +411,16 @@ def _column(cursor: Cursor) -> exp.Expr:
         return cursor.node(exp.Column(this=first), token)
     cursor.advance()
     if cursor.at(TokenType.STAR):
-        raise cursor.refuse(SyntaxRefused, "* stands for all columns only directly after SELECT")
+        raise cursor.refuse(
+            SyntaxRefused, "* is allowed only directly after SELECT, where it means all columns"
+        )
     second = cursor.field("a column after the dot")
     if cursor.at(TokenType.DOT):
         end = cursor.word_ahead().lower()
         if end not in ("start", "end") or cursor.peek(2).token_type is TokenType.DOT:
-            raise cursor.not_supported("a name of more than two parts is not served", "write stream.column")
+            raise cursor.not_supported(
+                "a name of more than two parts is not supported", "write stream.column"
+            )
         cursor.advance()
         cursor.advance()
         field = exp.Identifier(this=f"{second.name}_{end}", quoted=True)  # of a window
@@ -454,11 +486,13 @@ def string(cursor: Cursor) -> exp.Expr:
     """A string literal."""
     token = cursor.expect(TokenType.STRING, "a string in single quotes")
     if "\x00" in token.text:
-        raise cursor.text.of_token(token).refuse(SyntaxRefused, "a string cannot hold the character U+0000")
+        raise cursor.text.of_token(token).refuse(
+            SyntaxRefused, "a string cannot contain the character U+0000"
+        )
     return cursor.node(exp.Literal(this=token.text, is_string=True), token)
 
 
-# --- what is not served
+# --- what is not supported
 
 
 def refuse_parameter(cursor: Cursor) -> None:

@@ -18,6 +18,7 @@ from engine.language.grammar.sources import parse_from, parse_names, refuse_clau
 from engine.language.grammar.subqueries import parse_subquery, starts_query
 from engine.language.grammar.windows import parse_begin_end
 from engine.language.grammar.words import RESERVED
+from engine.language.places import near
 from tureen.errors import SyntaxRefused
 
 
@@ -37,7 +38,9 @@ def _within_operator(cursor: Cursor) -> nodes.SelectQuery:
     with cursor.nested():
         query = _query(cursor)
         if cursor.word == "EMIT":
-            raise cursor.refuse(SyntaxRefused, "EMIT stands behind the bracket", hint=f"{usage} EMIT CHANGES")
+            raise cursor.refuse(
+                SyntaxRefused, "EMIT must come after the closing bracket", hint=f"{usage} EMIT CHANGES"
+            )
         cursor.expect(TokenType.R_PAREN, ") after the query", usage)
     second = query.args["operator"]
     if second is not None:
@@ -53,7 +56,7 @@ def _query(cursor: Cursor) -> nodes.SelectQuery:
         return _select(cursor, [])
     cursor.advance()
     if cursor.word == "RECURSIVE":
-        raise cursor.not_supported("WITH RECURSIVE is not served", "write one query for each step")
+        raise cursor.not_supported("WITH RECURSIVE is not supported", "write one query for each step")
     tables = [_common_table(cursor, ())]
     while cursor.take(TokenType.COMMA):
         tables.append(_common_table(cursor, tables))
@@ -97,7 +100,8 @@ def _select(cursor: Cursor, tables: list[nodes.CommonTable]) -> nodes.SelectQuer
     if cursor.word == "INTO":
         refuse_clause(cursor)
     if cursor.word != "FROM":
-        raise cursor.expected("FROM or a comma", "write SELECT columns FROM stream")
+        hint = near(cursor.word, ["FROM"]) or near(outputs[-1].alias.upper(), ["FROM"])
+        raise cursor.expected("FROM or a comma", hint or "write SELECT columns FROM stream")
     cursor.advance()
     source = parse_from(cursor)
     where = parse_expression(cursor) if cursor.take_words("WHERE") else None
@@ -107,7 +111,7 @@ def _select(cursor: Cursor, tables: list[nodes.CommonTable]) -> nodes.SelectQuer
     if ends is not None and cursor.word in ("WHERE", "GROUP", "HAVING"):
         raise cursor.refuse(
             SyntaxRefused,
-            f"{cursor.word} stands before BEGIN",
+            f"{cursor.word} must come before BEGIN",
             hint="write WHERE ... GROUP BY ... HAVING ... BEGIN ... END ... ORDER BY ... LIMIT ...",
         )
     order = parse_order(cursor, parse_expression) if cursor.word == "ORDER" else []
@@ -135,7 +139,7 @@ def _select(cursor: Cursor, tables: list[nodes.CommonTable]) -> nodes.SelectQuer
 def _distinct(cursor: Cursor) -> bool:
     """What may stand between SELECT and the columns."""
     if cursor.word == "TOP" and cursor.peek().token_type is TokenType.NUMBER:
-        raise cursor.not_supported("TOP is not served", "write LIMIT n at the end of the query")
+        raise cursor.not_supported("TOP is not supported", "write LIMIT n at the end of the query")
     if cursor.word == "ALL" and cursor.peek().token_type is not TokenType.COMMA:
         cursor.advance()
     if cursor.word != "DISTINCT":
@@ -143,7 +147,7 @@ def _distinct(cursor: Cursor) -> bool:
     cursor.advance()
     if cursor.word == "ON":
         raise cursor.not_supported(
-            "DISTINCT ON is not served",
+            "DISTINCT ON is not supported",
             "write ROW_NUMBER() OVER (PARTITION BY x ORDER BY y) AS n in a subquery, then WHERE n = 1",
         )
     return True
@@ -169,7 +173,9 @@ def _output(cursor: Cursor) -> exp.Expr:
     alias = None
     if cursor.take_words("AS"):
         if cursor.at(TokenType.STRING):
-            raise cursor.expected("a name after AS", "names stand in double quotes, strings in single ones")
+            raise cursor.expected(
+                "a name after AS", "write names in double quotes; single quotes are for strings"
+            )
         alias = cursor.name("a name after AS") if cursor.word == "FROM" else cursor.field("a name after AS")
     elif cursor.at(TokenType.IDENTIFIER) or (cursor.at(TokenType.VAR) and cursor.word not in RESERVED):
         alias = cursor.name("a name")
@@ -180,7 +186,7 @@ def _output(cursor: Cursor) -> exp.Expr:
 
 def _refuse_star_options(cursor: Cursor) -> None:
     if cursor.word in ("EXCEPT", "EXCLUDE", "REPLACE", "RENAME"):
-        raise cursor.not_supported(f"* {cursor.word} is not served", "name the columns")
+        raise cursor.not_supported(f"* {cursor.word} is not supported", "name the columns")
 
 
 def _group_by(cursor: Cursor) -> list[exp.Expr]:
@@ -189,7 +195,7 @@ def _group_by(cursor: Cursor) -> list[exp.Expr]:
     cursor.advance()
     cursor.expect_word("BY", "write GROUP BY and the columns")
     if cursor.word == "ALL" and cursor.peek().token_type is not TokenType.COMMA:
-        raise cursor.not_supported("GROUP BY ALL is not served", "name the columns")
+        raise cursor.not_supported("GROUP BY ALL is not supported", "name the columns")
     keys = [_group_key(cursor)]
     while cursor.take(TokenType.COMMA):
         keys.append(_group_key(cursor))
@@ -202,6 +208,6 @@ def _group_key(cursor: Cursor) -> exp.Expr:
         TokenType.VAR,
     ):
         raise cursor.not_supported(
-            f"{cursor.word} in GROUP BY is not served", "register one query for each grouping"
+            f"{cursor.word} in GROUP BY is not supported", "register one query for each grouping"
         )
     return parse_expression(cursor)

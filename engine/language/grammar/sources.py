@@ -57,7 +57,7 @@ def _join(cursor: Cursor, *, after_comma: bool) -> nodes.JoinItem:
     if after_comma and kind in ("right", "full"):
         raise cursor.text.of_token(token).refuse(
             SyntaxRefused,
-            f"what a {kind.upper()} JOIN behind a comma keeps is not plain",
+            f"what a {kind.upper()} JOIN after a comma keeps is ambiguous",
             hint="write CROSS JOIN in place of the comma, or brackets: FROM a, (b RIGHT JOIN c ON ...)",
         )
     item = _item(cursor)
@@ -65,7 +65,7 @@ def _join(cursor: Cursor, *, after_comma: bool) -> nodes.JoinItem:
     using: list[exp.Identifier] = []
     if cursor.word == "MATCH_CONDITION":
         raise cursor.not_supported(
-            "MATCH_CONDITION is not served",
+            "MATCH_CONDITION is not supported",
             "write it into ON: ASOF LEFT JOIN b ON a.key = b.key AND a.ts >= b.ts",
         )
     if kind == "cross":
@@ -89,7 +89,7 @@ def _join(cursor: Cursor, *, after_comma: bool) -> nodes.JoinItem:
 def _kind(cursor: Cursor) -> tuple[str, bool]:
     """The words up to JOIN: (kind, whether ASOF is among them)."""
     if cursor.word == "NATURAL":
-        raise cursor.not_supported("NATURAL JOIN is not served", "name the columns: JOIN b USING (key)")
+        raise cursor.not_supported("NATURAL JOIN is not supported", "name the columns: JOIN b USING (key)")
     token = cursor.token
     if cursor.take_words("CROSS"):
         cursor.expect_word("JOIN", "write CROSS JOIN")
@@ -106,7 +106,7 @@ def _kind(cursor: Cursor) -> tuple[str, bool]:
         if side not in ("", "LEFT"):
             word = cursor.word
             raise cursor.not_supported(
-                f"{side} {word} JOIN is not served",
+                f"{side} {word} JOIN is not supported",
                 f"write FROM a {word} JOIN b ON ..., which is about the rows of a",
                 token,
             )
@@ -114,7 +114,7 @@ def _kind(cursor: Cursor) -> tuple[str, bool]:
     cursor.expect_word("JOIN", _ON)
     if asof and kind not in ("inner", "left"):
         raise cursor.not_supported(
-            f"ASOF {kind.upper()} JOIN is not served", "write ASOF JOIN or ASOF LEFT JOIN", token
+            f"ASOF {kind.upper()} JOIN is not supported", "write ASOF JOIN or ASOF LEFT JOIN", token
         )
     return kind, asof
 
@@ -133,9 +133,10 @@ def _item(cursor: Cursor) -> nodes.FromItem:
             this = cursor.name("a stream after FROM")
             if cursor.at(TokenType.DOT):
                 raise cursor.not_supported(
-                    "a stream's name has one part",
-                    "leave the part before the dot out, or quote a name that holds a dot",
+                    "a name with a dot is not supported",
+                    "leave out the part before the dot, or quote a name that contains a dot",
                 )
+    _refuse_foreign(cursor)
     window = parse_bracket_window(cursor) if cursor.at(TokenType.L_BRACKET) else None
     alias = None
     names: list[exp.Identifier] = []
@@ -190,7 +191,33 @@ def parse_names(cursor: Cursor) -> list[exp.Identifier]:
 
 
 def refuse_clause(cursor: Cursor) -> None:
-    """Raise NotSupported where a clause of SQL begins that is not served."""
+    """Raise NotSupported where a clause of SQL begins that is not supported."""
+    _refuse_foreign(cursor)
     refused = CLAUSES_REFUSED.get(cursor.word)
     if refused is not None:
-        raise cursor.not_supported(f"{refused[0]} is not served", refused[1])
+        raise cursor.not_supported(f"{refused[0]} is not supported", refused[1])
+
+
+def _refuse_foreign(cursor: Cursor) -> None:
+    """Raise NotSupported for a clause of another system whose first word may be a name."""
+    ahead, kind = cursor.word_ahead(), cursor.peek().token_type
+    match cursor.word:
+        case "PARTITION" if ahead == "BY":
+            what, hint = (
+                "PARTITION BY here",
+                "write GROUP BY, or a window in brackets: s [PARTITION BY k ROWS 3]",
+            )
+        case "OUTPUT" if ahead in ("EVERY", "LAST", "FIRST", "ALL", "SNAPSHOT", "AFTER", "WHEN"):
+            what, hint = "OUTPUT", "fetch the answer when you need it, or write EMIT CHANGES"
+        case "MATCH_RECOGNIZE" if kind is TokenType.L_PAREN:
+            what, hint = "MATCH_RECOGNIZE", "join the stream with itself, with conditions on both times"
+        case "RANGE" | "ROWS" | "LAST" if kind is TokenType.NUMBER:
+            what, hint = "a window without brackets", "write it as FROM s [RANGE 30 MINUTES]"
+        case _:
+            if not cursor.at(TokenType.HASH):
+                return
+            what, hint = (
+                "# after a stream",
+                "write a window, as in FROM s [RANGE 30 SECONDS]; comments begin with --",
+            )
+    raise cursor.not_supported(f"{what} is not supported", hint)

@@ -1,4 +1,4 @@
-"""Whole statements, by their first word; what is not served is refused with what to do instead."""
+"""Whole statements, by their first word; what is not supported is refused with what to do instead."""
 
 from __future__ import annotations
 
@@ -19,8 +19,11 @@ from engine.language.grammar.scalar import refuse_parameter
 from engine.language.grammar.select import parse_query
 from engine.language.grammar.streams import parse_create, parse_drop
 from engine.language.grammar.words import STATEMENTS_REFUSED
+from engine.language.places import near
 from tureen.errors import NotSupported, SyntaxRefused
 
+_CLAUSES = ("WHERE", "GROUP", "HAVING", "BEGIN", "ORDER", "LIMIT", "OFFSET", "EMIT", "JOIN", "ON")
+_IN_ORDER = "clauses come in this order: FROM, JOIN, WHERE, GROUP BY, HAVING, ORDER BY, LIMIT, EMIT"
 _STATEMENTS = "SELECT, CREATE, DROP, SHOW, DESCRIBE, EXPLAIN, PAUSE, RESUME or TERMINATE"
 
 
@@ -48,25 +51,30 @@ def parse_statement(cursor: Cursor) -> exp.Expr:
     if word in _PARSERS:
         tree = _PARSERS[word](cursor)
     elif word in STATEMENTS_REFUSED:
-        raise cursor.not_supported(f"{word} is not served", STATEMENTS_REFUSED[word])
+        raise cursor.not_supported(f"{word} is not supported", STATEMENTS_REFUSED[word])
     elif cursor.at_end:
         raise cursor.refuse(
             SyntaxRefused,
-            "the text holds no statement",
+            "the text contains no statement",
             hint="write SELECT columns FROM stream, or CREATE STREAM name (column TYPE, ...)",
         )
     elif cursor.at(TokenType.L_PAREN) and cursor.word_ahead() == "SELECT":
-        raise cursor.refuse(SyntaxRefused, "a query cannot stand in brackets", hint="leave the brackets out")
+        raise cursor.refuse(
+            SyntaxRefused, "a query in brackets is not supported", hint="leave the brackets out"
+        )
     else:
-        raise cursor.expected(_STATEMENTS)
+        raise cursor.expected(_STATEMENTS, near(cursor.word, [*_PARSERS, *STATEMENTS_REFUSED]))
     if cursor.at(TokenType.SEMICOLON):
         while cursor.take(TokenType.SEMICOLON):
             pass
         if not cursor.at_end:
             raise cursor.refuse(
-                NotSupported, "one text holds one statement", hint="send the statements one by one"
+                NotSupported,
+                "a text with several statements is not supported",
+                hint="send the statements one by one",
             )
     if not cursor.at_end:
         refuse_parameter(cursor)
-        raise cursor.expected("the end of the statement")
+        hint = _IN_ORDER if cursor.word in _CLAUSES else None
+        raise cursor.expected("the end of the statement", hint)
     return tree

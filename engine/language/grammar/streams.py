@@ -26,6 +26,27 @@ _OTHERS = (
     "DATABASE",
 )
 _KINDS = ("STREAM", "TABLE", "VIEW")
+_OF_COLUMNS = {
+    "KEY": "leave it out; a TABLE has a PRIMARY KEY",
+    "HEADER": "headers of records are not read; declare members of the JSON object",
+    "HEADERS": "headers of records are not read; declare members of the JSON object",
+    "METADATA": "only members of the JSON object are columns",
+    "COMMENT": "leave it out, or write -- and the comment",
+    "AS": "select the expression in a view: CREATE VIEW name AS SELECT ...",
+    **dict.fromkeys(
+        ("PRIMARY", "UNIQUE", "DEFAULT", "CHECK", "REFERENCES", "GENERATED", "COLLATE"), "leave it out"
+    ),
+}
+"""What may follow a column's type elsewhere -> what to do instead."""
+_BEHIND = {
+    "TOPIC": "write WITH (topic = 'name')",
+    "COMMENT": "leave it out, or write -- and the comment",
+    "PARTITIONED": "leave it out: a stream has the partitions of its topic",
+    "FORMAT": "leave it out: records are JSON objects",
+    "ENVELOPE": "leave it out: a table is the latest record of each key",
+    "LIKE": "declare the columns",
+}
+"""What may follow the columns elsewhere -> what to do instead."""
 
 
 def parse_create(cursor: Cursor) -> exp.Expr:
@@ -34,13 +55,20 @@ def parse_create(cursor: Cursor) -> exp.Expr:
     replace = cursor.take_words("OR", "REPLACE")
     if cursor.word == "MATERIALIZED":
         raise cursor.not_supported(
-            "CREATE MATERIALIZED VIEW is not served",
+            "CREATE MATERIALIZED VIEW is not supported",
             "register the SELECT: its answer is kept; or write CREATE VIEW",
         )
     if cursor.word in _OTHERS:
         raise cursor.not_supported(
-            f"CREATE {cursor.word} is not served", "write CREATE STREAM, CREATE TABLE or CREATE VIEW"
+            f"CREATE {cursor.word} is not supported", "write CREATE STREAM, CREATE TABLE or CREATE VIEW"
         )
+    if cursor.word == "SINK":
+        raise cursor.not_supported(
+            "CREATE SINK is not supported",
+            "register SELECT ... EMIT CHANGES INTO name, which writes to a topic",
+        )
+    if cursor.word in ("TEMPORARY", "TEMP", "EXTERNAL", "RECURSIVE"):
+        raise cursor.not_supported(f"CREATE {cursor.word} is not supported", f"leave {cursor.word} out")
     what = cursor.word
     if what not in _KINDS:
         raise cursor.expected("STREAM, TABLE or VIEW", "write CREATE STREAM name (column TYPE, ...)")
@@ -49,11 +77,11 @@ def parse_create(cursor: Cursor) -> exp.Expr:
     name = cursor.name(f"the {what.lower()}'s name")
     if cursor.at(TokenType.DOT):
         raise cursor.not_supported(
-            f"a {what.lower()}'s name has one part", "leave the part before the dot out"
+            f"a {what.lower()}'s name with a dot is not supported", "leave out the part before the dot"
         )
     if what == "TABLE" and cursor.word == "AS":
         raise cursor.not_supported(
-            "CREATE TABLE ... AS is not served", "write CREATE VIEW name AS SELECT ..."
+            "CREATE TABLE ... AS is not supported", "write CREATE VIEW name AS SELECT ..."
         )
     if cursor.word == "AS" or what == "VIEW":
         node = _derived(cursor, token, what, name)
@@ -63,7 +91,7 @@ def parse_create(cursor: Cursor) -> exp.Expr:
     if replace:
         raise cursor.text.of_token(token).refuse(
             NotSupported,
-            f"CREATE OR REPLACE of a {what.lower()} of its own topic is not served",
+            f"CREATE OR REPLACE of a {what.lower()} with columns is not supported",
             hint=f"DROP {what}, then CREATE {what}",
         )
     return _with_columns(cursor, token, what, name, if_not_exists)
@@ -73,7 +101,7 @@ def _derived(cursor: Cursor, token: Token, what: str, name: exp.Identifier) -> n
     """``AS query``, perhaps in brackets."""
     if cursor.at(TokenType.L_PAREN):
         raise cursor.not_supported(
-            "names of a view's columns are not served here", "name the columns in its SELECT with AS"
+            "names of a view's columns are not supported here", "name the columns in its SELECT with AS"
         )
     cursor.expect_word("AS", f"write CREATE {what} name AS SELECT ...")
     brackets = cursor.take(TokenType.L_PAREN)
@@ -84,14 +112,14 @@ def _derived(cursor: Cursor, token: Token, what: str, name: exp.Identifier) -> n
     refuse_changes(
         cursor,
         query,
-        f"a {what.lower()}, which is a name for one",
-        "leave {} out here, and say it of a query that selects from " + shown(name.name),
+        f"the definition of a {what.lower()}",
+        "leave {} out here, and write it in a query that selects from " + shown(name.name),
     )
     end = cursor.end
     if brackets:
         cursor.expect(TokenType.R_PAREN, ")")
     if cursor.word == "WITH":
-        raise cursor.not_supported(f"WITH after CREATE {what} ... AS is not served", "leave it out")
+        raise cursor.not_supported(f"WITH after CREATE {what} ... AS is not supported", "leave it out")
     node = nodes.CreateDerivedNode(this=name, what=what, query=query, begin=begin, end=end)
     return cursor.node(node, token, query)
 
@@ -101,10 +129,23 @@ def _with_columns(
 ) -> nodes.CreateStreamNode:
     """``(columns) [WITH (options)] [RETAIN duration] [[NON] RETROACTIVE]``."""
     key = "" if what == "STREAM" else ", PRIMARY KEY (column)"
+    if cursor.word == "WITH":
+        raise cursor.refuse(
+            SyntaxRefused,
+            "the columns are missing: they are not taken from a schema registry",
+            hint=f"write CREATE {what} name (column TYPE, ...{key}) WITH (...)",
+        )
     cursor.expect(TokenType.L_PAREN, "( and the columns", f"write CREATE {what} name (column TYPE, ...{key})")
     columns: list[nodes.ColumnDeclaration] = []
     keys: list[exp.Identifier] | None = None
     while True:
+        if cursor.word == "WATERMARK" and cursor.word_ahead() == "FOR":
+            raise cursor.not_supported(
+                "WATERMARK FOR is not supported",
+                "name the column after the brackets: WITH (timestamp = 'ts', lateness = '5 seconds')",
+            )
+        if columns and cursor.at(TokenType.R_PAREN):
+            raise cursor.expected("a column's name", "a comma before ) is one too many")
         if _starts_key(cursor):
             keys = _key(cursor, what, again=keys is not None)
         elif len(columns) >= cursor.limits.columns_max:
@@ -126,6 +167,8 @@ def _with_columns(
             retroactive = _retroactive(cursor, what)
         else:
             break
+    if cursor.word in _BEHIND:
+        raise cursor.not_supported(f"{cursor.word} after the columns is not supported", _BEHIND[cursor.word])
     node = nodes.CreateStreamNode(
         this=name,
         what=what,
@@ -146,13 +189,13 @@ def _starts_key(cursor: Cursor) -> bool:
 def _key(cursor: Cursor, what: str, *, again: bool) -> list[exp.Identifier]:
     """``PRIMARY KEY (column, ...)``."""
     if cursor.word == "FOREIGN":
-        raise cursor.not_supported("FOREIGN KEY is not served", "leave it out")
+        raise cursor.not_supported("FOREIGN KEY is not supported", "leave it out")
     if what == "STREAM":
         raise cursor.not_supported(
             "a stream has no key: it only grows", "leave it out, or write CREATE TABLE"
         )
     if again:
-        raise cursor.refuse(SyntaxRefused, "the key is said twice", hint="leave one of them out")
+        raise cursor.refuse(SyntaxRefused, "the key is given twice", hint="leave one of them out")
     cursor.advance()
     cursor.advance()
     hint = "write PRIMARY KEY (column, ...)"
@@ -172,7 +215,7 @@ def _retroactive(cursor: Cursor, what: str) -> nodes.Retroactive:
     token = cursor.token
     if what == "STREAM":
         raise cursor.not_supported(
-            f"{cursor.word} is said of a table", "leave it out, or write CREATE TABLE with a PRIMARY KEY"
+            f"{cursor.word} is for tables only", "leave it out, or write CREATE TABLE with a PRIMARY KEY"
         )
     non = cursor.take_words("NON")
     cursor.advance()
@@ -184,7 +227,7 @@ def parse_drop(cursor: Cursor) -> nodes.DropNode:
     token = cursor.advance()
     if cursor.word in (*_OTHERS, "MATERIALIZED", "QUERY"):
         hint = "write TERMINATE 'handle'" if cursor.word == "QUERY" else "write DROP STREAM, TABLE or VIEW"
-        raise cursor.not_supported(f"DROP {cursor.word} is not served", hint)
+        raise cursor.not_supported(f"DROP {cursor.word} is not supported", hint)
     what = cursor.word
     if what not in _KINDS:
         raise cursor.expected("STREAM, TABLE or VIEW", "write DROP STREAM name")
@@ -193,12 +236,16 @@ def parse_drop(cursor: Cursor) -> nodes.DropNode:
     name = cursor.name(f"the {what.lower()}'s name")
     if cursor.at(TokenType.DOT):
         raise cursor.not_supported(
-            f"a {what.lower()}'s name has one part", "leave the part before the dot out"
+            f"a {what.lower()}'s name with a dot is not supported", "leave out the part before the dot"
         )
     if cursor.word in ("CASCADE", "RESTRICT"):
         raise cursor.not_supported(
-            f"{cursor.word} is not served", "unregister the queries that read it first"
+            f"{cursor.word} is not supported", "unregister the queries that read it first"
         )
+    if cursor.word == "DELETE" or cursor.at(TokenType.COMMA):
+        what_else = "DELETE TOPIC" if cursor.word == "DELETE" else "DROP of several names"
+        hint = "leave it out; topics are deleted in Kafka" if cursor.word else "drop them one by one"
+        raise cursor.not_supported(f"{what_else} is not supported", hint)
     return cursor.node(nodes.DropNode(this=name, what=what, if_exists=if_exists), token)
 
 
@@ -208,15 +255,18 @@ def _existence(cursor: Cursor, negation: str | None) -> bool:
     words = ("IF", "NOT", "EXISTS") if negation else ("IF", "EXISTS")
     if cursor.take_words(*words):
         return True
-    if cursor.word_ahead() in ("NOT", "EXISTS"):
-        cursor.advance()
-        raise cursor.expected(" ".join(words[1:]))
+    if cursor.word_ahead() in ("NOT", "EXISTS", "EXIST"):
+        while cursor.word in words:
+            cursor.advance()
+        raise cursor.expected("EXISTS", f"write {' '.join(words)}")
     return False
 
 
 def _column(cursor: Cursor, what: str) -> nodes.ColumnDeclaration:
     token = cursor.token
     name = cursor.name("a column's name")
+    if cursor.word == "AS":
+        raise cursor.not_supported("computed columns are not supported", _OF_COLUMNS["AS"])
     kind = parse_type_name(cursor)
     not_null = key = False
     while True:
@@ -230,6 +280,6 @@ def _column(cursor: Cursor, what: str) -> nodes.ColumnDeclaration:
         raise cursor.not_supported(
             "a stream has no key: it only grows", "leave it out, or write CREATE TABLE"
         )
-    if cursor.word in ("PRIMARY", "UNIQUE", "DEFAULT", "CHECK", "REFERENCES", "GENERATED", "COLLATE"):
-        raise cursor.not_supported(f"{cursor.word} on a column is not served", "leave it out")
+    if cursor.word in _OF_COLUMNS:
+        raise cursor.not_supported(f"{cursor.word} on a column is not supported", _OF_COLUMNS[cursor.word])
     return cursor.node(nodes.ColumnDeclaration(this=name, kind=kind, not_null=not_null, key=key), token)

@@ -21,7 +21,7 @@ def parse_subquery(cursor: Cursor) -> nodes.SelectQuery:
 
     with cursor.nested():
         query = parse_query(cursor)
-        refuse_changes(cursor, query, "a subquery", "say {} of the query around it")
+        refuse_changes(cursor, query, "a subquery", "move {} to the query around it")
         cursor.expect(TokenType.R_PAREN, ") after the subquery")
     return query
 
@@ -30,6 +30,6 @@ def refuse_scalar_subquery(cursor: Cursor) -> None:
     """Raise NotSupported where a query stands in the place of a value."""
     if cursor.word in ("SELECT", "WITH", "VALUES"):
         raise cursor.not_supported(
-            "a subquery in the place of a value is not served",
+            "a subquery in the place of a value is not supported",
             "register it as a query of its own, or write x IN (SELECT ...)",
         )

@@ -46,10 +46,11 @@ def _function(cursor: Cursor) -> nodes.TableFunction:
     if usage is None:
         if starts_operator(cursor):
             raise cursor.not_supported(
-                f"{name} stands around a whole query, not in FROM", f"write {name} (SELECT ... FROM ...)"
+                f"{name} encloses a whole query and is not allowed in FROM",
+                f"write {name} (SELECT ... FROM ...)",
             )
         if cursor.at(TokenType.VAR) and cursor.peek().token_type is TokenType.L_PAREN:
-            raise cursor.not_supported(f"{name} is no table function that is served", _SERVED)
+            raise cursor.not_supported(f"there is no table function {name}", _SERVED)
         raise cursor.expected("a table function", _SERVED)
     cursor.advance()
     cursor.expect(TokenType.L_PAREN, "(", usage)
@@ -58,7 +59,7 @@ def _function(cursor: Cursor) -> nodes.TableFunction:
         cursor.advance()
     if cursor.at(TokenType.L_PAREN):
         raise cursor.not_supported(
-            f"a subquery in {name} is not served",
+            f"a subquery in {name} is not supported",
             f"name a stream; put the condition in WHERE after {name}(...)",
         )
     this = cursor.name("a stream")

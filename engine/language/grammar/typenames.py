@@ -6,7 +6,17 @@ from sqlglot.tokenizer_core import TokenType
 
 from engine.language.grammar import nodes
 from engine.language.grammar.cursor import Cursor
+from engine.language.places import shown
 
+_COMPOSED = {
+    "ARRAY": "declare a column for each element you need",
+    "LIST": "declare a column for each element you need",
+    "MULTISET": "declare a column for each element you need",
+    "MAP": "declare a column for each key you need",
+    "ROW": "declare a column for each field you need",
+    "STRUCT": "declare a column for each field you need",
+}
+"""Types made of others: what to do instead."""
 _TYPED_LITERALS = ("TIMESTAMP", "DATE", "TIMESTAMPTZ", "TIME")
 
 
@@ -23,6 +33,9 @@ def parse_type_name(cursor: Cursor) -> nodes.TypeName:
     cursor.check_word(token)
     cursor.advance()
     name = token.text.upper()
+    if cursor.at(TokenType.LT) or (name in _COMPOSED and cursor.at(TokenType.L_PAREN)):
+        hint = _COMPOSED.get(name, "write the type alone, such as BIGINT or STRING")
+        raise cursor.not_supported(f"the type {shown(name)} of other types is not supported", hint, token)
     if name == "DOUBLE" and cursor.take_words("PRECISION"):
         name = "DOUBLE"
     elif name == "CHARACTER" and cursor.take_words("VARYING"):
@@ -41,11 +54,11 @@ def parse_type_name(cursor: Cursor) -> nodes.TypeName:
     if cursor.word in ("WITH", "WITHOUT") and cursor.word_ahead() == "TIME":
         if cursor.word == "WITH":
             raise cursor.not_supported(
-                "a time zone in a type is not served", "TIMESTAMP is UTC, in milliseconds"
+                "types with a time zone are not supported", "TIMESTAMP is UTC, in milliseconds"
             )
         cursor.take_words("WITHOUT", "TIME", "ZONE")
-    if cursor.at(TokenType.L_BRACKET):
-        raise cursor.not_supported(
-            "an array type is not served", "declare one column for each element you need"
-        )
+    if cursor.at(TokenType.L_BRACKET) or cursor.word in ("ARRAY", "MULTISET"):
+        raise cursor.not_supported("array types are not supported", _COMPOSED["ARRAY"])
+    if cursor.word in ("UNSIGNED", "SIGNED"):
+        raise cursor.not_supported(f"{cursor.word} is not supported", "write INTEGER or BIGINT alone")
     return cursor.node(nodes.TypeName(name=name, numbers=numbers), token)

@@ -45,7 +45,7 @@ def parse_bracket_window(cursor: Cursor) -> exp.Expr:
     elif cursor.take_words("ROWS", "UNBOUNDED") or cursor.take_words("UNBOUNDED"):
         clause = nodes.UnboundedClause()
     else:
-        raise cursor.expected("a window", _FORMS)
+        raise cursor.expected("RANGE, ROWS, NOW, UNBOUNDED or PARTITION BY", _FORMS)
     if cursor.take_words("SLIDE"):
         clause.set("slide", parse_duration(cursor))
     return _close(cursor, clause, token, [])

@@ -1,0 +1,1 @@
+SELECT DATE_TRUNC(HOUR, ts), date_part(minute, ts) FROM flights

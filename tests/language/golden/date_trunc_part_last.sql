@@ -1,0 +1,1 @@
+SELECT DATE_TRUNC(ts, HOUR) FROM flights

@@ -1,0 +1,1 @@
+SELECT * FROM TUMBLE(flights, 1h30m) [RANGE 30m SLIDE 1m]

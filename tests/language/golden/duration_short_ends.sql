@@ -1,0 +1,1 @@
+SELECT * FROM flights BEGIN NOW - 30m END NOW

@@ -1,0 +1,1 @@
+SELECT istream dest FROM flights

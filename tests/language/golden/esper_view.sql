@@ -1,0 +1,1 @@
+SELECT * FROM flights#time(30 sec)

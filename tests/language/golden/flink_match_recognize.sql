@@ -1,0 +1,1 @@
+SELECT * FROM flights MATCH_RECOGNIZE (PARTITION BY carrier)

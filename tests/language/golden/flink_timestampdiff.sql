@@ -1,0 +1,1 @@
+SELECT TIMESTAMPDIFF(MINUTE, ts, ts) FROM flights

@@ -1,0 +1,1 @@
+SELECT EXTRACTJSONFIELD(dest, '$.a') FROM flights

@@ -1,0 +1,1 @@
+CREATE STREAM s (id INT) WITH (KAFKA_TOPIC = 's')

@@ -1,0 +1,1 @@
+CREATE STREAM s (id INT KEY, v STRING)

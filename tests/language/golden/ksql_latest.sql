@@ -1,0 +1,1 @@
+SELECT LATEST_BY_OFFSET(delay) FROM flights

@@ -1,0 +1,1 @@
+SELECT ROWKEY FROM flights

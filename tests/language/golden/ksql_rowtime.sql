@@ -1,0 +1,1 @@
+SELECT ROWTIME, carrier FROM flights

@@ -1,0 +1,1 @@
+SELECT f.ROWTIME FROM flights f JOIN weather w ON f.dest = w.dest

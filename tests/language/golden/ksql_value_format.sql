@@ -1,0 +1,1 @@
+CREATE STREAM s (id INT) WITH (topic = 's', VALUE_FORMAT = 'JSON')

@@ -1,0 +1,1 @@
+SELECT WINDOWSTART, COUNT(*) FROM flights GROUP BY carrier

@@ -1,0 +1,1 @@
+SELECT * FROM flights WHERE mz_now() <= ts + INTERVAL '5 minutes'

@@ -1,0 +1,1 @@
+SUBSCRIBE TO flights

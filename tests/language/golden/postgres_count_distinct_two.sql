@@ -1,0 +1,1 @@
+SELECT COUNT(DISTINCT carrier, dest) FROM flights

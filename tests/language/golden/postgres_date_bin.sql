@@ -1,0 +1,1 @@
+SELECT DATE_BIN(INTERVAL '5 minutes', ts, TIMESTAMP '2001-01-01') FROM flights

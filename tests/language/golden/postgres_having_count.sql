@@ -1,0 +1,1 @@
+SELECT carrier, COUNT(*) FROM flights GROUP BY carrier HAVING count > 5

@@ -1,0 +1,1 @@
+SELECT LEFT(dest, 2) FROM flights

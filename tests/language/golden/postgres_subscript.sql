@@ -1,0 +1,1 @@
+SELECT dest[1] FROM flights

@@ -1,0 +1,1 @@
+SELECT * FROM flights WHERE ts - day > INTERVAL '5' MINUTE

@@ -1,0 +1,1 @@
+SELECT CAST(dest AS VARCHAR(20)) FROM flights

@@ -1,0 +1,1 @@
+SELECT * FROM flights LIMIT 5 WHERE delay > 1

@@ -1,0 +1,1 @@
+SELCT * FROM flights

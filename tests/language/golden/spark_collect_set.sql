@@ -1,0 +1,1 @@
+SELECT COLLECT_SET(dest) FROM flights

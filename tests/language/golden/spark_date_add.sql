@@ -1,0 +1,1 @@
+SELECT DATE_ADD(day, INTERVAL 5 DAY) FROM flights

@@ -1,0 +1,1 @@
+SELECT flight DIV 2 FROM flights

@@ -1,0 +1,1 @@
+SELECT flight div FROM flights

@@ -1,0 +1,1 @@
+SELECT * FROM flights RANGE 30 MINUTES
