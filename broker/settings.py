@@ -87,6 +87,11 @@ class Settings(BaseSettings):
     outcome_wait_ms: int = Field(15_000, ge=0, description="HTTP writes answer 202 when it takes longer.")
     publish_timeout_ms: int = Field(10_000, ge=100, description="HTTP writes fail when Kafka takes longer.")
     stop_timeout_ms: int = Field(10_000, ge=4_000, description="A process that stops slower is killed.")
+    liveness_timeout_ms: int = Field(
+        60_000,
+        ge=1_000,
+        description="A process whose event loop, or a shard of which, hangs for so long is replaced.",
+    )
     command_batch: int = Field(1_000, ge=1, description="Commands the control hands over at once.")
 
     sql_bytes_max: int = Field(64 * KIB, ge=64)
@@ -175,6 +180,7 @@ class Settings(BaseSettings):
 
     internal_socket: Path | None = Field(None, description="Set by the supervisor.")
     internal_secret: SecretStr | None = Field(None, description="Set by the supervisor.")
+    liveness_file: Path | None = Field(None, description="Set by the supervisor: where signs of life go.")
     supervisor_fd: int | None = Field(None, description="Set by the supervisor: closes when it is gone.")
 
     @model_validator(mode="after")
@@ -186,6 +192,8 @@ class Settings(BaseSettings):
         _at_most(self, "sql_bytes_max", "request_bytes_max")
         _at_most(self, "poll_ms", "heartbeat_ms")
         _at_most(self, "retry_ms", "topic_check_ms")
+        if self.liveness_timeout_ms < 4 * max(self.heartbeat_ms, self.retry_ms):
+            raise ValueError("liveness_timeout_ms must be at least four times heartbeat_ms and retry_ms")
         _at_most(self, "backfill_chunk_rows", "backfill_rows_max")
         _ = self.archive_storage
         if self.archive_options is not None and not self.archive:

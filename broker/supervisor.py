@@ -8,8 +8,12 @@ They share a secret of this one run, which every call on the worker's socket car
 the environment, which other users cannot read; the arguments of a process everybody can. They are started
 with ``-P``, so that no module is taken from the directory that the broker was started in.
 
-``tureen serve`` replaces itself by this module. Imports
-the standard library and names alone.
+A child that is there and does nothing is replaced as well: its event loop and each of its shards leave signs
+of life in a file (:mod:`broker.liveness`). One whose signs are missing for the time set is asked for the
+stacks of its threads (SIGUSR2), killed and started again. How such lives ended is noted in
+:mod:`broker.lives`, so that a worker that is killed again and again finds that out.
+
+``tureen serve`` replaces itself by this module. Imports the standard library, and constants.
 """
 
 from __future__ import annotations
@@ -25,8 +29,11 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from broker import lives
 from broker.internal import SECRET_HEADER
+from broker.liveness import LOOP, Liveness, Silent
 
 FATAL = 78
 """The exit code of a child that must not be started again (sysexits: a configuration error)."""
@@ -34,23 +41,42 @@ FATAL = 78
 BACK_OFF_S = (0.2, 10.0)
 HEALTHY_S = 30.0
 READY_POLL_S = 0.1
-CHILDREN = ("broker.worker", "broker.control")
+WORKER = "broker.worker"
+CHILDREN = (WORKER, "broker.control")
+START_S = 300.0
+"""A child that starts may be silent for so long: it loads libraries, measures, compiles."""
+LIVENESS_POLLS = 4
+"""Signs of life are looked at so often in the time that they may be missing, and once a second at least."""
+STACKS_S = 0.5
+"""A child that hangs has so long to print its stacks."""
 
 
 @dataclass
 class Child:
-    """One child process: its module, its process while it runs, and when to start it again."""
+    """One child process: its module, its signs of life, its process while it runs, when to start it again.
+
+    hung: what it was killed for, from then until its end is noticed.
+    """
 
     module: str
+    signs: Path
+    liveness: Liveness
     process: subprocess.Popen[bytes] | None = None
     started_s: float = 0.0
     due_s: float = 0.0
     back_off_s: float = field(default=BACK_OFF_S[0])
+    oom_kills: int = 0
+    hung: str | None = None
 
     def start(self, inherited: tuple[int, ...]) -> None:
         # A session of its own: Ctrl-C reaches the supervisor alone, which then stops the children in order.
+        self.liveness.start(START_S)
+        self.oom_kills, self.hung = lives.oom_kills(), None
         self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", self.module], pass_fds=inherited, start_new_session=True
+            [sys.executable, "-P", "-m", self.module],
+            pass_fds=inherited,
+            start_new_session=True,
+            env=os.environ | {"TUREEN_LIVENESS_FILE": str(self.signs)},
         )
         self.started_s = time.monotonic()
 
@@ -65,6 +91,54 @@ class Child:
             self.due_s = now_s + self.back_off_s
             self.back_off_s = min(2 * self.back_off_s, BACK_OFF_S[1])
         return code
+
+    def replace(self, silent: list[Silent], timeout_s: float) -> None:
+        """It hangs: kill it; that it has died is noticed like any other death."""
+        assert self.process is not None
+        self.hung = cause(silent, self.liveness.silent(timeout_s / 2))
+        where = "its event loop" if self.hung == "worker" else f"the thread of {self.hung}"
+        say(
+            f"{self.module} hangs: {where} has given no sign of life for {silent[0].silent_s:.0f} s; "
+            "it is replaced, and its stacks are asked for first"
+        )
+        with contextlib.suppress(OSError):
+            self.process.send_signal(signal.SIGUSR2)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(STACKS_S)
+        self.process.kill()
+
+    def ended(self, code: int) -> lives.End | None:
+        """Its last life, where that ended against its will in a way that may come back."""
+        if self.module != WORKER:
+            return None
+        memory = self.liveness.memory
+        short = lives.was_short(memory) or lives.oom_kills() > self.oom_kills
+        if self.hung is not None:
+            return lives.End(time.time(), self.hung, memory[1])
+        if code == -signal.SIGKILL and short:
+            return lives.End(time.time(), "memory", memory[1])
+        return None
+
+
+def cause(silent: list[Silent], drowsy: list[Silent]) -> str:
+    """What hangs, as :mod:`broker.lives` names it: a shard that is alone in it, at work, else the whole: a
+    shard that keeps the interpreter to itself cannot be told from a process that is stopped.
+
+    drowsy: those that have been silent for half the time: they will turn out to hang as well.
+    """
+    if len(silent) == 1 and silent[0].busy and all(one.slot != LOOP for one in drowsy):
+        return f"shard-{silent[0].slot - 1}"
+    return "worker"
+
+
+def last_life(data_dir: Path, signs: Path) -> lives.End | None:
+    """How the worker ended that was there before this supervisor, where it was killed together with its own
+    and memory was short.
+    """
+    if not signs.is_file():
+        return None
+    memory = Liveness(signs).memory
+    return lives.End(time.time(), "memory", memory[1]) if lives.was_short(memory) else None
 
 
 def say(text: str) -> None:
@@ -90,7 +164,14 @@ def is_ready(socket_path: str, secret: str) -> bool:
         link.close()
 
 
-def run(socket_path: str, lock_fd: int, stop_timeout_s: float, url: str) -> int:
+def run(
+    socket_path: str,
+    lock_fd: int,
+    stop_timeout_s: float,
+    url: str,
+    data_dir: Path,
+    liveness_timeout_s: float,
+) -> int:
     """Supervise until a signal or a fatal exit; returns the exit code."""
     pipe_read, pipe_write = os.pipe()
     os.environ["TUREEN_SUPERVISOR_FD"] = str(pipe_read)
@@ -106,7 +187,15 @@ def run(socket_path: str, lock_fd: int, stop_timeout_s: float, url: str) -> int:
     signal.signal(signal.SIGCHLD, lambda *_: None)
 
     inherited = (pipe_read, lock_fd)
-    children = [Child(module) for module in CHILDREN]
+    children = []
+    for module in CHILDREN:
+        signs = data_dir / f"{module.rpartition('.')[2]}.alive"
+        before = last_life(data_dir, signs) if module == WORKER else None
+        if before is not None:
+            lives.note(data_dir, before)
+        children.append(Child(module, signs, Liveness(signs, fresh=True)))
+    poll_s = min(1.0, liveness_timeout_s / LIVENESS_POLLS)
+    looked_s = excused_s = time.monotonic()
     began_s = time.monotonic()
     announced = False
     for child in children:
@@ -116,18 +205,30 @@ def run(socket_path: str, lock_fd: int, stop_timeout_s: float, url: str) -> int:
         waits = [max(0.0, child.due_s - now_s) for child in children if child.process is None]
         if not announced:
             waits.append(READY_POLL_S)
-        select.select([wake_read], [], [], min(waits, default=None))
+        select.select([wake_read], [], [], min([poll_s, *waits]))
         with contextlib.suppress(BlockingIOError):
             os.read(wake_read, 4_096)
         for child in children:
             code = child.died()
             if code is not None and not stop:
+                end = child.ended(code)
+                if end is not None:
+                    lives.note(data_dir, end)
                 if code == FATAL:
                     say(f"{child.module} cannot run; stopping (its last lines above say why)")
                     return _stop(children, stop_timeout_s) or FATAL
-                say(f"{child.module} ended with {_told(code)} and will be started again")
+                say(f"{child.module} ended with {_told(code, end)} and will be started again")
             if child.process is None and time.monotonic() >= child.due_s and not stop:
                 child.start(inherited)
+        now_s = time.monotonic()
+        if now_s - looked_s > 2 * poll_s + 1.0:
+            excused_s = now_s  # this process was stopped or starved itself, and with it perhaps all
+        looked_s = now_s
+        for child in children:
+            if child.process is not None and child.hung is None and not stop:
+                silent = child.liveness.silent(liveness_timeout_s, excused_s)
+                if silent:
+                    child.replace(silent, liveness_timeout_s)
         if not announced and not stop and is_ready(socket_path, secret):
             announced = True
             say(f"Ready in {time.monotonic() - began_s:.1f} s: {url}")
@@ -154,12 +255,27 @@ def _stop(children: list[Child], timeout_s: float) -> int:
             child.process.kill()
             child.process.wait()
             code = 1
+    for child in children:
+        child.signs.unlink(missing_ok=True)
     return code
 
 
-def _told(code: int) -> str:
-    return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+def _told(code: int, end: lives.End | None) -> str:
+    if code >= 0:
+        return f"exit code {code}"
+    why = " for want of memory" if end is not None and end.cause == "memory" else ""
+    return f"signal {signal.Signals(-code).name}{why}"
 
 
 if __name__ == "__main__":
-    sys.exit(run(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), sys.argv[4]))
+    socket_path, lock_fd, stop_timeout_s, url, data_dir, liveness_timeout_s = sys.argv[1:]
+    sys.exit(
+        run(
+            socket_path,
+            int(lock_fd),
+            float(stop_timeout_s),
+            url,
+            Path(data_dir),
+            float(liveness_timeout_s),
+        )
+    )

@@ -112,7 +112,14 @@ def prepare(console: Console, kafka_port: int | None) -> list[str]:
         f"Next:  tureen sql --url {loaded.url}   or   tureen status --url {loaded.url}   (Ctrl-C stops it)",
         style="dim",
     )
-    return [str(socket_path), str(held), str(loaded.stop_timeout_ms / 1_000), loaded.url]
+    return [
+        str(socket_path),
+        str(held),
+        str(loaded.stop_timeout_ms / 1_000),
+        loaded.url,
+        str(data_dir),
+        str(loaded.liveness_timeout_ms / 1_000),
+    ]
 
 
 def _socket_path(data_dir: Path) -> Path:

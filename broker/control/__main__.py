@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import faulthandler
 import os
 import signal
 import sys
@@ -12,6 +13,7 @@ import faust
 
 from broker import logs, settings
 from broker.control.app import Control
+from broker.liveness import Liveness
 from broker.supervisor import FATAL
 from tureen.errors import TureenError
 
@@ -28,7 +30,7 @@ def crash_reason(app: faust.App) -> BaseException | None:
     return None
 
 
-async def serve(control: Control, supervisor_fd: int | None) -> int:
+async def serve(control: Control, supervisor_fd: int | None, liveness: Liveness) -> int:
     """Run until SIGTERM, SIGINT, the end of the supervisor, or a crash; returns the exit code.
 
     Leaves whatever does not end in time: parts of the application may wait for a Kafka that is away.
@@ -42,6 +44,7 @@ async def serve(control: Control, supervisor_fd: int | None) -> int:
     app = control.app
     starting = asyncio.ensure_future(app.start())
     while not stop.is_set():
+        liveness.beat()
         reason = crash_reason(app) if starting.done() else None
         if starting.done() and starting.exception() is not None:
             reason = starting.exception()
@@ -64,12 +67,14 @@ def main() -> int:
     try:
         loaded = settings.load()
         logs.configure("control", loaded.log_level, loaded.log_format)
+        faulthandler.register(signal.SIGUSR2)  # the supervisor's question to one that hangs
+        liveness = Liveness(loaded.liveness_file)
         control = Control(loaded, loaded.kafka())
     except TureenError as refused:
         print(refused, file=sys.stderr)
         return FATAL
     loop = asyncio.new_event_loop()
-    code = loop.run_until_complete(serve(control, loaded.supervisor_fd))
+    code = loop.run_until_complete(serve(control, loaded.supervisor_fd, liveness))
     # No tidying up: tasks and threads may wait for a Kafka that is away, and what matters is written.
     sys.stderr.flush()
     os._exit(code)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import faulthandler
 import gc
 import os
 import signal
@@ -28,6 +29,7 @@ from broker.http.feeds import Feeds
 from broker.http.guard import Guard
 from broker.http.private import private_api, private_socket
 from broker.http.public import public_api
+from broker.liveness import Liveness
 from broker.settings import Settings
 from broker.supervisor import FATAL
 from broker.worker import calibration, open_files
@@ -39,6 +41,8 @@ from broker.worker.publisher import Publisher
 from topics.admin import Admin
 from tureen.errors import KafkaUnavailable, TureenError
 
+BEATS = 8
+"""Signs of life of the event loop in the time that they may be missing; once a second at least."""
 PROBE_TIMEOUT_S = 2.0
 """Shards look after their topics so long at most: a thread that stops should not wait for Kafka."""
 SWITCH_S = 0.0005
@@ -74,7 +78,10 @@ class Worker:
             loaded.feeds_memory_ms / 1_000,
             self._wake_feeds,
         )
-        self.node = Node(loaded, self.kafka, self.admin, prober, self._fenced, engines, self.hub)
+        self.liveness = Liveness(loaded.liveness_file)
+        self.node = Node(
+            loaded, self.kafka, self.admin, prober, self._fenced, engines, self.hub, self.liveness
+        )
         self.follows = Follows(self.node, self.hub, loaded.feeds_linger_ms / 1_000)
         self.metrics.feeds.followed = lambda: self.hub.followed
         self.metrics.feeds.size = lambda: self.hub.size
@@ -112,7 +119,8 @@ class Worker:
             asyncio.ensure_future(servers[0].serve()),
             asyncio.ensure_future(servers[1].serve([private_socket(self.settings.socket_path)])),
         ]
-        tasks += [asyncio.ensure_future(work) for work in (self._start(), self._sample(), self.feeds.tick())]
+        works = (self._start(), self._sample(), self._beat(), self.feeds.tick())
+        tasks += [asyncio.ensure_future(work) for work in works]
         stopping = asyncio.ensure_future(self.stop.wait())
         await asyncio.wait({stopping, *tasks[:2]}, return_when=asyncio.FIRST_COMPLETED)
         if not self.stop.is_set():
@@ -170,6 +178,13 @@ class Worker:
             self.metrics.sample(self.node)
             await asyncio.sleep(1.0)
 
+    async def _beat(self) -> None:
+        """The event loop's sign of life."""
+        period_s = min(1.0, self.settings.liveness_timeout_ms / 1_000 / BEATS)
+        while True:
+            self.liveness.beat()
+            await asyncio.sleep(period_s)
+
     def _public_server(self, app: ASGIApp) -> Server:
         given = self.settings
         token = given.http_token.get_secret_value() if given.http_token else None
@@ -224,6 +239,7 @@ def main() -> int:
     try:
         loaded = settings.load()
         logs.configure("worker", loaded.log_level, loaded.log_format)
+        faulthandler.register(signal.SIGUSR2)  # the supervisor's question to one that hangs
         open_files.allow(loaded.feeds_max)
         _ = loaded.secret  # without it there is nobody to serve
         engines = engines_for(loaded)

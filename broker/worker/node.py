@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Sequence
 from broker import logs
 from broker.archive.shelf import Shelf
 from broker.internal import Outcome
+from broker.liveness import Liveness
 from broker.settings import Settings
 from broker.worker.admission import Admission
 from broker.worker.adoption import adopt_outputs, adopt_shard, adopt_views
@@ -54,6 +55,7 @@ class Node:
         on_fenced: Callable[[int], None],
         engines: Engines,
         listener: Listener,
+        liveness: Liveness,
     ) -> None:
         """admin: makes topics of streams. prober: asks Kafka and gives up soon."""
         self.shelf = Shelf(settings) if settings.archive else None
@@ -67,7 +69,9 @@ class Node:
         self.control_seen_s = time.monotonic()
         self.outputs = Outputs(output_settings(settings), prober)
         self.directory = Directory(engines, settings.shards)
-        self.shards = Shards(settings, kafka, engines, prober, self.outputs, listener, on_fenced, self.shelf)
+        self.shards = Shards(
+            settings, kafka, engines, prober, self.outputs, listener, on_fenced, self.shelf, liveness
+        )
         self.hosting = Hosting(self.directory, self.shards)
         self.broken = BrokenQueries(self.directory, self.shards, self.hosting, self.outputs)
         self.waiters = Waiters()

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from broker import logs
+from broker.liveness import UNWATCHED, Pulse
 from broker.settings import Settings
 from broker.worker.counts import TRANSACTION_SECONDS
 from broker.worker.troubles import Troubles
@@ -95,6 +96,7 @@ class Outbox:
         kafka: dict[str, str],
         troubles: Troubles,
         look: Callable[[Collection[str]], Mapping[str, int | TureenError]],
+        pulse: Pulse = UNWATCHED,
     ) -> None:
         """troubles: told under the name ``journal``. look: looks at result topics: how many partitions they
         have, or what is wrong with them; those that are gone it makes.
@@ -107,6 +109,7 @@ class Outbox:
         self._writing = {"message.max.bytes": str(message_bytes), **kafka}
         self._troubles = troubles
         self._look = look
+        self._pulse = pulse
         self._timeout_s = settings.transaction_timeout_ms / 1_000
         self._producer: TransactionalProducer | None = None
 
@@ -116,6 +119,7 @@ class Outbox:
         Raises Fenced, Interrupted.
         """
         while True:
+            self._pulse.rest(self._timeout_s)
             self.close()
             try:
                 self._producer = TransactionalProducer(
@@ -163,6 +167,7 @@ class Outbox:
 
     def _try(self, outgoing: Outgoing, *, reporting: bool) -> None:
         assert self._producer is not None
+        self._pulse.rest(2 * self._timeout_s)  # to commit, and to abort
         with self._producer.transaction(reporting=reporting) as transaction:
             for letter in outgoing.letters:
                 transaction.send(

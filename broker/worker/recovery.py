@@ -15,7 +15,7 @@ queries registered again, from the registry.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,7 +29,7 @@ from engine.engine import Engine
 from engine.model.batch import Batch
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import BEGINNING, Backfill, Position, Step
-from engine.persistence import QueryState, SourceState
+from engine.persistence import QueryState, SourceState, StateSource
 from storage.archive.errors import ArchiveMismatch, ArchiveUnreadable
 from storage.store import Store
 from topics.consumer import OffsetLost
@@ -87,21 +87,54 @@ class _EmptyAt:
         return ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """What is stored; ``check`` is called ahead of every piece of rows."""
+
+    stored: StateSource
+    check: Callable[[], None]
+
+    def position(self) -> Position | None:
+        return self.stored.position()
+
+    def sources(self) -> Iterable[SourceState]:
+        return self.stored.sources()
+
+    def derived(self) -> Iterable[Derived]:
+        return self.stored.derived()
+
+    def rows(self, source: SourceName) -> Iterator[tuple[int, Batch]]:
+        for piece in self.stored.rows(source):
+            self.check()
+            yield piece
+
+    def pending(self, source: SourceName) -> Iterator[tuple[int, Batch]]:
+        for piece in self.stored.pending(source):
+            self.check()
+            yield piece
+
+    def queries(self) -> Iterable[QueryState]:
+        return self.stored.queries()
+
+
 def recover(
     number: int,
     store: Store,
     settings: Settings,
     kafka: dict[str, str],
     engines: Engines,
+    check: Callable[[], None],
     shelf: Shelf | None = None,
 ) -> Recovered:
-    """Restore and replay. The shard must be fenced. shelf: the archive, where there is one.
+    """Restore and replay. The shard must be fenced. check: called between pieces of the store and between
+    steps; what it raises ends this. shelf: the archive, where there is one.
 
     Raises StoreCorrupt, StoreVersionUnknown, JournalUnreadable, OffsetLost, KafkaUnavailable, TopicMissing.
     """
     stored = store.position()
     try:
-        return _replayed(number, engines.restored(store), settings, kafka, shelf)
+        engine = engines.restored(_Checked(store, check))
+        return _replayed(number, engine, settings, kafka, check, shelf)
     except (JournalUnreadable, OffsetLost, TopicMissing) as gone:
         if stored is not None:
             raise
@@ -111,7 +144,12 @@ def recover(
 
 
 def _replayed(
-    number: int, engine: Engine, settings: Settings, kafka: dict[str, str], shelf: Shelf | None
+    number: int,
+    engine: Engine,
+    settings: Settings,
+    kafka: dict[str, str],
+    check: Callable[[], None],
+    shelf: Shelf | None,
 ) -> Recovered:
     stored = engine.position
     reader = RangeReader(kafka)
@@ -120,6 +158,7 @@ def _replayed(
     engine.tells = False
     try:
         for record in read_steps(kafka, settings.names.steps, number, stored):
+            check()
             batch, compacted = None, False
             if isinstance(record.body, RecordsNamed):
                 stream = engine.catalogue[record.body.source]

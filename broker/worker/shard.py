@@ -30,6 +30,7 @@ from broker.archive.backfill import Backfills
 from broker.archive.notes import HistoryNotes
 from broker.archive.shelf import Shelf
 from broker.internal import Outcome
+from broker.liveness import Pulse
 from broker.settings import Settings
 from broker.worker.books import Books
 from broker.worker.counts import STEP_SECONDS, Counts
@@ -81,9 +82,10 @@ class Shard(threading.Thread):
         outputs: Outputs,
         listener: Listener,
         on_fenced: Callable[[int], None],
-        shelf: Shelf | None = None,
+        shelf: Shelf | None,
+        pulse: Pulse,
     ) -> None:
-        """shelf: the archive, where there is one."""
+        """shelf: the archive, where there is one. pulse: the thread's signs of life."""
         super().__init__(name=f"shard-{number}", daemon=True)
         self.number = number
         self.state: State = "recovering"
@@ -97,14 +99,15 @@ class Shard(threading.Thread):
         self._listener = listener
         self._on_fenced = on_fenced
         self._shelf = shelf
+        self._pulse = pulse
         self._store: Store | None = None
         self._lost_history: Mapping[str, dict[str, Any]] = {}
         self._inbox = Inbox(number)
-        self._troubles = Troubles(number, settings.retry_ms)
+        self._troubles = Troubles(number, settings.retry_ms, pulse)
         self._books = Books()
         self._saving = Saving(number, settings, self._troubles)
         self._emission = Emission(settings.names, outputs, self.counts)
-        self._outbox = Outbox(number, settings, kafka, self._troubles, outputs.look)
+        self._outbox = Outbox(number, settings, kafka, self._troubles, outputs.look, pulse)
         self._steps = Steps(
             number,
             settings,
@@ -114,6 +117,7 @@ class Shard(threading.Thread):
             self._troubles,
             self.counts,
             self._books.forget,
+            pulse,
         )
         topic_ids = {} if shelf is None else shelf.topic_ids
         self._streams = Streams(number, settings, kafka, admin, self._steps.next_offsets, topic_ids)
@@ -229,6 +233,7 @@ class Shard(threading.Thread):
         if error is not None:
             self._troubles.end(error)
         self.state = state
+        self._pulse.end()
         stopped = BrokerUnavailable(f"shard {self.number} has stopped")
         refusal = self._troubles.first or stopped.as_dict()
         jobs = self._inbox.close(error or stopped, refusal)
@@ -247,8 +252,10 @@ class Shard(threading.Thread):
                 job.refuse(refusal)
 
     def _come_back(self) -> None:
+        self._pulse.toil()
         self._store = self._opened()
         self._outbox.fence()
+        self._pulse.toil()
         back = self._recovered(self._store)
         self._lost_history = back.lost_history
         for name, sequence in back.history.items():
@@ -278,7 +285,15 @@ class Shard(threading.Thread):
     def _recovered(self, store: Store) -> Recovered:
         while True:
             try:
-                back = recover(self.number, store, self._settings, self._kafka, self._engines, self._shelf)
+                back = recover(
+                    self.number,
+                    store,
+                    self._settings,
+                    self._kafka,
+                    self._engines,
+                    self._pulse.toil,
+                    self._shelf,
+                )
             except KafkaUnavailable as away:
                 self._troubles.wait("journal", away)
             else:
@@ -288,7 +303,9 @@ class Shard(threading.Thread):
     def _live(self) -> None:
         idle_s = self._settings.heartbeat_ms / 1_000
         while not self._troubles.stopping:
+            self._pulse.rest(idle_s)
             jobs = self._inbox.take(0.0 if self._streams.reading() else idle_s)
+            self._pulse.beat()
             self._inbox.answer(self._steps.engine)
             outgoing = Outgoing()
             began_s = time.perf_counter()
@@ -306,6 +323,7 @@ class Shard(threading.Thread):
             self._inbox.done()
             self._revise_if_due()
             self._saving.save_if_due(self._steps.engine)
+        self._pulse.beat()
         self._saving.save(self._steps.engine, final=True)
 
     def _revise_if_due(self) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from broker.archive.shelf import Shelf
 from broker.internal import Outcome
+from broker.liveness import Liveness, Pulse
 from broker.settings import Settings
 from broker.worker.engines import Engines
 from broker.worker.listener import Listener
@@ -37,6 +38,7 @@ class Shards:
         listener: Listener,
         on_fenced: Callable[[int], None],
         shelf: Shelf | None,
+        liveness: Liveness,
     ) -> None:
         """What every shard is made with. prober: asks Kafka and gives up soon."""
         self._settings = settings
@@ -47,6 +49,7 @@ class Shards:
         self._listener = listener
         self._on_fenced = on_fenced
         self._shelf = shelf
+        self._liveness = liveness
         self._by_number: dict[int, Shard] = {}
 
     def __getitem__(self, number: int) -> Shard:
@@ -102,6 +105,7 @@ class Shards:
             self._listener,
             self._on_fenced,
             self._shelf,
+            Pulse(self._liveness, number + 1, self._settings.liveness_timeout_ms / 1_000),
         )
         shard.start()
         return shard

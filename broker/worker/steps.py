@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 
 from broker import logs
+from broker.liveness import Pulse
 from broker.settings import Settings
 from broker.worker.counts import Counts
 from broker.worker.emission import Emission
@@ -44,8 +45,11 @@ class Steps:
         troubles: Troubles,
         counts: Counts,
         gone: Callable[[Iterable[str]], None],
+        pulse: Pulse,
     ) -> None:
-        """gone: told of queries that a step let go, since their changes cannot be told."""
+        """gone: told of queries that a step let go, since their changes cannot be told. pulse: each step is
+        a sign of life.
+        """
         self.engine = engine
         self.epoch = 0
         self.clock_ms = 0
@@ -56,6 +60,7 @@ class Steps:
         self._troubles = troubles
         self._counts = counts
         self._gone = gone
+        self._pulse = pulse
 
     def begin(self, engine: Engine, epoch: int) -> None:
         """Go on with a recovered engine; ``epoch`` tells the positions of this owner's steps from others'."""
@@ -72,6 +77,7 @@ class Steps:
 
     def make(self, body: Body, outgoing: Outgoing, read: Sequence[Range] | HistoryNamed = ()) -> StepResult:
         """Apply a step and add what it writes. read: where its rows can be read again. Raises Interrupted."""
+        self._pulse.beat()
         self.clock_ms = self.now_ms()
         last = self.engine.position
         step = Step(Position(self.epoch, last.sequence + 1), self.clock_ms, body)

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from broker import logs
+from broker.liveness import UNWATCHED, Pulse
 from tureen.errors import TureenError
 
 log = logs.get()
@@ -25,8 +26,10 @@ class Interrupted(Exception):
 class Troubles:
     """``first``, ``stop`` and ``stopping`` in any thread, the rest by the shard's alone."""
 
-    def __init__(self, number: int, retry_ms: int) -> None:
+    def __init__(self, number: int, retry_ms: int, pulse: Pulse = UNWATCHED) -> None:
+        """pulse: who waits is alive."""
         self._number = number
+        self._pulse = pulse
         self._retry_s = retry_ms / 1_000
         self._by_name: Mapping[str, Trouble] = {}
         self._stop = threading.Event()
@@ -63,8 +66,10 @@ class Troubles:
     def wait(self, what: str, error: TureenError) -> None:
         """Tell it and wait until it is time to try again. Raises Interrupted."""
         self.tell(what, error.as_dict())
+        self._pulse.rest(self._retry_s)
         if self._stop.wait(self._retry_s):
             raise Interrupted
+        self._pulse.beat()
 
     def end(self, error: TureenError) -> None:
         """Nothing is waited for any more: this ended the shard."""

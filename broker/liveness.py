@@ -1,0 +1,135 @@
+"""Signs of life: what the threads of a child process leave for the supervisor, in a file that both map.
+
+A thread has a *slot*: when it was last alive, and for how long it may be silent from then on. The supervisor
+compares that with the clock (CLOCK_MONOTONIC is one for all processes of a machine and stands still while the
+machine sleeps). The process also notes how much memory it uses of how much it may, so that it can be told
+after a SIGKILL whether memory was short.
+
+    header  used_bytes, budget_bytes     int64 each
+    slot    alive_ns (0: not in use), silent_ns, busy    int64 each
+
+Each value is written whole (8 aligned bytes), a slot by one thread. Standard library only.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+LOOP = 0
+"""The slot of a process's event loop; that of shard n is n + 1."""
+SLOTS = 1_025
+TOIL = 10
+_HEADER = struct.Struct("=qq")
+_SLOT = struct.Struct("=qqq")
+_INT = struct.Struct("=q")
+SIZE = _HEADER.size + SLOTS * _SLOT.size
+
+
+@dataclass(frozen=True, slots=True)
+class Silent:
+    """A slot whose thread has been silent for too long. busy: it was at work, and not waiting."""
+
+    slot: int
+    silent_s: float
+    busy: bool
+
+
+class Liveness:
+    """The file of one child, mapped. The supervisor makes it (``fresh``), the child opens it."""
+
+    def __init__(self, path: Path | None, *, fresh: bool = False) -> None:
+        """path: None where nobody watches; everything then happens in this process's memory."""
+        if path is None:
+            self._map = mmap.mmap(-1, SIZE)
+            return
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            if fresh:
+                os.ftruncate(descriptor, 0)
+            if os.fstat(descriptor).st_size < SIZE:
+                os.ftruncate(descriptor, SIZE)
+            self._map = mmap.mmap(descriptor, SIZE)
+        finally:
+            os.close(descriptor)
+
+    # --- the child --------------------------------------------------------------------------------
+
+    def beat(self, slot: int = LOOP, *, silent_s: float = 0.0, busy: bool = True) -> None:
+        """The thread of this slot is alive. silent_s: it may be silent for so long now, if that is longer
+        than the supervisor's own time. busy: it goes to work, and not to wait.
+        """
+        place = _HEADER.size + slot * _SLOT.size
+        # The time goes in last: with the old silence it could be taken for one that is over.
+        _INT.pack_into(self._map, place + 8, int(silent_s * 1e9))
+        _INT.pack_into(self._map, place + 16, int(busy))
+        _INT.pack_into(self._map, place, time.monotonic_ns())
+
+    def end(self, slot: int) -> None:
+        """Nobody has this slot any more."""
+        _INT.pack_into(self._map, _HEADER.size + slot * _SLOT.size, 0)
+
+    def note_memory(self, used_bytes: int, budget_bytes: int) -> None:
+        """How much memory the process uses, and how much it may."""
+        _INT.pack_into(self._map, 8, budget_bytes)
+        _INT.pack_into(self._map, 0, used_bytes)
+
+    # --- the supervisor ---------------------------------------------------------------------------
+
+    def start(self, silent_s: float) -> None:
+        """A child is started: no slot but that of its loop is in use, which may be silent for so long."""
+        self._map[:SIZE] = bytes(SIZE)
+        self.beat(LOOP, silent_s=silent_s)
+
+    def silent(self, timeout_s: float, since_s: float = 0.0) -> list[Silent]:
+        """The threads that have been silent for too long. since_s: of the monotonic clock; silence counts
+        from there on, at the earliest.
+        """
+        now_ns, since_ns = time.monotonic_ns(), int(since_s * 1e9)
+        found = []
+        for slot in range(SLOTS):
+            alive_ns, silent_ns, busy = _SLOT.unpack_from(self._map, _HEADER.size + slot * _SLOT.size)
+            passed_ns = now_ns - max(alive_ns, since_ns)
+            if alive_ns and passed_ns > max(silent_ns, int(timeout_s * 1e9)):
+                found.append(Silent(slot, passed_ns / 1e9, bool(busy)))
+        return found
+
+    @property
+    def memory(self) -> tuple[int, int]:
+        """(used, budget) in bytes, as the child noted last; zeros where it did not."""
+        used, budget = _HEADER.unpack_from(self._map)
+        return used, budget
+
+
+class Pulse:
+    """The slot of one thread, for those who work in it."""
+
+    def __init__(self, liveness: Liveness, slot: int, timeout_s: float) -> None:
+        """timeout_s: the supervisor's."""
+        self._liveness = liveness
+        self._slot = slot
+        self._timeout_s = timeout_s
+
+    def beat(self) -> None:
+        """At work, and alive."""
+        self._liveness.beat(self._slot)
+
+    def rest(self, wait_s: float = 0.0) -> None:
+        """About to wait, for so long at most."""
+        self._liveness.beat(self._slot, silent_s=wait_s + self._timeout_s, busy=False)
+
+    def toil(self) -> None:
+        """At work that gives no sign in between, for up to :data:`TOIL` times the supervisor's time."""
+        self._liveness.beat(self._slot, silent_s=TOIL * self._timeout_s)
+
+    def end(self) -> None:
+        """The thread ends."""
+        self._liveness.end(self._slot)
+
+
+UNWATCHED = Pulse(Liveness(None), LOOP, 60.0)
+"""Of a thread that nobody watches."""
