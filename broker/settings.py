@@ -51,6 +51,11 @@ class Settings(BaseSettings):
 
     http_host: str = Field("127.0.0.1", description="A non-loopback address needs TLS and a token.")
     http_port: int = Field(8080, ge=0, le=65_535, description="0: a free one, told at the start.")
+    http_hosts: str = Field(
+        "",
+        description="Names by which clients reach it besides localhost, its own and http_host, divided by "
+        "commas; a request that names another host is refused (DNS rebinding).",
+    )
     http_token: SecretStr | None = Field(None, description="Bearer token that every request must carry.")
     http_tls_certificate: Path | None = Field(None, description="PEM chain; serves https.")
     http_tls_key: Path | None = Field(None, description="PEM key of the certificate.")
@@ -217,9 +222,17 @@ class Settings(BaseSettings):
                 f"http_host={self.http_host} can be reached from other machines: set http_tls_certificate, "
                 "http_tls_key and http_token, or bind 127.0.0.1"
             )
+        for name in self.host_names:
+            if not re.fullmatch(r"[A-Za-z0-9_.-]+|[0-9A-Fa-f:.]+", name):
+                raise ValueError(f"http_hosts has names and addresses without ports, not {name!r}")
         if self.http_token is not None and len(self.http_token.get_secret_value()) < 16:
             raise ValueError("http_token has less than 16 characters")
         return self
+
+    @property
+    def host_names(self) -> list[str]:
+        """The names that ``http_hosts`` gives."""
+        return [name.strip() for name in self.http_hosts.split(",") if name.strip()]
 
     @property
     def function_modules(self) -> list[str]:

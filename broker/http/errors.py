@@ -25,6 +25,9 @@ STATUS = {
     "limit_exceeded": 413,
     "too_many_feeds": 429,
     "unauthorized": 401,
+    "foreign_origin": 403,
+    "unsupported_media_type": 415,
+    "unknown_host": 421,
     "kafka_unavailable": 503,
     "broker_unavailable": 503,
     "store_full": 503,
@@ -72,6 +75,43 @@ class Unauthorized(TureenError):
     def __init__(self) -> None:
         super().__init__(
             "this broker wants a bearer token", hint="send the header Authorization: Bearer <token>"
+        )
+
+
+class UnknownHost(TureenError):
+    """The Host header names a host that this broker is not known by: perhaps DNS rebinding."""
+
+    code = "unknown_host"
+
+    def __init__(self, host: str) -> None:
+        super().__init__(
+            f"this broker is not known as {host!r}",
+            hint="if this is a name of it, add it to TUREEN_HTTP_HOSTS and start the broker again",
+        )
+
+
+class ForeignOrigin(TureenError):
+    """A browser sent this for a page that is not the broker's own."""
+
+    code = "foreign_origin"
+
+    def __init__(self, origin: str) -> None:
+        super().__init__(
+            f"pages from elsewhere ({origin}) are not answered",
+            hint="call the broker from a program, or from a server behind the page",
+        )
+
+
+class UnsupportedMediaType(TureenError):
+    """A write whose body does not say that it is JSON."""
+
+    code = "unsupported_media_type"
+
+    def __init__(self, given: str, *, ndjson: bool) -> None:
+        super().__init__(
+            f"a body of the type {given!r} is not read" if given else "the type of the body is not given",
+            hint="send the header Content-Type: application/json"
+            + (", or application/x-ndjson for one JSON object a line" if ndjson else ""),
         )
 
 

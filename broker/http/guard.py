@@ -1,4 +1,4 @@
-"""What every request passes first: the token, and the limit on its body. Plain ASGI."""
+"""What every request passes first: who calls, the token, and the limit on its body. Plain ASGI."""
 
 from __future__ import annotations
 
@@ -6,18 +6,23 @@ import hmac
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from broker.http.callers import NDJSON, Callers, media_type
 from broker.http.errors import Unauthorized, answer
 from tureen.errors import LimitExceeded
 
 OPEN_PATHS = ("/healthcheck", "/readycheck")
-NDJSON = "application/x-ndjson"
 
 
 class Guard:
-    """Refuses requests without the token (health and readiness are open) and bodies above their limit."""
+    """Refuses requests for pages of other sites, those without the token (health and readiness are open), and
+    bodies above their limit.
+    """
 
-    def __init__(self, app: ASGIApp, token: str | None, body_max: int, bulk_max: int) -> None:
+    def __init__(
+        self, app: ASGIApp, callers: Callers, token: str | None, body_max: int, bulk_max: int
+    ) -> None:
         self._app = app
+        self._callers = callers
         self._expected = None if token is None else f"Bearer {token}".encode()
         self._body_max = body_max
         self._bulk_max = bulk_max
@@ -27,12 +32,16 @@ class Guard:
             await self._app(scope, receive, send)
             return
         headers = dict(scope["headers"])
+        refused = self._callers.refusal(scope, headers)
+        if refused is not None:
+            await answer(refused)(scope, receive, send)
+            return
         if self._expected is not None and scope["path"] not in OPEN_PATHS:
             given = headers.get(b"authorization", b"")
             if not hmac.compare_digest(given, self._expected):
                 await answer(Unauthorized())(scope, receive, send)
                 return
-        bulk = headers.get(b"content-type", b"").split(b";")[0].strip() == NDJSON.encode()
+        bulk = media_type(headers) == NDJSON
         setting = "request_bulk_bytes_max" if bulk else "request_bytes_max"
         allowed = self._bulk_max if bulk else self._body_max
         length = headers.get(b"content-length", b"")

@@ -15,13 +15,14 @@ from fastapi.responses import Response
 
 import tureen
 from broker.http.answers import Snapshots
+from broker.http.callers import NDJSON
 from broker.http.creations import Creations
 from broker.http.described import described, listed
 from broker.http.errors import install, json
 from broker.http.feed_description import describe
-from broker.http.guard import NDJSON
 from broker.http.matching import QUERIES_DEFAULT, QUERIES_MAX, Matching, match_lines, match_request
 from broker.http.options import OptionChanges, change_request
+from broker.http.pages import serve_pages
 from broker.http.plans import plan_of
 from broker.http.requests import register_request
 from broker.http.statements import Statements
@@ -44,9 +45,12 @@ def public_api(
         title="Tureen",
         version=tureen.__version__,
         description="Standing SQL queries on Kafka, answered by handle.",
+        docs_url=None,  # FastAPI's own pages load scripts from elsewhere
+        redoc_url=None,
     )
     install(app)
     describe(app)
+    serve_pages(app)
     writes = Writes(settings, node, publisher)
     changes = OptionChanges(node, writes)
     matching = Matching(node)

@@ -24,9 +24,11 @@ from broker import logs, settings
 from broker.feeds.follows import Follows
 from broker.feeds.hub import Hub
 from broker.http.answers import ShortWay, Snapshots
+from broker.http.callers import Callers
 from broker.http.connection import Connection
 from broker.http.feeds import Feeds
 from broker.http.guard import Guard
+from broker.http.pages import HEADERS
 from broker.http.private import private_api, private_socket
 from broker.http.public import public_api
 from broker.liveness import Liveness
@@ -188,7 +190,8 @@ class Worker:
     def _public_server(self, app: ASGIApp) -> Server:
         given = self.settings
         token = given.http_token.get_secret_value() if given.http_token else None
-        guarded = Guard(app, token, given.request_bytes_max, given.request_bulk_bytes_max)
+        callers = Callers(given.http_host, given.host_names)
+        guarded = Guard(app, callers, token, given.request_bytes_max, given.request_bulk_bytes_max)
         return Server(
             uvicorn.Config(
                 guarded,
@@ -197,6 +200,7 @@ class Worker:
                 ssl_certfile=given.http_tls_certificate,
                 ssl_keyfile=given.http_tls_key,
                 http=Connection,
+                headers=HEADERS,
                 log_config=None,
                 access_log=False,
                 server_header=False,

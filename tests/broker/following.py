@@ -25,7 +25,7 @@ class Feed:
         self._socket.settimeout(30.0)
         self._socket.connect(("127.0.0.1", one.port))
         path = f"/queries/{handle}/changes?{urlencode(parameters)}"
-        self._socket.sendall(f"GET {path} HTTP/1.1\r\nHost: tureen\r\n\r\n".encode())
+        self._socket.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
         self._file = self._socket.makefile("rb")
         self.status = 0
         self.headers: dict[str, str] = {}

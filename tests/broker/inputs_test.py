@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.broker.conftest import stream_sql
-from tests.broker.running import Broker
+from tests.broker.running import JSON, Broker
 from tests.kafka import wait_until
 from tureen.protocol import new_handle, query_id
 
@@ -125,7 +125,7 @@ def test_http_refuses_a_text(shared: Broker, name: str, sql: str, status: int, c
     ],
 )
 def test_http_refuses_a_body(shared: Broker, path: str, body: bytes, status: int, code: str) -> None:
-    reply = shared.http.post(path, content=body)
+    reply = shared.http.post(path, content=body, headers=JSON)
     assert (reply.status_code, reply.json()["code"]) == (status, code), reply.text
 
 
@@ -134,7 +134,7 @@ def test_a_chunked_body_is_limited_too(shared: Broker) -> None:
         for _ in range(20):
             yield b"x" * 100_000
 
-    reply = shared.http.post("/queries", content=pieces())
+    reply = shared.http.post("/queries", content=pieces(), headers=JSON)
     assert (reply.status_code, reply.json()["code"]) == (413, "limit_exceeded")
 
 
@@ -164,5 +164,5 @@ def test_a_long_body_is_no_long_head(shared: Broker) -> None:
     def pieces() -> Iterator[bytes]:
         yield from [b'{"sql": "' + b"x" * 30_000] * 10
 
-    refused = shared.http.post("/queries", content=pieces())
+    refused = shared.http.post("/queries", content=pieces(), headers=JSON)
     assert (refused.status_code, refused.json()["code"]) == (400, "bad_request")

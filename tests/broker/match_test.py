@@ -5,7 +5,7 @@ from __future__ import annotations
 import orjson
 
 from tests.broker.conftest import stream_sql
-from tests.broker.running import Broker
+from tests.broker.running import JSON, Broker
 from tureen.protocol import query_id
 
 BASE_MS = 1_700_000_000_000
@@ -68,7 +68,7 @@ def test_what_is_refused(shared: Broker, name: str) -> None:
         ({"source": name, "record": {}, "format": "csv"}, "bad_request"),
         ([], "bad_request"),
     ):
-        reply = shared.http.post("/match", content=orjson.dumps(body))
+        reply = shared.http.post("/match", content=orjson.dumps(body), headers=JSON)
         assert (reply.status_code, reply.json()["code"]) == (400, code), reply.text
         assert reply.json()["message"]
     lines = b'{"id": 1, "ts": 1}\n' * 8_193

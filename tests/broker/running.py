@@ -25,6 +25,7 @@ from tureen.protocol import TopicNames, query_id
 
 READY_S = 60.0
 SHARDS = 4
+JSON = {"Content-Type": "application/json"}
 
 
 EVERY: list[Broker] = []
