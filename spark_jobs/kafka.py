@@ -40,7 +40,7 @@ _TIMEOUTS = {
 
 
 def reading_options(settings: Mapping[str, str]) -> dict[str, str]:
-    """Options of ``read.format("kafka")``, and of a stream's: time-outs, but for those that the settings name.
+    """Options of ``read.format("kafka")`` and of ``readStream``: time-outs, unless the settings name them.
 
     Raises SettingsError.
     """

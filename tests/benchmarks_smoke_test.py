@@ -19,6 +19,10 @@ RUNS = {
         "--queries 1,3 40 --rows 40000 --retain 10000 --no-peers",
         ["rows_per_s.q1", "rows_per_s.q3", "rows_per_s.q40", "register_s.q40"],
     ),
+    "selections-strings": (
+        "--queries 20 --keys 50 900 --rows 40000 --retain 10000",
+        ["rows_per_s.k50", "rows_per_s.k900", "ratio_to_integers.q20.k900"],
+    ),
     "memory": ("--queries 300 --rows 100000 --standing 20", ["bytes_per_query", "bytes_per_row"]),
     "churn": ("--cycles 60 --standing 20", ["bytes_grown_per_cycle", "cycles_per_s"]),
     "registration": (

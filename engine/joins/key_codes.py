@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.kernels import intervals, key_table
-from engine.language.evaluation.vector import compact, from_column
 from engine.model.batch import BoolArray, Column, Int64Array
 from engine.model.types import Kind, Type
+from engine.stems.string_table import StringTable, codes_of
 
 TABLE_MIN = 1_024
 NO_NULL: BoolArray = np.zeros(0, np.bool_)
@@ -41,7 +41,7 @@ class Codes:
     """Numbers for keys of one kind. One writer."""
 
     def __init__(self, kinds: Sequence[str]) -> None:
-        self._strings = [Strings() if kind.startswith("STRING") else None for kind in kinds]
+        self._strings = [StringTable() if kind.startswith("STRING") else None for kind in kinds]
         self._pairs = [Pairs() for _ in kinds[1:]]
 
     @property
@@ -68,7 +68,7 @@ class Codes:
 
     def _plain(self, place: int, column: Column) -> Int64Array:
         if (strings := self._strings[place]) is not None:
-            return strings.number(column)
+            return codes_of(column, strings).astype(np.int64)
         if column.type.kind is Kind.DOUBLE:
             keys = np.empty(len(column), np.int64)
             values = np.ascontiguousarray(column.values)
@@ -102,46 +102,8 @@ class Codes:
 
     @property
     def nbytes(self) -> int:
-        """Strings at what they take apart from their characters."""
-        held = sum(STRING_BYTES * len(strings) for strings in self._strings if strings is not None)
+        held = sum(strings.nbytes for strings in self._strings if strings is not None)
         return held + sum(pairs.nbytes for pairs in self._pairs)
-
-
-STRING_BYTES = 120
-"""A string of a few characters, and its places in a dictionary and a list."""
-
-
-class Strings:
-    """Strings and their numbers 0, 1, 2, ..."""
-
-    def __init__(self) -> None:
-        self._codes: dict[str, int] = {}
-        self._values: list[str] = []
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def number(self, column: Column) -> Int64Array:
-        """The numbers of a column's strings; any number where NULL."""
-        vector = compact(from_column(column))
-        assert vector.dictionary is not None
-        codes, values = self._codes, self._values
-        places = np.zeros(max(1, len(vector.dictionary)), np.int64)
-        for place, value in enumerate(vector.dictionary.to_pylist()):
-            code = codes.get(value)
-            if code is None:
-                code = codes[value] = len(values)
-                values.append(value)
-            places[place] = code
-        numbers: Int64Array = places[vector.values]
-        return numbers
-
-    def only(self, used: Int64Array) -> Strings:
-        """The strings with these numbers, under 0, 1, 2, ..."""
-        fewer = Strings()
-        fewer._values = [self._values[code] for code in used.tolist()]
-        fewer._codes = {value: code for code, value in enumerate(fewer._values)}
-        return fewer
 
 
 class Pairs:

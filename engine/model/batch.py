@@ -250,9 +250,43 @@ def concatenate_columns(type_: Type, columns: Sequence[Column]) -> Column:
         return Column(type_, np.concatenate(places).astype(np.int32), valid, pa.concat_arrays(lists))
     if type_.kind is not Kind.STRING:
         return Column(type_, np.concatenate([column.values for column in columns]), valid)
-    united = pc.unique(pa.chunked_array([c.dictionary for c in columns], pa.string()))
+    codes, united = _united(columns)
+    return Column(type_, codes, valid, united)
+
+
+def _united(columns: Sequence[Column]) -> tuple[Int32Array, pa.StringArray]:
+    """The codes of all rows, and one dictionary: the longest one, behind it what only the others have.
+
+    Rows that wait for NOW are a few with the dictionary of a whole batch, so of the others what no row uses
+    is left out, and the long dictionary is passed through once.
+    """
+    short = [_used_alone(column) for column in columns]
+    longest = int(np.argmax([0 if one.dictionary is None else len(one.dictionary) for one in short]))
+    base = short[longest].dictionary
+    assert base is not None
+    others = [column.dictionary for place, column in enumerate(short) if place != longest]
+    more = pc.unique(pa.chunked_array(others, pa.string()))
+    found = pc.index_in(base, more)
+    there = np.flatnonzero(found.is_valid().to_numpy(zero_copy_only=False))
+    code_of = np.full(len(more), -1, np.int32)
+    code_of[found.drop_null().to_numpy(zero_copy_only=False)] = there
+    new = np.flatnonzero(code_of < 0)
+    code_of[new] = np.arange(len(base), len(base) + len(new))
     parts = []
-    for column in columns:
-        places = pc.index_in(column.dictionary, united).to_numpy(zero_copy_only=False).astype(np.int32)
-        parts.append(places[column.values] if len(places) else np.zeros(len(column), np.int32))
-    return Column(type_, np.concatenate(parts), valid, united)
+    for place, column in enumerate(short):
+        codes = column.values
+        if place != longest:
+            own = code_of[pc.index_in(column.dictionary, more).to_numpy(zero_copy_only=False)]
+            codes = own[codes] if len(own) else np.zeros(len(column), np.int32)
+        parts.append(codes)
+    united = pa.concat_arrays([base, more.take(pa.array(new))]) if len(new) else base
+    return np.concatenate(parts).astype(np.int32, copy=False), united
+
+
+def _used_alone(column: Column) -> Column:
+    """The same column, its dictionary no longer than some rows need."""
+    assert column.dictionary is not None
+    if len(column.dictionary) <= 2 * len(column) + 16:
+        return column
+    used, codes = np.unique(column.values, return_inverse=True)
+    return Column(column.type, codes.astype(np.int32), column.valid, column.dictionary.take(pa.array(used)))

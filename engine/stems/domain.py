@@ -23,6 +23,7 @@ from sortedcontainers import SortedList
 from engine.kernels.intervals import NAN_KEY, keys_of_doubles
 from engine.model.batch import Column, Int64Array
 from engine.model.types import Kind, Type
+from engine.stems.named_strings import NamedStrings
 from engine.stems.regions import ABOVE, BELOW, Key, Region
 
 KEY_MIN = -(2**63)
@@ -31,7 +32,6 @@ KEY_MAX = 2**63 - 1
 KeyInterval = tuple[int, int]
 """(low, last), both in it."""
 
-MEMO_MAX = 65_536
 STEP = 1 << 40
 NEAR = 1 << 20
 
@@ -97,6 +97,8 @@ def _double_key(value: float) -> int:
 class StringDomain(Domain):
     """Labels of the strings that predicates name.
 
+    As long as predicates only ask whether a value is one of theirs (=, IN, <> and NOT IN), all other strings
+    have one key, below all labels; from the first range on each has that of its gap.
     Cost of a new string: O(log strings).
     """
 
@@ -105,7 +107,8 @@ class StringDomain(Domain):
         self._moved: tuple[Int64Array, Int64Array] | None = None
         self._strings: SortedList = SortedList()
         self._labels: dict[str, int] = {}
-        self._memo: dict[str, int] = {}
+        self._named = NamedStrings()
+        self._ordered = False
         self._newest: str | None = None
         self._kept = 1_024
 
@@ -113,10 +116,11 @@ class StringDomain(Domain):
         return len(self._labels)
 
     def name(self, region: Region) -> None:
-        for start, stop in region.intervals:
-            for bound in (start, stop):
-                if isinstance(bound, str) and bound.removesuffix("\0") not in self._labels:
-                    self._insert(bound.removesuffix("\0"))
+        bounds = [bound for interval in region.intervals for bound in interval if isinstance(bound, str)]
+        for bound in bounds:
+            if bound.removesuffix("\0") not in self._labels:
+                self._insert(bound.removesuffix("\0"))
+        self._ordered |= not _of_points(bounds)
 
     def _key(self, value: Key) -> int:
         """The key of the first string at or above a bound; a last zero character means "just above"."""
@@ -124,7 +128,6 @@ class StringDomain(Domain):
         return self._labels[string] + len(value) - len(string)
 
     def _insert(self, string: str) -> None:
-        self._memo.clear()
         label: int | None
         strings, labels = self._strings, self._labels
         place = strings.bisect_left(string)
@@ -141,6 +144,7 @@ class StringDomain(Domain):
             self._deal()
         else:
             labels[string] = label
+            self._named.add(string, label)
         self._newest = string
 
     def _between(self, below: str, above: str) -> int | None:
@@ -159,6 +163,7 @@ class StringDomain(Domain):
         first = -step * (len(self._strings) >> 1)
         old = self._labels
         self._labels = {string: first + i * step for i, string in enumerate(self._strings)}
+        self._named = NamedStrings(self._labels)
         before = sorted(old, key=old.__getitem__)
         new = np.fromiter((self._labels[s] for s in before), np.int64, len(before))
         if self._moved is not None:  # twice since anybody asked
@@ -176,7 +181,7 @@ class StringDomain(Domain):
         held = {label & ~1 for label in used}
         self._labels = {string: label for string, label in self._labels.items() if label in held}
         self._strings = SortedList(self._labels)
-        self._memo.clear()
+        self._named = NamedStrings(self._labels)
         self._kept = max(1_024, len(self._labels))
 
     @property
@@ -185,29 +190,12 @@ class StringDomain(Domain):
         return len(self._labels) > 2 * self._kept
 
     def keys(self, column: Column, out: Int64Array) -> None:
-        """As of any domain; O(rows + distinct * log strings), less for strings seen before."""
+        """As of any domain; O(rows + bytes of distinct strings), times log strings where ranges are named."""
         assert column.dictionary is not None
         if not len(column.dictionary):
             out[:] = 0
             return
-        memo = self._memo
-        if len(memo) > MEMO_MAX:
-            memo.clear()
-        values = column.dictionary.to_pylist()
-        of_value = np.empty(len(values), np.int64)
-        for place, value in enumerate(values):
-            key = memo.get(value)
-            if key is None:
-                key = memo[value] = self._key_of(value)
-            of_value[place] = key
-        np.take(of_value, column.values, out=out)
-
-    def _key_of(self, value: str) -> int:
-        label = self._labels.get(value)
-        if label is not None:
-            return label
-        place = self._strings.bisect_left(value)
-        return self._labels[self._strings[place - 1]] + 1 if place else KEY_MIN
+        np.take(self._named.keys(column.dictionary, ordered=self._ordered), column.values, out=out)
 
     def _value(self, key: int) -> Any:
         for string, label in self._labels.items():
@@ -220,6 +208,16 @@ class StringDomain(Domain):
         labels = [self._labels[string] for string in self._strings]
         assert all(label % 2 == 0 for label in labels)
         assert all(low < high for low, high in pairwise(labels))
+        self._named._check(self._labels)
+
+
+def _of_points(bounds: list[str]) -> bool:
+    """Whether ascending bounds of intervals come in pairs, a string and the one just above it: then all
+    strings that none of them names are on one side.
+    """
+    return len(bounds) % 2 == 0 and all(
+        above == string + "\0" for string, above in zip(bounds[::2], bounds[1::2], strict=True)
+    )
 
 
 def _labels(labels: dict[str, int], strings: list[str]) -> Int64Array:

@@ -27,41 +27,11 @@ from engine.results.word_column import DenseWord, WordColumn, pack
 from engine.stems.cohorts import Cohorts
 from engine.stems.new_queries import Found, NewQueries
 from engine.stems.selective_index import Pairs
+from engine.stems.string_table import StringTable, codes_of
 from engine.stems.zone import Zone, zone_of
 
 SEGMENT_ROWS = 65_536
 POOLED_MAX = 4
-
-
-class Interner:
-    """Strings of one column of the tail and their codes, in order of first appearance; append-only."""
-
-    def __init__(self) -> None:
-        self._codes: dict[str, int] = {}
-        self._values: list[str] = []
-        self._array: pa.StringArray = pa.array([], pa.string())
-
-    def encode(self, column: Column) -> Int32Array:
-        """The codes of a STRING column's rows. O(rows + distinct)."""
-        assert column.dictionary is not None
-        if not len(column.dictionary):
-            return np.zeros(len(column), np.int32)
-        codes, values = self._codes, self._values
-        places = np.empty(len(column.dictionary), np.int32)
-        for place, value in enumerate(column.dictionary.to_pylist()):
-            code = codes.get(value)
-            if code is None:
-                code = codes[value] = len(values)
-                values.append(value)
-            places[place] = code
-        codes_of_rows: Int32Array = places[column.values]
-        return codes_of_rows
-
-    def array(self) -> pa.StringArray:
-        """All values so far; kept until more come."""
-        if len(self._array) != len(self._values):
-            self._array = pa.array(self._values, pa.string())
-        return self._array
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,15 +83,15 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class PartColumn:
-    """One column: values and validity of full length, strings through an interner or a dictionary."""
+    """One column: values and validity of full length, strings through a table or a dictionary."""
 
     field: Field
     values: npt.NDArray[np.generic]
     valid: BoolArray | None
-    strings: Interner | pa.StringArray | None
+    strings: StringTable | pa.StringArray | None
 
     def dictionary(self) -> pa.StringArray | None:
-        return self.strings.array() if isinstance(self.strings, Interner) else self.strings
+        return self.strings.array() if isinstance(self.strings, StringTable) else self.strings
 
     def whole(self, n: int) -> Column:
         valid = None if self.valid is None else self.valid[:n]
@@ -199,7 +169,7 @@ class Tail:
         self.partition = np.empty(SEGMENT_ROWS, np.int32)
         self._values = [np.empty(SEGMENT_ROWS, f.type.dtype) for f in schema]
         self._valid: list[BoolArray | None] = [None] * len(schema)
-        self._interners = [Interner() if f.type.kind is Kind.STRING else None for f in schema]
+        self._strings = [StringTable() if f.type.kind is Kind.STRING else None for f in schema]
         self.bits = pool.take(max(1, words))
         self._log = PairLog()
         self._late: tuple[SlotLists, ...] = ()
@@ -233,8 +203,8 @@ class Tail:
         self.offset[start:stop] = rows.offset
         self.partition[start:stop] = rows.partition
         for place, column in enumerate(rows.columns):
-            interner = self._interners[place]
-            self._values[place][start:stop] = column.values if interner is None else interner.encode(column)
+            table = self._strings[place]
+            self._values[place][start:stop] = column.values if table is None else codes_of(column, table)
             valid = self._valid[place]
             if column.valid is not None:
                 if valid is None:
@@ -272,7 +242,7 @@ class Tail:
 
     def _as_part(self, matches: PartMatches) -> Part:
         columns = tuple(
-            PartColumn(f, self._values[place], self._valid[place], self._interners[place])
+            PartColumn(f, self._values[place], self._valid[place], self._strings[place])
             for place, f in enumerate(self.schema)
         )
         return Part(self.first, self.count, columns, self.partition, self.offset, self.timestamp, matches)

@@ -1,0 +1,129 @@
+"""Tables of strings and labels of named strings, beside plain dictionaries and lists."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.kernels import strings as kernels
+from engine.model.batch import Column
+from engine.model.types import STRING
+from engine.stems.domain import KEY_MIN, StringDomain
+from engine.stems.regions import ABOVE, BELOW, Region
+from engine.stems.string_table import StringTable, codes_of
+
+TEXTS = st.one_of(
+    st.sampled_from(
+        ["", "\0", "a", "a\0", "a\0\0", "ab", "abcdefgh", "abcdefgha", "abcdefgh\0", "é", "😀", "\U0010ffff"]
+    ),
+    st.text(st.characters(exclude_categories=("Cs",)), max_size=20),
+)
+
+
+@given(st.lists(st.lists(TEXTS, max_size=30), max_size=6), st.integers(1, 4))
+def test_codes_are_those_of_a_dictionary(batches: list[list[str]], room: int) -> None:
+    table, twin = StringTable(room), dict[str, int]()
+    seen: list[tuple[pa.StringArray, list[str]]] = []
+    for batch in batches:
+        array = pa.array(["", *batch], pa.string()).slice(1)
+        codes = table.number(array)
+        assert codes.tolist() == [twin.setdefault(text, len(twin)) for text in batch]
+        seen.append((table.array(), list(twin)))
+        table._check()
+    for array, values in seen:  # what was read stays
+        assert array.to_pylist() == values
+
+
+@given(st.lists(TEXTS), st.lists(TEXTS))
+def test_strings_that_are_not_in_a_table_are_not_found(held: list[str], wanted: list[str]) -> None:
+    table = StringTable()
+    table.number(pa.array(held, pa.string()))
+    codes, missing = table.find(pa.array(wanted, pa.string()))
+    values = table.array().to_pylist()
+    expected = [values.index(text) if text in values else kernels.UNKNOWN for text in wanted]
+    assert codes.tolist() == expected
+    assert missing == expected.count(kernels.UNKNOWN)
+
+
+def test_table_of_some_codes() -> None:
+    table = StringTable()
+    table.number(pa.array([f"s{i}" for i in range(1_000)]))
+    fewer = table.only(np.array([7, 900, 3], np.int64))
+    assert fewer.array().to_pylist() == ["s7", "s900", "s3"]
+    fewer._check()
+
+
+def test_long_strings_and_many() -> None:
+    table = StringTable()
+    texts = ["x" * 65_536 + str(i % 7) for i in range(20)] + [str(i) for i in range(100_000)]
+    codes = table.number(pa.array(texts))
+    assert len(table) == 100_007
+    assert codes[:9].tolist() == [0, 1, 2, 3, 4, 5, 6, 0, 1]
+    table._check()
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=5), st.lists(st.integers(0, 4), max_size=20))
+def test_column_of_a_long_dictionary(dictionary: list[str], rows: list[int]) -> None:
+    values = list(dict.fromkeys(dictionary)) + [f"other {i}" for i in range(400)]
+    places = np.array([row % len(values) for row in rows], np.int32)
+    table = StringTable()
+    codes = codes_of(Column(STRING, places, None, pa.array(values)), table)
+    held = table.array().to_pylist()
+    assert [held[code] for code in codes] == [values[place] for place in places]
+
+
+@given(st.lists(st.tuples(TEXTS, st.booleans()), max_size=40), st.lists(TEXTS, max_size=40), st.data())
+def test_keys_of_strings_lie_in_the_regions_that_hold_them(
+    named: list[tuple[str, bool]], values: list[str], data: st.DataObject
+) -> None:
+    """=, <> and ranges decide by keys as by the strings, whatever was named before and after."""
+    domain = StringDomain(STRING)
+    with_ranges = data.draw(st.booleans())
+    regions = []
+    asked = [*values, *(text for text, _ in named), *(text + "\0" for text, _ in named)]
+    column = Column.from_arrow(STRING, pa.array(asked, pa.string()))
+    for text, flag in named:
+        above = text + "\0"
+        if with_ranges and flag:
+            regions.append(Region(((text, ABOVE),)))
+        elif flag:
+            regions.append(Region(((BELOW, text), (above, ABOVE)) if text else ((above, ABOVE),)))
+        else:
+            regions.append(Region(((text, above),)))
+        domain.name(regions[-1])
+        if data.draw(st.booleans()):
+            domain.keys(column, np.empty(len(asked), np.int64))
+    domain.moved()
+    domain._check()
+    keys = np.empty(len(asked), np.int64)
+    domain.keys(column, keys)
+    for region in regions:
+        wanted = [
+            any((a is BELOW or a <= text) and (b is ABOVE or text < b) for a, b in region.intervals)
+            for text in asked
+        ]
+        intervals = domain.intervals(region)
+        assert [any(low <= key <= last for low, last in intervals) for key in keys.tolist()] == wanted
+
+
+def test_many_named_strings_in_order() -> None:
+    """The long run is made again many times while strings come out of order."""
+    domain = StringDomain(STRING)
+    rng = np.random.default_rng(5)
+    texts = [f"k{i:05d}" for i in rng.permutation(3_000)]
+    probes = [f"k{i:05d}x" for i in range(0, 3_000, 7)] + ["", "a", "z"]
+    column = Column.from_arrow(STRING, pa.array(probes))
+    for number, text in enumerate(texts):
+        domain.name(Region(((text, ABOVE),)))
+        if number % 100 == 0:
+            keys = np.empty(len(probes), np.int64)
+            domain.keys(column, keys)
+            below = sorted(texts[: number + 1])
+            for probe, key in zip(probes, keys.tolist(), strict=True):
+                place = bisect_left(below, probe)
+                assert key == (domain._labels[below[place - 1]] + 1 if place else KEY_MIN)
+    domain._check()
