@@ -96,6 +96,8 @@ class Engine(Embedding):
         self._shown: dict[str, StandingQuery] | None = None
         self._unsaved_queries: set[str] = set()
         self._dropped_queries: set[str] = set()
+        """Of the store's queries, those that are gone: one that came after the last save was never there."""
+        self._saved_position = BEGINNING
         self._saved_errors: dict[str, tuple[int, ...]] = {}
 
     # --- statements -------------------------------------------------------------------------------
@@ -243,7 +245,6 @@ class Engine(Embedding):
                     told.began.append(standing)
                 self._shown = None
                 self._unsaved_queries.add(standing.query_id)
-                self._dropped_queries.discard(standing.query_id)
         return StepResult(position, failed=asked.failed)
 
     def _change(self, registration: Registration, told: Telling) -> None:
@@ -265,7 +266,8 @@ class Engine(Embedding):
             self._following.gone(query)
             self._sets.unregister(query)
             self._unsaved_queries.discard(query_id)
-            self._dropped_queries.add(query_id)
+            if query.born <= self._saved_position:
+                self._dropped_queries.add(query_id)
 
     # --- followers --------------------------------------------------------------------------------
 
@@ -406,9 +408,10 @@ class Engine(Embedding):
         sink.commit(self.position)
         for name, done in saved.items():
             self._sources[name].saved(done)
-        self._saved_errors.update(erring)
         for query_id in self._dropped_queries:
             self._saved_errors.pop(query_id, None)
+        self._saved_errors.update(erring)
+        self._saved_position = self.position
         self._catalogue.saved()
         self._dropped_queries.clear()
         self._unsaved_queries.clear()
@@ -454,7 +457,7 @@ class Engine(Embedding):
         position = store.position()
         if position is None:
             return engine
-        engine.position = engine._enqueued = position
+        engine.position = engine._enqueued = engine._saved_position = position
         states = list(store.sources())
         for state in states:
             source = Source(state.stream, state.sql, engine.limits, state.base, timer)
@@ -491,5 +494,6 @@ class Engine(Embedding):
         for over in self._sets:
             assert over.standing
             over._check()
+        self._sets._check()
         there = {query_id for over in self._sets for query_id in over.standing}
         assert there == self._queries.keys()

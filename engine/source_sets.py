@@ -24,6 +24,8 @@ class SourceSets:
         self._planner = planner
         self._indexes = KeyIndexes()
         self._sets: dict[SetKey, SourceSet] = {}
+        self._readers: dict[SourceName, dict[SetKey, SourceSet]] = {}
+        """By source, the sets that read it: a step looks at those alone."""
 
     def __iter__(self) -> Iterator[SourceSet]:
         return iter(self._sets.values())
@@ -41,6 +43,8 @@ class SourceSets:
         over = self._sets.get(key)
         if over is None:
             over = self._sets[key] = self._new(key)
+            for name in key:
+                self._readers.setdefault(name, {})[key] = over
         return over
 
     def seen(self, key: SetKey) -> SourceSet:
@@ -56,6 +60,10 @@ class SourceSets:
         over.unregister(query.query_id)
         if not over.standing:
             del self._sets[query.set_key]
+            for name in query.set_key:
+                del self._readers[name][query.set_key]
+                if not self._readers[name]:
+                    del self._readers[name]
 
     def advance(self, name: SourceName) -> None:
         """A source took a step."""
@@ -63,7 +71,7 @@ class SourceSets:
             over.advance()
 
     def retain(self) -> None:
-        """At the end of a step: sources let go of rows that nobody needs."""
+        """At the end of a step: sources let go of rows that nobody needs. O(sources + sets)."""
         for source in self._sources.values():
             name = source.stream.name
             readers = self._reading(name)
@@ -83,7 +91,7 @@ class SourceSets:
         return [over.hold(name) for over in self._reading(name)]
 
     def _reading(self, name: SourceName) -> list[SourceSet]:
-        return [over for over in self._sets.values() if name in over.sources]
+        return list(self._readers.get(name, {}).values())
 
     def is_joined(self, name: SourceName) -> bool:
         """Whether a query over several sources reads it."""
@@ -96,3 +104,8 @@ class SourceSets:
     def groups(self) -> dict[str, JoinGroup]:
         """The joins of all sets, by what they join."""
         return {name: group for over in self for name, group in over.groups()}
+
+    def _check(self) -> None:
+        read = {(name, key) for name, sets in self._readers.items() for key in sets}
+        assert read == {(name, key) for key in self._sets for name in key}
+        assert all(self._readers.values())

@@ -210,16 +210,25 @@ def _same_column(column: ex.Column, columns: set[ex.Column]) -> bool:
 def _combine(
     operands: tuple[ex.Expression, ...], columns: set[ex.Column], *, conjunction: bool
 ) -> Truth | None:
-    result = ALWAYS if conjunction else NEVER
+    truths: list[Truth] = []
     for operand in operands:
         truth = _truth(operand, columns)
         if truth is None:
             return None
-        if conjunction:
-            result = Truth(intersect(result.true, truth.true), unite(result.false, truth.false))
-        else:
-            result = Truth(unite(result.true, truth.true), intersect(result.false, truth.false))
-    return result
+        truths.append(truth)
+    both = _both_true if conjunction else _either_true
+    while len(truths) > 1:  # in pairs: each interval is looked at log(operands) times
+        paired = [both(one, other) for one, other in zip(truths[::2], truths[1::2], strict=False)]
+        truths = paired + truths[len(paired) * 2 :]
+    return truths[0]
+
+
+def _both_true(one: Truth, other: Truth) -> Truth:
+    return Truth(intersect(one.true, other.true), unite(one.false, other.false))
+
+
+def _either_true(one: Truth, other: Truth) -> Truth:
+    return Truth(unite(one.true, other.true), intersect(one.false, other.false))
 
 
 def _membership(column: ex.Column, choices: tuple[ex.Literal, ...], columns: set[ex.Column]) -> Truth | None:

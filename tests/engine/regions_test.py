@@ -13,6 +13,7 @@ import engine.stems.query_stem as engine_query_stem
 from engine.engine import Engine
 from engine.language.evaluate import truth
 from engine.model.batch import Batch, Column
+from engine.stems import regions
 from engine.stems.cohorts import SELECTIVE
 from engine.stems.factors import factors
 from engine.stems.query_stem import QueryStem
@@ -137,3 +138,26 @@ def accepted(stem: QueryStem, slot: int, rows: Batch) -> list[bool]:
         return [bool(int(bits) >> (place & 63) & 1) for bits in out[place >> 6]]
     assert (pairs.slots == slot).all()
     return [row in pairs.rows for row in range(len(rows))]
+
+
+def test_a_disjunction_is_united_in_about_the_time_of_its_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = 0
+
+    def counted(a: object, b: object) -> bool:
+        nonlocal compared
+        compared += 1
+        return less(a, b)
+
+    less = regions._less
+    monkeypatch.setattr(regions, "_less", counted)
+    engine = Engine()
+    engine.create("CREATE STREAM s (c INTEGER)")
+    counts = []
+    for alternatives in (200, 800):
+        compared = 0
+        either = " OR ".join(f"c BETWEEN {3 * n} AND {3 * n + 1}" for n in range(alternatives))
+        predicate = engine.prepare(f"SELECT c FROM s WHERE {either}").scan.predicate
+        (term,) = factors(predicate).terms
+        assert len(term[0].intervals) == alternatives
+        counts.append(compared)
+    assert counts[1] < 8 * counts[0]

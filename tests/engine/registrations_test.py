@@ -27,7 +27,7 @@ from engine.model.step import (
 from engine.reference import Reference
 from tests.engine.steps_test import CREATE, engine_with, rows, values
 from tests.memory_state import MemoryState
-from tureen.errors import HandleInUse, ParametersRefused, TypeMismatch
+from tureen.errors import HandleInUse, ParametersRefused, StoreFull, TypeMismatch
 
 BETWEEN = "SELECT v FROM s WHERE v >= ? AND v < ?"
 
@@ -164,3 +164,48 @@ def test_a_text_means_what_the_streams_of_now_say() -> None:
     predicate = engine._queries["new"].query.scan.predicate
     assert isinstance(predicate, Compare)
     assert str(predicate.left.type) == str(predicate.right.type) == "BIGINT"
+
+
+class _Counted(MemoryState):
+    """Counts the queries that it is told to drop."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.drops = 0
+
+    def drop_query(self, query_id: str) -> None:
+        self.drops += 1
+        super().drop_query(query_id)
+
+
+def test_a_query_that_was_never_saved_leaves_nothing_for_the_store() -> None:
+    engine, store = filled(), _Counted()
+    engine.register("kept", "SELECT v FROM s WHERE v < 2")
+    engine.save(store)
+    for number in range(50):
+        engine.register(f"q{number}", "SELECT v FROM s WHERE v > 2")
+        engine.unregister(f"q{number}")
+    engine.save(store)
+    assert store.drops == 0
+    engine.unregister("kept")
+    engine.register("kept", "SELECT v FROM s WHERE v > 3")
+    engine.unregister("kept")
+    engine.save(store)
+    assert store.drops == 1
+    assert not list(store.queries())
+
+
+def test_a_saved_query_that_was_replaced_is_saved_as_its_successor() -> None:
+    engine, store = filled(), MemoryState()
+    engine.register("q", "SELECT v FROM s WHERE 10 / v > 0")
+    engine.save(store)
+    engine.unregister("q")
+    engine.register("q", "SELECT v FROM s WHERE 20 / v > 0")
+    store.full = True
+    with pytest.raises(StoreFull):
+        engine.save(store)
+    store.full = False
+    engine.save(store)
+    again = Engine.restore(store)
+    assert again.view().query("q").sql == "SELECT v FROM s WHERE 20 / v > 0"
+    assert again.view().snapshot("q").errors == engine.view().snapshot("q").errors
