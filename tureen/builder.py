@@ -110,7 +110,8 @@ class Select:
         """
         if self.joins:
             raise NotSupported(
-                "after a join it is open whose window this is", hint="call window() before join()"
+                "after a join it is ambiguous which source the window belongs to",
+                hint="call window() before join()",
             )
         if sum(one is not None for one in (text, range, rows)) != 1:
             raise SyntaxRefused("a window is one of a text, range= and rows=")
@@ -330,7 +331,7 @@ class Select:
         """Itself, to stand inside another query. Raises NotSupported where its changes are to be told."""
         if self.told or self.emitted:
             raise NotSupported(
-                "the changes of a query inside another one are told to nobody",
+                "the changes of an inner query are not emitted",
                 hint="call istream(), emit_changes() and the like for the query around it",
             )
         return self
@@ -403,5 +404,5 @@ def _filled(condition: str, values: tuple[Any, ...]) -> str:
 
 def _count(given: int | None) -> int:
     if isinstance(given, bool) or not isinstance(given, int) or given < 0:
-        raise ParametersRefused(f"{given!r} is no number of rows", hint="give a whole number from 0 on")
+        raise ParametersRefused(f"{given!r} is not a number of rows", hint="give a whole number from 0 on")
     return given

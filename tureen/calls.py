@@ -63,7 +63,7 @@ def register(
         if len(told) != len(part):
             raise BrokerUnavailable(
                 f"the broker answered {len(told)} of {len(part)} registrations",
-                hint="register the same handles again: what stands already is left as it is",
+                hint="register the same handles again: those already registered are left as they are",
             )
         statuses += told
         if progress is not None:

@@ -151,15 +151,15 @@ class Reader:
 
     def _known(self) -> tuple[Column, ...]:
         if self.columns is None:
-            raise BrokerUnavailable("rows came before their columns were told", hint=_HINT)
+            raise BrokerUnavailable("rows came before their columns", hint=_HINT)
         return self.columns
 
 
-_HINT = "is it a Tureen broker that listens there, of this client's version?"
+_HINT = "is a Tureen broker of this client's version running there?"
 
 
 def _broken() -> BrokerUnavailable:
-    return BrokerUnavailable("what came is no line of a change feed", hint=_HINT)
+    return BrokerUnavailable("this is not a line of a change feed", hint=_HINT)
 
 
 def _object(line: bytes) -> Mapping[str, Any]:

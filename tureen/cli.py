@@ -123,9 +123,9 @@ def _missing(name: str, module: str, missing: ModuleNotFoundError) -> str:
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="tureen", prog_name="tureen")
 def main() -> None:
-    """Continuous SQL queries on Kafka, answered by handle.
+    """Continuous SQL queries on Kafka; each answer is fetched by a handle.
 
     \b
-    tureen up       a Kafka on this machine       tureen demo   all of it on real flights
-    tureen serve    the broker                    tureen sql    talk to it
+    tureen up       a Kafka on this machine       tureen demo   a demonstration with real flights
+    tureen serve    the broker                    tureen sql    run statements
     """

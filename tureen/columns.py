@@ -86,9 +86,9 @@ def rows_of(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> list[Ro
                 for row in rows
             ]
     except (ValueError, TypeError, LookupError, ArithmeticError):
-        raise BrokerUnavailable("a row is not of the columns that were told") from None
+        raise BrokerUnavailable("a row does not match the announced columns") from None
     if any(len(row) != len(columns) for row in found):
-        raise BrokerUnavailable("a row is not of the columns that were told")
+        raise BrokerUnavailable("a row does not match the announced columns")
     return found
 
 

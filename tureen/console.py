@@ -90,12 +90,10 @@ def kafka_options(command: Command) -> Command:
         "kafka",
         metavar="KEY=VALUE",
         multiple=True,
-        help=f"A Kafka setting, with --by-topic.  [default: bootstrap.servers={KAFKA_BOOTSTRAP_DEFAULT}; "
+        help=f"A Kafka setting, with --by-topic.   [default: bootstrap.servers={KAFKA_BOOTSTRAP_DEFAULT}; "
         "env: TUREEN_KAFKA__BOOTSTRAP_SERVERS, ...]",
     )(command)
-    return click.option("--by-topic", is_flag=True, help="Go through Kafka's topics alone, not HTTP.")(
-        command
-    )
+    return click.option("--by-topic", is_flag=True, help="Use Kafka's topics only, no HTTP.")(command)
 
 
 def kafka_settings(pairs: Sequence[str], environment: Mapping[str, str] = os.environ) -> dict[str, str]:
@@ -287,7 +285,8 @@ def show_snapshot(snapshot: Snapshot, rows_max: int, *, stands: bool = True) -> 
     console.print(note, style="dim")
     if stands and snapshot.change_position is not None:
         console.print(
-            f"what changes from here on: tureen watch HANDLE --since {snapshot.change_position}", style="dim"
+            f"to follow changes from here: tureen watch HANDLE --since {snapshot.change_position}",
+            style="dim",
         )
     if snapshot.archive_rows is not None:
         reach = "has all there ever was"
@@ -302,7 +301,7 @@ def show_snapshot(snapshot: Snapshot, rows_max: int, *, stands: bool = True) -> 
     if snapshot.approximate:
         console.print("approximate: rows were sampled or shed, as the query allows", style="yellow")
     if snapshot.errors:
-        console.print(f"{snapshot.errors:,} values could not be computed and stand as NULL", style="yellow")
+        console.print(f"{snapshot.errors:,} values could not be computed and are NULL", style="yellow")
 
 
 def registered(query: Query) -> dict[str, Any]:
@@ -331,24 +330,25 @@ def show_handle(query: Query, on_stdout: bool, topics: ByTopic | None = None) ->
     elif query.state == "PUBLISHED":
         where = topics.status if topics is not None else "its status topic"
         console.print(
-            f"query {query.query_id} is published; nothing has told of it on {where} yet", style="yellow"
+            f"query {query.query_id} is published; there is no record of it on {where} yet", style="yellow"
         )
     else:
-        console.print(f"query {query.query_id} stands", style="green")
+        console.print(f"query {query.query_id} is running", style="green")
     if on_stdout:
-        console.print("its handle, a secret that is shown only now:", style="dim")
+        console.print("its handle, a secret that is shown only once:", style="dim")
         click.echo(query.handle)
     if topics is None:
-        console.print(f"come back with: tureen snapshot {query.handle}", style="dim")
+        console.print(f"fetch its answer: tureen snapshot {query.handle}", style="dim")
         return
     if query.state in ("PENDING", "PUBLISHED"):
-        console.print(f"how it stands: tureen queries {topics.flags}", style="dim")
+        console.print(f"its state: tureen queries {topics.flags}", style="dim")
     if (topic := topics.written_to(query)) is not None:
         console.print(
-            f"its changes go to {topic}; follow them: tureen watch {topics.flags} {query.handle}", style="dim"
+            f"its changes go to {topic}; to follow them: tureen watch {topics.flags} {query.handle}",
+            style="dim",
         )
     if topic is None or (query.state == "RUNNING" and "lane" not in query.facts):
-        console.print(f"come back with: tureen snapshot {topics.flags} {query.handle}", style="dim")
+        console.print(f"fetch its answer: tureen snapshot {topics.flags} {query.handle}", style="dim")
 
 
 LOOKED_AT_AGAIN = (

@@ -128,7 +128,7 @@ def connect(
     Traceback (most recent call last):
     ...
     tureen.dbapi_errors.OperationalError: no broker answers at http://127.0.0.1:1: ...
-    hint: start one with `tureen serve`, or name its address by --url or TUREEN_URL
+    hint: start one with `tureen serve`, or give its address with --url or TUREEN_URL
     """
     with translated():
         return Connection(connect_client(url, token=token, timeout=timeout))
@@ -169,7 +169,7 @@ class Connection:
 
     def rollback(self) -> None:
         """Raises NotSupportedError: what is done is done."""
-        raise NotSupportedError("there are no transactions: every statement counts at once")
+        raise NotSupportedError("there are no transactions: every statement takes effect at once")
 
     def close(self) -> None:
         """Cursors of it can do nothing more."""
@@ -221,7 +221,9 @@ class Cursor:
                 self.description = tuple(_column(field) for field in table.schema)
                 self._rows, self.rowcount = table, table.num_rows
             elif values:
-                raise ProgrammingError("parameters fill a SELECT; write the constants into this statement")
+                raise ProgrammingError(
+                    "parameters are supported in a SELECT only; write the constants into this statement"
+                )
             else:
                 self._take(client.execute(text))
         if self._rows is not None:
@@ -230,7 +232,7 @@ class Cursor:
 
     def executemany(self, operation: str | Select, parameters: Sequence[Sequence[Any]]) -> None:
         """Raises NotSupportedError: a SELECT has rows, and nothing else takes parameters."""
-        raise NotSupportedError("executemany has nothing to do here: records are produced to a topic")
+        raise NotSupportedError("executemany is not supported: produce records to a topic")
 
     def fetchone(self) -> Row | None:
         """The next row, None behind the last. Raises InterfaceError where there is no answer."""
@@ -240,7 +242,7 @@ class Cursor:
         """So many rows more, ``arraysize`` by default; fewer where there are no more."""
         self._open()
         if self._rows is None or self.rownumber is None:
-            raise InterfaceError("there are no rows: no statement was executed that has some")
+            raise InterfaceError("there are no rows: execute a SELECT first")
         begin = self.rownumber
         end = min(self.rowcount, begin + max(0, self.arraysize if size is None else size))
         self.rownumber = end
@@ -309,7 +311,7 @@ def _one(text: str) -> str:
 def _checked(parameters: Sequence[Any]) -> list[Any]:
     """Raises ProgrammingError for what no placeholder takes."""
     if isinstance(parameters, Mapping | str | bytes):
-        raise ProgrammingError("parameters are a sequence, one for each ?")
+        raise ProgrammingError("parameters must be a sequence, one value for each ?")
     for value in parameters or ():
         if value is not None and not isinstance(value, _PARAMETERS):
             raise ProgrammingError(

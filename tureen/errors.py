@@ -117,7 +117,7 @@ class UnknownQuery(TureenError):
     code = "unknown_query"
 
     def __init__(self, **facts: Any) -> None:
-        super().__init__("no query answers to this handle", **facts)
+        super().__init__("there is no query with this handle", **facts)
 
 
 class QueryPaused(TureenError):
@@ -126,7 +126,7 @@ class QueryPaused(TureenError):
     code = "query_paused"
 
     def __init__(self, **facts: Any) -> None:
-        facts.setdefault("hint", "resume it; its answer is then as if it had never been paused")
+        facts.setdefault("hint", "resume it: its answer is then as if it had never been paused")
         super().__init__("this query is paused", **facts)
 
 
@@ -189,7 +189,7 @@ class NotArchived(TureenError):
 
     def __init__(self, source: str, **facts: Any) -> None:
         self.source = source
-        facts.setdefault("hint", "the job that archives it: tureen spark run archive")
+        facts.setdefault("hint", "archive it with: tureen spark run archive")
         super().__init__(f"stream {source} is not archived", **facts)
 
 
@@ -208,7 +208,7 @@ class MustRefetch(TureenError):
     code = "must_refetch"
 
     def __init__(self, **facts: Any) -> None:
-        facts.setdefault("hint", "ask again without a position: the answer of now comes first")
+        facts.setdefault("hint", "ask again without a position: the current answer comes first")
         super().__init__("the changes after this position are no longer kept", **facts)
 
 
@@ -225,7 +225,7 @@ class TooManyFeeds(TureenError):
 
     def __init__(self, allowed: int, **facts: Any) -> None:
         self.allowed = allowed
-        facts.setdefault("hint", "come again later, or poll now and then; the setting is feeds_max")
+        facts.setdefault("hint", "try again later, or poll; the setting is feeds_max")
         super().__init__(f"{allowed:,} change feeds are open, and no more are allowed", **facts)
 
 
@@ -246,7 +246,7 @@ class BackfillRefused(TureenError):
     def __init__(self, source: str, reason: str, seam_ms: int | None, **facts: Any) -> None:
         self.source = source
         self.seam_ms = seam_ms
-        super().__init__(f"{source} takes no such history: {reason}", **facts)
+        super().__init__(f"{source} refuses this history: {reason}", **facts)
 
 
 # --- Kafka ----------------------------------------------------------------------------------------
@@ -289,7 +289,7 @@ class TopicRecreated(TureenError):
     def __init__(self, topic: str, **facts: Any) -> None:
         self.topic = topic
         super().__init__(
-            f"topic {topic} was deleted and created again: its offsets mean other records", **facts
+            f"topic {topic} was deleted and created again: its offsets now refer to other records", **facts
         )
 
 
@@ -319,7 +319,7 @@ class OutputRefused(TureenError):
 
     def __init__(self, topic: str, reason: str, **facts: Any) -> None:
         self.topic = topic
-        super().__init__(f"topic {topic} refuses what is written to it: {reason}", **facts)
+        super().__init__(f"topic {topic} refuses records: {reason}", **facts)
 
 
 class ChangesBroken(TureenError):
@@ -331,9 +331,9 @@ class ChangesBroken(TureenError):
     code = "changes_broken"
 
     def __init__(self, reason: str, cure: str | None = None, **facts: Any) -> None:
-        hint = "what was written stays; register it under another handle, and its answer is written anew"
+        hint = "what was written remains; register it under another handle, and its answer is written again"
         facts.setdefault("hint", f"{cure}; {hint}" if cure else hint)
-        super().__init__(f"the changes of this query could not be told: {reason}", **facts)
+        super().__init__(f"the changes of this query could not be written completely: {reason}", **facts)
 
 
 class RegistryUnavailable(TureenError):

@@ -119,7 +119,7 @@ def _asked(request: Request[Result], address: str) -> Steps[Result]:
         except httpx.TimeoutException:
             raise BrokerUnavailable(
                 f"the broker at {address} did not answer in time",
-                hint="is it busy? `tureen status` tells; a longer timeout may do",
+                hint="it may be busy: `tureen status` shows; try a longer timeout",
             ) from None
         except (httpx.UnsupportedProtocol, httpx.InvalidURL):
             raise BrokerUnavailable(f"{address!r} is not an address", hint=_ADDRESS_HINT) from None
@@ -144,7 +144,7 @@ def json_of(response: httpx.Response) -> Any:
         return response.json()
     except ValueError:
         raise BrokerUnavailable(
-            "what answered was not JSON", hint="is it a Tureen broker that listens there?"
+            "what answered was not JSON", hint="is a Tureen broker running there?"
         ) from None
 
 
@@ -167,7 +167,7 @@ def unavailable(error: Exception, address: str) -> BrokerUnavailable:
     """What a broken connection is told as."""
     return BrokerUnavailable(
         f"no broker answers at {address}: {str(error) or type(error).__name__}",
-        hint="start one with `tureen serve`, or name its address by --url or TUREEN_URL",
+        hint="start one with `tureen serve`, or give its address with --url or TUREEN_URL",
     )
 
 
@@ -184,8 +184,8 @@ def refusal(response: httpx.Response, address: str) -> TureenError:
     if response.status_code >= 500:
         return BrokerUnavailable(f"the broker at {address} failed with HTTP {response.status_code}")
     return BrokerUnavailable(
-        f"{address} answered HTTP {response.status_code} in a way no broker does",
-        hint="is it a Tureen broker that listens there?",
+        f"{address} answered HTTP {response.status_code} which is not a broker's response",
+        hint="is a Tureen broker running there?",
     )
 
 

@@ -27,8 +27,8 @@ def error_from(message: Mapping[str, Any]) -> TureenError:
 
     Facts that the message does not carry are attributes as well, with the value None.
 
-    >>> error_from({"code": "unknown_query", "message": "no query answers to this handle"})
-    UnknownQuery('no query answers to this handle')
+    >>> error_from({"code": "unknown_query", "message": "there is no query with this handle"})
+    UnknownQuery('there is no query with this handle')
     >>> error_from({"code": "unknown_column", "message": "no 'x'", "line": 1, "column": 8}).column
     8
     """

@@ -91,7 +91,7 @@ class Fold:
         if event.operator not in _WHAT_CAME:
             raise NotSupported(
                 f"the changes of {event.operator.upper()} cannot be folded into an answer",
-                hint="follow the query without it, or take its changes one by one: query.changes()",
+                hint="follow the query without it, or read its changes one by one: query.changes()",
             )
         names = [column.name for column in event.columns]
         for name in self._key:
@@ -113,7 +113,9 @@ class Fold:
             same = self._same(row)
             gone[same] = gone.get(same, 0) - weight
             if gone[same] > self._counts.get(same, 0):
-                raise TureenError("a row went that was not there", hint="follow the query anew")
+                raise TureenError(
+                    "a row was removed that was not there", hint="follow the query again from the start"
+                )
         self._check_room(total)
         self._table = None
         for weight, _, row in event.changes:

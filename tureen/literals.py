@@ -50,7 +50,9 @@ class Piece(str):
 def name(text: str) -> str:
     """A name as a text writes it: this very name, in quotes where it has to be. Raises SyntaxRefused."""
     if not text or any(ord(character) < 32 for character in text):
-        raise SyntaxRefused(f"{text!r} is no name", hint="a name has a character, and no control characters")
+        raise SyntaxRefused(
+            f"{text!r} is no name", hint="a name has at least one character and no control characters"
+        )
     if _PLAIN.fullmatch(text) and text.upper() not in QUOTED:
         return text
     return '"' + text.replace('"', '""') + '"'
@@ -85,7 +87,7 @@ def literal(value: Any) -> str:
         case list() | tuple() if value:
             return f"({', '.join(literal(one) for one in value)})"
     raise ParametersRefused(
-        f"{value!r} is no constant of the language",
+        f"{value!r} is not a constant of the language",
         hint="numbers that are finite, strings, bools, dates, datetimes, None; a list of some for IN",
     )
 
@@ -99,7 +101,7 @@ def duration(given: str | timedelta) -> str:
     if isinstance(given, timedelta):
         return f"{given // timedelta(milliseconds=1)} MILLISECONDS"
     if not _DURATION.fullmatch(given):
-        raise SyntaxRefused(f"{given!r} is no length of time", hint="write it like 30 minutes")
+        raise SyntaxRefused(f"{given!r} is not a length of time", hint="write it like 30 minutes")
     return " ".join(given.upper().split())
 
 
@@ -129,7 +131,7 @@ def filled(text: str, values: Sequence[Any] = ()) -> str:
     if closing:
         raise _no_piece(text, closing[-1])
     if values and used != len(values):
-        raise ParametersRefused(f"{text!r} has {used} placeholders, given are {len(values)} values")
+        raise ParametersRefused(f"{text!r} has {used} placeholders and {len(values)} values")
     piece = "".join(parts).strip()
     if not piece:
         raise SyntaxRefused("a piece of the query is empty", hint="leave it out")
@@ -138,6 +140,6 @@ def filled(text: str, values: Sequence[Any] = ()) -> str:
 
 def _no_piece(text: str, said: str) -> SyntaxRefused:
     return SyntaxRefused(
-        f"{text!r} is not one whole piece of a query: look for {said!r}",
+        f"{text!r} is not a complete piece of a query: look for {said!r}",
         hint="close quotes and brackets, and give values by ? rather than in the text",
     )

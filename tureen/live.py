@@ -63,7 +63,7 @@ class Folded(Told):
         if isinstance(self.ended, EndEvent):
             return QueryPaused() if self.ended.reason == "paused" else UnknownQuery()
         return BrokerUnavailable(
-            "no answer came in time", hint="does the query stand? `tureen queries` tells"
+            "no answer came in time", hint="is the query running? `tureen queries` shows"
         )
 
     @property

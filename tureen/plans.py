@@ -2,13 +2,14 @@
 
     query wbpy4mk74giav5jp6e2f7uuvyk over trades, maintenance lazy
     share of a core: lazy 0.00012, none 0.004, eager 0.0009
-    changes: rows that come and go, told apart by all their values
+    changes: rows added and removed, identified by all their values
 
-    operator      detail                  edge  est. rows  est. ms
-    project       symbol, price           WKS         120     0.03
-    └ scan        trades [RANGE 1 HOUR]   WKS         120     0.02
+    operator      detail                  est. rows  est. ms
+    project       symbol, price                 120     0.03
+    └ scan        trades [RANGE 1 HOUR]         120     0.02
 
-The operator that gives the answer stands first, the scan last. edge: the update pattern of what leaves it.
+The operator that gives the answer comes first, the scan last. ``verbose``: with what is for developers of the
+engine: ``edge``, the update pattern of the rows that leave an operator, and how predicates are shared.
 """
 
 from __future__ import annotations
@@ -16,35 +17,38 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-COLUMNS = ("operator", "detail", "edge", "est. rows", "est. ms")
+COLUMNS = ("operator", "detail", "est. rows", "est. ms")
+VERBOSE_COLUMNS = ("operator", "detail", "edge", "est. rows", "est. ms")
 ANALYZED_COLUMNS = ("rows", "ms")
 
 
 def is_analyzed(plan: Mapping[str, Any]) -> bool:
-    """Whether the plan tells rows and times as they were."""
+    """Whether the plan has measured rows and times."""
     return any(step.get("actual_rows") is not None for step in plan["steps"])
 
 
-def columns(plan: Mapping[str, Any]) -> tuple[str, ...]:
+def columns(plan: Mapping[str, Any], *, verbose: bool = False) -> tuple[str, ...]:
     """The names of :func:`rows`."""
-    return COLUMNS + ANALYZED_COLUMNS if is_analyzed(plan) else COLUMNS
+    return (VERBOSE_COLUMNS if verbose else COLUMNS) + (ANALYZED_COLUMNS if is_analyzed(plan) else ())
 
 
-def rows(plan: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    """One row for each operator, from the answer down to the scan; times in ms. First that which writes
-    changes, where there is one.
+def rows(plan: Mapping[str, Any], *, verbose: bool = False) -> list[tuple[Any, ...]]:
+    """One row for each operator, from the answer down to the scan; times in ms.
+
+    A query that emits its changes has one more row before them.
     """
     analyzed = is_analyzed(plan)
     found: list[tuple[Any, ...]] = []
     if plan["emit"] is not None:
         last = plan["steps"][-1]
-        told = f"emit {plan['operator']}", "; ".join(changes(plan)), last["pattern"]
-        found.append((*told, round(last["estimated_rows"]), None, *((None, None) if analyzed else ())))
+        edge = (last["pattern"],) if verbose else ()
+        emitted = f"emit {plan['operator']}", "; ".join(changes(plan)), *edge
+        found.append((*emitted, round(last["estimated_rows"]), None, *((None, None) if analyzed else ())))
     for depth, step in enumerate(reversed(plan["steps"]), len(found)):
         row: tuple[Any, ...] = (
             ("  " * (depth - 1) + "└ " if depth else "") + step["operator"],
             "; ".join(line.strip() for line in step["details"]),
-            step["pattern"],
+            *((step["pattern"],) if verbose else ()),
             round(step["estimated_rows"]),
             _ms(step["estimated_ns"]),
         )
@@ -65,25 +69,27 @@ def headline(plan: Mapping[str, Any]) -> list[str]:
         lines.append(plan["reason"])
     if plan["waits_for"]:
         names = ", ".join(plan["waits_for"])
-        lines.append(f"no answer yet: {names} has had no row, and NOW is the least of the streams'")
+        lines.append(
+            f"no answer yet: {names} has no row so far, and NOW is the earliest of the streams' times"
+        )
     return lines + changes(plan)
 
 
 _LEAVING = {
-    "changes": "rows that come and go",
-    "istream": "rows that come",
-    "dstream": "rows that go",
-    "rstream": "all rows, whenever one comes or goes",
+    "changes": "rows added and removed",
+    "istream": "rows added",
+    "dstream": "rows removed",
+    "rstream": "all rows, whenever one is added or removed",
 }
 
 
 def changes(plan: Mapping[str, Any]) -> list[str]:
-    """Which changes of the answer are told, what tells its rows apart, and where they are written."""
+    """Which changes of the answer are emitted, what identifies its rows, and where they are written."""
     key = plan["key"]
     if key is None:
-        apart = "told apart by all their values"
+        apart = "identified by all their values"
     else:
-        apart = f"told apart by {', '.join(key)}" if key else "of which there is one at most"
+        apart = f"identified by {', '.join(key)}" if key else "at most one row"
     lines = [f"changes: {_LEAVING[plan['operator']]}, {apart}"]
     emit = plan["emit"]
     if emit is not None:

@@ -104,7 +104,7 @@ class ResultFold:
             return self._count(told)
         except (ValueError, KeyError, TypeError):
             raise NotSupported(
-                f"a record is no JSON of the format {self._form}",
+                f"a record is not JSON of the format {self._form}",
                 hint="name the format of the query's WITH; Avro and JSON with a schema are not read here",
             ) from None
 
@@ -247,7 +247,7 @@ class ResultTopic:
             asked_s = min(ASKED_S, max(timeout, 0.1))
             found = self._asked(lambda: consumer.list_topics(self.topic, timeout=asked_s)).topics[self.topic]
             if found.error is not None or not found.partitions:
-                raise TopicMissing(self.topic, hint="a query with EMIT CHANGES makes it")
+                raise TopicMissing(self.topic, hint="a query with EMIT CHANGES creates it")
             numbers = sorted(found.partitions)
             if self._shared:
                 numbers = [zlib.crc32(self._query_id.encode()) % len(numbers)]
@@ -303,7 +303,7 @@ class ResultTopic:
 
     def _failed(self, error: KafkaError) -> TureenError:
         if error.code() in (KafkaError._UNKNOWN_TOPIC, KafkaError.UNKNOWN_TOPIC_OR_PART):
-            return TopicMissing(self.topic, hint="a query with EMIT CHANGES makes it")
+            return TopicMissing(self.topic, hint="a query with EMIT CHANGES creates it")
         return KafkaUnavailable(
             f"no Kafka answers at {self._kafka.get('bootstrap.servers')}: {error.str()}",
             hint="start one with `tureen up`, or name yours",

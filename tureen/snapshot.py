@@ -31,7 +31,7 @@ def instant_ms(at: int | datetime) -> int:
     if not isinstance(at, datetime):
         return int(at)
     if at.tzinfo is None:
-        raise ValueError("a datetime without a time zone names no instant; give one with tzinfo=UTC")
+        raise ValueError("a datetime without a time zone is ambiguous; give one with tzinfo=UTC")
     return (at - EPOCH) // timedelta(milliseconds=1)
 
 
@@ -169,5 +169,5 @@ def _need(package: str) -> None:
         import_module(package)
     except ModuleNotFoundError:
         raise PackageMissing(
-            package, hint=f"pip install {package}; to_arrow() and rows() need none"
+            package, hint=f"pip install {package}; to_arrow() and rows() work without it"
         ) from None

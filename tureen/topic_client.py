@@ -50,7 +50,7 @@ PUBLISHED = "PUBLISHED"
 REPLY_RETENTION_MS = 3_600_000
 METADATA_TIMEOUT_S = 10.0
 POLLED_AT_ONCE = 2_000
-SERVED_HINT = "what serves it makes it when it starts: `tureen serve`, or a scale-out"
+SERVED_HINT = "it is created at the start of `tureen serve`, or of a scale-out"
 UNCHANGED_AFTER_S = 2.0
 """A registration that changed nothing is not told again, so after this the whole status topic is read."""
 

@@ -86,7 +86,7 @@ def topic_events(
                     yield EndEvent(results.position, "unregistered" if now is None else "paused")
                     return
                 if now.state == "ERROR":
-                    raise now.error or TureenError("this query does not stand any more")
+                    raise now.error or TureenError("this query is no longer registered")
             yield EndEvent(results.position, "caught_up")
 
 
@@ -155,8 +155,8 @@ def _output(status: QueryStatus) -> Mapping[str, Any]:
     output: Mapping[str, Any] | None = status.facts.get("output")
     if output is None:
         raise NotSupported(
-            "this query writes no result topic: its text says no EMIT CHANGES",
-            hint="where a broker runs, `tureen watch HANDLE` follows it by HTTP",
+            "this query writes no result topic: its text has no EMIT CHANGES",
+            hint="with a broker, `tureen watch HANDLE` follows it over HTTP",
         )
     if output.get("encoding") != "json":
         raise NotSupported(

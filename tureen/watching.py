@@ -60,7 +60,7 @@ def show(
         return None
     finally:
         if stands and not as_json and position is not None:
-            console.err().print(f"go on from here: --since {position}", style="dim")
+            console.err().print(f"continue from here: --since {position}", style="dim")
 
 
 def show_event(event: Event, as_json: bool) -> None:
@@ -69,7 +69,7 @@ def show_event(event: Event, as_json: bool) -> None:
         console.show_json(event.as_dict())
     elif isinstance(event, SnapshotEvent):
         if event.reset:
-            console.err().print("changes were missed; the answer anew", style="yellow")
+            console.err().print("changes were missed; here is the answer again", style="yellow")
         if event.columns:  # of a result topic they are unknown while it holds no row
             click.echo("\t".join(("", "at", *(column.name for column in event.columns))))
         for row in event.rows:
@@ -80,7 +80,7 @@ def show_event(event: Event, as_json: bool) -> None:
             at = console.instant_of_ms(change.at_ms)
             click.echo("\t".join((sign, at, *map(console.cell, change.row))))
     elif isinstance(event, AwayEvent):
-        console.err().print(f"{event.error.message}; waiting for it", style="yellow", markup=False)
+        console.err().print(f"{event.error.message}; waiting", style="yellow", markup=False)
     elif isinstance(event, EndEvent) and event.reason != "caught_up":
         console.err().print(f"the query is {event.reason}", style="yellow")
 
@@ -104,11 +104,11 @@ class Board:
             self._told = ""
             if isinstance(event, SnapshotEvent):
                 self._came, self._went = Counter(), []
-                self._told = "changes were missed; this is the answer anew" if event.reset else ""
+                self._told = "changes were missed; this is the answer again" if event.reset else ""
             elif isinstance(event, ChangesEvent):
                 self._mark(event)
             elif isinstance(event, AwayEvent):
-                self._told = f"{event.error.message}; waiting for it"
+                self._told = f"{event.error.message}; waiting"
             elif isinstance(event, EndEvent) and event.reason != "caught_up":
                 self._told = f"the query is {event.reason}"
 

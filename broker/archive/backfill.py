@@ -130,7 +130,7 @@ class Backfills:
         }
 
     def totals(self) -> Iterator[tuple[str, int, bool]]:
-        """(stream, rows brought back in this life, whether more are under way). Any thread."""
+        """(stream, backfilled rows in this life, whether more are under way). Any thread."""
         for name, one in list(self._by_name.items()):
             yield name, one.rows, one.state == "reading"
 

@@ -65,15 +65,18 @@ class Speed(click.ParamType):
 
 
 @click.command()
-@click.option("--headless", is_flag=True, help="No live view; a summary at the end, for CI.")
+@click.option("--headless", is_flag=True, help="No live view, only a summary at the end, for CI.")
 @click.option(
     "--speed", type=Speed(), help=f"Days a second, or max.  [default: {DAYS_PER_S:g}; with --headless: max]"
 )
 @click.option(
-    "--queries", "wanted", type=click.IntRange(7), help="How many.  [default: one each aircraft, and more]"
+    "--queries",
+    "wanted",
+    type=click.IntRange(7),
+    help="Number of queries.  [default: one for each aircraft, and more]",
 )
 @click.option(
-    "--rows", "rows_wanted", type=click.IntRange(1_000), help="Only so many flights.  [default: the year]"
+    "--rows", "rows_wanted", type=click.IntRange(1_000), help="Number of flights.  [default: the year]"
 )
 @click.option("--keep", is_flag=True, help="Stay up after the replay, until Ctrl-C.")
 @json_option
@@ -85,7 +88,7 @@ def demo(
     keep: bool,
     as_json: bool,
 ) -> None:
-    """See it all at work: a Kafka, a broker, the flights of a year, thousands of queries.
+    """Run a demonstration: a Kafka, a broker, the flights of a year, thousands of queries.
 
     Replays the 336,776 flights that left New York's airports in 2013, and the weather, through a Kafka and a
     broker of its own. It stops both at the end or on Ctrl-C; your own Kafka and broker are not touched.

@@ -140,7 +140,7 @@ def test_plans(shared: Broker, name: str) -> None:
 
     for subject in (f"'{handles[1]}'", f"'{query_id(handles[1])}'", sql):
         explained = run(shared, f"EXPLAIN ANALYZE {subject}")
-        assert explained["columns"] == ["operator", "detail", "edge", "est. rows", "est. ms", "rows", "ms"]
+        assert explained["columns"] == ["operator", "detail", "est. rows", "est. ms", "rows", "ms"]
         assert [row[0] for row in explained["rows"]] == ["project", f"└ scan {name}"]
         assert explained["plan"]["query_id"] == (None if subject == sql else query_id(handles[1]))
     assert shared.http.get(f"/queries/{new_handle()}/plan").json()["code"] == "unknown_query"

@@ -1,4 +1,4 @@
-"""Equal rows that come and go at one instant cancel, as many as there are of both; others stay in order."""
+"""Equal rows added and removed at one instant cancel, as many as there are of both; others stay in order."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def test_a_session_from_stream_to_snapshot(broker: Broker, tmp_path: Path) -> No
         broker=broker,
     )
     assert (made.exit_code, made.stdout) == (0, ""), made.output
-    assert f"stream {name} stands" in made.stderr
+    assert f"stream {name} is ready" in made.stderr
 
     registered = tureen_("register", f"SELECT city, price FROM {name} WHERE price > 1", broker=broker)
     assert registered.exit_code == 0, registered.output

@@ -209,6 +209,42 @@ def test_by_topic_the_name_of_what_is_created_is_its_key(sql: str, name: str) ->
         stream_name(f"DROP {sql}")
 
 
+def test_a_plan_shows_update_patterns_and_shared_predicates_only_if_verbose(capsys) -> None:
+    from tureen import plans
+    from tureen.commands import explain
+
+    step = {
+        "operator": "scan t",
+        "details": ["where price > 5"],
+        "pattern": "WKS",
+        "estimated_rows": 3.0,
+        "estimated_ns": 2e6,
+        "actual_rows": None,
+        "actual_ns": None,
+    }
+    plan = {
+        "query_id": None,
+        "sources": ["t"],
+        "maintenance": "lazy",
+        "paused": False,
+        "uses": [],
+        "reason": "",
+        "waits_for": [],
+        "operator": "changes",
+        "key": None,
+        "emit": None,
+        "steps": [step],
+        "predicates": [{"source": "t", "predicate": "price > 5", "facts": {"cohort": "dense", "holders": 1}}],
+        "modules": {},
+    }
+    assert plans.rows(plan) == [("scan t", "where price > 5", 3, 2.0)]
+    assert plans.rows(plan, verbose=True) == [("scan t", "where price > 5", "WKS", 3, 2.0)]
+    explain.show(plan)
+    assert not {"WKS", "cohort"} & set(capsys.readouterr().out.split())
+    explain.show(plan, verbose=True)
+    assert {"WKS", "cohort"} <= set(capsys.readouterr().out.split())
+
+
 def test_modules_show_a_dash_for_what_they_cannot_say() -> None:
     from tureen import plans
 

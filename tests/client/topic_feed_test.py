@@ -97,12 +97,12 @@ def test_a_registration_that_nobody_answers_says_what_it_waits_for(service: Serv
     assert done.stderr.splitlines() == [
         f"waiting up to 0.1 s for {service.status} to tell of it",
         f"query {query_id(handle)} is published; nothing has told of it on {service.status} yet",
-        "its handle, a secret that is shown only now:",
-        "how it stands: tureen queries --by-topic",
+        "its handle, a secret that is shown only once:",
+        "its state: tureen queries --by-topic",
         f"its changes go to {service.service_id}.results.mine; follow them: tureen watch --by-topic {handle}",
     ]
     alone = service.run("register", "--by-topic", "--wait", "0", "SELECT v FROM s")
-    assert alone.stderr.endswith(f"come back with: tureen snapshot --by-topic {alone.stdout.strip()}\n")
+    assert alone.stderr.endswith(f"fetch its answer: tureen snapshot --by-topic {alone.stdout.strip()}\n")
 
 
 def test_an_answer_on_a_result_topic_is_watched(service: Service) -> None:

@@ -96,5 +96,5 @@ def test_a_plan_tells_what_leaves_and_where_to(engine, sql, operator, into, key)
     head, first = "\n".join(plans.headline(told)), plans.rows(told)[0][0]
     assert (f"written to the topic {into} as upsert in json, after a snapshot" in head) == (into is not None)
     assert first == f"emit {operator}" if into else first in ("limit 3 rows", "project", "distinct")
-    apart = {None: "all their values", 0: "one at most"}.get(len(key) if key is not None else None)
-    assert (apart or f"told apart by {', '.join(key)}") in head
+    apart = {None: "all their values", 0: "at most one row"}.get(len(key) if key is not None else None)
+    assert (apart or f"identified by {', '.join(key)}") in head

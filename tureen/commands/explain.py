@@ -1,4 +1,4 @@
-"""``tureen explain``: how an answer comes about."""
+"""``tureen explain``: the plan of a query."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from tureen.statements import SELECTS, keyword
 
 @click.command()
 @click.argument("subject", metavar="HANDLE|SELECT")
-@click.option("--analyze", is_flag=True, help="Evaluate it once, and tell rows and times as they were.")
+@click.option("--analyze", is_flag=True, help="Evaluate it once, and show the measured rows and times.")
+@click.option(
+    "--verbose", is_flag=True, help="Also show update patterns (edge), shared predicates and rows of modules."
+)
 @console.broker_options
-def explain(subject: str, analyze: bool, url: str, token: str | None, as_json: bool) -> None:
-    """Show the plan of a query that stands, or of a SELECT.
+def explain(subject: str, analyze: bool, verbose: bool, url: str, token: str | None, as_json: bool) -> None:
+    """Show the plan of a registered query, or of a SELECT.
 
-    Operators with their windows and predicates, estimated rows and cost, the update pattern of what leaves
-    each, how predicates are shared, and how the answer is maintained and why.
+    The plan has the operators with their windows and predicates, estimated rows and times, and how the answer
+    is maintained and why. --json always prints all of it.
     """
     with console.client(url, token) as client:
         if keyword(subject) in SELECTS:
@@ -30,17 +33,19 @@ def explain(subject: str, analyze: bool, url: str, token: str | None, as_json: b
     if as_json:
         console.show_json(dict(plan))
     else:
-        show(plan)
+        show(plan, verbose=verbose)
 
 
-def show(plan: Mapping[str, Any]) -> None:
+def show(plan: Mapping[str, Any], *, verbose: bool = False) -> None:
     """The plan in lines and a table."""
     out = console.out()
     for place, line in enumerate(plans.headline(plan)):
         out.print(line, style="bold" if place == 0 else "dim", markup=False, soft_wrap=True)
-    names = plans.columns(plan)
-    numeric = [place > 2 for place in range(len(names))]
-    console.show_table(names, plans.rows(plan), numeric)
+    names = plans.columns(plan, verbose=verbose)
+    numeric = [name not in ("operator", "detail", "edge") for name in names]
+    console.show_table(names, plans.rows(plan, verbose=verbose), numeric)
+    if not verbose:
+        return
     for line in plans.predicates(plan):
         out.print(line, style="dim", markup=False, soft_wrap=True)
     if plans.is_analyzed(plan) and (found := plans.modules(plan)):

@@ -20,15 +20,15 @@ RECORDS_AT_ONCE = 1_000
 @click.argument("stream")
 @click.argument("record", required=False)
 @click.option(
-    "--limit", type=click.IntRange(0, 100_000), default=100, show_default=True, help="Ids told for a record."
+    "--limit", type=click.IntRange(0, 100_000), default=100, show_default=True, help="Ids shown for a record."
 )
 @console.broker_options
 def match(stream: str, record: str | None, limit: int, url: str, token: str | None, as_json: bool) -> None:
-    """Tell which standing queries a record satisfies, as if it came on the stream now.
+    """Show which registered queries a record satisfies, as if it arrived on the stream now.
 
-    RECORD is one JSON object; `-` or nothing reads NDJSON from stdin, one record a line. Predicates decide;
-    windows do not. Queries over several sources, such as joins, are not asked. --json prints one object a
-    record. Exit code 1 when a record is none.
+    RECORD is one JSON object; `-` or nothing reads NDJSON from stdin, one record a line. Only predicates
+    count, not windows. Queries over several sources, such as joins, are left out. --json prints one object a
+    record. Exit code 1 when a record is not valid.
 
     \b
     tureen match trades '{"symbol": "ACME", "price": 9.5, "at": 1700000000000}'
@@ -65,6 +65,6 @@ def _show(found: Matches, place: int, as_json: bool) -> None:
         for query_id in found.query_ids:
             click.echo(query_id)
         told = len(found.query_ids)
-        rest = f", {told:,} told (--limit)" if told < found.total else ""
+        rest = f", {told:,} shown (--limit)" if told < found.total else ""
         noun = "query" if found.total == 1 else "queries"
         console.err().print(f"record {place}: {found.total:,} {noun}{rest}", style="dim")

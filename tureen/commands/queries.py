@@ -20,14 +20,14 @@ ROWS_DEFAULT = 50
     type=click.IntRange(1),
     default=ROWS_DEFAULT,
     show_default=True,
-    help="Rows of the table, at most.",
+    help="Show at most so many rows.",
 )
 @click.option(
     "--state",
     type=click.Choice(["RUNNING", "PAUSED", "PENDING", "ERROR", "PUBLISHED"]),
-    help="Only those.  PUBLISHED: with --by-topic, those of which nothing was told yet.",
+    help="Only queries in this state.  PUBLISHED: with --by-topic, those without a status record yet.",
 )
-@click.option("--extended", is_flag=True, help="Tell maintenance and weight too; by HTTP.")
+@click.option("--extended", is_flag=True, help="Show maintenance and weight too; needs HTTP.")
 @console.kafka_options
 @console.broker_options
 def queries(
@@ -42,16 +42,16 @@ def queries(
     token: str | None,
     as_json: bool,
 ) -> None:
-    """List the standing queries by their public ids.
+    """List the registered queries by their public ids.
 
-    Handles are never listed: who registered a query has its handle, and names it here to see that query
-    alone. --json lists all of them. With --by-topic it is what .queries and .status tell, whether a broker
-    or a scale-out serves them: the lane of a scale-out (rows: where the rows are; parts: in every shard;
+    Handles are never listed: whoever registered a query has its handle, and can give it here to see only that
+    query. --json lists all of them. With --by-topic the list is read from .queries and .status, whether a
+    broker or a scale-out runs them: the lane of a scale-out (rows: where the rows are; parts: in every shard;
     lane: in one), where changes go, and why a query is refused or waits.
     """
     topics = by_topic or bool(kafka)
     if topics and extended:
-        raise click.UsageError("--extended goes by HTTP: topics do not tell maintenance and weight")
+        raise click.UsageError("--extended needs HTTP: topics do not hold maintenance and weight")
     wanted = {*handles, *map(query_id, handles)}
     with console.client(url, token, by_topic, kafka, service_id) as client:
         found = [

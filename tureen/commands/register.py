@@ -14,11 +14,18 @@ from tureen.statements import EXECUTED, keyword, split
 @click.command()
 @click.argument("text", required=False)
 @click.option(
-    "--file", "-f", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Read from it."
+    "--file",
+    "-f",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Read the statement from a file.",
 )
 @click.option("--handle", help="A secret of your own, at least 22 characters.  [default: a new one]")
 @click.option(
-    "--wait", type=click.FloatRange(0), default=30.0, show_default=True, help="Seconds until it stands."
+    "--wait",
+    type=click.FloatRange(0),
+    default=30.0,
+    show_default=True,
+    help="Seconds to wait until it is running.",
 )
 @console.kafka_options
 @console.broker_options
@@ -34,13 +41,13 @@ def register(
     token: str | None,
     as_json: bool,
 ) -> None:
-    """Register a standing query and print its handle.
+    """Register a query and print its handle.
 
-    TEXT is one SELECT; `-` or nothing reads stdin, where several may stand, divided by semicolons. The handle
+    TEXT is one SELECT; `-` or nothing reads stdin, which may have several, divided by semicolons. The handle
     goes to stdout, so that HANDLE=$(tureen register "SELECT ...") keeps it.
 
-    With --by-topic whatever serves the service takes it up, a broker or a scale-out; of a scale-out the text
-    has to say EMIT CHANGES, and `tureen watch --by-topic` follows what it writes.
+    With --by-topic the query is published to a topic, for a broker or a scale-out; for a scale-out the text
+    needs EMIT CHANGES, and `tureen watch --by-topic` follows its result topic.
     """
     topics = console.ByTopic(kafka, service_id) if by_topic or kafka else None
     given = console.statement_text(text, file)
@@ -53,13 +60,13 @@ def register(
         if (verb := keyword(statement)) in EXECUTED:
             raise click.UsageError(f"{verb} is for `tureen sql`; only a SELECT is registered")
     if handle is not None and len(statements) > 1:
-        raise click.UsageError(f"one handle cannot serve {len(statements)} statements")
+        raise click.UsageError(f"one handle cannot be used for {len(statements)} statements")
     with console.client(url, token, by_topic, kafka, service_id) as client:
         for place, statement in enumerate(statements, 1):
             try:
                 if topics is not None and wait > 0 and not as_json:
                     console.err().print(
-                        f"waiting up to {wait:g} s for {topics.status} to tell of it",
+                        f"waiting up to {wait:g} s for its record on {topics.status}",
                         style="dim",
                         markup=False,
                     )

@@ -42,11 +42,11 @@ class Instant(click.ParamType):
 @click.option(
     "--archive/--no-archive",
     default=None,
-    help="Complete the answer by archived rows, or never; without it only --at reads them, where it must.",
+    help="Complete the answer from the archive, or never; by default only --at reads it, where needed.",
 )
 @click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write to a file.")
 @click.option(
-    "--rows", type=click.IntRange(1), default=20, show_default=True, help="Rows of a table, at most."
+    "--rows", type=click.IntRange(1), default=20, show_default=True, help="Show at most so many rows."
 )
 @console.kafka_options
 @console.broker_options
@@ -74,9 +74,9 @@ def snapshot(
     if form is None:
         form = "json" if as_json else _by_name(output) or ("table" if sys.stdout.isatty() else "csv")
     if form == "table" and output is not None:
-        raise click.UsageError("a table is for the terminal; --output takes json, ndjson, csv or arrow")
+        raise click.UsageError("--output cannot be a table; choose json, ndjson, csv or arrow")
     if form == "arrow" and output is None and sys.stdout.isatty():
-        raise click.UsageError("arrow is binary; name a file by --output")
+        raise click.UsageError("arrow is binary; write it to a file with --output")
     with console.client(url, token, by_topic, kafka, service_id) as client:
         if form == "table":
             console.show_snapshot(client.snapshot(handle, at, archive=archive), rows)

@@ -12,7 +12,7 @@ from tureen.facts import Source
 
 
 @click.command()
-@click.option("--sql", "with_sql", is_flag=True, help="Print the statements that made them instead.")
+@click.option("--sql", "with_sql", is_flag=True, help="Print the statements that created them instead.")
 @console.broker_options
 def sources(with_sql: bool, url: str, token: str | None, as_json: bool) -> None:
     """List streams, tables and views, their rows and their NOW.
@@ -59,7 +59,7 @@ def show_archived(found: Sequence[Mapping[str, Any]]) -> None:
     archived = [(one, told) for one in found if (told := one.get("archive")) is not None]
     if archived:
         console.show_table(
-            ["archive of", "complete from (UTC)", "to (UTC)", "history", "rows brought back"],
+            ["archive of", "complete from (UTC)", "to (UTC)", "history", "backfilled rows"],
             [(str(one["name"]), *_archived(told)) for one, told in archived],
             [False, False, False, False, True],
         )

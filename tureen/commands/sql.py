@@ -25,16 +25,19 @@ CONTINUED = "   ...> "
 @click.command(no_args_is_help=False)
 @click.argument("text", required=False)
 @click.option(
-    "--file", "-f", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Read from it."
+    "--file",
+    "-f",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Read the statement from a file.",
 )
-@click.option("--once", is_flag=True, help="Print a SELECT's answer and unregister it again.")
+@click.option("--once", is_flag=True, help="Print a SELECT's answer and unregister it.")
 @click.option(
     "--archive/--no-archive",
     default=None,
-    help="With --once: complete the answer by archived rows, or never.  [default: never]",
+    help="With --once: complete the answer from the archive, or never.  [default: never]",
 )
 @click.option(
-    "--rows", type=click.IntRange(1), default=20, show_default=True, help="Rows of a table, at most."
+    "--rows", type=click.IntRange(1), default=20, show_default=True, help="Show at most so many rows."
 )
 @console.broker_options
 def sql(
@@ -51,7 +54,7 @@ def sql(
 
     Also DROP, SHOW STREAMS, DESCRIBE name, EXPLAIN [ANALYZE], PAUSE, RESUME and TERMINATE 'handle'.
 
-    TEXT holds statements, divided by semicolons; `-` or nothing reads them from stdin, and a terminal gets a
+    TEXT is one or more statements, divided by semicolons; `-` or nothing reads stdin, and a terminal gets a
     prompt. The first that is refused ends the run. A SELECT stays registered, its handle is printed once;
     --once registers, prints and unregisters. With EMIT CHANGES a terminal shows its changes until Ctrl-C.
 
@@ -62,7 +65,7 @@ def sql(
     tureen sql --once --archive "SELECT COUNT(*) FROM trades"
     """
     if archive is not None and not once:
-        raise click.UsageError("--archive goes with --once; a query that stays gets its history by itself")
+        raise click.UsageError("--archive needs --once; a registered query gets its history without it")
     given = console.statement_text(text, file)
     with console.client(url, token) as client:
         if given is None and sys.stdin.isatty():
@@ -144,7 +147,8 @@ def _show_listing(listing: Listing, rows: int, as_json: bool) -> None:
     else:
         what = facts.get("kind", "stream") if "name" in facts else "query"
         told = f"{what} {facts.get('name') or facts.get('query_id')}"
-        became = {"RUNNING": "stands", "GONE": "is gone", "PAUSED": "is paused", "PENDING": "is pending"}
+        running = "is ready" if "name" in facts else "is running"
+        became = {"RUNNING": running, "GONE": "is gone", "PAUSED": "is paused", "PENDING": "is pending"}
         state = str(facts.get("state"))
         topic = f", read from topic {facts['topic']}" if facts.get("topic") and state == "RUNNING" else ""
         console.err().print(f"{told} {became.get(state, state)}{topic}", style="green")

@@ -16,11 +16,11 @@ from tureen.statements import is_query, split
 
 @click.command()
 @click.argument("query", metavar="HANDLE|SELECT")
-@click.option("--since", help="Only what changed behind this position, which a watch or a snapshot told.")
-@click.option("--once", is_flag=True, help="Show what there is, and do not wait for more.")
-@click.option("--poll", is_flag=True, help="Ask again and again: for proxies that keep no answer open.")
+@click.option("--since", help="Only changes after this position, which a watch or a snapshot has shown.")
+@click.option("--once", is_flag=True, help="Show the changes so far, and do not wait for more.")
+@click.option("--poll", is_flag=True, help="Poll: for proxies that do not keep a response open.")
 @click.option(
-    "--rows", type=click.IntRange(1), default=20, show_default=True, help="Rows of a table, at most."
+    "--rows", type=click.IntRange(1), default=20, show_default=True, help="Show at most so many rows."
 )
 @console.kafka_options
 @console.broker_options
@@ -39,11 +39,11 @@ def watch(
 ) -> None:
     """Follow the changes of a query until Ctrl-C.
 
-    Of a handle, or of a SELECT that stands for as long as it is watched. On a terminal the answer is a table
-    that changes: rows that came are marked with +, rows that went with -. Elsewhere each change is a line,
-    with --json each event an object. It goes on when the broker restarts.
+    Give a handle, or a SELECT, which is registered for as long as it is watched. On a terminal the
+    answer is a table that changes: added rows are marked with +, removed ones with -. Elsewhere each change
+    is a line, with --json each event is an object. It continues when the broker restarts.
 
-    With --by-topic it reads the result topic of a query that says EMIT CHANGES, whether a broker or a
+    With --by-topic it reads the result topic of a query with EMIT CHANGES, whether a broker or a
     scale-out writes it.
 
     \b
@@ -56,16 +56,14 @@ def watch(
 
     sql = query if len(query.split()) > 1 else None
     if sql is not None and not (len(split(sql)) == 1 and is_query(sql)):
-        raise click.UsageError("what is watched is a handle or one SELECT")
+        raise click.UsageError("give one handle or one SELECT to watch")
     if sql is not None and since is not None:
-        raise click.UsageError("--since is for a handle: a SELECT that is new has no earlier changes")
+        raise click.UsageError("--since needs a handle: a new SELECT has no earlier changes")
     if by_topic or kafka:
         if sql is not None:
-            raise click.UsageError(
-                "with --by-topic a HANDLE is watched: `tureen register --by-topic` gives one"
-            )
+            raise click.UsageError("with --by-topic give a HANDLE, as `tureen register --by-topic` prints it")
         if since is not None or poll:
-            raise click.UsageError("--since and --poll go by HTTP; a result topic is read from its beginning")
+            raise click.UsageError("--since and --poll need HTTP; a result topic is read from its beginning")
         _by_topic(query, console.kafka_settings(kafka), service_id, once, rows, as_json)
         return
     with console.client(url, token) as client, contextlib.ExitStack() as behind:

@@ -134,11 +134,6 @@ CLOCKS = frozenset(
         "GETDATE",
         "SYSDATE",
         "TODAY",
-        "MZ_NOW",
-        "CURRENT_ROW_TIMESTAMP",
-        "SYSTIMESTAMP",
-        "CLOCK_TIMESTAMP",
-        "CURRENT_WATERMARK",
     ]
 )
 
@@ -155,6 +150,10 @@ FUNCTIONS_REFUSED: dict[str, str] = {
     "RANDOM": "it would change an answer without new rows",
     "RAND": "it would change an answer without new rows",
     "UUID": "it would change an answer without new rows",
+    **dict.fromkeys(
+        ("MZ_NOW", "CURRENT_ROW_TIMESTAMP", "SYSTIMESTAMP", "CLOCK_TIMESTAMP", "CURRENT_WATERMARK"),
+        "use a window, such as FROM s [RANGE 10 MINUTES] or BEGIN NOW - 10 MINUTES END NOW",
+    ),
     "PROCTIME": "a stream without a timestamp column runs in arrival time",
     "IF": "write CASE WHEN condition THEN a ELSE b END",
     "IIF": "write CASE WHEN condition THEN a ELSE b END",
