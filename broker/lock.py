@@ -1,16 +1,18 @@
 """One owner for a data directory.
 
 An advisory lock (flock) on ``broker.lock``. The open file passes to the supervisor's children, so that the
-directory stays owned until the last of them is gone, whoever died first. The file tells the owner's pid and
-address, for the message of the one who came second. Standard library only.
+directory is owned until the last of them is gone, whoever died first. The file has the owner's pid, those of
+its children, and its address, for the message of the one who came second. Standard library only.
 """
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from topics.private import private_directory
@@ -19,10 +21,16 @@ from tureen.errors import StoreFull, StoreInUse
 LOCK_NAME = "broker.lock"
 
 
-def acquire(data_dir: Path, facts: dict[str, object], wait_s: float = 5.0) -> int:
+WAIT_S = 20.0
+"""Children of an owner that was killed end by themselves within a few seconds."""
+
+
+def acquire(
+    data_dir: Path, facts: dict[str, object], say: Callable[[str], None], wait_s: float = WAIT_S
+) -> int:
     """Own the directory, made if missing; returns the file descriptor that holds the lock.
 
-    Waits a little for the children of an owner that has just died.
+    Waits for the children of an owner that was killed. say: told, once, that it waits.
     Raises StoreInUse: another broker lives on it. StoreFull: it cannot be made or written.
     DirectoryNotPrivate: other users can enter it.
     """
@@ -36,6 +44,7 @@ def acquire(data_dir: Path, facts: dict[str, object], wait_s: float = 5.0) -> in
             hint="make room or give the user the right to write, or name another one: TUREEN_DATA_DIR",
         ) from None
     deadline = time.monotonic() + wait_s
+    told = False
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -43,18 +52,44 @@ def acquire(data_dir: Path, facts: dict[str, object], wait_s: float = 5.0) -> in
         except OSError:
             owner = _owner(descriptor)
             pid = owner.get("pid")
-            if time.monotonic() > deadline or (isinstance(pid, int) and _alive(pid)):
+            if isinstance(pid, int) and _alive(pid):
                 os.close(descriptor)
-                where = f" (process {pid}, {owner.get('url')})" if pid else ""
                 raise StoreInUse(
-                    f"another broker{where} owns {data_dir}",
+                    f"another broker (process {pid}, {owner.get('url')}) owns {data_dir}",
                     hint="use that one, stop it, or start this one with a --data-dir, port and service id "
                     "of its own",
                 ) from None
+            if time.monotonic() > deadline:
+                os.close(descriptor)
+                raise _left_behind(data_dir, owner) from None
+            if not told:
+                told = True
+                say("The broker that ran here was killed; waiting for its processes to end ...")
             time.sleep(0.05)
     os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, json.dumps({"pid": os.getpid()} | facts).encode(), 0)
+    note(descriptor, {"pid": os.getpid()} | facts)
     return descriptor
+
+
+def note(descriptor: int, facts: dict[str, object]) -> None:
+    """Add to what the file says of the owner; by the owner."""
+    text = json.dumps(_owner(descriptor) | facts).encode()
+    os.pwrite(descriptor, text, 0)
+    os.ftruncate(descriptor, len(text))
+
+
+def _left_behind(data_dir: Path, owner: dict[str, object]) -> StoreInUse:
+    children = owner.get("children")
+    left = [pid for pid in children if _alive(pid)] if isinstance(children, list) else []
+    if not left:
+        return StoreInUse(
+            f"processes of a broker that was killed own {data_dir}", hint="end them, then start again"
+        )
+    pids = " ".join(map(str, left))
+    return StoreInUse(
+        f"processes of a broker that was killed still own {data_dir}: {pids}",
+        hint=f"they do not end by themselves: kill -9 {pids}, then start again",
+    )
 
 
 def owner(data_dir: Path) -> dict[str, object] | None:
@@ -82,6 +117,10 @@ def _owner(descriptor: int) -> dict[str, object]:
 
 
 def _alive(pid: int) -> bool:
+    """Whether a process runs; one that has ended and that nobody has waited for yet does not."""
+    with contextlib.suppress(OSError, IndexError):  # there is no such file on other systems than Linux
+        if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+            return False
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -1,4 +1,4 @@
-"""The producers of the broker's own control records: all in sync, none twice, records up to 2 MiB.
+"""The producers of the broker's own control records: all in sync, none twice.
 
 What a user set for Kafka stands below these settings, and a producer's own above.
 """
@@ -10,10 +10,10 @@ from typing import Any
 
 from confluent_kafka import Producer
 
-RECORD_BYTES_MAX = 2 << 20
+from topics.sizes import producing
 
 
-def producer(kafka: Mapping[str, str], own: Mapping[str, Any]) -> Producer:
+def producer(kafka: Mapping[str, str], record_bytes_max: int, own: Mapping[str, Any]) -> Producer:
     """A producer on the broker's Kafka. ``own``: what it waits for, and whom it tells."""
     return Producer(
         {
@@ -21,7 +21,7 @@ def producer(kafka: Mapping[str, str], own: Mapping[str, Any]) -> Producer:
             **kafka,
             "acks": "all",
             "enable.idempotence": "true",
-            "message.max.bytes": str(RECORD_BYTES_MAX),
+            **producing(record_bytes_max),
             **own,
         }
     )

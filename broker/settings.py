@@ -20,7 +20,9 @@ from typing import Any, Literal, Self
 from pydantic import Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from topics.control_records import entry_bytes_max
 from topics.settings import kafka_settings
+from topics.sizes import RECORD_BYTES_LEAST, RECORD_BYTES_MAX, RECORD_OVERHEAD_BYTES
 from tureen.errors import SettingsError
 from tureen.protocol import TopicNames
 
@@ -130,6 +132,12 @@ class Settings(BaseSettings):
         ge=60_000,
         description="How long result topics keep changes, and compacted ones deletions.",
     )
+    record_bytes_max: int = Field(
+        RECORD_BYTES_MAX,
+        ge=RECORD_BYTES_LEAST,
+        le=64 * MIB,
+        description="The largest record that the broker writes; its topics must take as much.",
+    )
     result_record_bytes_max: int = Field(
         1_000_000,
         ge=KIB,
@@ -195,6 +203,7 @@ class Settings(BaseSettings):
         _at_most(self, "request_bytes_max", "request_bulk_bytes_max")
         _at_most(self, "step_rows_max", "transaction_rows_max")
         _at_most(self, "sql_bytes_max", "request_bytes_max")
+        self._check_record_sizes()
         _at_most(self, "poll_ms", "heartbeat_ms")
         _at_most(self, "retry_ms", "topic_check_ms")
         if self.liveness_timeout_ms < 4 * max(self.heartbeat_ms, self.retry_ms):
@@ -228,6 +237,20 @@ class Settings(BaseSettings):
         if self.http_token is not None and len(self.http_token.get_secret_value()) < 16:
             raise ValueError("http_token has less than 16 characters")
         return self
+
+    def _check_record_sizes(self) -> None:
+        """What the broker writes as one record must fit into one."""
+        for name, size in (
+            ("result_record_bytes_max", self.result_record_bytes_max),
+            ("reply_chunk_bytes", self.reply_chunk_bytes),
+            ("sql_bytes_max", entry_bytes_max(self.sql_bytes_max)),
+        ):
+            least = size + 2 * RECORD_OVERHEAD_BYTES
+            if least > self.record_bytes_max:
+                raise ValueError(
+                    f"record_bytes_max={self.record_bytes_max} must be at least {least} with "
+                    f"{name}={getattr(self, name)}"
+                )
 
     @property
     def host_names(self) -> list[str]:

@@ -31,7 +31,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from broker import lives
+from broker import lives, lock
 from broker.internal import SECRET_HEADER
 from broker.liveness import LOOP, Liveness, Silent
 
@@ -200,6 +200,7 @@ def run(
     announced = False
     for child in children:
         child.start(inherited)
+    _note(children, lock_fd)
     while not stop:
         now_s = time.monotonic()
         waits = [max(0.0, child.due_s - now_s) for child in children if child.process is None]
@@ -220,6 +221,7 @@ def run(
                 say(f"{child.module} ended with {_told(code, end)} and will be started again")
             if child.process is None and time.monotonic() >= child.due_s and not stop:
                 child.start(inherited)
+                _note(children, lock_fd)
         now_s = time.monotonic()
         if now_s - looked_s > 2 * poll_s + 1.0:
             excused_s = now_s  # this process was stopped or starved itself, and with it perhaps all
@@ -235,6 +237,12 @@ def run(
     code = _stop(children, stop_timeout_s)
     os.close(pipe_write)
     return code
+
+
+def _note(children: list[Child], lock_fd: int) -> None:
+    """Have the lock's file name the processes that own the directory besides this one."""
+    with contextlib.suppress(OSError):  # a full disk is no reason to stop
+        lock.note(lock_fd, {"children": [child.process.pid for child in children if child.process]})
 
 
 def _stop(children: list[Child], timeout_s: float) -> int:

@@ -23,6 +23,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 
 from topics.failures import as_ours, cause_of
 from topics.settings import KafkaSettings
+from topics.sizes import RECORD_BYTES_MAX
 from tureen.errors import KafkaUnavailable, TopicMissing, TopicPolicyMismatch
 from tureen.protocol import TopicNames
 
@@ -42,6 +43,7 @@ class Policies:
     """How the service's topics are made.
 
     shards: partitions of ``.queries`` and ``.steps``, fixed for the life of a service.
+    record_bytes_max: what each topic takes.
     steps_retention_ms: at least the widest window and the longest a store may lag behind; -1: for ever.
     replication: copies of each topic; -1: the cluster's default.
     """
@@ -50,7 +52,7 @@ class Policies:
     steps_retention_ms: int = 7 * DAY_MS
     letters_retention_ms: int = 7 * DAY_MS
     requests_retention_ms: int = DAY_MS
-    message_bytes_max: int = 4 * 1024 * 1024
+    record_bytes_max: int = RECORD_BYTES_MAX
     replication: int = -1
 
 
@@ -71,30 +73,36 @@ class TopicPolicy:
 
 def service_topics(names: TopicNames, policies: Policies) -> list[TopicPolicy]:
     """The topics of a service and their policies."""
-    compacted = {"cleanup.policy": "compact", "max.message.bytes": str(policies.message_bytes_max)}
+    size = {"max.message.bytes": str(policies.record_bytes_max)}
+    least = {"max.message.bytes": policies.record_bytes_max}
+    compacted = {"cleanup.policy": "compact"} | size
 
     def deleted(retention_ms: int) -> dict[str, str]:
-        return {
-            "cleanup.policy": "delete",
-            "retention.ms": str(retention_ms),
-            "max.message.bytes": str(policies.message_bytes_max),
-        }
+        return {"cleanup.policy": "delete", "retention.ms": str(retention_ms)} | size
 
-    letters = deleted(policies.letters_retention_ms)
     # The control process reads what clients write with any codec; not every client library has them all.
     plain = {"compression.type": "uncompressed"}
     control = ("cleanup.policy", "compression.type")
+    steps, requests = deleted(policies.steps_retention_ms), deleted(policies.requests_retention_ms)
     return [
-        TopicPolicy(names.queries, policies.shards, compacted | plain, control, fixed_partitions=True),
-        TopicPolicy(names.sources, 1, compacted | plain, control, fixed_partitions=True),
-        TopicPolicy(names.status, 1, compacted),
-        TopicPolicy(
-            names.steps, policies.shards, deleted(policies.steps_retention_ms), fixed_partitions=True
-        ),
-        TopicPolicy(names.snapshot_requests, 1, deleted(policies.requests_retention_ms) | plain, control),
-        TopicPolicy(names.late, 1, letters),
-        TopicPolicy(names.dead_letters, 1, letters),
+        TopicPolicy(names.queries, policies.shards, compacted | plain, control, True, least),
+        TopicPolicy(names.sources, 1, compacted | plain, control, True, least),
+        TopicPolicy(names.status, 1, compacted, least=least),
+        TopicPolicy(names.steps, policies.shards, steps, fixed_partitions=True, least=least),
+        TopicPolicy(names.snapshot_requests, 1, requests | plain, control),
+        *letter_topics(names, policies),
     ]
+
+
+def letter_topics(names: TopicNames, policies: Policies) -> list[TopicPolicy]:
+    """The topics for late rows and dead letters."""
+    config = {
+        "cleanup.policy": "delete",
+        "retention.ms": str(policies.letters_retention_ms),
+        "max.message.bytes": str(policies.record_bytes_max),
+    }
+    least = {"max.message.bytes": policies.record_bytes_max}
+    return [TopicPolicy(name, 1, config, least=least) for name in (names.late, names.dead_letters)]
 
 
 class Admin:

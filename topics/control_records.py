@@ -13,6 +13,8 @@ from tureen.protocol import QUERY_ID_CHARACTERS
 
 _QUERY_ID = re.compile(rf"[a-z2-7]{{{QUERY_ID_CHARACTERS}}}")
 STREAM_NAME_BYTES_MAX = 249
+GROWTH_MAX = 5
+"""Written again, JSON has at most so many times the bytes: 1e15 becomes 1000000000000000.0."""
 
 Kind = Literal["register", "refuse", "unregister", "create", "drop"]
 
@@ -49,6 +51,31 @@ def query_id_of(key: bytes | None) -> str:
             hint=f"a query id has {QUERY_ID_CHARACTERS} characters of a-z2-7: tureen.query_id(handle)",
         )
     return text
+
+
+def value_bytes_max(sql_bytes_max: int) -> int:
+    """The largest value of a registration or a statement: its text, parameters and options, as JSON.
+
+    JSON may double the bytes of a text by escapes, or make six of one.
+    """
+    return 6 * sql_bytes_max + 65_536
+
+
+def entry_bytes_max(sql_bytes_max: int) -> int:
+    """What the registry keeps of one at most: what it said, and what became of it."""
+    return 2 * value_bytes_max(sql_bytes_max)
+
+
+def check_size(size: int, sql_bytes_max: int) -> None:
+    """Raise LimitExceeded for the value of a registration of this size that is too large."""
+    allowed = value_bytes_max(sql_bytes_max)
+    if size > allowed:
+        raise LimitExceeded(
+            "sql_bytes_max",
+            sql_bytes_max,
+            size,
+            hint=f"a registration has at most {allowed:,} bytes with its parameters and options",
+        )
 
 
 def registration(query_id: str, value: bytes | None, sql_bytes_max: int) -> Command:
@@ -94,9 +121,7 @@ def _text(data: bytes | None, what: str) -> str:
 
 
 def _object(value: bytes, sql_bytes_max: int) -> dict[str, Any]:
-    # JSON may double the bytes of a text by escapes, or make six of one.
-    if len(value) > 6 * sql_bytes_max + 65_536:
-        raise LimitExceeded("sql_bytes_max", sql_bytes_max, len(value))
+    check_size(len(value), sql_bytes_max)
     try:
         fields = orjson.loads(value)
     except orjson.JSONDecodeError as refused:
@@ -105,6 +130,8 @@ def _object(value: bytes, sql_bytes_max: int) -> dict[str, Any]:
         ) from None
     if not isinstance(fields, dict):
         raise MalformedRecord("the value is not a JSON object", hint='write {"sql": "SELECT ..."}')
+    if GROWTH_MAX * len(value) > value_bytes_max(sql_bytes_max):
+        check_size(len(orjson.dumps(fields)), sql_bytes_max)
     return fields
 
 

@@ -29,11 +29,11 @@ from engine.model.changes import Changes, Operator
 from engine.model.step import Position
 from topics.admin import Admin, TopicPolicy
 from topics.failures import is_refusal
-from topics.producer import BATCH_BYTES, RECORD_OVERHEAD_BYTES
 from topics.registry import Registry, RegistrySettings, SchemaKind
 from topics.results import Destination, Encoding, Format, Records, encode
 from topics.results_codec import AvroCodec, Codec, JsonCodec
 from topics.results_schema import ResultSchemas
+from topics.sizes import BATCH_BYTES, RECORD_BYTES_MAX, RECORD_OVERHEAD_BYTES
 from tureen.errors import (
     KafkaUnavailable,
     LimitExceeded,
@@ -59,7 +59,8 @@ class OutputSettings:
     """Of the topics and the schemas of results.
 
     registry: None: there is none, and outputs with schemas are refused. retry_ms: how long one that did not
-    answer is left alone, at least.
+    answer is left alone, at least. record_bytes_max: what topics that are made take. letters: the topics for
+    late rows and dead letters.
     """
 
     results_partitions: int = 4
@@ -68,6 +69,8 @@ class OutputSettings:
     into_topics_max: int = 100
     retry_ms: int = 500
     registry: RegistrySettings | None = None
+    record_bytes_max: int = RECORD_BYTES_MAX
+    letters: tuple[TopicPolicy, ...] = ()
 
 
 class Emitted(Protocol):
@@ -134,6 +137,7 @@ class Outputs:
         self._away_until_s = 0.0
         self._users: dict[str, Counter[_Kind]] = {}
         self._of: dict[str, Destination] = {}
+        self._letters = {policy.name: policy for policy in settings.letters}
 
     # --- who writes where -------------------------------------------------------------------------
 
@@ -236,7 +240,8 @@ class Outputs:
         )
 
     def look(self, topics: Collection[str]) -> dict[str, int | TureenError]:
-        """Look at topics again since writing to them failed; those that are gone are made.
+        """Look at topics of results and letters again since writing to them failed; those that are gone are
+        made.
 
         Returns how many partitions each has, or why nothing can be written to it. Raises KafkaUnavailable.
         """
@@ -244,7 +249,9 @@ class Outputs:
         with self._lock:
             for name in sorted(set(topics)):
                 try:
-                    found[name] = self._look(name, self._topics[name].compacted).partitions
+                    found[name] = self._look(
+                        name, name in self._topics and self._topics[name].compacted
+                    ).partitions
                 except AWAITED:
                     raise
                 except TureenError as refused:
@@ -257,7 +264,7 @@ class Outputs:
         if before is not None:
             self._topics[name] = replace(before, stale_s=0.0)  # whatever is found out, others are to know it
         try:
-            self._admin.ensure([self._policy(name, compacted)])
+            self._admin.ensure([self._letters.get(name) or self._policy(name, compacted)])
             partitions, topic_id = self._admin.partitions(name), self._admin.topic_id(name)
         except TopicMissing as gone:  # this very moment
             raise KafkaUnavailable(gone.message) from gone
@@ -294,7 +301,7 @@ class Outputs:
             else {"cleanup.policy": "delete", "retention.ms": retention}
         )
         record_bytes_max = self._settings.result_record_bytes_max
-        config["max.message.bytes"] = str(max(4 << 20, 2 * record_bytes_max))
+        config["max.message.bytes"] = str(self._settings.record_bytes_max)
         least = {"max.message.bytes": max(BATCH_BYTES, record_bytes_max) + RECORD_OVERHEAD_BYTES}
         return TopicPolicy(topic, self._settings.results_partitions, config, least=least)
 

@@ -17,23 +17,17 @@ from typing import Any
 from confluent_kafka import KafkaException, Message, Producer, TopicPartition
 
 from topics.failures import FENCED, REFUSED_BY_TOPIC, as_ours, cause_of
+from topics.letters import Headers
 from topics.settings import KafkaSettings
+from topics.sizes import BATCH_BYTES, RECORD_BYTES_MAX, producing
 from tureen.errors import Fenced, KafkaUnavailable, TureenError
-from tureen.protocol import HEADER_OFFSET, HEADER_PARTITION, HEADER_REASON, HEADER_TOPIC
-
-Headers = list[tuple[str, bytes | None]]
-
-BATCH_BYTES = 1_000_000
-"""Records of a partition go together up to this; a larger one goes alone."""
-RECORD_OVERHEAD_BYTES = 1_024
-"""More than what goes with the key and the value of a record: its headers, and the frame of its batch."""
 
 DEFAULTS: KafkaSettings = {
     "acks": "all",
     "linger.ms": 5,
     "compression.type": "lz4",
     "queue.buffering.max.messages": 1_000_000,
-    "message.max.bytes": 4 * 1024 * 1024,
+    **producing(RECORD_BYTES_MAX),
     "batch.size": BATCH_BYTES,
     "reconnect.backoff.max.ms": 1000,
     "log_level": 0,
@@ -305,18 +299,6 @@ class BatchProducer:
     def close(self, timeout_s: float = 30.0) -> None:
         """Flush, with its errors."""
         self.flush(timeout_s)
-
-
-def forwarded(message: Message, reason: str) -> tuple[bytes | None, bytes | None, Headers]:
-    """(value, key, headers) of a late record or dead letter: untouched, with four headers that say whence."""
-    headers: Headers = list(message.headers() or ())  # type: ignore[arg-type]
-    headers += [
-        (HEADER_REASON, reason.encode("utf-8", "replace")),
-        (HEADER_TOPIC, str(message.topic()).encode("utf-8")),
-        (HEADER_PARTITION, str(message.partition()).encode("ascii")),
-        (HEADER_OFFSET, str(message.offset()).encode("ascii")),
-    ]
-    return message.value(), message.key(), headers
 
 
 def _produce(

@@ -40,7 +40,7 @@ from engine.model.batch import Int64Array
 from engine.model.changes import Changes, Operator
 from engine.model.step import Position
 from topics.json_rows import json_objects
-from topics.producer import Headers
+from topics.letters import Headers
 from topics.results_codec import DIFF_WEIGHT, Codec, Told
 from tureen.errors import LimitExceeded
 from tureen.protocol import HEADER_AT_MS, HEADER_OCCASION, HEADER_POSITION

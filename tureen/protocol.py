@@ -42,7 +42,9 @@ HEADER_REASON = "tureen-reason"
 HEADER_TOPIC = "tureen-topic"
 HEADER_PARTITION = "tureen-partition"
 HEADER_OFFSET = "tureen-offset"
-"""The last four stand on every record of the late-records and dead-letters topics."""
+"""These four are on every record of the late-records and dead-letters topics."""
+HEADER_CUT = "tureen-cut-from-bytes"
+"""On one of them that was too large to be passed on whole: how many bytes the record had."""
 
 
 def new_handle() -> Handle:

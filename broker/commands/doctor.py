@@ -193,7 +193,8 @@ def _port(what: str, host: str, port: int, do: str) -> Finding:
 
 
 def _kafka(loaded: Any, kafka: dict[str, str]) -> Iterator[Finding]:
-    from topics.admin import Admin, Policies, service_topics
+    from broker.worker.topic_admin import policies
+    from topics.admin import Admin, service_topics
 
     admin = Admin(kafka, timeout_s=5.0)
     where = kafka["bootstrap.servers"]
@@ -203,7 +204,7 @@ def _kafka(loaded: Any, kafka: dict[str, str]) -> Iterator[Finding]:
         yield Finding("kafka", "fail", away.message, away.hint or f"is Kafka at {where} running?")
         return
     yield Finding("kafka", "ok", f"answers at {where}, {len(present):,} topics")
-    wanted = service_topics(loaded.names, Policies(shards=loaded.shards))
+    wanted = service_topics(loaded.names, policies(loaded))
     missing = [policy.name for policy in wanted if policy.name not in present]
     try:
         admin.ensure([policy for policy in wanted if policy.name in present])

@@ -84,7 +84,7 @@ def prepare(console: Console, kafka_port: int | None) -> list[str]:
         loaded = settings.load()
     data_dir = loaded.data_dir.absolute()
     os.environ["TUREEN_DATA_DIR"] = str(data_dir)
-    held = lock.acquire(data_dir, {"url": loaded.url, "service_id": loaded.service_id})
+    held = lock.acquire(data_dir, {"url": loaded.url, "service_id": loaded.service_id}, console.print)
     os.set_inheritable(held, True)
     _check_port(loaded.http_host, loaded.http_port)
     kafka = loaded.kafka()

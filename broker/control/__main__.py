@@ -11,7 +11,7 @@ import sys
 
 import faust
 
-from broker import logs, settings
+from broker import logs, orphan, settings
 from broker.control.app import Control
 from broker.liveness import Liveness
 from broker.supervisor import FATAL
@@ -40,7 +40,7 @@ async def serve(control: Control, supervisor_fd: int | None, liveness: Liveness)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     if supervisor_fd is not None:
-        loop.add_reader(supervisor_fd, stop.set)
+        orphan.watch(supervisor_fd, lambda: loop.call_soon_threadsafe(stop.set))
     app = control.app
     starting = asyncio.ensure_future(app.start())
     while not stop.is_set():
@@ -53,8 +53,6 @@ async def serve(control: Control, supervisor_fd: int | None, liveness: Liveness)
             return 1
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), WATCH_S)
-    if supervisor_fd is not None:
-        loop.remove_reader(supervisor_fd)
     if starting.done():
         _, waiting = await asyncio.wait({asyncio.ensure_future(app.stop())}, timeout=STOP_S)
         if waiting:

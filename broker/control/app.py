@@ -28,8 +28,8 @@ from broker.settings import Settings
 from topics import control_records as records
 from topics.admin import Admin
 from topics.control_records import Command
+from topics.letters import Place, letter
 from tureen.errors import TureenError
-from tureen.protocol import HEADER_OFFSET, HEADER_PARTITION, HEADER_REASON, HEADER_TOPIC
 
 HELLO_S = 0.5
 REQUESTS_AT_ONCE = 16
@@ -69,7 +69,7 @@ class Control:
     def __init__(self, settings: Settings, kafka: dict[str, str]) -> None:
         self.settings = settings
         self.names = settings.names
-        self.writer = Writer(kafka)
+        self.writer = Writer(kafka, settings.record_bytes_max, (self.names.status, self.names.dead_letters))
         self._admin = Admin(kafka)
         self._unsettled = False
         self._settled_s = 0.0
@@ -98,9 +98,9 @@ class Control:
             broker_commit_interval=1.0,
             broker_max_poll_records=4_000,
             consumer_auto_offset_reset="earliest",
-            consumer_max_fetch_size=8 << 20,
+            consumer_max_fetch_size=2 * settings.record_bytes_max,
             producer_linger=0.0,
-            producer_max_request_size=2 << 20,
+            producer_max_request_size=settings.record_bytes_max,
             stream_recovery_delay=0.0,
             stream_wait_empty=False,
             stream_buffer_maxsize=4_096,
@@ -442,11 +442,12 @@ class Control:
             offset=message.offset,
             code=refused.as_dict()["code"],
         )
-        headers: Headers = [
-            (HEADER_REASON, f"{refused.as_dict()['code']}: {refused.message}".encode()),
-            (HEADER_TOPIC, message.topic.encode()),
-            (HEADER_PARTITION, str(message.partition).encode()),
-            (HEADER_OFFSET, str(message.offset).encode()),
-        ]
-        value = message.value if with_value else None
-        self.writer.send(self.names.dead_letters, message.key, value, headers)
+        value, key, headers = letter(
+            message.value if with_value else None,
+            message.key,
+            (),
+            Place(message.topic, message.partition, message.offset),
+            f"{refused.as_dict()['code']}: {refused.message}",
+            self.settings.record_bytes_max,
+        )
+        self.writer.send(self.names.dead_letters, key, value, headers)

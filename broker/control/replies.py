@@ -6,7 +6,7 @@ cannot write into other topics; it is created when missing. Chunks carry the hea
 :mod:`tureen.protocol`, share the correlation id as their key and so arrive in order on one partition.
 
 A request that says where to reply gets its error there; another goes to the dead letters, without its value,
-which holds the handle.
+which holds the handle. So does one whose reply cannot be written there.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from typing import Any
 
 import aiohttp
 import orjson
+from aiokafka.errors import KafkaError
+from faust.exceptions import ProducerSendError
 
 from broker import logs
 from broker.control.link import Link, Refused
@@ -66,10 +68,15 @@ class Replies:
         except TureenError as refused:
             return MalformedRecord(f"reply_to cannot be used: {refused.message}")
         try:
-            await self._reply(query_id_of(key), request)
-        except TureenError as refused:
-            body = orjson.dumps(refused.as_dict())
-            await self._chunk(reply_to, correlation, body, 0, 1, [(HEADER_STATUS, b"error")])
+            try:
+                await self._reply(query_id_of(key), request)
+            except TureenError as refused:
+                body = orjson.dumps(refused.as_dict())
+                await self._chunk(reply_to, correlation, body, 0, 1, [(HEADER_STATUS, b"error")])
+        except (KafkaError, ProducerSendError) as refused:
+            self._topics.discard(reply_to)  # it may be another one by now
+            log.error("reply_lost", topic=reply_to, reason=repr(refused))
+            return MalformedRecord(f"the reply could not be written to {reply_to}: {refused!r}")
         return None
 
     def _request(self, value: bytes | None) -> dict[str, str]:

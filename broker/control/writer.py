@@ -1,8 +1,9 @@
 """Writes what the control process tells: states, dead letters, and the changelogs of its tables.
 
 Records are handed to librdkafka, which batches and sends them in threads of its own; :meth:`Writer.written`
-returns when Kafka has all of them. What is away is waited for: a record that cannot be written at all
-ends the process, and what it had not acknowledged comes again.
+returns when Kafka has all of them. A Kafka that is away is waited for. A state or a dead letter that its
+topic refuses is logged and passed over; another record that cannot be written ends the process, and what it
+had not acknowledged comes again.
 
 Cost: two microseconds a record. One event loop, no locks: errors are told where it polls.
 """
@@ -10,27 +11,35 @@ Cost: two microseconds a record. One event loop, no locks: errors are told where
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import faust
+from confluent_kafka import KafkaException
 from faust.types import TP
 
+from broker import logs
 from broker.producing import producer
+from topics.failures import REFUSED_BY_TOPIC, cause_of
 from tureen.errors import KafkaUnavailable
 
 Headers = Sequence[tuple[str, bytes]]
 
 POLL_S = 0.002
 
+log = logs.get()
+
 
 class Writer:
     """``send`` at any time, then ``written``."""
 
-    def __init__(self, kafka: dict[str, str]) -> None:
+    def __init__(self, kafka: dict[str, str], record_bytes_max: int, may_refuse: Collection[str]) -> None:
+        """may_refuse: topics whose records are passed over, where the topic refuses them."""
+        self._may_refuse = frozenset(may_refuse)
         self._failure: Any = None
         self._producer = producer(
             kafka,
+            record_bytes_max,
             {
                 "partitioner": "murmur2_random",  # as Java's clients and Faust's
                 "linger.ms": "5",
@@ -57,9 +66,17 @@ class Writer:
                 return self._producer.produce(topic, value, key, **options)
             except BufferError:
                 self._producer.poll(0.01)
+            except KafkaException as refused:
+                return self._note(topic, cause_of(refused))
 
-    def _refused(self, error: Any, _: Any) -> None:
+    def _refused(self, error: Any, message: Any) -> None:
         if error is not None:
+            self._note(message.topic(), error)
+
+    def _note(self, topic: str, error: Any) -> None:
+        if topic in self._may_refuse and error.code() in REFUSED_BY_TOPIC:
+            log.error("record_lost", topic=topic, reason=error.str())
+        else:
             self._failure = error
 
     async def written(self) -> None:

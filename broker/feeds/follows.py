@@ -165,7 +165,7 @@ class Follows:
                 if view.query(memory.query_id).paused:
                     raise QueryPaused()
                 engine.follow(memory.query_id)
-                self._hub.begin(memory, view)
+                self._hub.begin(memory, view, self._node.shards[memory.shard].life)
             except TureenError as refusal:
                 refused[memory] = refusal
         return refused

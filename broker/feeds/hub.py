@@ -85,13 +85,16 @@ class Hub:
         if wakes:
             self._wake()
 
-    def begin(self, memory: Memory, view: View) -> None:
-        """Following begins, in the thread of the query's shard between two steps. Raises UnknownQuery."""
+    def begin(self, memory: Memory, view: View, life: str) -> None:
+        """Following begins, in the thread of the query's shard between two steps. Raises UnknownQuery.
+
+        life: of the shard's journal.
+        """
         info = view.query(memory.query_id)
         columns = view.standing[memory.query_id].query.columns
         with self._lock:
             self._views[memory.shard] = view
-            memory.birth = Birth(memory.query_id, memory.shard, info.born.sequence)
+            memory.birth = Birth(memory.query_id, memory.shard, info.born.sequence, life)
             memory.operator = view.output(memory.query_id).operator
             memory.head = columns_head(columns, memory.operator)
             memory.since = view.position.sequence

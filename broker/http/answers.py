@@ -130,7 +130,8 @@ class Snapshots:
             found = view.snapshot(name, at_ms=at_ms, rows_max=rows_max)
             position = None
             if at_ms is None:
-                birth = Birth(name, shard, view.standing[name].born.sequence)
+                life = self._node.shards[shard].life
+                birth = Birth(name, shard, view.standing[name].born.sequence, life)
                 position = str(Cursor(found.position, found.now_ms, birth))
             data = encode(found, form, self._settings.snapshot_bytes_max, position)
             return Taken(found, data, position), time.thread_time() - busy_s

@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from broker.http.answers import Snapshots
 from broker.http.errors import install, json, plain
 from broker.internal import SECRET_HEADER
+from broker.settings import Settings
 from broker.worker.node import Node
 from broker.worker.status import readiness
 from broker.worker.topic_admin import ensure_reply_topic
@@ -62,7 +63,7 @@ def private_socket(path: Path) -> socket.socket:
     return made
 
 
-def private_api(node: Node, snapshots: Snapshots, admin: Admin, secret: str) -> ASGIApp:
+def private_api(settings: Settings, node: Node, snapshots: Snapshots, admin: Admin) -> ASGIApp:
     """The application that the control process talks to."""
     app = FastAPI(openapi_url=None)  # so without pages, too
     install(app)
@@ -103,7 +104,7 @@ def private_api(node: Node, snapshots: Snapshots, admin: Admin, secret: str) -> 
     async def reply_topic(request: Request) -> Response:
         name = (await content(request))["name"]
         try:
-            await asyncio.to_thread(ensure_reply_topic, admin, name)
+            await asyncio.to_thread(ensure_reply_topic, admin, settings, name)
         except TureenError as refused:
             return json({"error": refused.as_dict()})
         return json({})
@@ -113,4 +114,4 @@ def private_api(node: Node, snapshots: Snapshots, admin: Admin, secret: str) -> 
         facts = readiness(node)
         return json(facts, 200 if facts["ready"] else 503)
 
-    return Secret(app, secret)
+    return Secret(app, settings.secret)

@@ -22,6 +22,7 @@ from broker.worker import options as query_options
 from broker.worker.node import Node
 from broker.worker.publisher import Publisher
 from engine.language.query import Query
+from topics.control_records import check_size
 from tureen.errors import (
     BrokerUnavailable,
     HandleInUse,
@@ -151,7 +152,7 @@ class Writes:
 
     def _begin(self, request: RegisterRequest) -> _Writing:
         """What is to be written for a request, under a handle that is reserved by this; or its answer, where
-        it stands already. Raises HandleInUse, BrokerUnavailable.
+        it stands already. Raises HandleInUse, BrokerUnavailable, LimitExceeded.
         """
         node = self._node
         name = query_id(request.handle)
@@ -171,6 +172,7 @@ class Writes:
         if entry is not None and entry.state != "ERROR":
             options = {**entry.options, **options}
         value = orjson.dumps(request.wording.fields() | {"options": options})
+        check_size(len(value), self._settings.sql_bytes_max)
         self._reserved[name] = said
         return _Writing(request, name, value, entry is not None and entry.shard is not None, entry is None)
 

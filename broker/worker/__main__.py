@@ -20,7 +20,7 @@ import uvicorn
 import uvloop
 from starlette.types import ASGIApp
 
-from broker import logs, settings
+from broker import logs, orphan, settings
 from broker.feeds.follows import Follows
 from broker.feeds.hub import Hub
 from broker.http.answers import ShortWay, Snapshots
@@ -106,8 +106,8 @@ class Worker:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.stop.set)
         if self.settings.supervisor_fd is not None:
-            loop.add_reader(self.settings.supervisor_fd, self._orphaned)
-        publisher = Publisher(self.kafka, self.settings.publish_timeout_ms)
+            orphan.watch(self.settings.supervisor_fd, lambda: self._loop.call_soon_threadsafe(self._orphaned))
+        publisher = Publisher(self.kafka, self.settings.record_bytes_max, self.settings.publish_timeout_ms)
         snapshots = Snapshots(self.settings, self.node, self.metrics)
         api = public_api(self.settings, self.node, publisher, snapshots, self.metrics)
         self.feeds = Feeds(
@@ -145,7 +145,6 @@ class Worker:
         return self.code
 
     def _orphaned(self) -> None:
-        self._loop.remove_reader(self.settings.supervisor_fd or 0)
         log.warning("supervisor_gone")
         self.stop.set()
 
@@ -215,7 +214,7 @@ class Worker:
     def _private_server(self, snapshots: Snapshots) -> Server:
         return Server(
             uvicorn.Config(
-                private_api(self.node, snapshots, self.admin, self.settings.secret),
+                private_api(self.settings, self.node, snapshots, self.admin),
                 log_config=None,
                 access_log=False,
                 lifespan="off",

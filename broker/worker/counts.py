@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from prometheus_client import Histogram
 
@@ -61,6 +62,9 @@ class Counts:
     """By topic and operator, as the next two; a row that takes another's place is two."""
     result_records: dict[tuple[str, str], int] = field(default_factory=lambda: defaultdict(int))
     result_bytes: dict[tuple[str, str], int] = field(default_factory=lambda: defaultdict(int))
+    letters_lost: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    """Late rows and dead letters that their topic refused, by topic; as the next."""
+    letters_refused: dict[str, dict[str, Any]] = field(default_factory=dict)
     steps: int = 0
     transactions: int = 0
     revised: int = 0

@@ -35,7 +35,9 @@ class Execution:
         """Make the steps of some commands, in order; one outcome each. Raises Interrupted."""
         self._saving.changed()
         outcomes: list[Outcome] = [{"state": "RUNNING", "error": None, "position": None}] * len(commands)
-        for made in step_bodies(commands, self._books.queries, self._books.sources):
+        for made in step_bodies(
+            commands, self._books.queries, self._books.sources, self._steps.body_bytes_max
+        ):
             failed: Mapping[str, Exception] = {}
             if made.body is not None:
                 failed = self._steps.make(made.body, outgoing).failed

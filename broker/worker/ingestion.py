@@ -26,7 +26,7 @@ from broker.worker.streams import ReadStream, Streams
 from broker.worker.troubles import Troubles
 from engine.model.step import Heartbeat
 from engine.results.view import View
-from topics.producer import forwarded
+from topics.letters import forwarded
 from tureen.errors import KafkaUnavailable
 
 log = logs.get()
@@ -135,12 +135,12 @@ class Ingestion:
             return
         names = self._settings.names
         for place, reason in taken.bad:
-            outgoing.letters.append(_letter(names.dead_letters, taken.messages[place], reason))
+            outgoing.letters.append(self._letter(names.dead_letters, taken.messages[place], reason))
         for refusal in result.rejected:
             message = taken.messages[taken.rows[refusal.row]]
-            outgoing.letters.append(_letter(names.dead_letters, message, refusal.reason))
+            outgoing.letters.append(self._letter(names.dead_letters, message, refusal.reason))
         for row in result.late:
-            outgoing.letters.append(_letter(names.late, taken.messages[taken.rows[row]], "late"))
+            outgoing.letters.append(self._letter(names.late, taken.messages[taken.rows[row]], "late"))
         counts = self._counts
         counts.records[name] += len(taken.messages)
         counts.bytes[name] += taken.size
@@ -148,7 +148,6 @@ class Ingestion:
         counts.late[name] += len(result.late)
         counts.dead_letters[name] += len(taken.bad) + len(result.rejected)
 
-
-def _letter(topic: str, message: Any, reason: str) -> Letter:
-    value, key, headers = forwarded(message, reason)
-    return Letter(topic, value, key, headers=headers)
+    def _letter(self, topic: str, message: Any, reason: str) -> Letter:
+        value, key, headers = forwarded(message, reason, self._settings.record_bytes_max)
+        return Letter(topic, value, key, headers=headers)

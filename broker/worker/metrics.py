@@ -105,6 +105,7 @@ class _FromShards:
 
     def collect(self) -> Iterator[Metric]:
         yield from _of_streams(self._node)
+        yield from _of_letters(self._node)
         yield from _of_results(self._node)
         yield from _of_shards(self._node)
         yield from _of_queries(self._node)
@@ -126,6 +127,18 @@ def _of_streams(node: Node) -> Iterator[Metric]:
             for stream, count in list(getattr(shard.counts, attribute).items()):
                 family.add_metric([stream], count)
         yield family
+
+
+def _of_letters(node: Node) -> Iterator[Metric]:
+    lost = CounterMetricFamily(
+        "tureen_letters_lost", "Late rows and dead letters that their topic refused.", labels=["topic"]
+    )
+    totals: Counter[str] = Counter()
+    for shard in node.shards:
+        totals.update(dict(shard.counts.letters_lost))
+    for topic, count in totals.items():
+        lost.add_metric([topic], count)
+    yield lost
 
 
 def _of_results(node: Node) -> Iterator[Metric]:

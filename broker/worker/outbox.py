@@ -3,8 +3,8 @@
 :meth:`Outbox.commit` returns when they are written, exactly once, however long Kafka is away:
 
 * aborted, or Kafka away: nothing was written, the same records are sent again;
-* aborted since a result topic refuses records for what it is: the topics are looked at again (one that is
-  gone is made, records are spread over as many partitions as there are); where nothing helps
+* aborted since a topic of results or letters refuses records for what it is: the topics are looked at again
+  (one that is gone is made, records are spread over as many partitions as there are); where nothing helps
   :class:`Unwritable` is raised, nothing is written, and the caller commits without what goes there;
 * outcome unknown: a new producer fences the old one, so that the journal stands still, and the journal tells
   whether the last step is in it; a transaction that took all its time is given twice that;
@@ -29,13 +29,12 @@ from broker.worker.troubles import Troubles
 from engine.model.step import Position, StepResult
 from topics.journal import read_steps
 from topics.producer import (
-    DEFAULTS,
-    RECORD_OVERHEAD_BYTES,
     CommitUnknown,
     TransactionAborted,
     TransactionalProducer,
 )
 from topics.results import Records
+from topics.sizes import producing
 from tureen.errors import KafkaUnavailable, OutputRefused, TureenError
 
 SLOW = 0.8
@@ -79,7 +78,7 @@ class Outgoing:
 
 
 class Unwritable(Exception):
-    """Nothing was written: these result topics refuse what is to go there, and why."""
+    """Nothing was written: these topics of results or letters refuse what is to go there, and why."""
 
     def __init__(self, topics: Mapping[str, TureenError]) -> None:
         self.topics = topics
@@ -103,10 +102,8 @@ class Outbox:
         """
         self._number = number
         self._settings = settings
-        record_bytes = settings.result_record_bytes_max + RECORD_OVERHEAD_BYTES
-        message_bytes = max(int(DEFAULTS["message.max.bytes"]), record_bytes)
         self._kafka = kafka
-        self._writing = {"message.max.bytes": str(message_bytes), **kafka}
+        self._writing = {**kafka, **producing(settings.record_bytes_max)}
         self._troubles = troubles
         self._look = look
         self._pulse = pulse
@@ -181,11 +178,12 @@ class Outbox:
                 transaction.send_many(one.topic, one.values, one.keys, one.headers, one.partitions)
 
     def _looked(self, outgoing: Outgoing, reasons: Mapping[str, str], refusals: Counter[str]) -> None:
-        """Nothing was written: perhaps because of a result topic. Raises Unwritable.
+        """Nothing was written: perhaps because of a topic of results or letters. Raises Unwritable.
 
         reasons: why topics refused records. refusals: how often they did; kept up to date.
         """
-        names = {one.topic for one in outgoing.records}
+        names = {one.topic for one in outgoing.records} | {one.topic for one in outgoing.letters}
+        names.discard(self._settings.names.steps)
         if not names:
             return
         try:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from broker.settings import Settings
+from broker.worker.topic_admin import policies
+from topics.admin import letter_topics
 from topics.outputs import OutputSettings
 from topics.registry import RegistrySettings
 
@@ -24,4 +26,6 @@ def output_settings(settings: Settings) -> OutputSettings:
         settings.into_topics_max,
         settings.retry_ms,
         registry,
+        settings.record_bytes_max,
+        tuple(letter_topics(settings.names, policies(settings))),
     )

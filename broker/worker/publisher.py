@@ -23,8 +23,9 @@ Delivered = Callable[[Any, Any], None]
 class Publisher:
     """``publish`` from the event loop, ``close`` at the end."""
 
-    def __init__(self, kafka: dict[str, str], timeout_ms: int) -> None:
-        self._producer = producer(kafka, {"linger.ms": "1", "message.timeout.ms": str(timeout_ms)})
+    def __init__(self, kafka: dict[str, str], record_bytes_max: int, timeout_ms: int) -> None:
+        own = {"linger.ms": "1", "message.timeout.ms": str(timeout_ms)}
+        self._producer = producer(kafka, record_bytes_max, own)
         self._timeout_ms = timeout_ms
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._serve, name="publisher", daemon=True)

@@ -29,6 +29,7 @@ from broker import logs
 from broker.archive.backfill import Backfills
 from broker.archive.notes import HistoryNotes
 from broker.archive.shelf import Shelf
+from broker.feeds.cursor import life_of
 from broker.internal import Outcome
 from broker.liveness import Pulse
 from broker.settings import Settings
@@ -92,9 +93,12 @@ class Shard(threading.Thread):
         self.counts = Counts()
         self.asked = Asked(settings.revise_interval_ms / 1_000)
         self.recovered: Future[None] = Future()
+        self.life = ""
+        """What tells its journal from others, as change positions have it; once recovered."""
         self.history = HistoryNotes(settings.data_dir / "shards" / f"{number}.history.json")
         self._settings = settings
         self._kafka = kafka
+        self._admin = admin
         self._engines = engines
         self._listener = listener
         self._on_fenced = on_fenced
@@ -285,6 +289,7 @@ class Shard(threading.Thread):
     def _recovered(self, store: Store) -> Recovered:
         while True:
             try:
+                self.life = life_of(self._admin.topic_id(self._settings.names.steps))
                 back = recover(
                     self.number,
                     store,

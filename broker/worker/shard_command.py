@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import orjson
+
 from broker.internal import Outcome
 from broker.worker.options import as_text, weight_of
 from engine.model.plain import compact
@@ -22,6 +24,11 @@ from engine.model.step import (
 from topics.wording import Values, said
 from tureen.errors import TureenError
 
+ID_BYTES = 64
+"""More than a query id takes in a step's record."""
+FRAME_BYTES = 256
+"""More than a registration takes there besides its text, parameters and options."""
+
 Standing = tuple[str, Mapping[str, str]]
 """Of a query that stands: what its registration said, and its options."""
 
@@ -36,6 +43,11 @@ class ShardCommand:
     options: Mapping[str, str] = field(default_factory=dict)
     source: Stream | Derived | None = None
     parameters: Values | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes of a registration in its step's record, about."""
+        return len(orjson.dumps([self.sql, self.parameters, dict(self.options)])) + FRAME_BYTES
 
     @property
     def said(self) -> str:
@@ -92,9 +104,12 @@ class Made:
 
 
 def step_bodies(
-    commands: Sequence[ShardCommand], queries: Mapping[str, Standing], sources: Mapping[str, Stream | Derived]
+    commands: Sequence[ShardCommand],
+    queries: Mapping[str, Standing],
+    sources: Mapping[str, Stream | Derived],
+    bytes_max: int,
 ) -> Iterator[Made]:
-    """The steps of these commands, in order; runs of one kind share a step.
+    """The steps of these commands, in order; runs of one kind share a step, up to so many bytes.
 
     ``queries``: id -> what stands, ``sources``: streams and views that stand; both are looked at when a step
     is asked for, so the caller keeps them up to date in between. A text under the id of another one replaces
@@ -108,14 +123,15 @@ def step_bodies(
             while stop < len(commands) and commands[stop].kind == kind and commands[stop].name not in seen:
                 seen.add(commands[stop].name)
                 stop += 1
-            yield from _register(commands, range(place, stop), queries)
+            yield from _register(commands, range(place, stop), queries, bytes_max)
         elif kind == "unregister":
             stop = place
             while stop < len(commands) and commands[stop].kind == kind:
                 stop += 1
             known = tuple(i for i in range(place, stop) if commands[i].name in queries)
-            if known:
-                yield Made(Unregister(tuple(commands[i].name for i in known)), known)
+            for first in range(0, len(known), bytes_max // ID_BYTES):
+                part = known[first : first + bytes_max // ID_BYTES]
+                yield Made(Unregister(tuple(commands[i].name for i in part)), part)
             yield Made(None, tuple(i for i in range(place, stop) if i not in set(known)))
         elif kind == "prove":
             stop = place + 1
@@ -127,16 +143,16 @@ def step_bodies(
 
 
 def _register(
-    commands: Sequence[ShardCommand], places: range, queries: Mapping[str, Standing]
+    commands: Sequence[ShardCommand], places: range, queries: Mapping[str, Standing], bytes_max: int
 ) -> Iterator[Made]:
     same = tuple(i for i in places if queries.get(commands[i].name) == commands[i].standing)
     coming = tuple(i for i in places if queries.get(commands[i].name) != commands[i].standing)
     there = ((commands[i], queries[commands[i].name]) for i in coming if commands[i].name in queries)
     replaced = tuple(command.name for command, (text, _) in there if text != command.said)
     yield Made(None, same)
-    if replaced:
-        yield Made(Unregister(replaced), ())
-    if coming:
+    for body in unregister_bodies(replaced, bytes_max):
+        yield Made(body, ())
+    for part in _parts(commands, coming, bytes_max):
         registrations = tuple(
             compact(
                 commands[i].name,
@@ -145,9 +161,33 @@ def _register(
                 options=commands[i].options,
                 parameters=commands[i].parameters,
             )
-            for i in coming
+            for i in part
         )
-        yield Made(Register(registrations), coming)
+        yield Made(Register(registrations), part)
+
+
+def unregister_bodies(query_ids: Sequence[str], bytes_max: int) -> Iterator[Unregister]:
+    """Steps that remove these queries, each of so many bytes at most."""
+    at_once = bytes_max // ID_BYTES
+    for first in range(0, len(query_ids), at_once):
+        yield Unregister(tuple(query_ids[first : first + at_once]))
+
+
+def _parts(
+    commands: Sequence[ShardCommand], places: Sequence[int], bytes_max: int
+) -> Iterator[tuple[int, ...]]:
+    """Places of registrations that share a step: one at least."""
+    part: list[int] = []
+    size = 0
+    for place in places:
+        own = commands[place].size
+        if part and size + own > bytes_max:
+            yield tuple(part)
+            part, size = [], 0
+        part.append(place)
+        size += own
+    if part:
+        yield tuple(part)
 
 
 def _source_body(command: ShardCommand, sources: Mapping[str, Stream | Derived]) -> Body | None:

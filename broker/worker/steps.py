@@ -14,7 +14,8 @@ read by others.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from broker import logs
 from broker.liveness import Pulse
@@ -22,12 +23,15 @@ from broker.settings import Settings
 from broker.worker.counts import Counts
 from broker.worker.emission import Emission
 from broker.worker.outbox import Letter, Outbox, Outgoing, Unwritable
+from broker.worker.shard_command import unregister_bodies
 from broker.worker.troubles import Troubles
 from engine.engine import Engine
 from engine.model.step import Body, Position, Register, Step, StepResult, Unregister
 from topics.consumer import Range
 from topics.journal import HistoryNamed, encode_step
 from topics.outputs import AWAITED
+from topics.sizes import RECORD_OVERHEAD_BYTES
+from tureen.errors import TureenError
 
 log = logs.get()
 
@@ -55,6 +59,8 @@ class Steps:
         self.clock_ms = 0
         self._number = number
         self._topic = settings.names.steps
+        self.body_bytes_max = (settings.record_bytes_max - RECORD_OVERHEAD_BYTES) // 2
+        """Of what a step registers or removes: what else its record has needs less."""
         self._emission = emission
         self._outbox = outbox
         self._troubles = troubles
@@ -96,7 +102,7 @@ class Steps:
         return result
 
     def commit(self, outgoing: Outgoing) -> None:
-        """Write it; what result topics refuse is left out, and whose output it is goes.
+        """Write it; what topics refuse is left out. Of results, the queries whose output it is go.
 
         Raises Fenced, Interrupted.
         """
@@ -106,8 +112,20 @@ class Steps:
                 break
             except Unwritable as refused:
                 outgoing.records = [one for one in outgoing.records if one.topic not in refused.topics]
+                self._pass_over(refused.topics, outgoing)
                 self._let_go(self._emission.refused(refused.topics), outgoing)
         self._counts.transactions += 1
+
+    def _pass_over(self, refused: Mapping[str, TureenError], outgoing: Outgoing) -> None:
+        """Leave out letters that their topic refuses: the records are where they came from."""
+        left = Counter(one.topic for one in outgoing.letters if one.topic in refused)
+        outgoing.letters = [one for one in outgoing.letters if one.topic not in refused]
+        for topic, count in left.items():
+            self._counts.letters_lost[topic] += count
+            self._counts.letters_refused[topic] = refused[topic].as_dict()
+            log.error(
+                "letters_lost", shard=self._number, topic=topic, records=count, reason=refused[topic].message
+            )
 
     def _emit(self, body: Body, result: StepResult, outgoing: Outgoing) -> None:
         """Add what the queries that emit tell of a step; those that cannot go, by a step of their own."""
@@ -125,5 +143,6 @@ class Steps:
     def _let_go(self, broken: tuple[str, ...], outgoing: Outgoing) -> None:
         if broken:
             log.error("changes_broken", shard=self._number, queries=sorted(broken))
-            self.make(Unregister(broken), outgoing)
+            for part in unregister_bodies(broken, self.body_bytes_max):
+                self.make(part, outgoing)
             self._gone(broken)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from broker.settings import Settings
 from topics.admin import DAY_MS, Admin, Policies, TopicPolicy
+from topics.control_records import entry_bytes_max
+from topics.sizes import RECORD_OVERHEAD_BYTES
 
 REPLIES_RETENTION_MS = DAY_MS
 
@@ -13,14 +15,20 @@ def ensure_topics(admin: Admin, settings: Settings) -> None:
 
     Raises TopicPolicyMismatch, KafkaUnavailable.
     """
-    admin.ensure_service_topics(settings.names, Policies(shards=settings.shards))
-    compacted = {"cleanup.policy": "compact"}
+    admin.ensure_service_topics(settings.names, policies(settings))
+    compacted = {"cleanup.policy": "compact", "max.message.bytes": str(settings.record_bytes_max)}
+    least = {"max.message.bytes": entry_bytes_max(settings.sql_bytes_max) + RECORD_OVERHEAD_BYTES}
     admin.ensure(
         [
-            TopicPolicy(changelog(settings, table), partitions, compacted, fixed_partitions=True)
+            TopicPolicy(changelog(settings, table), partitions, compacted, fixed_partitions=True, least=least)
             for table, partitions in (("registry", settings.shards), ("streams", 1))
         ]
     )
+
+
+def policies(settings: Settings) -> Policies:
+    """How the service's topics are made."""
+    return Policies(shards=settings.shards, record_bytes_max=settings.record_bytes_max)
 
 
 def changelog(settings: Settings, table: str) -> str:
@@ -28,12 +36,15 @@ def changelog(settings: Settings, table: str) -> str:
     return f"{settings.service_id}-control-{table}-changelog"
 
 
-def ensure_reply_topic(admin: Admin, name: str) -> None:
-    """A topic for replies, made when missing. The caller has checked its prefix."""
-    admin.ensure(
-        [
-            TopicPolicy(
-                name, 1, {"cleanup.policy": "delete", "retention.ms": str(REPLIES_RETENTION_MS)}, verified=()
-            )
-        ]
-    )
+def ensure_reply_topic(admin: Admin, settings: Settings, name: str) -> None:
+    """A topic for replies, made when missing. The caller has checked its prefix.
+
+    Raises TopicPolicyMismatch: it is there, and does not take a chunk of a reply. KafkaUnavailable.
+    """
+    config = {
+        "cleanup.policy": "delete",
+        "retention.ms": str(REPLIES_RETENTION_MS),
+        "max.message.bytes": str(settings.record_bytes_max),
+    }
+    least = {"max.message.bytes": settings.reply_chunk_bytes + 2 * RECORD_OVERHEAD_BYTES}
+    admin.ensure([TopicPolicy(name, 1, config, verified=(), least=least)])

@@ -43,8 +43,9 @@ from spark_jobs.scale_out.shards.layout import check_key
 from spark_jobs.scale_out.shards.placement import place
 from spark_jobs.scale_out.shards.run import cut_pieces, run_shards
 from topics.admin import Admin, Policies, service_topics
+from topics.letters import forwarded
 from topics.outputs import Outputs
-from topics.producer import BatchProducer, forwarded
+from topics.producer import BatchProducer
 from tureen.errors import KafkaUnavailable, NotSupported, TureenError
 from tureen.protocol import TopicNames
 

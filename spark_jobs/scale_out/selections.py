@@ -51,15 +51,12 @@ from spark_jobs.scale_out.lanes import LaneJob, Letter, send_all, write_once
 from spark_jobs.scale_out.micro_batch import Plan, SourceStep
 from spark_jobs.scale_out.outputs import Encoder
 from spark_jobs.scale_out.pieces import RawRecord, read_letters, read_piece, to_piece
+from topics.letters import Place, letter
 from topics.outputs import destination
 from topics.producer import Transaction
 from topics.results import Destination
 from tureen.errors import TureenError
 from tureen.protocol import (
-    HEADER_OFFSET,
-    HEADER_PARTITION,
-    HEADER_REASON,
-    HEADER_TOPIC,
     TopicNames,
 )
 
@@ -335,11 +332,6 @@ def judge(
 
 
 def _letter(topic: str, source_topic: str, partition: int, record: RawRecord, reason: str) -> Letter:
-    headers = [
-        *record.headers,
-        (HEADER_REASON, reason.encode("utf-8", "replace")),
-        (HEADER_TOPIC, source_topic.encode()),
-        (HEADER_PARTITION, str(partition).encode()),
-        (HEADER_OFFSET, str(record.offset).encode()),
-    ]
-    return Letter(topic, record.key, record.value, headers)
+    place = Place(source_topic, partition, record.offset)
+    value, key, headers = letter(record.value, record.key, record.headers, place, reason)
+    return Letter(topic, key, value, headers)

@@ -39,7 +39,7 @@ class Bridge:
         memory = Memory(query_id, SHARD)
         self.hub.add(memory)
         self.feed.engine.follow(query_id)
-        self.hub.begin(memory, self.feed.engine.view())
+        self.hub.begin(memory, self.feed.engine.view(), "k5tq2a")
         return memory
 
     def commit(self, results: Iterable[StepResult] = (), touched: Iterable[str] = ()) -> None:

@@ -283,8 +283,8 @@ def test_refusals(shared: Broker, stream: str, name: str) -> None:
         ({"since": "yesterday"}, "position_refused"),
         ({"since": ""}, "position_refused"),
         ({"since": shared.snapshot(other)["change_position"]}, "position_refused"),
-        ({"since": f"{epoch}-{int(sequence) + 1_000_000}-{rest}"}, "position_refused"),
-        ({"since": f"{int(epoch) + 1}-{sequence}-{rest}"}, "position_refused"),
+        ({"since": f"{epoch}-{int(sequence) + 1_000_000}-{rest}"}, "must_refetch"),
+        ({"since": f"{int(epoch) + 1}-{sequence}-{rest}"}, "must_refetch"),
         ({"since": f"{epoch}-{sequence}-{rest}", "live": "maybe"}, "bad_request"),
         ({"format": "arrow"}, "bad_request"),
         ({"live": "poll", "wait_ms": "-1"}, "bad_request"),
@@ -293,7 +293,8 @@ def test_refusals(shared: Broker, stream: str, name: str) -> None:
     ):
         for live in ({}, {"live": "poll"}):
             reply = shared.http.get(path, params={**live, **parameters})
-            assert (reply.status_code, reply.json()["code"]) == (400, code), parameters
+            status = 410 if code == "must_refetch" else 400
+            assert (reply.status_code, reply.json()["code"]) == (status, code), parameters
     unknown = shared.http.get(f"/queries/{new_handle()}/changes")
     assert unknown.status_code == 404
     assert unknown.json() == shared.http.get(f"/queries/{new_handle()}/snapshot").json()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -72,19 +73,47 @@ def test_loopback_addresses() -> None:
 
 
 def test_a_directory_has_one_owner(tmp_path: Path) -> None:
-    held = lock.acquire(tmp_path / "data", {"url": "http://here"})
+    held = lock.acquire(tmp_path / "data", {"url": "http://here"}, print)
     assert (lock.owner(tmp_path / "data") or {})["url"] == "http://here"
     with pytest.raises(StoreInUse, match="http://here"):
-        lock.acquire(tmp_path / "data", {})
-    __import__("os").close(held)
+        lock.acquire(tmp_path / "data", {}, print)
+    os.close(held)
     assert lock.owner(tmp_path / "data") is None
-    lock.acquire(tmp_path / "data", {})
+    lock.acquire(tmp_path / "data", {}, print)
+
+
+OWNER = """
+import os, subprocess, sys
+from pathlib import Path
+from broker import lock
+held = lock.acquire(Path(sys.argv[1]), {"url": "http://here"}, print)
+child = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=0, pass_fds=[held])
+lock.note(held, {"children": [child.pid]})
+print(child.pid, flush=True)
+os._exit(9)
+"""
+
+
+def test_children_of_a_dead_owner_are_waited_for_and_named(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", OWNER, str(tmp_path / "data")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as owner:
+        assert owner.stdout is not None
+        assert owner.stdin is not None
+        child = owner.stdout.readline().strip()
+        said: list[str] = []
+        with pytest.raises(StoreInUse, match=f"still own .*: {child}") as refused:
+            lock.acquire(tmp_path / "data", {}, said.append, wait_s=0.2)
+        assert str(owner.pid) not in str(refused.value)
+        assert len(said) == 1
+        assert "waiting" in said[0]
+        owner.stdin.close()  # its child ends
+        os.close(lock.acquire(tmp_path / "data", {}, said.append))
 
 
 def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreFull):
-        lock.acquire(tmp_path / "file" / "data", {})
+        lock.acquire(tmp_path / "file" / "data", {}, print)
 
 
 def test_the_light_processes_stay_light() -> None:

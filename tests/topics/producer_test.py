@@ -11,12 +11,12 @@ from tests.kafka import Node, free_ports, wait_until
 from tests.topics.consumer_test import START, read_until, settings, values_of
 from topics.admin import Admin, TopicPolicy
 from topics.consumer import BatchConsumer, Polled
+from topics.letters import forwarded
 from topics.producer import (
     BatchProducer,
     CommitUnknown,
     TransactionAborted,
     TransactionalProducer,
-    forwarded,
 )
 from tureen.errors import Fenced, KafkaUnavailable, TopicMissing
 from tureen.protocol import HEADER_OFFSET, HEADER_PARTITION, HEADER_REASON, HEADER_TOPIC

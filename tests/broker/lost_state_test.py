@@ -1,0 +1,68 @@
+"""What a broker has lost, or finds damaged: it answers as before, or says what is wrong; never otherwise."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.broker.conftest import stream_sql
+from tests.broker.running import Broker
+from tests.kafka import wait_until
+from tureen.protocol import new_handle
+
+pytestmark = pytest.mark.timeout(240, func_only=True)
+
+
+@pytest.fixture
+def own(kafka: str, tmp_path: Path, service_id: str) -> Broker:
+    return Broker(kafka, tmp_path / "data", service_id).start()
+
+
+def rows(first: int, count: int) -> list[dict[str, object]]:
+    return [{"id": number, "v": 1.0, "ts": 1_000 + number} for number in range(first, first + count)]
+
+
+def test_positions_of_a_lost_journal_are_to_be_fetched_anew(own: Broker, name: str) -> None:
+    """Before the new journal has come as far as the old one, and after."""
+    handle = new_handle()
+
+    def begin(first: int) -> None:
+        own.create(stream_sql(name))
+        own.register(f"SELECT id FROM {name}", handle)
+        for part in range(first, first + 60, 20):
+            own.send(name, rows(part, 20))
+            own.await_rows(handle, part + 19)
+
+    begin(0)
+    since = own.snapshot(handle)["change_position"]
+    assert own.http.get(f"/queries/{handle}/changes", params={"since": since, "live": "false"}).is_success
+    assert own.stop() == 0
+    shutil.rmtree(own.data_dir)
+    own.admin.delete_topics([topic for topic in own.admin.topics() if topic.startswith(own.names.service_id)])
+    own.start()
+    for first in (60, 120):
+        begin(first)
+        for live in ("true", "false", "poll"):
+            reply = own.http.get(f"/queries/{handle}/changes", params={"since": since, "live": live})
+            assert (reply.status_code, reply.json()["code"]) == (410, "must_refetch"), reply.text
+    own.stop()
+
+
+def test_a_start_after_the_supervisor_was_killed_waits_for_its_children(own: Broker, name: str) -> None:
+    own.create(stream_sql(name))
+    handle = own.register(f"SELECT id FROM {name}")
+    own.send(name, rows(0, 20))
+    before = own.await_rows(handle, 19)
+    assert own.process is not None
+    worker = own.children()["broker.worker"]
+    worker.send_signal(signal.SIGSTOP)  # so that the new start finds it there
+    own.process.kill()
+    own.launch()
+    wait_until(lambda: "waiting for its processes to end" in own.tail(), what="the start waits")
+    worker.send_signal(signal.SIGCONT)
+    wait_until(lambda: own.log.read_text().count("Ready in") == 2, 60.0, "the new one is ready")
+    assert own.rows(handle) == before
+    assert own.stop() == 0
