@@ -100,6 +100,7 @@ def test_children_of_a_dead_owner_are_waited_for_and_named(tmp_path: Path) -> No
         assert owner.stdout is not None
         assert owner.stdin is not None
         child = owner.stdout.readline().strip()
+        assert owner.wait() == 9
         said: list[str] = []
         with pytest.raises(StoreInUse, match=f"still own .*: {child}") as refused:
             lock.acquire(tmp_path / "data", {}, said.append, wait_s=0.2)
