@@ -19,7 +19,6 @@ from engine.changes.memory import Remembered
 from engine.changes.pieces import Pieces, Placed, cut
 from engine.kernels import pieces as kernels
 from engine.kernels.aggregates import LOW_BITS, LOW_MASK
-from engine.language.evaluation.vector import compact, from_column
 from engine.language.expressions import Expression
 from engine.language.query import Aggregate, AggregateCall, Stage
 from engine.model.batch import BoolArray, Column, Int64Array, concatenate_columns
@@ -224,7 +223,4 @@ def _after(
 
 def _compact(column: Column) -> Column:
     """Without strings that do not occur."""
-    if column.type.kind is not Kind.STRING:
-        return column
-    short = compact(from_column(column))
-    return Column(column.type, short.values, column.valid, short.dictionary)
+    return column.short() if column.type.kind is Kind.STRING else column

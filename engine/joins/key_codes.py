@@ -17,8 +17,8 @@ import numpy as np
 
 from engine.kernels import intervals, key_table
 from engine.model.batch import BoolArray, Column, Int64Array
+from engine.model.string_table import StringTable
 from engine.model.types import Kind, Type
-from engine.stems.string_table import StringTable, codes_of
 
 TABLE_MIN = 1_024
 NO_NULL: BoolArray = np.zeros(0, np.bool_)
@@ -68,7 +68,7 @@ class Codes:
 
     def _plain(self, place: int, column: Column) -> Int64Array:
         if (strings := self._strings[place]) is not None:
-            return codes_of(column, strings).astype(np.int64)
+            return column.codes_in(strings).astype(np.int64)
         if column.type.kind is Kind.DOUBLE:
             keys = np.empty(len(column), np.int64)
             values = np.ascontiguousarray(column.values)

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from engine.kernels.strings import UNKNOWN
 from engine.model.source import DELETED, Schema, Stream
+from engine.model.string_table import StringTable
 from engine.model.types import Kind, Type
 
 BATCH_ROWS_MAX = 8_192
@@ -66,6 +67,31 @@ class Column:
         valid = None if self.valid is None else self.valid[start:stop]
         return Column(self.type, self.values[start:stop], valid, self.dictionary)
 
+    def codes_in(self, table: StringTable) -> Int32Array:
+        """The table's codes of a STRING column's rows, any code where NULL; new strings are taken in.
+
+        O(rows + bytes of distinct strings).
+        """
+        short = self.short()
+        assert short.dictionary is not None
+        if not len(short.dictionary):
+            return np.zeros(len(self), np.int32)
+        codes: Int32Array = table.number(short.dictionary)[short.values]
+        return codes
+
+    def short(self) -> Column:
+        """The same STRING column, its dictionary in proportion to its rows."""
+        assert self.dictionary is not None
+        if len(self.dictionary) <= 2 * len(self) + 16:
+            return self
+        return self.with_used()
+
+    def with_used(self) -> Column:
+        """The same STRING column, its dictionary without what no row uses. O(rows + dictionary)."""
+        assert self.dictionary is not None
+        codes, used = used_codes(self.values, len(self.dictionary))
+        return Column(self.type, codes, self.valid, self.dictionary.take(pa.array(used)))
+
     @classmethod
     def from_arrow(cls, type_: Type, array: pa.Array | pa.ChunkedArray) -> Column:
         """Build from an Arrow array of ``type_.arrow`` (STRING: utf8 or dictionary of utf8)."""
@@ -110,6 +136,16 @@ class Column:
         if kind is Kind.TIMESTAMP:
             return pa.array(self.values, pa.int64(), mask=mask).view(pa.timestamp("ms"))
         return pa.array(self.values, self.type.arrow, mask=mask)
+
+
+def used_codes(values: Int32Array, width: int) -> tuple[Int32Array, Int64Array]:
+    """Codes below ``width`` numbered anew, without gaps: new codes of the values, the old code of each."""
+    is_used = np.zeros(width, np.bool_)
+    is_used[values] = True
+    used = np.flatnonzero(is_used)
+    renumbered = np.empty(width, np.int32)
+    renumbered[used] = np.arange(len(used), dtype=np.int32)
+    return renumbered[values], used
 
 
 def decimal_to_scaled(array: pa.Array, type_: Type) -> Int64Array:
@@ -257,36 +293,23 @@ def concatenate_columns(type_: Type, columns: Sequence[Column]) -> Column:
 def _united(columns: Sequence[Column]) -> tuple[Int32Array, pa.StringArray]:
     """The codes of all rows, and one dictionary: the longest one, behind it what only the others have.
 
-    Rows that wait for NOW are a few with the dictionary of a whole batch, so of the others what no row uses
-    is left out, and the long dictionary is passed through once.
+    Rows that wait for NOW are a few with the dictionary of a whole batch, so it is cut to what they use, and
+    the long dictionary is passed through once. O(rows + bytes of distinct strings).
     """
-    short = [_used_alone(column) for column in columns]
-    longest = int(np.argmax([0 if one.dictionary is None else len(one.dictionary) for one in short]))
-    base = short[longest].dictionary
-    assert base is not None
-    others = [column.dictionary for place, column in enumerate(short) if place != longest]
-    more = pc.unique(pa.chunked_array(others, pa.string()))
-    found = pc.index_in(base, more)
-    there = np.flatnonzero(found.is_valid().to_numpy(zero_copy_only=False))
-    code_of = np.full(len(more), -1, np.int32)
-    code_of[found.drop_null().to_numpy(zero_copy_only=False)] = there
-    new = np.flatnonzero(code_of < 0)
-    code_of[new] = np.arange(len(base), len(base) + len(new))
-    parts = []
-    for place, column in enumerate(short):
-        codes = column.values
-        if place != longest:
-            own = code_of[pc.index_in(column.dictionary, more).to_numpy(zero_copy_only=False)]
-            codes = own[codes] if len(own) else np.zeros(len(column), np.int32)
-        parts.append(codes)
-    united = pa.concat_arrays([base, more.take(pa.array(new))]) if len(new) else base
-    return np.concatenate(parts).astype(np.int32, copy=False), united
-
-
-def _used_alone(column: Column) -> Column:
-    """The same column, its dictionary no longer than some rows need."""
-    assert column.dictionary is not None
-    if len(column.dictionary) <= 2 * len(column) + 16:
-        return column
-    used, codes = np.unique(column.values, return_inverse=True)
-    return Column(column.type, codes.astype(np.int32), column.valid, column.dictionary.take(pa.array(used)))
+    columns = [column.short() for column in columns]
+    dictionaries = [pa.array([], pa.string()) if c.dictionary is None else c.dictionary for c in columns]
+    longest = int(np.argmax([len(strings) for strings in dictionaries]))
+    base, table = dictionaries[longest], StringTable()
+    places = [None if at == longest else table.number(one) for at, one in enumerate(dictionaries)]
+    codes, _ = table.find(base)
+    there = np.flatnonzero(codes != UNKNOWN)
+    united_code = np.full(len(table), UNKNOWN, np.int32)
+    united_code[codes[there]] = there
+    new = np.flatnonzero(united_code == UNKNOWN)
+    united_code[new] = np.arange(len(base), len(base) + len(new))
+    rows = [
+        column.values if own is None or not len(own) else united_code[own][column.values]
+        for column, own in zip(columns, places, strict=True)
+    ]
+    united = pa.concat_arrays([base, table.array().take(pa.array(new))]) if len(new) else base
+    return np.concatenate(rows).astype(np.int32, copy=False), united

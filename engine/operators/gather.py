@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 
 from engine.language import expressions as ex
-from engine.language.evaluation.vector import compact, from_column
 from engine.language.query import Output
 from engine.model.batch import BoolArray, Column, Int64Array, concatenate_columns
 from engine.model.source import Schema
@@ -85,16 +84,7 @@ def _strings_as_one(type_: Type, place: int, places: Places) -> Column:
     if not places:
         return Column(type_, np.empty(0, np.int32), None, pa.array([], pa.string()))
     taken = [part.columns[place].whole(part.n).take(where) for part, where in places]
-    if len(taken) == 1:
-        return taken[0]
-    short = [compact(from_column(column)) for column in taken]
-    return concatenate_columns(
-        type_,
-        [
-            Column(type_, vector.values, column.valid, vector.dictionary)
-            for vector, column in zip(short, taken, strict=True)
-        ],
-    )
+    return taken[0] if len(taken) == 1 else concatenate_columns(type_, taken)
 
 
 def _strings(place: int, places: Places) -> pa.ChunkedArray:

@@ -7,6 +7,7 @@ the language compares them: NaN above all numbers, strings by code point.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,7 @@ import pyarrow.compute as pc
 
 from engine.kernels import grouping
 from engine.language.evaluation.arithmetic import as_double
-from engine.language.evaluation.vector import compact, from_column
+from engine.language.evaluation.vector import from_column
 from engine.language.instants import DAY_MS
 from engine.model.batch import Column, Int64Array, concatenate_columns
 from engine.model.types import BIGINT, DOUBLE, TIMESTAMP, Kind
@@ -104,7 +105,7 @@ def order_keys(column: Column) -> Int64Array:
     """int64[n] that order as the values do; anything where NULL."""
     kind = column.type.kind
     if kind is Kind.STRING:
-        short = compact(from_column(column))
+        short = column.short()
         assert short.dictionary is not None
         ranks = np.empty(len(short.dictionary), np.int64)
         ranks[pc.sort_indices(short.dictionary).to_numpy()] = np.arange(len(ranks))
@@ -199,6 +200,6 @@ def _one_after_another(columns: Sequence[Column]) -> Column:
     """Without NULLs; of strings those that occur."""
     plain = []
     for column in columns:
-        vector = from_column(column) if column.dictionary is None else compact(from_column(column))
-        plain.append(Column(column.type, vector.values, None, vector.dictionary))
+        short = column.short() if column.type.kind is Kind.STRING else column
+        plain.append(replace(short, valid=None))
     return concatenate_columns(columns[0].type, plain)

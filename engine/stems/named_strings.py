@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from engine.kernels import strings
 from engine.kernels.strings import Int64Array
-from engine.stems.string_table import StringTable, buffers_of
+from engine.model.string_table import StringTable, buffers_of
 
 KEY_MIN = -(2**63)
 RECENT_MAX = 512

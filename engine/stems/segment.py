@@ -20,6 +20,7 @@ import pyarrow as pa
 from engine.kernels import bitmaps, streaming
 from engine.model.batch import Batch, BoolArray, Column, Int32Array, Int64Array
 from engine.model.source import Field, Schema
+from engine.model.string_table import StringTable
 from engine.model.types import Kind
 from engine.results.part_matches import PairLog, PartMatches, sealed_lists, with_late
 from engine.results.slot_lists import SlotLists
@@ -27,7 +28,6 @@ from engine.results.word_column import DenseWord, WordColumn, pack
 from engine.stems.cohorts import Cohorts
 from engine.stems.new_queries import Found, NewQueries
 from engine.stems.selective_index import Pairs
-from engine.stems.string_table import StringTable, codes_of
 from engine.stems.zone import Zone, zone_of
 
 SEGMENT_ROWS = 65_536
@@ -204,7 +204,7 @@ class Tail:
         self.partition[start:stop] = rows.partition
         for place, column in enumerate(rows.columns):
             table = self._strings[place]
-            self._values[place][start:stop] = column.values if table is None else codes_of(column, table)
+            self._values[place][start:stop] = column.values if table is None else column.codes_in(table)
             valid = self._valid[place]
             if column.valid is not None:
                 if valid is None:

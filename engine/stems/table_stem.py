@@ -12,10 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pyarrow as pa
 
 from engine.model.attributes import Attribute
-from engine.model.batch import BATCH_ROWS_MAX, Batch, Column, Int64Array, concatenate
+from engine.model.batch import BATCH_ROWS_MAX, Batch, Int64Array, concatenate
 from engine.model.source import Stream
 from engine.model.types import Kind
 from engine.stems.data_stem import DataStem, Matcher, Rows
@@ -136,12 +135,5 @@ class TableStem(DataStem):
 
 def _of_own_strings(rows: Batch) -> Batch:
     """The rows without the strings that only others use."""
-    columns = [_with_used(column) if column.type.kind is Kind.STRING else column for column in rows.columns]
+    columns = [column.with_used() if column.type.kind is Kind.STRING else column for column in rows.columns]
     return replace(rows, columns=tuple(columns))
-
-
-def _with_used(column: Column) -> Column:
-    assert column.dictionary is not None
-    used, codes = np.unique(column.values, return_inverse=True)
-    strings = column.dictionary.take(pa.array(used)) if len(column.dictionary) else column.dictionary
-    return replace(column, values=codes.astype(np.int32), dictionary=strings)

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.kernels import strings as kernels
-from engine.model.batch import Column
+from engine.model.batch import Column, concatenate_columns
+from engine.model.string_table import StringTable
 from engine.model.types import STRING
 from engine.stems.domain import KEY_MIN, StringDomain
 from engine.stems.regions import ABOVE, BELOW, Region
-from engine.stems.string_table import StringTable, codes_of
 
 TEXTS = st.one_of(
     st.sampled_from(
@@ -71,9 +71,20 @@ def test_column_of_a_long_dictionary(dictionary: list[str], rows: list[int]) -> 
     values = list(dict.fromkeys(dictionary)) + [f"other {i}" for i in range(400)]
     places = np.array([row % len(values) for row in rows], np.int32)
     table = StringTable()
-    codes = codes_of(Column(STRING, places, None, pa.array(values)), table)
+    codes = Column(STRING, places, None, pa.array(values)).codes_in(table)
     held = table.array().to_pylist()
     assert [held[code] for code in codes] == [values[place] for place in places]
+
+
+@given(st.lists(st.lists(st.none() | TEXTS, max_size=20), min_size=2, max_size=5), st.integers(0, 40))
+def test_columns_one_after_another(parts: list[list[str | None]], unused: int) -> None:
+    columns = [Column.from_arrow(STRING, pa.array(part, pa.string())) for part in parts]
+    filler = Column.from_arrow(STRING, pa.array([f"unused {i}" for i in range(unused)], pa.string()))
+    columns[0] = concatenate_columns(STRING, [filler, columns[0]]).slice(unused, unused + len(parts[0]))
+    whole = concatenate_columns(STRING, columns)
+    assert whole.to_arrow().to_pylist() == [text for part in parts for text in part]
+    assert whole.dictionary is not None
+    assert len(set(whole.dictionary.to_pylist())) == len(whole.dictionary)
 
 
 @given(st.lists(st.tuples(TEXTS, st.booleans()), max_size=40), st.lists(TEXTS, max_size=40), st.data())

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.model.batch import BoolArray, Column, Int64Array
+from engine.model.batch import BoolArray, Column, Int64Array, used_codes
 from engine.model.types import Kind, Type
 
 Array = npt.NDArray[Any]
@@ -151,9 +151,9 @@ def compact(vector: Vector) -> Vector:
     assert vector.dictionary is not None
     if len(vector.dictionary) <= 2 * len(vector.values) + 16:
         return vector
-    used, codes = np.unique(vector.values, return_inverse=True)
+    codes, used = used_codes(vector.values, len(vector.dictionary))
     dictionary = vector.dictionary.take(pa.array(used))
-    return Vector(vector.type, codes.astype(np.int32), vector.null, vector.error, dictionary)
+    return Vector(vector.type, codes, vector.null, vector.error, dictionary)
 
 
 def over_dictionary(

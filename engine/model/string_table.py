@@ -15,7 +15,6 @@ import pyarrow as pa
 
 from engine.kernels import strings
 from engine.kernels.strings import ByteArray, HashArray, Int32Array, Int64Array
-from engine.model.batch import Column
 
 ROOM_MIN = 256
 BYTES_A_STRING = 16
@@ -133,19 +132,6 @@ class StringTable:
         codes, missing = self.find(self.array())
         assert missing == 0
         assert codes.tolist() == list(range(self._count))
-
-
-def codes_of(column: Column, table: StringTable) -> Int32Array:
-    """The codes of a STRING column's rows, any code where NULL; new strings are taken in. O(rows + bytes)."""
-    dictionary, values = column.dictionary, column.values
-    assert dictionary is not None
-    if not len(dictionary):
-        return np.zeros(len(column), np.int32)
-    if len(dictionary) > 2 * len(column) + ROOM_MIN:  # rows taken from many
-        used, values = np.unique(values, return_inverse=True)
-        dictionary = dictionary.take(pa.array(used))
-    codes: Int32Array = table.number(dictionary)[values]
-    return codes
 
 
 def _empty_places(room: int) -> Int32Array:
