@@ -106,6 +106,28 @@ class Settings(BaseSettings):
     queries_max: int = Field(200_000, ge=1, description="Standing queries of this worker.")
     request_bytes_max: int = Field(MIB, ge=KIB, description="Body of one HTTP request.")
     request_bulk_bytes_max: int = Field(64 * MIB, ge=KIB, description="Body of an NDJSON request.")
+    requests_bytes_max: int = Field(
+        256 * MIB,
+        ge=KIB,
+        description="Bodies of all requests that are in memory together; more are refused with 503.",
+    )
+    request_head_timeout_ms: int = Field(
+        10_000, ge=100, description="Time for a request's head; a client sends it in one piece."
+    )
+    request_body_timeout_ms: int = Field(
+        30_000,
+        ge=100,
+        description="How long a client is waited for that sends nothing of a body, or takes nothing of an "
+        "answer; slower than request_rate_bytes_min counts as nothing.",
+    )
+    request_rate_bytes_min: int = Field(
+        8 * KIB,
+        ge=1,
+        description="Bytes a second that a slow line carries; who is slower is cut off in time.",
+    )
+    http_connections_max: int = Field(
+        12_000, ge=8, description="Open connections: all feeds, and others; more are refused with 503."
+    )
     snapshot_rows_max: int = Field(1_000_000, ge=1)
     snapshot_bytes_max: int = Field(256 * MIB, ge=KIB)
     feeds_max: int = Field(10_000, ge=1, description="Open change feeds and polls of this node.")
@@ -201,6 +223,8 @@ class Settings(BaseSettings):
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}", self.service_id):
             raise ValueError("service_id is 1 to 100 letters, digits, - and _, for it begins topic names")
         _at_most(self, "request_bytes_max", "request_bulk_bytes_max")
+        _at_most(self, "request_bulk_bytes_max", "requests_bytes_max")
+        _at_most(self, "feeds_max", "http_connections_max")
         _at_most(self, "step_rows_max", "transaction_rows_max")
         _at_most(self, "sql_bytes_max", "request_bytes_max")
         self._check_record_sizes()

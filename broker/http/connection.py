@@ -1,7 +1,8 @@
-"""HTTP connections that tell of themselves what a long answer has to know: gone, full, stuck.
+"""HTTP connections that tell of themselves what a long answer has to know, and that end in time.
 
 A feed lies still most of its life. So that it needs no second task to hear that its reader has gone, and no
-unbounded buffer for one that does not read, it is given its connection, in ``scope["state"]``.
+unbounded buffer for one that does not read, it is given its connection, in ``scope["state"]``. What a
+connection may hold, and for how long its caller is waited for, is in :mod:`broker.http.in_flight`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,11 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from starlette.types import Scope
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from broker.http.errors import BadRequest, answer
+from broker.http.in_flight import InFlight, RequestTimeout, TooBusy, TooManyConnections
+from tureen.errors import TureenError
 
 HEAD_BYTES_MAX = 64 * 1024
 """Of a request, besides its body; the parser itself would take any."""
@@ -30,32 +35,157 @@ class Connection(HttpToolsProtocol):
         server_state: Any,
         app_state: dict[str, Any],
         _loop: asyncio.AbstractEventLoop | None = None,
+        *,
+        in_flight: InFlight,
     ) -> None:
         super().__init__(config, server_state, app_state | {_STATE: self}, _loop)
         self.is_lost = False
         self._on_lost: Callable[[], None] | None = None
         self._head = 0
+        self._in_flight = in_flight
+        self._held = 0
+        """Bytes of bodies that are not worked off."""
+        self._part: str | None = "head"
+        """What of a request is waited for; None: nothing is."""
+        self._due_s = 0.0
+        """Until when."""
+        self._unread = 0
+        """Bytes of an answer that the client had not taken at the last look; 0: it is not waited for."""
+        self._answer_due_s = 0.0
 
-    def data_received(self, data: bytes) -> None:
-        self._head += len(data)
-        super().data_received(data)
-        if self._head > HEAD_BYTES_MAX and not self.transport.is_closing():
-            self.send_400_response(f"More than {HEAD_BYTES_MAX} bytes of headers.")
+    # --- what uvicorn calls -----------------------------------------------------------------------
 
-    def on_body(self, body: bytes) -> None:
-        super().on_body(body)
-        self._head = 0
-
-    def on_message_complete(self) -> None:
-        super().on_message_complete()
-        self._head = 0
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._in_flight.connections += 1
+        if self._in_flight.connections > self._in_flight.patience.connections:
+            self._in_flight.refused["connections"] += 1
+            self._end(TooManyConnections(self._in_flight.patience.connections))
+        else:
+            self._await("head", self._in_flight.patience.head_s)
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
         self.is_lost = True
+        self._in_flight.connections -= 1
+        self._in_flight.waiting.discard(self)
+        self.release(self._held)
         self.app_state.clear()  # it would hold on to itself
         if self._on_lost is not None:
             self._on_lost()
+
+    def data_received(self, data: bytes) -> None:
+        if self.transport.is_closing():
+            return
+        self._head += len(data)
+        super().data_received(data)
+        if self._head > HEAD_BYTES_MAX and not self.transport.is_closing():
+            self.send_400_response(f"the head of the request has more than {HEAD_BYTES_MAX} bytes")
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._await("head", self._in_flight.patience.head_s)
+
+    def on_headers_complete(self) -> None:
+        super().on_headers_complete()
+        self._await("body", self._in_flight.patience.wait_s)
+
+    def on_body(self, body: bytes) -> None:
+        self._head = 0
+        if self.cycle.response_complete:  # nobody reads what is left of it
+            return
+        super().on_body(body)
+        self._due_s = self._in_flight.patience.extended(self._due_s, self.loop.time(), len(body))
+        self._held += len(body)
+        self._in_flight.bytes += len(body)
+        if self._in_flight.bytes > self._in_flight.patience.bytes:
+            self._in_flight.refused["bytes"] += 1
+            self._end(TooBusy(self._in_flight.patience.bytes))
+
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        self._head = 0
+        self._part = None
+        if not self._unread:
+            self._in_flight.waiting.discard(self)
+
+    def on_response_complete(self) -> None:
+        if self.cycle.response_complete:  # else another request came behind this one
+            self.release(self._held)
+            if self.cycle.more_body:  # refused before all of it came: the rest is of no use
+                self.transport.close()
+        super().on_response_complete()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        if self._on_lost is None:  # a feed looks after itself
+            self._unread = max(1, self.transport.get_write_buffer_size())
+            self._answer_due_s = self.loop.time() + self._in_flight.patience.wait_s
+            self._in_flight.waiting.add(self)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._unread = 0
+        if self._part is None:
+            self._in_flight.waiting.discard(self)
+
+    def send_400_response(self, msg: str) -> None:
+        self._end(BadRequest(msg))
+
+    # --- patience ---------------------------------------------------------------------------------
+
+    def _await(self, part: str, time_s: float) -> None:
+        self._part = part
+        self._due_s = self.loop.time() + time_s
+        self._in_flight.waiting.add(self)
+
+    def release(self, size: int) -> None:
+        """So many bytes of a body are worked off."""
+        size = min(size, self._held)
+        self._held -= size
+        self._in_flight.bytes -= size
+
+    def sweep(self, now_s: float, passed_s: float) -> None:
+        """Give up a request that does not come, an answer that is not taken."""
+        if self._unread:
+            patience = self._in_flight.patience
+            left = self.transport.get_write_buffer_size()
+            self._answer_due_s = patience.extended(self._answer_due_s, now_s, max(0, self._unread - left))
+            self._unread = max(1, left)
+            if now_s > self._answer_due_s:
+                self._in_flight.refused["answer"] += 1
+                self.abort()
+                return
+        if self._part is None:
+            return
+        if self.flow.read_paused:
+            self._due_s += passed_s  # we are not reading
+        if now_s > self._due_s:
+            self._in_flight.refused[self._part] += 1
+            if self._part == "head" and not self._head:
+                self.transport.close()  # nothing was asked
+            else:
+                self._end(RequestTimeout(self._part))
+
+    def _end(self, error: TureenError) -> None:
+        """Answer with an error, where nothing of an answer is written yet, and close."""
+        if self.flow.write_paused:  # it takes no answer, this one neither
+            self.abort()
+            return
+        self._in_flight.waiting.discard(self)
+        busy = self.cycle is not None and not self.cycle.response_complete
+        if busy:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()  # whoever reads the body hears that no more of it comes
+        if not busy or not self.cycle.response_started:
+            response = answer(error)
+            head = [STATUS_LINE[response.status_code], b"connection: close\r\n"]
+            for name, value in [*self.server_state.default_headers, *response.raw_headers]:
+                head += [name, b": ", value, b"\r\n"]
+            self.transport.write(b"".join([*head, b"\r\n", bytes(response.body)]))
+        self.transport.close()
+
+    # --- for answers ------------------------------------------------------------------------------
 
     def tell_loss(self, on_lost: Callable[[], None] | None) -> None:
         """Whom to call when the client has gone."""

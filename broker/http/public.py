@@ -15,7 +15,8 @@ from fastapi.responses import Response
 
 import tureen
 from broker.http.answers import Snapshots
-from broker.http.callers import NDJSON
+from broker.http.bodies import parts
+from broker.http.callers import NDJSON, media_type
 from broker.http.creations import Creations
 from broker.http.described import described, listed
 from broker.http.errors import install, json
@@ -84,11 +85,10 @@ def public_api(
     @app.post("/queries", tags=["queries"])
     async def post_query(request: Request) -> Response:
         """Register `{"sql", "handle"?, "options"?}`; NDJSON for many, answered line by line."""
-        body = await request.body()
-        if request.headers.get("content-type", "").split(";")[0].strip() == NDJSON:
-            lines = await writes.register_many(body)
+        if media_type(dict(request.scope["headers"])) == NDJSON:
+            lines = await writes.register_many(parts(request, settings.request_bytes_max))
             return Response(b"\n".join([*lines, b""]), media_type=NDJSON)
-        return await told(writes.register(register_request(body, settings.sql_bytes_max)))
+        return await told(writes.register(register_request(await request.body(), settings.sql_bytes_max)))
 
     @app.get("/queries", tags=["queries"])
     async def get_queries(
@@ -149,7 +149,7 @@ def public_api(
     ) -> Response:
         """Which standing queries records satisfy: `{"source", "record" | "records", "limit"?}`, or NDJSON."""
         body = await request.body()
-        lines = request.headers.get("content-type", "").split(";")[0].strip() == NDJSON
+        lines = media_type(dict(request.scope["headers"])) == NDJSON
         return json(await matching.match(match_lines(source, body, limit) if lines else match_request(body)))
 
     @app.get("/status", tags=["service"])

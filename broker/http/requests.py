@@ -22,11 +22,12 @@ _HANDLE = re.compile(rf"[A-Za-z0-9_.~-]{{{HANDLE_CHARACTERS_MIN},{HANDLE_CHARACT
 
 @dataclass(frozen=True, slots=True)
 class RegisterRequest:
-    """A registration as HTTP brings it; the handle is given or fresh."""
+    """A registration as HTTP brings it; the handle is given, or made here and known to nobody yet."""
 
     wording: Wording
     handle: Handle
     options: dict[str, Any] = field(default_factory=dict)
+    is_handle_ours: bool = False
 
 
 def body_object(body: bytes, hint: str = 'send {"sql": "..."}') -> dict[str, Any]:
@@ -78,7 +79,8 @@ def register_request(body: bytes, sql_bytes_max: int) -> RegisterRequest:
         options = {}
     if not isinstance(options, dict):
         raise BadRequest("options is not an object")
-    return RegisterRequest(wording_of(fields, sql_bytes_max, BadRequest), Handle(handle), options)
+    wording = wording_of(fields, sql_bytes_max, BadRequest)
+    return RegisterRequest(wording, Handle(handle), options, fields.get("handle") is None)
 
 
 def instant_ms(text: str | int | None) -> int | None:

@@ -8,12 +8,15 @@ record is there, its outcome will be.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
+from starlette.requests import ClientDisconnect
 
+from broker import logs
+from broker.http.bodies import Line
 from broker.http.errors import status_of
 from broker.http.requests import RegisterRequest, register_request
 from broker.internal import Outcome
@@ -26,6 +29,7 @@ from topics.control_records import check_size
 from tureen.errors import (
     BrokerUnavailable,
     HandleInUse,
+    LimitExceeded,
     NotSupported,
     TureenError,
     UnknownQuery,
@@ -33,10 +37,9 @@ from tureen.errors import (
 )
 from tureen.protocol import query_id
 
-BULK_LINES = 5_000
-"""Of a bulk request, so many are on their way at once."""
-
 Answer = tuple[int, dict[str, Any]]
+
+log = logs.get()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +79,35 @@ class Writes:
             self._reserved.pop(writing.name, None)
         return self._answer(writing, outcome)
 
-    async def register_many(self, body: bytes) -> list[bytes]:
+    async def register_many(self, parts: AsyncIterator[list[Line]]) -> list[bytes]:
         """One answer line for each line of the body, in order; a refused line spoils no other.
 
-        The lines of a part are checked, written and waited for together.
+        The lines of a part are checked, written and waited for together, while the rest of the body waits.
+        Of a body that turns out to be too long the lines before that stand, and a last answer says why the
+        others do not. Of one that breaks off, queries are taken back whose handles nobody can know, since
+        they were to be told in the answer.
+
+        Raises ClientDisconnect: it broke off. LimitExceeded: it is too long, and nothing stands.
         """
-        lines = [line for line in body.split(b"\n") if line.strip()]
         answers: list[bytes] = []
-        for first in range(0, len(lines), BULK_LINES):
-            answers += await self._register_part(lines[first : first + BULK_LINES])
+        untold: list[str] = []
+        try:
+            async for lines in parts:
+                answers += await self._register_part(lines, untold)
+        except LimitExceeded as over:
+            if not answers:
+                raise
+            answers.append(orjson.dumps(self._refused(None, over.as_dict())))
+        except ClientDisconnect:
+            log.warning("registrations_broken_off", lines=len(answers), taken_back=len(untold))
+            await self._publisher.publish_many(
+                self._settings.names.queries, [(name, None) for name in untold]
+            )
+            raise
         return answers
 
-    async def _register_part(self, lines: list[bytes]) -> list[bytes]:
+    async def _register_part(self, lines: list[Line], untold: list[str]) -> list[bytes]:
+        """untold: gets the ids of new queries whose handles were made here."""
         checked = await asyncio.to_thread(lambda: [self._checked(line) for line in lines])
         answers: list[dict[str, Any]] = [{}] * len(lines)
         begun: list[tuple[int, _Writing]] = []
@@ -101,12 +121,14 @@ class Writes:
                 try:
                     writing = self._begin(request)
                 except TureenError as error:
-                    answers[place] = self._refused(request, error)
+                    answers[place] = self._refused(request, error.as_dict())
                     continue
                 if writing.answer is not None:
                     answers[place] = writing.answer
                 else:
                     begun.append((place, writing))
+                    if writing.new and request.is_handle_ours:
+                        untold.append(writing.name)
         try:
             outcomes = await self._written_queries([writing for _, writing in begun])
             await self._forget(list(zip((writing for _, writing in begun), outcomes, strict=True)))
@@ -115,7 +137,7 @@ class Writes:
                 self._reserved.pop(writing.name, None)
         for (place, writing), outcome in zip(begun, outcomes, strict=True):
             if isinstance(outcome, TureenError):
-                answers[place] = self._refused(writing.request, outcome)
+                answers[place] = self._refused(writing.request, outcome.as_dict())
             else:
                 answers[place] = self._answer(writing, outcome)[1]
         for (
@@ -125,17 +147,23 @@ class Writes:
             try:
                 _, answers[place] = await self.register(request)
             except TureenError as error:
-                answers[place] = self._refused(request, error)
+                answers[place] = self._refused(request, error.as_dict())
         return [orjson.dumps(answer) for answer in answers]
 
-    def _checked(self, line: bytes) -> tuple[RegisterRequest | None, TureenError | None]:
-        """A line's request, and why it is refused on sight. Any thread."""
+    def _checked(self, line: Line) -> tuple[RegisterRequest | None, dict[str, Any] | None]:
+        """A line's request, and why it is refused on sight. Any thread.
+
+        The error as it is told, not the exception: that has the line in its traceback, and would be let go by
+        the collector of cycles alone.
+        """
+        if isinstance(line, LimitExceeded):
+            return None, line.as_dict()
         request: RegisterRequest | None = None
         try:
             request = register_request(line, self._settings.sql_bytes_max)
             self._check(request)
         except TureenError as refused:
-            return request, refused
+            return request, refused.as_dict()
         return request, None
 
     def _check(self, request: RegisterRequest) -> None:
@@ -199,8 +227,7 @@ class Writes:
         code = 202 if outcome["state"] == "PENDING" else 200 if writing.stood else 201
         return code, self._registered(request, outcome)
 
-    def _refused(self, request: RegisterRequest | None, refused: TureenError | None) -> dict[str, Any]:
-        error = refused.as_dict() if refused is not None else None
+    def _refused(self, request: RegisterRequest | None, error: dict[str, Any] | None) -> dict[str, Any]:
         if request is None:
             return {"state": "ERROR", "error": error}
         return self._registered(request, {"state": "ERROR", "error": error})

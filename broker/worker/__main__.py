@@ -15,6 +15,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
+from functools import partial
 
 import uvicorn
 import uvloop
@@ -28,6 +29,7 @@ from broker.http.callers import Callers
 from broker.http.connection import Connection
 from broker.http.feeds import Feeds
 from broker.http.guard import Guard
+from broker.http.in_flight import InFlight, Patience
 from broker.http.pages import HEADERS
 from broker.http.private import private_api, private_socket
 from broker.http.public import public_api
@@ -73,7 +75,16 @@ class Worker:
         self.code = 0
         self.admin = Admin(self.kafka)
         prober = Admin(self.kafka, timeout_s=PROBE_TIMEOUT_S)
-        self.metrics = Metrics()
+        self.in_flight = InFlight(
+            Patience(
+                connections=open_files.allow(loaded.http_connections_max),
+                bytes=loaded.requests_bytes_max,
+                head_s=loaded.request_head_timeout_ms / 1_000,
+                wait_s=loaded.request_body_timeout_ms / 1_000,
+                rate=loaded.request_rate_bytes_min,
+            )
+        )
+        self.metrics = Metrics(self.in_flight)
         self._loop = asyncio.get_running_loop()
         self.hub = Hub(
             loaded.feeds_memory_bytes,
@@ -121,7 +132,7 @@ class Worker:
             asyncio.ensure_future(servers[0].serve()),
             asyncio.ensure_future(servers[1].serve([private_socket(self.settings.socket_path)])),
         ]
-        works = (self._start(), self._sample(), self._beat(), self.feeds.tick())
+        works = (self._start(), self._sample(), self._beat(), self.feeds.tick(), self.in_flight.tick())
         tasks += [asyncio.ensure_future(work) for work in works]
         stopping = asyncio.ensure_future(self.stop.wait())
         await asyncio.wait({stopping, *tasks[:2]}, return_when=asyncio.FIRST_COMPLETED)
@@ -198,7 +209,7 @@ class Worker:
                 port=given.http_port,
                 ssl_certfile=given.http_tls_certificate,
                 ssl_keyfile=given.http_tls_key,
-                http=Connection,
+                http=partial(Connection, in_flight=self.in_flight),
                 headers=HEADERS,
                 log_config=None,
                 access_log=False,
@@ -243,7 +254,6 @@ def main() -> int:
         loaded = settings.load()
         logs.configure("worker", loaded.log_level, loaded.log_format)
         faulthandler.register(signal.SIGUSR2)  # the supervisor's question to one that hangs
-        open_files.allow(loaded.feeds_max)
         _ = loaded.secret  # without it there is nobody to serve
         engines = engines_for(loaded)
     except TureenError as refused:

@@ -14,6 +14,7 @@ from typing import get_args
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+from broker.http.in_flight import InFlight
 from broker.worker.counts import (
     COLD_SECONDS,
     FEED_SECONDS,
@@ -32,8 +33,9 @@ RATE_WINDOW_S = 5.0
 class Metrics:
     """The registry that ``/metrics`` prints, and rates for ``/status``."""
 
-    def __init__(self) -> None:
+    def __init__(self, in_flight: InFlight) -> None:
         self._registry = CollectorRegistry()
+        self._in_flight = in_flight
         self.feeds = FeedCounts()
         for histogram in (
             SNAPSHOT_SECONDS,
@@ -84,7 +86,7 @@ class Metrics:
 
     def text(self, node: Node) -> bytes:
         """The exposition, all of it."""
-        collector = _FromShards(node, self.feeds, self._archive_rows)
+        collector = _FromShards(node, self.feeds, self._archive_rows, self._in_flight)
         self._registry.register(collector)
         try:
             return generate_latest(self._registry)
@@ -95,8 +97,9 @@ class Metrics:
 class _FromShards:
     """Reads counters and gauges where they are kept."""
 
-    def __init__(self, node: Node, feeds: FeedCounts, archive_rows: int) -> None:
+    def __init__(self, node: Node, feeds: FeedCounts, archive_rows: int, in_flight: InFlight) -> None:
         self._node = node
+        self._in_flight = in_flight
         self._feeds = feeds
         self._archive_rows = archive_rows
 
@@ -109,6 +112,7 @@ class _FromShards:
         yield from _of_results(self._node)
         yield from _of_shards(self._node)
         yield from _of_queries(self._node)
+        yield from _of_requests(self._in_flight)
         yield from _of_rows(self._node)
         yield from _of_archive(self._node, self._archive_rows)
         yield from _of_feeds(self._feeds)
@@ -250,3 +254,16 @@ def _of_feeds(feeds: FeedCounts) -> Iterator[Metric]:
     for reason, count in sorted(feeds.ended.items()):
         ended.add_metric([reason], count)
     yield ended
+
+
+def _of_requests(in_flight: InFlight) -> Iterator[Metric]:
+    yield GaugeMetricFamily("tureen_http_connections", "Open connections.", in_flight.connections)
+    yield GaugeMetricFamily(
+        "tureen_http_requests_bytes", "Bodies of requests that are in memory.", in_flight.bytes
+    )
+    refused = CounterMetricFamily(
+        "tureen_http_refused", "Requests and connections cut off or refused, by reason.", labels=["reason"]
+    )
+    for reason in ("connections", "bytes", "head", "body", "answer"):
+        refused.add_metric([reason], in_flight.refused[reason])
+    yield refused

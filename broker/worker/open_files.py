@@ -7,25 +7,34 @@ import resource
 from broker import logs
 
 BESIDES = 1_000
-"""Of stores, Kafka clients, and connections that are no feeds."""
+"""Of stores, Kafka clients, and whatever else is no connection of a client."""
 
 log = logs.get()
 
 
-def allow(feeds_max: int) -> None:
-    """Raise the limit of open files as far as it goes; say so where that is not enough for all feeds."""
+def allow(connections_max: int) -> int:
+    """Raise the limit of open files as far as it goes; how many connections of clients that leaves.
+
+    They never take the files that the stores and Kafka's clients need: fewer are allowed where the limit is
+    low, and the log says so.
+    """
+    wanted = connections_max + BESIDES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard == resource.RLIM_INFINITY:
-        hard = max(soft, feeds_max + BESIDES)
+        hard = max(soft, wanted)
     if soft != resource.RLIM_INFINITY and soft < hard:
         try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
         except (OSError, ValueError):  # the system has a limit of its own below that (macOS)
             hard = soft
-    if hard < feeds_max + BESIDES:
-        log.warning(
-            "open_files_limited",
-            allowed=hard,
-            wanted=feeds_max + BESIDES,
-            hint="raise the hard limit (ulimit -Hn, LimitNOFILE=) or lower feeds_max: the rest would wait",
-        )
+    if soft == resource.RLIM_INFINITY or hard >= wanted:
+        return connections_max
+    allowed = max(hard - BESIDES, hard // 2)
+    log.warning(
+        "open_files_limited",
+        allowed=hard,
+        wanted=wanted,
+        connections=allowed,
+        hint="raise the hard limit (ulimit -Hn, LimitNOFILE=), or lower http_connections_max",
+    )
+    return allowed

@@ -1,0 +1,81 @@
+"""Bodies of lines, taken up as they come: a part is worked off before more of the body is read."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from starlette.requests import Request
+
+from broker.http.connection import connection_of
+from tureen.errors import LimitExceeded
+
+PART_LINES = 5_000
+PART_BYTES = 1024 * 1024
+
+Line = bytes | LimitExceeded
+"""A line, or why it is refused unread."""
+
+
+async def parts(request: Request, line_bytes_max: int) -> AsyncIterator[list[Line]]:
+    """The lines of a body, in order, without empty ones, at most PART_LINES or about PART_BYTES at a time.
+
+    The client is not read further while a part is worked off, so a body of any length holds PART_BYTES and
+    what is on its way. A line of more than ``line_bytes_max`` is refused without being kept.
+
+    Raises LimitExceeded where the body is too long, ClientDisconnect where it breaks off; what was given out
+    before that stays given.
+    """
+    connection = connection_of(request.scope)
+    cutter = _Cutter(line_bytes_max)
+    taken = 0
+    async for chunk in request.stream():
+        taken += len(chunk)
+        cutter.feed(chunk)
+        while len(cutter.lines) >= PART_LINES or (cutter.lines and taken >= PART_BYTES):
+            yield cutter.take(PART_LINES)
+            connection.release(taken)
+            taken = 0
+    cutter.end()
+    while cutter.lines:
+        yield cutter.take(PART_LINES)
+
+
+class _Cutter:
+    """Cuts chunks into lines."""
+
+    def __init__(self, line_bytes_max: int) -> None:
+        self.lines: list[Line] = []
+        self._max = line_bytes_max
+        self._rest = bytearray()
+        self._passed_over = 0
+        """Bytes of a line that is too long, which are not kept; 0: there is none."""
+
+    def feed(self, chunk: bytes) -> None:
+        *whole, rest = chunk.split(b"\n")
+        for piece in whole:
+            self._add(piece)
+            self._finish()
+        self._add(rest)
+
+    def end(self) -> None:
+        """The body is over; its last line may have no end."""
+        self._finish()
+
+    def take(self, count: int) -> list[Line]:
+        taken, self.lines = self.lines[:count], self.lines[count:]
+        return taken
+
+    def _add(self, piece: bytes) -> None:
+        if self._passed_over or len(self._rest) + len(piece) > self._max:
+            self._passed_over += len(self._rest) + len(piece)
+            self._rest.clear()
+        else:
+            self._rest += piece
+
+    def _finish(self) -> None:
+        if self._passed_over:
+            self.lines.append(LimitExceeded("request_bytes_max", self._max, self._passed_over))
+        elif self._rest.strip():
+            self.lines.append(bytes(self._rest))
+        self._rest.clear()
+        self._passed_over = 0
