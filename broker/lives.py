@@ -82,7 +82,7 @@ def repeated(ends: Sequence[End], now_s: float, budget_bytes: int) -> list[str]:
 
 
 def oom_kills() -> int:
-    """How many processes the kernel has killed for want of memory, in this cgroup or on this machine; grows.
+    """How many processes the kernel has killed (out of memory), in this cgroup or on this machine; grows.
     0 where that is not told.
     """
     found = 0

@@ -41,7 +41,7 @@ def acquire(
     except OSError as failed:
         raise StoreFull(
             f"the data directory {data_dir} cannot be used: {failed.strerror}",
-            hint="make room or give the user the right to write, or name another one: TUREEN_DATA_DIR",
+            hint="free some space, make it writable for this user, or choose another one: TUREEN_DATA_DIR",
         ) from None
     deadline = time.monotonic() + wait_s
     told = False

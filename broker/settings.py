@@ -52,14 +52,14 @@ class Settings(BaseSettings):
     kafka_properties: Path | None = Field(None, description="A Java properties file of Kafka settings.")
 
     http_host: str = Field("127.0.0.1", description="A non-loopback address needs TLS and a token.")
-    http_port: int = Field(8080, ge=0, le=65_535, description="0: a free one, told at the start.")
+    http_port: int = Field(8080, ge=0, le=65_535, description="0: a free one, printed at the start.")
     http_hosts: str = Field(
         "",
         description="Names by which clients reach it besides localhost, its own and http_host, divided by "
         "commas; a request that names another host is refused (DNS rebinding).",
     )
     http_token: SecretStr | None = Field(None, description="Bearer token that every request must carry.")
-    http_tls_certificate: Path | None = Field(None, description="PEM chain; serves https.")
+    http_tls_certificate: Path | None = Field(None, description="PEM chain; with it the broker uses https.")
     http_tls_key: Path | None = Field(None, description="PEM key of the certificate.")
     http_threads: int = Field(8, ge=1, le=64, description="Answers computed at the same time.")
 
@@ -71,39 +71,45 @@ class Settings(BaseSettings):
     transaction_records_max: int = Field(
         200_000,
         ge=1_000,
-        description="Changes written by one commit, about; steps take up fewer rows for it.",
+        description="Changes written by one commit, approximately; steps become smaller for it.",
     )
     transaction_timeout_ms: int = Field(
         10_000,
         ge=5_000,
-        description="Kafka aborts an owner silent so long; longer where writing took longer.",
+        description="Kafka aborts a transaction that takes longer.",
     )
-    heartbeat_ms: int = Field(250, ge=10, description="How often quiet streams are given the clock.")
+    heartbeat_ms: int = Field(250, ge=10, description="How often the clock of streams without records moves.")
     first_record_wait_ms: int = Field(
         5_000, ge=0, description="How long NOW waits for the first record of a new partition, at most."
     )
-    poll_ms: int = Field(25, ge=1, description="Longest wait for records before commands are looked at.")
+    poll_ms: int = Field(25, ge=1, description="Longest wait for records before commands are handled.")
     save_interval_ms: int = Field(500, ge=0, description="Longest time between two saves of a busy store.")
-    save_rows: int = Field(65_536, ge=1, description="Rows after which the store is saved in any case.")
+    save_rows: int = Field(65_536, ge=1, description="Rows after which the store is always saved.")
     revise_interval_ms: int = Field(
-        5_000, ge=100, description="How often maintenance that is left open is chosen again, by the load."
+        5_000,
+        ge=100,
+        description="How often maintenance is chosen again by measured costs, unless it was set.",
     )
     topic_check_ms: int = Field(5_000, ge=100, description="How often source topics are looked up again.")
     retry_ms: int = Field(1_000, ge=10, description="Between attempts while Kafka or the disk is missing.")
 
-    outcome_wait_ms: int = Field(15_000, ge=0, description="HTTP writes answer 202 when it takes longer.")
+    outcome_wait_ms: int = Field(
+        15_000, ge=0, description="HTTP writes are answered with 202 if they take longer."
+    )
     publish_timeout_ms: int = Field(10_000, ge=100, description="HTTP writes fail when Kafka takes longer.")
-    stop_timeout_ms: int = Field(10_000, ge=4_000, description="A process that stops slower is killed.")
+    stop_timeout_ms: int = Field(
+        10_000, ge=4_000, description="A process that takes longer to stop is killed."
+    )
     liveness_timeout_ms: int = Field(
         60_000,
         ge=1_000,
         description="A process whose event loop, or a shard of which, hangs for so long is replaced.",
     )
-    command_batch: int = Field(1_000, ge=1, description="Commands the control hands over at once.")
+    command_batch: int = Field(1_000, ge=1, description="Commands in one message of the control process.")
 
     sql_bytes_max: int = Field(64 * KIB, ge=64)
     nesting_max: int = Field(64, ge=1)
-    queries_max: int = Field(200_000, ge=1, description="Standing queries of this worker.")
+    queries_max: int = Field(200_000, ge=1, description="Registered queries of this worker.")
     request_bytes_max: int = Field(MIB, ge=KIB, description="Body of one HTTP request.")
     request_bulk_bytes_max: int = Field(64 * MIB, ge=KIB, description="Body of an NDJSON request.")
     requests_bytes_max: int = Field(
@@ -132,23 +138,29 @@ class Settings(BaseSettings):
     snapshot_bytes_max: int = Field(256 * MIB, ge=KIB)
     feeds_max: int = Field(10_000, ge=1, description="Open change feeds and polls of this node.")
     feeds_memory_bytes: int = Field(
-        64 * MIB, ge=64 * KIB, description="Recent changes of followed queries, that feeds resume from."
+        64 * MIB,
+        ge=64 * KIB,
+        description="Memory for recent changes of followed queries, from which feeds resume.",
     )
-    feeds_memory_ms: int = Field(300_000, ge=1_000, description="Changes are remembered so long at most.")
+    feeds_memory_ms: int = Field(300_000, ge=1_000, description="Changes are kept at most so long.")
     feeds_linger_ms: int = Field(
         60_000,
         ge=0,
-        description="A query is followed so long after its last feed, for those that come again.",
+        description="Changes of a query are kept so long after its last feed, for readers that reconnect.",
     )
     feed_progress_ms: int = Field(
-        10_000, ge=100, description="A feed without changes says so often that it lives, and where it is."
+        10_000, ge=100, description="How often a feed without changes sends its position."
     )
     feed_write_timeout_ms: int = Field(
-        30_000, ge=100, description="A feed whose reader takes nothing for so long is cut off."
+        30_000, ge=100, description="A feed is closed if its reader reads nothing for so long."
     )
-    reply_chunk_bytes: int = Field(512 * KIB, ge=KIB, description="Replies by topic come in such pieces.")
+    reply_chunk_bytes: int = Field(
+        512 * KIB, ge=KIB, description="Replies by topic are split into pieces of this size."
+    )
 
-    results_partitions: int = Field(4, ge=1, le=1_024, description="Of a result topic that is made.")
+    results_partitions: int = Field(
+        4, ge=1, le=1_024, description="For result topics that the broker creates."
+    )
     results_retention_ms: int = Field(
         7 * DAY_MS,
         ge=60_000,
@@ -164,14 +176,18 @@ class Settings(BaseSettings):
         1_000_000,
         ge=KIB,
         le=64 * MIB,
-        description="Key and value of one record of a result topic; topics as Kafka makes them take as many.",
+        description="Key and value of one record of a result topic; Kafka's default for topics.",
     )
     changes_max: int = Field(
-        5_000_000, ge=1, description="Changes of one answer in one step; more end the telling of them."
+        5_000_000, ge=1, description="Changes of one answer in one step; with more its changes end."
     )
     into_topics_max: int = Field(100, ge=0, description="Result topics that queries name.")
-    schema_registry_url: str = Field("", description="For Avro and JSON Schema; mock:// is one in memory.")
-    schema_registry_user: SecretStr | None = Field(None, description="name:password, if it asks for one.")
+    schema_registry_url: str = Field(
+        "", description="For Avro and JSON Schema; mock:// is a registry in memory."
+    )
+    schema_registry_user: SecretStr | None = Field(
+        None, description="name:password, if the registry requires it."
+    )
     schema_registry_ca: Path | None = Field(None, description="PEM file of authorities for its https.")
 
     archive: str = Field(
@@ -184,30 +200,26 @@ class Settings(BaseSettings):
         5_000_000, ge=1, description="Rows that one answer may read from the archive."
     )
     archive_timeout_ms: int = Field(
-        25_000, ge=100, description="An answer that reads the archive for longer is given up."
+        25_000, ge=100, description="An answer that takes longer to read the archive is refused."
     )
     archive_answers_max: int = Field(
-        2, ge=1, le=64, description="Answers that read the archive at the same time; others wait their turn."
+        2, ge=1, le=64, description="Answers that read the archive at the same time; others wait."
     )
     archive_waiting_max: int = Field(
-        32, ge=0, description="Answers that wait for their turn at the archive; more are refused."
+        32, ge=0, description="Answers that may wait for the archive; more are refused."
     )
-    archive_check_ms: int = Field(
-        5_000, ge=10, description="How often the archive is looked at again, for what came into it."
-    )
+    archive_check_ms: int = Field(5_000, ge=10, description="How often the archive is checked for new rows.")
     archive_retry_ms: int = Field(
         60_000, ge=10, description="Longest pause between attempts at an archive that cannot be read."
     )
     backfill_rows_max: int = Field(
-        20_000_000, ge=1, description="Rows of a stream up to which history is brought back into memory."
+        20_000_000, ge=1, description="Rows of a stream up to which its history is backfilled into memory."
     )
-    backfill_chunk_rows: int = Field(
-        262_144, ge=1, description="Rows that one step brings back, at least, where there are as many."
-    )
+    backfill_chunk_rows: int = Field(262_144, ge=1, description="Rows backfilled in one step, at least.")
 
     functions: str = Field("", description="Modules with functions for SQL, divided by commas.")
     functions_path: Path = Field(
-        Path(), description="Directory where those are looked for last; that of the start, unless told."
+        Path(), description="Directory that is searched last for them; by default the working directory."
     )
 
     log_level: Literal["debug", "info", "warning", "error"] = "info"
@@ -221,7 +233,9 @@ class Settings(BaseSettings):
     @model_validator(mode="after")
     def _relations(self) -> Self:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}", self.service_id):
-            raise ValueError("service_id is 1 to 100 letters, digits, - and _, for it begins topic names")
+            raise ValueError(
+                "service_id must have 1 to 100 letters, digits, - and _: topic names begin with it"
+            )
         _at_most(self, "request_bytes_max", "request_bulk_bytes_max")
         _at_most(self, "request_bulk_bytes_max", "requests_bytes_max")
         _at_most(self, "feeds_max", "http_connections_max")
@@ -235,7 +249,7 @@ class Settings(BaseSettings):
         _at_most(self, "backfill_chunk_rows", "backfill_rows_max")
         _ = self.archive_storage
         if self.archive_options is not None and not self.archive:
-            raise ValueError("archive_options are for an archive: set archive as well")
+            raise ValueError("archive_options need an archive: set archive as well")
         if self.heartbeat_ms * 4 > self.transaction_timeout_ms:
             raise ValueError("transaction_timeout_ms must be at least four times heartbeat_ms")
         if not re.match(r"(https?|mock)://.|$", self.schema_registry_url):

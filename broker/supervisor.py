@@ -271,7 +271,7 @@ def _stop(children: list[Child], timeout_s: float) -> int:
 def _told(code: int, end: lives.End | None) -> str:
     if code >= 0:
         return f"exit code {code}"
-    why = " for want of memory" if end is not None and end.cause == "memory" else ""
+    why = " (out of memory)" if end is not None and end.cause == "memory" else ""
     return f"signal {signal.Signals(-code).name}{why}"
 
 

@@ -98,7 +98,7 @@ def answer_afresh(
     def stand(instant_ms: int) -> Mapping[SourceName, ScanAt]:
         return sources_at(joined, instant_ms)
 
-    require_answer(query, stand, at_ms, now_ms, "what is known of its sources begins later than the windows")
+    require_answer(query, stand, at_ms, now_ms, "the known rows of its sources begin later than the windows")
     result = evaluate(query, stand(at_ms), rows_max, limits)
     require_versions(result.complete_from_ms, at_ms, now_ms)
     return at_ms, result
@@ -126,7 +126,7 @@ def _with_history(source: SourceView, history: History, room: _Room) -> SourceVi
     from_ms = TIMESTAMP_MS_MIN if history.complete_from_ms is None else history.complete_from_ms
     if stream.is_table:
         if history.complete_from_ms is not None:
-            raise BackfillRefused(stream.name, "of a table all versions there ever were are needed", until_ms)
+            raise BackfillRefused(stream.name, "all versions of a table are needed", until_ms)
         table = TableStem(stream, QueryStem(stream.stored_schema))
         for rows in _checked(source, history.rows, from_ms, until_ms, room):
             table.append(rows)

@@ -75,7 +75,7 @@ def check(stream: Stream, step: Backfill, seam_ms: int | None) -> None:
         return BackfillRefused(name, reason, seam_ms)
 
     if seam_ms is None:
-        raise refuse("it is a table" if stream.is_table else "it has no row yet, and so no NOW")
+        raise refuse("it is a table" if stream.is_table else "it has no row yet, and therefore no NOW")
     if batch.schema != stream.stored_schema:
         raise refuse("the rows have another schema")
     if step.until_ms != seam_ms:

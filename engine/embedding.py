@@ -53,7 +53,7 @@ class Embedding(ABC):
                 return self._now(CreateDerived(derived), clock_ms)
             case _:
                 hint = "CREATE STREAM name (column TYPE, ...), or CREATE VIEW name AS SELECT ..."
-                raise NotSupported("this creates nothing", hint=hint, line=1, column=1)
+                raise NotSupported("this is not a CREATE statement", hint=hint, line=1, column=1)
 
     def register(self, query_id: str, sql: str, clock_ms: int = 0) -> StepResult:
         """Make and apply the step that registers one query. Raises its refusal."""

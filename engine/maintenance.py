@@ -85,11 +85,11 @@ class Choice:
     def reason(self) -> str:
         """One line for EXPLAIN."""
         shares = ", ".join(f"{mode} {share:.3g}" for mode, share in self.shares.items())
-        weighed = f"share of a core: {shares}" if shares else "nothing was measured yet"
+        weighed = f"share of a core: {shares}" if shares else "no costs were measured yet"
         if self.asked_for:
-            return f"asked for; {weighed}"
+            return f"set by an option; {weighed}"
         if shares and self.shares[self.maintenance] > min(self.shares.values()):
-            weighed += "; another mode must cost less than half to take its place"
+            weighed += "; the mode changes when another one costs less than half"
         return weighed
 
 

@@ -96,7 +96,7 @@ class Source:
         self.late += len(late)
         self.rejected += len(rejected)
         limit_ms = self.clock.clock_ms + self.stream.future_max_ms
-        reason = f"timestamp lies beyond the clock plus future_max ({limit_ms} ms since 1970)"
+        reason = f"the timestamp is beyond the clock plus future_max ({limit_ms} ms since 1970)"
         return StepResult(
             position,
             self.clock.now_ms,

@@ -218,7 +218,7 @@ class TopicReplaced(SparkError):
         self.topic = topic
         self.uri = uri
         self.archived = archived
-        earlier = "that topic before it was deleted and made again" if archived == topic else archived
+        earlier = "that topic before it was deleted and created again" if archived == topic else archived
         super().__init__(f"{uri} has records of {earlier}, and those of {topic} are others", **facts)
 
 

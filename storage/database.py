@@ -189,7 +189,7 @@ def explain(error: Exception, directory: Path) -> StoreError:
         return in_use(directory, None)
     return StoreFull(
         f"the store at {directory} cannot be written: {status}",
-        hint="free space on its disk; nothing is lost, and saving goes on by itself",
+        hint="free space on its disk; nothing is lost, and saving continues by itself",
     )
 
 

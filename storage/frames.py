@@ -19,7 +19,7 @@ _HEAD = struct.Struct(">B3xI")
 _TAIL = struct.Struct(">I4x")
 
 REBUILD_HINT = (
-    "stop the broker, move the store's directory away and start again: the state is rebuilt from the topics"
+    "stop the broker, move the store's directory elsewhere and start again: it is rebuilt from the topics"
 )
 
 

@@ -58,7 +58,7 @@ def in_use(directory: Path, pid: int | None) -> StoreInUse:
         who = "another process" if pid is None else f"process {pid}"
     return StoreInUse(
         f"the store at {directory} is in use by {who}",
-        hint="stop the broker that owns it, or give this one a data directory of its own",
+        hint="stop the broker that owns it, or give this one another data directory",
     )
 
 

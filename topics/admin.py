@@ -186,7 +186,7 @@ class Admin:
             if not waiting:
                 return
             if time.monotonic() > deadline:
-                raise TopicMissing(min(waiting), hint="it was made, but no broker leads it")
+                raise TopicMissing(min(waiting), hint="it was created, but has no leader")
             time.sleep(POLL_S)
 
     def _verify(self, policies: list[TopicPolicy], present: Mapping[str, int]) -> None:
@@ -197,7 +197,7 @@ class Admin:
                     "partitions",
                     str(policy.partitions),
                     str(present[policy.name]),
-                    hint="set the number of shards to what the topic has, or choose another service id",
+                    hint="set the number of shards to the topic's partitions, or choose another service id",
                 )
         found = self.configs([policy.name for policy in policies])
         for policy in policies:

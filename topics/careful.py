@@ -115,7 +115,7 @@ def _convert(field: Field, member: Any) -> Any:
         try:
             member.encode("utf-8")
         except UnicodeEncodeError:
-            raise BadRecord(f"column {field.name}: half a surrogate pair is no character") from None
+            raise BadRecord(f"column {field.name}: half a surrogate pair is not a character") from None
         return member
     if kind is Kind.DECIMAL and (number or text) and _DECIMAL.fullmatch(member):
         return _decimal(field, member)

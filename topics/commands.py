@@ -17,7 +17,7 @@ from tureen.errors import TureenError
 _data_dir = click.option(
     "--data-dir",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Where topics are kept; default: TUREEN_DATA_DIR, else the user's data directory.",
+    help="Where topics are stored; default: TUREEN_DATA_DIR, else the user's data directory.",
 )
 _json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 

@@ -275,7 +275,7 @@ class BatchConsumer:
                 deadline_s = time.monotonic() + timeout_s
             elif time.monotonic() > deadline_s:
                 topics = ", ".join(sorted(self._places))
-                raise KafkaUnavailable(f"nothing comes from {topics}", hint="is Kafka running?")
+                raise KafkaUnavailable(f"no records arrive from {topics}", hint="is Kafka running?")
 
     def has_read(self, ends: Mapping[str, Mapping[int, int]]) -> bool:
         """Whether all before these ends, by topic and partition, was handed out; markers count as such."""
@@ -350,7 +350,9 @@ class BatchConsumer:
             elif code in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
                 if place is not None:
                     at = place.next_offset if place.next_offset >= 0 else message.offset()
-                    hint = "its retention was shorter than the time away, or it was deleted and made again"
+                    hint = (
+                        "its retention ended while the broker was down, or it was deleted and created again"
+                    )
                     self._failures.append(OffsetLost(topic, number, at, hint=hint))
             elif code in UNREACHABLE or error.retriable():
                 self.unavailable = True

@@ -105,7 +105,7 @@ def source(key: bytes | None, value: bytes | None, sql_bytes_max: int) -> Comman
     """A record of ``.sources``. Raises MalformedRecord, LimitExceeded."""
     name = _text(key, "key")
     if not name or len(name.encode()) > STREAM_NAME_BYTES_MAX:
-        raise MalformedRecord(f"the key is no stream name of 1 to {STREAM_NAME_BYTES_MAX} bytes")
+        raise MalformedRecord(f"the key is not a stream name of 1 to {STREAM_NAME_BYTES_MAX} bytes")
     if value is None:
         return {"kind": "drop", "name": name}
     return {"kind": "create", "name": name, "sql": _sql(_object(value, sql_bytes_max), sql_bytes_max)}
@@ -138,7 +138,7 @@ def _object(value: bytes, sql_bytes_max: int) -> dict[str, Any]:
 def _sql(fields: dict[str, Any], sql_bytes_max: int) -> str:
     sql = fields.get("sql")
     if not isinstance(sql, str) or not sql.strip():
-        raise MalformedRecord("there is no text under sql", hint='write {"sql": "SELECT ..."}')
+        raise MalformedRecord("sql is missing", hint='write {"sql": "SELECT ..."}')
     size = len(sql.encode("utf-8", "surrogatepass"))
     if size > sql_bytes_max:
         raise LimitExceeded("sql_bytes_max", sql_bytes_max, size, hint="split the query")

@@ -112,7 +112,7 @@ def up(
     except OSError as error:
         raise EmbeddedKafkaError(
             f"the directory {root} cannot be used: {error}",
-            hint="give another one by --data-dir or TUREEN_DATA_DIR, or free some space",
+            hint="give another one with --data-dir or TUREEN_DATA_DIR, or free some space",
         ) from error
 
 
@@ -195,7 +195,7 @@ def _pid(root: Path) -> int:
         return int((root / "node.pid").read_text(encoding="ascii"))
     except (OSError, ValueError) as error:
         raise EmbeddedKafkaError(
-            f"a process holds {root / 'node.lock'}, but which one is not known",
+            f"an unknown process holds {root / 'node.lock'}",
             hint=f"find it with: fuser {root / 'node.lock'}",
         ) from error
 
@@ -292,7 +292,7 @@ def _format(root: Path, command: list[str]) -> None:
         if any(log.iterdir()):
             raise EmbeddedKafkaError(
                 f"{log} holds topics but no readable meta.properties",
-                hint=f"restore that file, or move {log} away to begin with an empty Kafka",
+                hint=f"restore that file, or move {log} elsewhere to start with an empty Kafka",
             )
         log.rmdir()
     shutil.rmtree(fresh, ignore_errors=True)
@@ -387,7 +387,7 @@ def _cause(root: Path) -> str:
                 return lines[-1][:300]
             if name == "node.out" and text.strip():
                 return _last_line(text)
-    return "it left no message"
+    return "it printed no message"
 
 
 def _last_line(text: str) -> str:

@@ -312,7 +312,7 @@ def read_steps(
             raise JournalUnreadable(
                 f"after step {expected - 1} of shard {shard} comes step {record.position.sequence}",
                 hint=f"topic {topic} must be kept as long as the store may lag behind; "
-                "empty the store to begin anew",
+                "empty the store to start again",
             )
         expected += 1
         yield record
@@ -443,7 +443,9 @@ class _PartitionReader:
                 self._ahead = polled.messages
                 deadline = time.monotonic() + self._timeout_s
             if time.monotonic() > deadline:
-                raise KafkaUnavailable(f"nothing comes from topic {self._topic}", hint="is Kafka running?")
+                raise KafkaUnavailable(
+                    f"no records arrive from topic {self._topic}", hint="is Kafka running?"
+                )
         self._ahead = [m for m in found if m.offset() > wanted.last]
         found = [m for m in found if wanted.first <= m.offset() <= wanted.last]
         self._next = wanted.last + 1

@@ -277,8 +277,8 @@ class Outputs:
             self._made_again[name] = {
                 "topic": name,
                 "code": "result_topic_made_again",
-                "message": f"{name} was deleted and made again: what was in it is gone",
-                "hint": "pause and resume the queries that write to it: their answers are then written anew",
+                "message": f"{name} was deleted and created again: what was in it is gone",
+                "hint": "pause and resume the queries that write to it: their answers are then written again",
             }
         if before is not None and before.partitions != partitions:
             self._writers = {key: one for key, one in self._writers.items() if key[0].topic != name}
@@ -324,7 +324,7 @@ class Outputs:
         if self._registry is None:
             raise NotSupported(
                 f"encoding = '{to.encoding}' needs a schema registry, and none is configured",
-                hint="set schema_registry_url, or leave the encoding out, which is then json",
+                hint="set schema_registry_url, or leave the encoding out for json",
             )
         schemas = ResultSchemas(to.topic, columns, to.key, to.format)
         key, value = schemas.texts(to.encoding)
@@ -350,7 +350,7 @@ class _Kind:
 
     @property
     def words(self) -> str:
-        return "rows by key" if self.compacted else "records that stand for themselves"
+        return "rows by key" if self.compacted else "records without a key"
 
 
 def destination(names: TopicNames, output: Output) -> Destination | None:

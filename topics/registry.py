@@ -74,16 +74,16 @@ class Registry:
             if status == _TOO_MANY or status >= _SERVER_FAILED:
                 raise _unavailable(str(error)) from error
             hint = (
-                "schema_registry_user is the name and the password that it asks for"
+                "schema_registry_user must be its name:password"
                 if status in _NOT_ALLOWED
-                else "write EMIT CHANGES INTO another_name, or change what the subject takes as compatible"
+                else "write EMIT CHANGES INTO another_name, or change the subject's compatibility"
             )
             raise SchemaRefused(subject, error.error_message, hint=hint) from error
         except (ValueError, TypeError, KeyError, AttributeError) as strange:
-            raise _unavailable(f"it answers with no schema's id ({strange!r})") from strange
+            raise _unavailable(f"its answer has no schema id ({strange!r})") from strange
         if type(found) is not int or not 0 <= found <= ID_MAX:
             self._client = SchemaRegistryClient.new_client(self._given)  # this one keeps what it was told
-            raise _unavailable(f"it answers with no schema's id ({found!r})")
+            raise _unavailable(f"its answer has no schema id ({found!r})")
         self._ids[subject, schema] = found
         return found
 
@@ -101,7 +101,7 @@ class Registry:
                 return None
             raise _unavailable(str(error)) from error
         except (ValueError, TypeError, KeyError, AttributeError) as strange:
-            raise _unavailable(f"it answers with no schema ({strange!r})") from strange
+            raise _unavailable(f"its answer has no schema ({strange!r})") from strange
 
 
 def wire_prefix(schema_id: int) -> bytes:
@@ -115,5 +115,5 @@ def wire_prefix(schema_id: int) -> bytes:
 
 def _unavailable(reason: str) -> RegistryUnavailable:
     return RegistryUnavailable(
-        f"the schema registry does not answer: {reason}", hint="is schema_registry_url its address?"
+        f"the schema registry does not answer: {reason}", hint="is schema_registry_url the right address?"
     )

@@ -290,7 +290,7 @@ def _key_parts(
     sha256 = hashlib.sha256
     if to.format == "diff":
         return None, [sha256(text).hexdigest()[:HASH_DIGITS] for text in every]
-    assert changes.copies is not None, "rows without a key are told apart by their copies"
+    assert changes.copies is not None, "rows without a key are distinguished by a number"
     copies = changes.copies.tolist()
     return None, [f"{sha256(every[row]).hexdigest()[:HASH_DIGITS]}-{copies[row]}" for row in rows.tolist()]
 

@@ -51,7 +51,10 @@ def _properties(file: Path) -> dict[str, str]:
         name, equals, value = stripped.partition("=")
         if not equals or not name.strip():
             raise SettingsError(
-                f"{file} is no properties file", line=number, column=1, hint="write name=value on each line"
+                f"{file} is not a properties file",
+                line=number,
+                column=1,
+                hint="write name=value on each line",
             )
         settings[name.strip()] = value.strip()
     return settings

@@ -1,4 +1,4 @@
-"""Notices topics that were deleted, or deleted and made again, while they are read.
+"""Notices topics that were deleted, or deleted and created again, while they are read.
 
 The consumer's own library falls silent about such a topic. So its id is asked for now and then, without
 waiting for the answer; a topic counts as gone when two answers in a row say so.
@@ -75,5 +75,5 @@ class TopicWatch:
         self._ids[topic] = found
         return TopicMissing(
             topic,
-            hint="it was deleted and made again: drop the stream and create it again to read the new one",
+            hint="it was deleted and created again: drop the stream and create it again to read the new one",
         )

@@ -56,22 +56,22 @@ def wording_of(fields: Mapping[str, Any], sql_bytes_max: int, refusal: type[Ture
     """
     if ("sql" in fields) == ("template" in fields):
         both = "sql" in fields
-        raise refusal("there are both sql and template" if both else "there is no text under sql", hint=HINT)
+        raise refusal("both sql and template are given" if both else "sql is missing", hint=HINT)
     name = "sql" if "sql" in fields else "template"
     sql = fields[name]
     if not isinstance(sql, str) or not sql.strip():
-        raise refusal(f"there is no text under {name}", hint=HINT)
+        raise refusal(f"{name} is missing or empty", hint=HINT)
     try:
         size = len(sql.encode("utf-8"))
     except UnicodeEncodeError:
-        raise refusal(f"the text under {name} is not valid Unicode") from None
+        raise refusal(f"{name} is not valid Unicode") from None
     if size > sql_bytes_max:
         raise LimitExceeded("sql_bytes_max", sql_bytes_max, size, hint="split the query")
     if name == "sql":
         if "parameters" in fields:
-            raise refusal("parameters stand beside a template", hint=HINT)
+            raise refusal("parameters need a template", hint=HINT)
         return Wording(sql)
     parameters = fields.get("parameters")
     if not isinstance(parameters, list | dict):
-        raise refusal("the parameters of a template are a list or an object", hint=HINT)
+        raise refusal("the parameters of a template must be a list or an object", hint=HINT)
     return Wording(sql, parameters)

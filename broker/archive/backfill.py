@@ -335,7 +335,7 @@ def read_again(shelf: Shelf, seam: Seam, named: HistoryNamed, rows_max: int) -> 
     """The rows of a journalled step. Raises what the archive raises, and ArchiveMismatch."""
     archived = shelf.stream(named.source)
     if archived is None:
-        raise ArchiveMismatch(f"the archive has no table of {named.source} any more")
+        raise ArchiveMismatch(f"the archive no longer has a table of {named.source}")
     shelf.check(seam.stream, archived.coverage)
 
     def work() -> Batch:

@@ -92,7 +92,7 @@ class ColdAnswers:
         if self.waiting >= self._settings.archive_answers_max + self._settings.archive_waiting_max:
             raise HistoryUnavailable(
                 f"{self.waiting} answers wait for the archive already",
-                hint="say it again later, or raise archive_answers_max",
+                hint="try again later, or raise archive_answers_max",
             )
 
     def answer(self, view: View, query_id: str, at_ms: int | None, rows_max: int) -> Cold:
@@ -134,7 +134,7 @@ class ColdAnswers:
         try:
             answer = view.afresh(query_id, histories, at_ms=at_ms, rows_max=rows_max)
         except InstantOutOfRange as refused:
-            hint = "older rows of what the query reads are not archived"
+            hint = "older rows of the query's sources are not archived"
             raise InstantOutOfRange(
                 refused.at_ms, refused.earliest_ms, refused.latest_ms, hint=hint
             ) from None
@@ -157,9 +157,9 @@ class ColdAnswers:
             return None
         if behind:
             raise HistoryUnavailable(
-                f"rows of {stream.name} that are no longer in memory have yet to reach the archive "
+                f"rows of {stream.name} that are no longer in memory are not in the archive yet "
                 f"(partitions {', '.join(map(str, behind))})",
-                hint="say it again once the archive job has caught up; is it running?",
+                hint="try again when the archive job has caught up; is it running?",
             )
         return archived
 

@@ -92,13 +92,13 @@ class Shelf:
             raise ArchiveMismatch(
                 f"the archive's table {stream.name} is of topic {coverage.topic}, the stream of topic "
                 f"{stream.topic}",
-                hint="a table is of one topic for good: give the stream another name, or archive elsewhere",
+                hint="a table is always of one topic: give the stream another name, or use another archive",
             )
         known = self.topic_ids.get(stream.topic)
         if known is not None and coverage.topic_id and coverage.topic_id != known:
             raise ArchiveMismatch(
                 f"the archive's table {stream.name} is of an earlier topic {stream.topic}, which was deleted",
-                hint="offsets begin anew with a topic: archive it elsewhere, or under another name",
+                hint="offsets start from 0 in a new topic: use another archive, or another name",
             )
 
     def reading(self, name: str, work: Callable[[], Found]) -> Found:

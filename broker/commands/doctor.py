@@ -155,7 +155,7 @@ def _archive(loaded: Any) -> Finding:
     try:
         Archive(loaded.archive, loaded.archive_storage).stream("tureen-doctor")
     except TureenError as refused:
-        cure = refused.hint or "the broker runs without it, and says so"
+        cure = refused.hint or "the broker runs without it, and reports it"
         return Finding("archive", "warn", refused.message, cure)
     return Finding("archive", "ok", f"{loaded.archive_shown} can be read")
 
@@ -188,7 +188,7 @@ def _jars() -> Finding:
 def _port(what: str, host: str, port: int, do: str) -> Finding:
     reason = why_taken(host, port)
     if reason is not None:
-        return Finding(what, "fail", f"{host}:{port}: {reason}", f"stop what listens there, or {do}")
+        return Finding(what, "fail", f"{host}:{port}: {reason}", f"stop the program that uses it, or {do}")
     return Finding(what, "ok", f"{host}:{port} is free")
 
 
@@ -212,7 +212,7 @@ def _kafka(loaded: Any, kafka: dict[str, str]) -> Iterator[Finding]:
         yield Finding("topics", "fail", wrong.message, wrong.hint)
         return
     if missing:
-        yield Finding("topics", "ok", f"{len(missing)} of {len(wanted)} will be made by tureen serve")
+        yield Finding("topics", "ok", f"{len(missing)} of {len(wanted)} will be created by tureen serve")
     else:
         yield Finding(
             "topics", "ok", f"all {len(wanted)} of service {loaded.service_id} have the right policies"

@@ -147,6 +147,6 @@ def _check_port(host: str, port: int) -> None:
     reason = why_taken(host, port)
     if reason is not None:
         raise SettingsError(
-            f"{host}:{port} cannot be listened on: {reason}",
-            hint="choose another port by --port or TUREEN_HTTP_PORT, or stop what listens there",
+            f"{host}:{port} cannot be used: {reason}",
+            hint="choose another port with --port or TUREEN_HTTP_PORT, or stop the program that uses it",
         )

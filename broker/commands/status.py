@@ -66,7 +66,9 @@ def fetch(url: str, token: str | None) -> dict[str, Any]:
     try:
         reply = httpx.get(f"{url.rstrip('/')}/status", headers=headers, timeout=TIMEOUT_S)
         if reply.status_code == 401:
-            raise BrokerUnavailable(f"the broker at {url} wants a token", hint="--token or TUREEN_HTTP_TOKEN")
+            raise BrokerUnavailable(
+                f"the broker at {url} requires a token", hint="--token or TUREEN_HTTP_TOKEN"
+            )
         reply.raise_for_status()
         facts: dict[str, Any] = reply.json()
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
@@ -108,7 +110,7 @@ def _show(facts: dict[str, Any]) -> None:
     )
     archive = broker.get("archive")
     if archive is not None:
-        state = {True: "[green]readable[/]", False: "[red]cannot be read[/]", None: "not looked at yet"}
+        state = {True: "[green]readable[/]", False: "[red]cannot be read[/]", None: "not checked yet"}
         out.print(f"Archive {escape(archive['root'])} {state[archive['reachable']]}", soft_wrap=True)
         if archive["error"] is not None:
             out.print(f"        {archive['error']['message']}", style="red", markup=False, soft_wrap=True)

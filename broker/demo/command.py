@@ -78,7 +78,7 @@ class Speed(click.ParamType):
 @click.option(
     "--rows", "rows_wanted", type=click.IntRange(1_000), help="Number of flights.  [default: the year]"
 )
-@click.option("--keep", is_flag=True, help="Stay up after the replay, until Ctrl-C.")
+@click.option("--keep", is_flag=True, help="Keep running after the replay, until Ctrl-C.")
 @json_option
 def demo(
     headless: bool,
@@ -241,7 +241,7 @@ class Show:
         drawn = [place for place, one in enumerate(BOARD) if one.drawn]
         tiles = {place: screen.tile(BOARD[place], board.look(place)) for place in drawn}
         turn = cycle(drawn)
-        self.console.print("\nJoin in from another terminal while this runs:", style="bold")
+        self.console.print("\nTry it from another terminal while this runs:", style="bold")
         self._invite(running, handle)
         with Live(console=self.console, auto_refresh=False, transient=True) as view:
             while not replay.done:
@@ -275,7 +275,7 @@ class Show:
             self.console.print()
             self.console.print(
                 Text.assemble(
-                    "The client that was away all the while comes back with its handle: ",
+                    "The client that was away comes back with its handle: ",
                     (f"{len(snapshot):,} flights", "bold"),
                     f" of {absent.title} in {elapsed_ms:.1f} ms, true at position {snapshot.position}.",
                 )
@@ -294,7 +294,7 @@ class Show:
         if not self.headless:
             self.console.print(
                 Text.assemble(
-                    "A query that comes now sees all that was before: ",
+                    "A query registered now has all earlier rows: ",
                     (f"{count:,} flights", "bold"),
                     f" left LaGuardia over four hours late; registered and answered in {elapsed_ms:.0f} ms.",
                 )
@@ -321,14 +321,14 @@ class Show:
         command = _command()
         place = next(at for at, one in enumerate(BOARD) if " FROM late " in one.sql)
         last = len(flights.ts_ms) - 1
-        self.console.print("\nHow an answer comes about:", style="bold")
+        self.console.print("\nThe plan of an answer:", style="bold")
         self._say(f'{command} explain "{BOARD[place].sql}"')
         explain.show(client.plan(board.handles[place]))
-        self.console.print("\nWhich of the queries want a record, here the last flight:", style="bold")
+        self.console.print("\nThe queries that a record satisfies, here the last flight:", style="bold")
         self._say(f"{command} match flights '{flights.records(last, last + 1)[0].decode()}'")
         self.console.print(Text(f"  {matched.total:,} queries, {', '.join(matched.query_ids[:2])}, ..."))
         if not self.headless:
-            self.console.print("\nmake demo ARGS=--keep leaves all of it up, to try that.", style="dim")
+            self.console.print("\nmake demo ARGS=--keep leaves all of it running, to try that.", style="dim")
 
     def _conclude(
         self,
@@ -357,7 +357,7 @@ class Show:
         else:
             click.echo(
                 f"{facts['flights']:,} flights and {facts['weather']:,} hours of weather in "
-                f"{self.seconds['replay']:.1f} s, {facts['queries']:,} standing queries\n"
+                f"{self.seconds['replay']:.1f} s, {facts['queries']:,} registered queries\n"
                 + (
                     f"all {verdict.of:,} answers"
                     if verdict.checked == verdict.of
@@ -379,7 +379,7 @@ class Show:
 
     def _stay(self, running: Services, handle: Handle) -> None:
         self.console.print(
-            "\nKafka and the broker stay up until Ctrl-C. From another terminal:", style="bold"
+            "\nKafka and the broker keep running until Ctrl-C. From another terminal:", style="bold"
         )
         self._invite(running, handle)
         with contextlib.suppress(KeyboardInterrupt):

@@ -115,7 +115,7 @@ def _only_one(root: Path) -> Iterator[None]:
             pid = held.read().strip() or "?"
             raise DemoRunning(
                 f"a demo is running already (process {pid})",
-                hint="join it from here: `tureen queries`; or give this one a TUREEN_DATA_DIR of its own",
+                hint="use it: `tureen queries`; or give this one another TUREEN_DATA_DIR",
             ) from None
         held.truncate(0)
         held.write(str(os.getpid()))
@@ -217,4 +217,4 @@ def _last_line(path: Path) -> str:
         lines = path.read_bytes()[-8_192:].decode("utf-8", "replace").strip().splitlines()
         if lines:
             return lines[-1][:300]
-    return "it left no message"
+    return "it printed no message"

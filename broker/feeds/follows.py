@@ -67,7 +67,7 @@ class Follows:
             if coming is not None:
                 await asyncio.shield(coming)
             if memory.shard != shard:
-                raise BrokerUnavailable("the query is being replaced", hint="say it again in a second")
+                raise BrokerUnavailable("the query is being replaced", hint="try again in a second")
         except BaseException:
             self.leave(memory, watcher)
             raise
@@ -143,7 +143,7 @@ class Follows:
                 found = dict.fromkeys(memories, refused)
             except Exception as defect:  # whoever waits must hear of it
                 log.error("follow_failed", shard=shard, error=repr(defect), exc_info=defect)
-                found = dict.fromkeys(memories, TureenError("the broker failed; its log says more"))
+                found = dict.fromkeys(memories, TureenError("the broker failed; see its log"))
             self._hub.forget(memory for memory in memories if memory in found)
             for memory in memories:
                 coming, refusal = self._coming.pop(memory), found.get(memory)

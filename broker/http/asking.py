@@ -40,9 +40,7 @@ async def asked(
             return await find(entry.shard)
         except UnknownQuery:
             if time.monotonic() > deadline_s:
-                raise BrokerUnavailable(
-                    "the query is being replaced", hint="say it again in a second"
-                ) from None
+                raise BrokerUnavailable("the query is being replaced", hint="try again in a second") from None
             await asyncio.sleep(0.01)
 
 

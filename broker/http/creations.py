@@ -58,7 +58,7 @@ class Creations:
         if there is not None:
             refuse_if_read(self._node.directory, made.name)
         if not self._node.reconciled:
-            raise BrokerUnavailable("the registry is still being read", hint="say it again in a second")
+            raise BrokerUnavailable("the registry is still being read", hint="try again in a second")
         value = orjson.dumps({"sql": statement.sql})
         outcome = await self._writes.written(self._settings.names.sources, made.name, value)
         if outcome is None or outcome["state"] == "PENDING":

@@ -16,7 +16,7 @@ def standing(node: Node, name: str) -> QueryEntry:
     entry = node.directory.queries.get(name)
     if entry is None:
         if not node.reconciled:
-            raise BrokerUnavailable("the registry is still being read", hint="say it again in a second")
+            raise BrokerUnavailable("the registry is still being read", hint="try again in a second")
         raise UnknownQuery()
     return entry
 

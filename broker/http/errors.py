@@ -42,7 +42,7 @@ STATUS = {
 """Other codes are refusals: 400."""
 
 LOOKED_AT_AGAIN = (
-    "this is as of when it was looked at last: where a stream, a table or a view is created it is looked at "
+    "this is the result of the last check: where a stream, a table or a view is created it is looked at "
     "again by itself, so ask again in a moment"
 )
 """Of a query that waits: whoever has just made what it waits for may ask before that."""
@@ -77,7 +77,7 @@ class Unauthorized(TureenError):
 
     def __init__(self) -> None:
         super().__init__(
-            "this broker wants a bearer token", hint="send the header Authorization: Bearer <token>"
+            "this broker requires a bearer token", hint="send the header Authorization: Bearer <token>"
         )
 
 
@@ -144,7 +144,7 @@ def answer(error: TureenError) -> Response:
 def defect(route: str, method: str, error: Exception) -> Response:
     """The HTTP answer to a defect of ours, which is logged."""
     log.error("request_failed", route=route, method=method, error=repr(error), exc_info=error)
-    return plain(500, "internal", "the broker failed on this request; its log says more")
+    return plain(500, "internal", "the broker failed on this request; see its log")
 
 
 def plain(status: int, code: str, message: str, headers: dict[str, str] | None = None) -> Response:

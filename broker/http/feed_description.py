@@ -27,7 +27,7 @@ _CHANGES: dict[str, Any] = {
             _parameter("handle", "Of the query.", {"type": "string"}, "path"),
             _parameter(
                 "since",
-                "The change position after which to go on; without one the answer comes first.",
+                "The change position to continue from; without one the answer comes first.",
                 {"type": "string"},
             ),
             _parameter(
@@ -38,17 +38,17 @@ _CHANGES: dict[str, Any] = {
             ),
             _parameter(
                 "wait_ms",
-                "How long a poll waits.",
+                "How long a poll waits for changes.",
                 {"type": "integer", "minimum": 0, "maximum": WAIT_MS_MAX, "default": WAIT_MS_DEFAULT},
             ),
             _parameter(
                 "format",
-                "sse is also what `Accept: text/event-stream` asks for.",
+                "`Accept: text/event-stream` has the effect of sse.",
                 {"type": "string", "enum": ["ndjson", "sse"], "default": "ndjson"},
             ),
             _parameter(
                 "Last-Event-ID",
-                "As event sources send it: goes before since.",
+                "As event sources send it; takes precedence over since.",
                 {"type": "string"},
                 "header",
             ),
@@ -58,11 +58,13 @@ _CHANGES: dict[str, Any] = {
                 "description": "Lines of the types snapshot, changes, progress, end.",
                 "content": {"application/x-ndjson": {}, "text/event-stream": {}, "application/json": {}},
             },
-            "400": {"description": "A parameter, or the position of another query or of the future."},
-            "404": {"description": "No such handle, or not yours."},
-            "409": {"description": "The query does not stand, or is paused."},
-            "410": {"description": "must_refetch: what came after this position is not known any more."},
-            "429": {"description": "As many feeds are open as are allowed."},
+            "400": {
+                "description": "A parameter is wrong, or the position is another query's or in the future."
+            },
+            "404": {"description": "There is no query with this handle."},
+            "409": {"description": "The query is not running."},
+            "410": {"description": "must_refetch: the changes after this position are no longer kept."},
+            "429": {"description": "The maximum number of feeds is open."},
         },
     }
 }

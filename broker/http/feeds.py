@@ -131,7 +131,7 @@ class Feeds:
 
     def _admit(self, feed: Feed) -> None:
         if self.is_stopping:
-            raise BrokerUnavailable("the broker is stopping", hint="say it again in a second")
+            raise BrokerUnavailable("the broker is stopping", hint="try again in a second")
         if self.counts.open >= self.settings.feeds_max:
             raise TooManyFeeds(self.settings.feeds_max)
         self.counts.open += 1

@@ -60,7 +60,7 @@ def match_request(body: bytes) -> MatchRequest:
     except (ValueError, RecursionError) as refused:
         raise BadRequest(f"the body is not JSON: {refused}", hint=_HINT) from None
     if not isinstance(fields, dict) or not isinstance(fields.get("source"), str):
-        raise BadRequest("there is no stream under source", hint=_HINT)
+        raise BadRequest("source names no stream", hint=_HINT)
     unknown = sorted(fields.keys() - {"source", "record", "records", "limit"})
     if unknown:
         raise BadRequest(f"unknown field {unknown[0]!r}", hint=_HINT)

@@ -45,7 +45,7 @@ def public_api(
     app = FastAPI(
         title="Tureen",
         version=tureen.__version__,
-        description="Standing SQL queries on Kafka, answered by handle.",
+        description="Continuous SQL queries on Kafka; each answer is fetched by a handle.",
         docs_url=None,  # FastAPI's own pages load scripts from elsewhere
         redoc_url=None,
     )
@@ -92,7 +92,7 @@ def public_api(
 
     @app.get("/queries", tags=["queries"])
     async def get_queries(
-        after: Annotated[str, Query(description="The last query id of the page before.")] = "",
+        after: Annotated[str, Query(description="The last query id of the previous page.")] = "",
         limit: Annotated[int, Query(ge=1, le=LIST_MAX)] = 1_000,
     ) -> Response:
         """Standing queries by their public ids; handles are never listed."""
@@ -123,12 +123,15 @@ def public_api(
     async def get_snapshot(
         handle: str,
         form: Annotated[
-            SnapshotFormat, Query(alias="format", description="Arrow loses nothing; see the docs.")
+            SnapshotFormat,
+            Query(alias="format", description="Only Arrow has all types exactly; see the docs."),
         ] = "json",
         at: Annotated[str | None, Query(description="An earlier instant: ms since 1970 or ISO 8601.")] = None,
         archive: Annotated[
             bool | None,
-            Query(description="Complete it by archived rows; false: never. Else only `at` does, if it must."),
+            Query(
+                description="true: complete it from the archive; false: never; else `at` reads it if needed."
+            ),
         ] = None,
     ) -> Response:
         """The answer now, or as of an earlier instant."""
@@ -136,7 +139,8 @@ def public_api(
 
     @app.get("/queries/{handle}/plan", tags=["queries"])
     async def get_plan(
-        handle: str, analyze: Annotated[bool, Query(description="Evaluate it once, each part timed.")] = False
+        handle: str,
+        analyze: Annotated[bool, Query(description="Evaluate it once, and measure each operator.")] = False,
     ) -> Response:
         """How the answer comes about: operators, sharing, maintenance, costs."""
         return json(await plan_of(node, query_id(handle), analyze))
@@ -144,7 +148,7 @@ def public_api(
     @app.post("/match", tags=["queries"])
     async def post_match(
         request: Request,
-        source: Annotated[str | None, Query(description="The stream, where the body is NDJSON.")] = None,
+        source: Annotated[str | None, Query(description="The stream, if the body is NDJSON.")] = None,
         limit: Annotated[int, Query(ge=0, le=QUERIES_MAX)] = QUERIES_DEFAULT,
     ) -> Response:
         """Which standing queries records satisfy: `{"source", "record" | "records", "limit"?}`, or NDJSON."""

@@ -45,11 +45,11 @@ def sql_of(fields: dict[str, Any], sql_bytes_max: int) -> str:
     """The statement. Raises BadRequest, LimitExceeded."""
     sql = fields.get("sql")
     if not isinstance(sql, str) or not sql.strip():
-        raise BadRequest("there is no text under sql", hint='send {"sql": "SELECT ..."}')
+        raise BadRequest("sql is missing", hint='send {"sql": "SELECT ..."}')
     try:
         size = len(sql.encode("utf-8"))
     except UnicodeEncodeError:
-        raise BadRequest("the text under sql is not valid Unicode") from None
+        raise BadRequest("sql is not valid Unicode") from None
     if size > sql_bytes_max:
         raise LimitExceeded("sql_bytes_max", sql_bytes_max, size)
     return sql
@@ -72,7 +72,7 @@ def register_request(body: bytes, sql_bytes_max: int) -> RegisterRequest:
         raise BadRequest(
             f"a handle has {HANDLE_CHARACTERS_MIN} to {HANDLE_CHARACTERS_MAX} characters of "
             "A-Z a-z 0-9 - _ . ~",
-            hint="it is a secret: make it of 128 random bits at least, or leave it out and get one",
+            hint="it is a secret: use at least 128 random bits, or leave it out and get one",
         )
     options = fields.get("options")
     if options is None:

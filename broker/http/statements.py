@@ -82,8 +82,8 @@ class Statements:
                 return await self._changes.change(handle, {"paused": action == "pause"})
             case Query():
                 raise NotSupported(
-                    "a SELECT stands as a query, it is not run once",
-                    hint="register it: POST /queries; EXPLAIN before it shows its plan",
+                    "a SELECT is registered as a query, it is not run once",
+                    hint="register it: POST /queries; EXPLAIN SELECT ... shows its plan",
                     line=1,
                     column=1,
                 )

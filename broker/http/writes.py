@@ -175,7 +175,8 @@ class Writes:
             return  # It waits for its stream.
         if not isinstance(statement, Query):
             raise NotSupported(
-                "only a SELECT can stand as a query", hint="send CREATE and DROP STREAM to POST /sources"
+                "only a SELECT can be registered as a query",
+                hint="send CREATE and DROP STREAM to POST /sources",
             )
 
     def _begin(self, request: RegisterRequest) -> _Writing:
@@ -195,7 +196,7 @@ class Writes:
                 answer = self._registered(request, entry.outcome())
                 return _Writing(request, name, b"", True, answer=answer)
         elif entry is None and not node.reconciled:
-            raise BrokerUnavailable("the registry is still being read", hint="say it again in a second")
+            raise BrokerUnavailable("the registry is still being read", hint="try again in a second")
         options = request.options
         if entry is not None and entry.state != "ERROR":
             options = {**entry.options, **options}
@@ -247,7 +248,7 @@ class Writes:
         name = query_id(handle)
         if name not in self._node.directory.queries:
             if not self._node.reconciled:
-                raise BrokerUnavailable("the registry is still being read", hint="say it again in a second")
+                raise BrokerUnavailable("the registry is still being read", hint="try again in a second")
             raise UnknownQuery()
         outcome = await self.written_query(name, None)
         return (202 if outcome is None else 200), {

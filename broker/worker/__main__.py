@@ -106,7 +106,7 @@ class Worker:
         log.error(
             "node_fenced",
             shard=shard,
-            hint="another broker with this service id has taken over; give one of them another id",
+            hint="another broker with this service id has taken over; give one of the two another id",
         )
         self.code = FATAL
         self._loop.call_soon_threadsafe(self.stop.set)
@@ -137,7 +137,7 @@ class Worker:
         stopping = asyncio.ensure_future(self.stop.wait())
         await asyncio.wait({stopping, *tasks[:2]}, return_when=asyncio.FIRST_COMPLETED)
         if not self.stop.is_set():
-            log.error("server_ended", hint="is the port taken?")
+            log.error("server_ended", hint="is the port in use?")
             self.code = FATAL
         log.info("worker_stops")
         self.feeds.stop()
@@ -146,7 +146,9 @@ class Worker:
         for task in tasks[2:]:
             task.cancel()
         if not await self.node.stop(self.settings.stop_timeout_ms / 1_000 - 3.0):
-            log.warning("stopped_while_waiting", hint="what is journalled is safe; the rest is read again")
+            log.warning(
+                "stopped_while_waiting", hint="everything in the journal is safe; the rest is read again"
+            )
         for server in servers:
             server.force_exit = True
         await asyncio.wait(tasks, timeout=1.0)

@@ -84,7 +84,7 @@ class Admission:
         if isinstance(statement, Query):
             return statement
         return NotSupported(
-            "only a SELECT can stand as a query",
+            "only a SELECT can be registered as a query",
             hint="CREATE STREAM and DROP STREAM go to POST /sources or the sources topic",
         )
 

@@ -34,7 +34,7 @@ TRANSACTION_SECONDS = Histogram(
 )
 FEED_SECONDS = Histogram(
     "tureen_feed_seconds",
-    "Time from a commit to its changes being written to a feed.",
+    "Time from a commit until its changes are written to a feed.",
     buckets=_SECONDS,
     registry=None,
 )

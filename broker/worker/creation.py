@@ -88,9 +88,9 @@ class Creation:
         stream, service_id = statement.stream, self._service_id
         if stream.topic.startswith((f"{service_id}.", f"{service_id}-control-", "__")):
             raise NotSupported(
-                f"topic {stream.topic} belongs to the broker or to Kafka; reading what is written of it "
-                "would never end",
-                hint="copy what you want of it to another topic and make the stream over that",
+                f"topic {stream.topic} belongs to the broker or to Kafka; a stream over it "
+                "could feed itself without end",
+                hint="copy the records to another topic and create the stream over that one",
             )
         await asyncio.to_thread(
             self._admin.ensure_source_topic,

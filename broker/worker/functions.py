@@ -86,7 +86,7 @@ def _loaded(what: str, load: Any) -> Any:
     except Exception as failed:
         raise SettingsError(
             f"{what}, which is to have functions for SQL, cannot be loaded: {failed!r}",
-            hint="mend it, or take it out of TUREEN_FUNCTIONS; modules are looked for in the broker's Python "
+            hint="correct it, or remove it from TUREEN_FUNCTIONS; modules are taken from the broker's Python "
             "environment, then in TUREEN_FUNCTIONS_PATH (by default where the broker is started)",
         ) from failed
 

@@ -148,7 +148,7 @@ def _of_letters(node: Node) -> Iterator[Metric]:
 def _of_results(node: Node) -> Iterator[Metric]:
     for name, attribute, text in (
         ("tureen_result_deltas", "deltas", "Changes of answers written to result topics."),
-        ("tureen_result_records", "result_records", "Records that they are."),
+        ("tureen_result_records", "result_records", "Records of these changes."),
         ("tureen_result_bytes", "result_bytes", "Bytes of their keys and values."),
     ):
         family = CounterMetricFamily(name, text, labels=["topic", "operator"])
@@ -220,7 +220,7 @@ def _of_archive(node: Node, read: int) -> Iterator[Metric]:
         "tureen_archive_rows_read", "Rows of the archive in answers.", value=float(read)
     )
     rows = CounterMetricFamily(
-        "tureen_backfilled_rows", "Rows that were brought back from the archive.", labels=["stream"]
+        "tureen_backfilled_rows", "Rows backfilled from the archive.", labels=["stream"]
     )
     under_way = 0
     totals: Counter[str] = Counter()  # a stream may be a guest of other shards
@@ -232,25 +232,27 @@ def _of_archive(node: Node, read: int) -> Iterator[Metric]:
         rows.add_metric([stream], count)
     yield rows
     yield GaugeMetricFamily(
-        "tureen_backfills", "Streams whose history is being brought back.", value=float(under_way)
+        "tureen_backfills", "Streams whose history is being backfilled.", value=float(under_way)
     )
 
 
 def _of_feeds(feeds: FeedCounts) -> Iterator[Metric]:
     for name, value, text in (
         ("tureen_feeds_open", feeds.open, "Change feeds and polls that are open."),
-        ("tureen_feeds_followed", feeds.followed(), "Queries that are followed for them."),
-        ("tureen_feeds_memory_bytes", feeds.size(), "Recent changes that are remembered."),
+        ("tureen_feeds_followed", feeds.followed(), "Queries whose changes are kept for feeds."),
+        ("tureen_feeds_memory_bytes", feeds.size(), "Recent changes that are kept."),
     ):
         yield GaugeMetricFamily(name, text, value=float(value))
     for name, value, text in (
         ("tureen_feeds_changes", feeds.changes, "Changes of answers that were passed on."),
         ("tureen_feeds_bytes", feeds.bytes, "Bytes written to feeds."),
-        ("tureen_feeds_cut", feeds.cut, "Feeds that were cut off, since nobody read."),
-        ("tureen_feeds_must_refetch", feeds.must_refetch, "Readers that came too late to go on."),
+        ("tureen_feeds_cut", feeds.cut, "Feeds closed because their reader did not read."),
+        ("tureen_feeds_must_refetch", feeds.must_refetch, "Readers that came too late to resume."),
     ):
         yield CounterMetricFamily(name, text, value=float(value))
-    ended = CounterMetricFamily("tureen_feeds_ended", "Feeds that ended by themselves.", labels=["reason"])
+    ended = CounterMetricFamily(
+        "tureen_feeds_ended", "Feeds that ended without an error of the reader.", labels=["reason"]
+    )
     for reason, count in sorted(feeds.ended.items()):
         ended.add_metric([reason], count)
     yield ended

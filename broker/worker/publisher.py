@@ -109,8 +109,8 @@ class Publisher:
 def _unavailable(error: Any) -> KafkaUnavailable:
     return KafkaUnavailable(
         f"the record could not be written to Kafka: {error}",
-        hint="nothing was changed for certain; say it again when /readycheck is well",
+        hint="Kafka did not confirm the write; it may or may not have taken effect; repeating is safe",
     )
 
 
-_NOT_YET = KafkaUnavailable("the record is on its way")
+_NOT_YET = KafkaUnavailable("the record is being written")

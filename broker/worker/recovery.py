@@ -206,9 +206,9 @@ class History:
         seam_ms = named.until_ms if wanted is None else wanted.until_ms
         try:
             if self._shelf is None:
-                raise ArchiveMismatch(f"{named.rows:,} rows were of an archive, and none is configured")
+                raise ArchiveMismatch(f"{named.rows:,} rows are in an archive, and no archive is configured")
             if seam_ms < named.until_ms or self.lost.get(named.source) is not None:
-                raise ArchiveMismatch(f"rows of {named.source} that come after these were lost")
+                raise ArchiveMismatch(f"rows of {named.source} that come after these are lost")
             view = self._engine.view()
             found = self._read(self._shelf, seam_at(stream, view, named.until_ms, record.clock_ms), named)
             named.check(found)

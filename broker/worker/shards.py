@@ -78,7 +78,7 @@ class Shards:
             return await asyncio.wait_for(future, self._settings.outcome_wait_ms / 1_000)
         except TimeoutError:
             raise BrokerUnavailable(
-                f"shard {number} has not answered in time", hint="/readycheck tells what it waits for"
+                f"shard {number} has not answered in time", hint="/readycheck shows what it waits for"
             ) from None
 
     async def prove(self) -> None:

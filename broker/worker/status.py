@@ -24,12 +24,15 @@ def readiness(node: Node) -> dict[str, Any]:
     """``{ready, reasons, degraded}``: reasons stop writes or progress; degraded concerns single streams."""
     reasons: list[dict[str, Any]] = []
     if not node.started:
-        reasons.append({"code": "starting", "message": "shards are coming back from store and journal"})
+        reasons.append({"code": "starting", "message": "shards are recovering from store and journal"})
     elif not node.reconciled:
-        reasons.append({"code": "registry", "message": "the control process has not told the registry yet"})
+        reasons.append({"code": "registry", "message": "the control process has not sent the registry yet"})
     elif time.monotonic() - node.control_seen_s > CONTROL_SILENT_S:
         reasons.append(
-            {"code": "control", "message": "the control process is away; registrations wait, answers do not"}
+            {
+                "code": "control",
+                "message": "the control process is not running; registrations wait, answers are available",
+            }
         )
     degraded = node.outputs.degraded()
     for shard in node.shards:

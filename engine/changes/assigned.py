@@ -112,7 +112,7 @@ def _none(scan: Scan, stretch: Stretch) -> Lives:
 
 def _bounded(pairs: int, limits: Limits) -> None:
     if pairs > limits.intermediate_rows_max:
-        hint = "put a window behind the table function, such as HOP(...) [RANGE 1 HOUR], or a longer slide"
+        hint = "put a window after the table function, such as HOP(...) [RANGE 1 HOUR], or a longer slide"
         raise LimitExceeded("intermediate_rows_max", limits.intermediate_rows_max, pairs, hint=hint)
 
 

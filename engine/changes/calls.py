@@ -116,7 +116,7 @@ class Calls:
         total = int(counts.sum())
         rows_max = self._limits.intermediate_rows_max
         if total > rows_max:
-            hint = f"narrow the window: {call.function} is computed anew at each instant"
+            hint = f"narrow the window: {call.function} is computed again at each instant"
             raise LimitExceeded("intermediate_rows_max", rows_max, total, hint=hint)
         before = np.cumsum(counts) - counts
         bounds = np.flatnonzero(np.diff(before // CHUNK_ROWS, prepend=-1))
@@ -303,7 +303,7 @@ def _folded(members: _Members, values: Doubles, limits: Limits, *, spread: bool)
     else:
         whole = piece_folds.fold_counted(spread, values, *of)
     if not whole:
-        hint = "narrow the window, or sum DECIMALs, which are added up exactly"
+        hint = "narrow the window, or sum DECIMALs, which are added exactly"
         raise LimitExceeded("folded_rows_max", most, hint=hint)
     return results, squares
 

@@ -86,7 +86,7 @@ class NotIn:
         anything = united(right)
         candidates = found.count() + len(left) * max(len(unknown[0]), len(anything[0]))
         if candidates > self._limits.join_candidates_max:
-            hint = "write NOT EXISTS, which passes over NULLs"
+            hint = "write NOT EXISTS, which ignores NULLs"
             raise LimitExceeded(
                 "join_candidates_max", self._limits.join_candidates_max, candidates, hint=hint
             )

@@ -149,7 +149,7 @@ def _hops(
     scope = (timestamps, hop.size_ms, hop.slide_ms, first_end, last_end)
     pairs = kernels.rows_of_hops(*scope, none, none)
     if pairs > PAIRS_MAX:
-        hint = "put a window behind the table function, such as HOP(...) [RANGE 1 HOUR], or a longer slide"
+        hint = "put a window after the table function, such as HOP(...) [RANGE 1 HOUR], or a longer slide"
         raise LimitExceeded("intermediate_rows_max", PAIRS_MAX, pairs, hint=hint)
     rows, ends = np.empty(pairs, np.int64), np.empty(pairs, np.int64)
     if pairs:

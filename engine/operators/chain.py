@@ -83,7 +83,7 @@ def combined(
                 places = [each[kept] for each in places]
     total = len(places[0])
     if total > rows_max:
-        hint = "narrow the windows, or join by more"
+        hint = "narrow the windows, or join by more columns"
         raise LimitExceeded("intermediate_rows_max", rows_max, total, hint=hint)
     return Relation(_columns(inputs, places), total), errors
 

@@ -29,7 +29,7 @@ def require_answer(
     if now_ms is None:
         raise InstantOutOfRange(at_ms, None, at_ms, hint="the query's sources have no row yet")
     if at_ms > now_ms:
-        hint = "the data has come no further; without an instant the answer is that of NOW"
+        hint = "there is no data after it; without an instant the answer is that of NOW"
         raise InstantOutOfRange(at_ms, None, now_ms, hint=hint)
     if not can_answer(query, standing_at(at_ms)):
         raise InstantOutOfRange(

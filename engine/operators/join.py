@@ -152,7 +152,7 @@ def _matched(
 
 def _bounded(rows: int, rows_max: int) -> None:
     if rows > rows_max:
-        hint = "narrow the windows, or join by more"
+        hint = "narrow the windows, or join by more columns"
         raise LimitExceeded("intermediate_rows_max", rows_max, rows, hint=hint)
 
 

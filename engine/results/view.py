@@ -174,12 +174,12 @@ class View:
         operator = operator_over(query.query, streams)
         since = NEVER if since_ms is None else since_ms
         if now_ms is None or since > now_ms:
-            raise InstantOutOfRange(since, None, now_ms or since, hint="the data has come no further")
+            raise InstantOutOfRange(since, None, now_ms or since, hint="there is no data after it")
         if any(stream.is_table for stream in streams.values()):
-            hint = "what a table was at each instant is not kept; fetch the answer as it is"
+            hint = "earlier states of a table are not kept; fetch the current answer"
             raise InstantOutOfRange(since, now_ms, now_ms, hint=hint)
         if not self._tells_since(query, over, operator, since):
-            hint = "rows that it takes are no longer retained; fetch the answer as it is"
+            hint = "rows that it needs are no longer retained; fetch the current answer"
             raise InstantOutOfRange(since, now_ms, now_ms, hint=hint)
         at = query.at(over.at)
         course = Course(since, now_ms, {name: Leg(leg, moves=True) for name, leg in at.items()})

@@ -101,7 +101,7 @@ def _archive(
     if before is None:  # it was there
         raise ArchiveUnreadable(
             target.uri,
-            "none of its newest commits says which records of the topic it has",
+            "none of its newest commits states which records of the topic it has",
             hint="somebody else made it, or committed to it: move it away, or archive into another directory",
         )
     table.check(target.schema, target.properties)

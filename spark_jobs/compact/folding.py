@@ -86,7 +86,7 @@ def _topic_id(source: Source, history: Table, before: Folded) -> str:
     if other or behind:
         raise CompactionRefused(
             source.table.uri,
-            f"{history.uri} is folded from an earlier topic {coverage.topic}, deleted and made again",
+            f"{history.uri} is folded from an earlier topic {coverage.topic}, deleted and created again",
             hint="move that history, and the current table beside it, to where the earlier archive went; the "
             "next run begins new ones",
         )

@@ -324,7 +324,7 @@ class Registry:
         if stream.topic.startswith((f"{self._names.service_id}.", "__")):
             raise NotSupported(
                 f"topic {stream.topic} belongs to this service or to Kafka",
-                hint="copy what you want of it to another topic and make the stream over that",
+                hint="copy the records to another topic and create the stream over that one",
             )
 
     def _refuse_statement(self, name: str, refused: TureenError) -> None:

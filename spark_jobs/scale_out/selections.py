@@ -320,7 +320,7 @@ def judge(
         rows = read_piece(piece, stream)
         clock = passage(stream, step, job.batch.clock_ms, partition, first, rows.timestamp)
         limit_ms = max(step.before.clock_ms, job.batch.clock_ms) + stream.future_max_ms
-        reason = f"timestamp lies beyond the clock plus future_max ({limit_ms} ms since 1970)"
+        reason = f"the timestamp is beyond the clock plus future_max ({limit_ms} ms since 1970)"
         for row in np.flatnonzero(clock.fate).tolist():
             late = clock.fate[row] == LATE
             topic = job.names.late if late else job.names.dead_letters

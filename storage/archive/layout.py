@@ -166,8 +166,8 @@ def stream_schema(stream: Stream) -> pa.Schema:
         other = taken.setdefault(name.casefold(), name)
         if other is not name:
             raise ArchiveMismatch(
-                f"the archive can't tell column {field.name} of {stream.name} from {other}",
-                hint="Delta tables do not tell capitals from small letters, and names such as _offset are "
+                f"the archive cannot distinguish column {field.name} of {stream.name} from {other}",
+                hint="Delta tables ignore case in names, and names such as _offset are "
                 "the archive's own: declare the stream with another name for it",
             )
         fields.append(pa.field(name, column_type(field.type)))

@@ -64,7 +64,7 @@ class Archive:
             except TableNotFoundError:
                 if "://" not in self.root and not Path(self.root).is_dir():
                     raise ArchiveMissing(
-                        self.root, hint="the archive job makes it; is this the directory that it was given?"
+                        self.root, hint="the archive job creates it; was it given this directory?"
                     ) from None
                 return None
             commits = table.history(COMMITS_LOOKED_AT)
@@ -75,8 +75,8 @@ class Archive:
         if coverage is None:
             raise ArchiveUnreadable(
                 uri,
-                "none of its newest commits says which records of the topic it has",
-                hint="who else writes to it must repeat the userMetadata of the commit before",
+                "none of its newest commits states which records of the topic it has",
+                hint="other writers must repeat the userMetadata of the previous commit",
             )
         return ArchivedStream(uri, coverage, version, table)
 
@@ -235,12 +235,12 @@ def _reading(uri: str) -> Iterator[None]:
     except FileNotFoundError as error:
         raise ArchiveUnreadable(
             uri,
-            f"a file that its log names is gone: {_first_line(error)}",
-            hint="VACUUM must leave files for as long as readers may hold an older version; ask again",
+            f"a file named in its log is gone: {_first_line(error)}",
+            hint="VACUUM must keep files for as long as readers may use an older version; try again",
         ) from error
     except (OSError, pa.ArrowException) as error:
         raise ArchiveUnreadable(
-            uri, _first_line(error), hint="is the storage reachable, with the right to read?"
+            uri, _first_line(error), hint="is the storage reachable, and readable with these credentials?"
         ) from error
 
 

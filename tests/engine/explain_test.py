@@ -48,7 +48,7 @@ def test_a_plan_tells_operators_rows_costs_and_patterns(engine):
     assert [step.actual_rows for step in plan.steps[1:]] == [7, 7, 7, 3]
     assert all(step.estimated_ns > 0 and step.actual_ns >= 0 for step in plan.steps)
     assert plan.steps[0].details == ("window NOW - 10 seconds to NOW", "where (v > 5::BIGINT)")
-    assert plan.reason == "nothing was measured yet"
+    assert plan.reason == "no costs were measured yet"
 
 
 def test_a_standing_plan_tells_what_is_shared_and_why_it_is_maintained_so(engine):
@@ -64,8 +64,8 @@ def test_a_standing_plan_tells_what_is_shared_and_why_it_is_maintained_so(engine
     assert one.predicates[0].facts["holders"] == 2
     assert three.predicates[0].facts["holders"] == 1
     assert (one.maintenance, three.maintenance) == ("lazy", "eager")
-    assert three.reason.startswith("asked for")
-    assert not one.reason.startswith("asked for")
+    assert three.reason.startswith("set by an option")
+    assert not one.reason.startswith("set by an option")
     assert one.steps[0].actual_rows is None
 
 

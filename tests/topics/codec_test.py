@@ -129,7 +129,7 @@ def test_instants(text: str, ms: int) -> None:
         (b'{"at": "2023-01-01T25:00:00"}', "column at: there is no TIMESTAMP 2023-01-01T25:00:00"),
         (b'{"at": "yesterday"}', 'column at: expected TIMESTAMP, got string "yesterday"'),
         (b'{"at": 1.5}', "column at: expected TIMESTAMP, got number 1.5"),
-        (b'{"s": "\\ud800"}', "column s: half a surrogate pair is no character"),
+        (b'{"s": "\\ud800"}', "column s: half a surrogate pair is not a character"),
         (b'{"s": "\xff"}', "not UTF-8: invalid start byte at byte 7"),
         (b'{"unknown": "\xff"}', "not UTF-8: invalid start byte at byte 13"),
         (b'{"at": 253402300800000}', "column at: 253402300800000 is out of the range of TIMESTAMP"),

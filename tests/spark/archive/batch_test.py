@@ -167,7 +167,7 @@ def test_a_topic_that_was_made_again(spark: SparkSession, tmp_path: Path) -> Non
     archive(tmp_path, rows, ranges((0, 0, 1)))
     with pytest.raises(TopicReplaced) as refused:
         archive(tmp_path, rows, ranges((0, 0, 1)), given("another life"))
-    assert "deleted and made again" in str(refused.value)
+    assert "deleted and created again" in str(refused.value)
     other = replace(ORDERS, topic="other")
     with pytest.raises(TopicReplaced):
         archive(tmp_path, frame(spark, [], "other"), ranges((0, 0, 1), topic="other"), stream=other)

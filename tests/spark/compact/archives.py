@@ -102,7 +102,7 @@ class Record:
 
 
 def results(seed: int, count: int) -> list[Record]:
-    """Changes of the answers of queries in three formats, and records that stand for themselves.
+    """Changes of the answers of queries in three formats, and records without a key.
 
     Keys come, go, come again, and are replaced within one instant; equal rows are several in diff.
     """
