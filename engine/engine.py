@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from engine.allowance import Allowance
 from engine.backfill import Wanted, wanted
 from engine.catalogue import Catalogue
 from engine.eddy.eddy import Timer
@@ -88,7 +89,8 @@ class Engine(Embedding):
         self._enqueued = BEGINNING
         self._catalogue = Catalogue(self.limits, functions, timer)
         self._sources = self._catalogue.sources
-        self._sets = SourceSets(self._sources, self.limits, self._planner)
+        self._sets = SourceSets(self._sources, self.limits, self._planner, timer)
+        self._timer = timer
         self._following = Following(self._sources, self.limits)
         self._queries: dict[str, StandingQuery] = {}
         self._to_revise: list[str] = []
@@ -115,6 +117,16 @@ class Engine(Embedding):
     def prepare(self, sql: str) -> Statement:
         """What a text means against the streams there are. Raises QueryError or LimitExceeded."""
         return self._catalogue.templates.statement(sql)
+
+    def learn(self, sql: str, query: Query, catalogue: Mapping[str, Stream | Derived]) -> None:
+        """Take over what a long text means, so that the step that registers it need not bind it.
+
+        catalogue: what it was bound against. Where what the query reads is defined in another way here,
+        nothing is taken over. O(sources).
+        """
+        known = self._catalogue.definitions
+        if all(known.get(name) == catalogue.get(name) for name in (*query.sources, *query.uses)):
+            self._catalogue.templates.learn(sql, query)
 
     # --- steps ------------------------------------------------------------------------------------
 
@@ -375,13 +387,14 @@ class Engine(Embedding):
         At most :data:`REVISED_MAX` queries a call, in turn, so that a call is short.
         """
         changed = 0
+        allowance = Allowance(self._timer)
         for _ in range(min(REVISED_MAX, len(self._queries))):
             if not self._to_revise:
                 self._to_revise = list(self._queries)
             query = self._queries.get(self._to_revise.pop())
             if query is None or not is_left_open(query):
                 continue
-            after = self._sets.of(query).revise(query, answers.get(query.query_id, 0) / seconds)
+            after = self._sets.of(query).revise(query, answers.get(query.query_id, 0) / seconds, allowance)
             if after is not query:
                 self._queries[query.query_id] = after
                 self._following.changed(after)

@@ -20,6 +20,10 @@ from tureen.errors import OptionRefused
 
 Maintenance = Literal["none", "lazy", "eager"]
 MODES: tuple[Maintenance, ...] = ("none", "lazy", "eager")
+UNAFFORDABLE = (
+    "applying its condition to the rows that are retained would hold up other queries, so the condition is "
+    "evaluated when the answer is asked for; IN lists and joins with a table are faster than long ORs"
+)
 Wanted = Literal["auto", "none", "lazy", "eager"]
 
 
@@ -75,17 +79,24 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A mode and why: for each mode the estimated share of a core it takes, or that the user asked for it."""
+    """A mode and why: for each mode the estimated share of a core it takes, or that the user asked for it.
+
+    unaffordable: matches are not kept, since applying the condition to the rows that are there takes too
+    long.
+    """
 
     maintenance: Maintenance
     shares: Mapping[Maintenance, float]
     asked_for: bool = False
+    unaffordable: bool = False
 
     @property
     def reason(self) -> str:
         """One line for EXPLAIN."""
         shares = ", ".join(f"{mode} {share:.3g}" for mode, share in self.shares.items())
         weighed = f"share of a core: {shares}" if shares else "no costs were measured yet"
+        if self.unaffordable:
+            return f"{UNAFFORDABLE}; {weighed}"
         if self.asked_for:
             return f"set by an option; {weighed}"
         if shares and self.shares[self.maintenance] > min(self.shares.values()):

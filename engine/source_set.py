@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from sortedcontainers import SortedList
 
+from engine.allowance import Allowance
 from engine.changes.courses import Mark
 from engine.eddy.eddy import Timer
 from engine.explain import Plan, explain
@@ -53,13 +54,20 @@ class SourceSet:
     """One owner, as the engine. Trees are kept where the set is one stream."""
 
     def __init__(
-        self, sources: Sequence[Source], limits: Limits, planner: Planner, indexes: KeyIndexes
+        self,
+        sources: Sequence[Source],
+        limits: Limits,
+        planner: Planner,
+        indexes: KeyIndexes,
+        timer: Timer | None,
     ) -> None:
-        """indexes: by keys of joins, those of the engine."""
+        """indexes: by keys of joins, those of the engine. timer: see :mod:`engine.allowance`."""
         self.sources = {source.stream.name: source for source in sources}
         self.standing: dict[str, StandingQuery] = {}
         self._limits = limits
         self._planner = planner
+        self._timer = timer
+        self._unaffordable: set[str] = set()
         self._eager: dict[str, StandingQuery] = {}
         self._kept = KeptAnswers(limits)
         self._lone = sources[0] if len(sources) == 1 and not sources[0].stream.is_table else None
@@ -82,8 +90,9 @@ class SourceSet:
         for all. apply: False where the rows are about to come.
         """
         setting = self._setting()
+        allowance = Allowance(self._timer if apply else None)
         standing = [
-            self._standing(registration, meaning, query, born, setting)
+            self._standing(registration, meaning, query, born, setting, allowance)
             for registration, meaning, query, born in coming
         ]
         bound = [query for _, _, query, _ in coming]
@@ -96,12 +105,24 @@ class SourceSet:
         return put
 
     def _standing(
-        self, registration: Registration, meaning: Meaning, query: Query, born: Position, setting: Setting
+        self,
+        registration: Registration,
+        meaning: Meaning,
+        query: Query,
+        born: Position,
+        setting: Setting,
+        allowance: Allowance,
+        keeps: bool = False,
     ) -> StandingQuery:
+        """keeps: its matches are kept already."""
         options = Options.of(registration.options)
         maintenance = options.maintenance
         if maintenance == "auto":
             maintenance = self._planner.first(query, setting).maintenance
+        self._unaffordable.discard(registration.query_id)
+        if maintenance != "none" and not (keeps or options.paused or allowance.takes(query, self.sources)):
+            maintenance = "none"
+            self._unaffordable.add(registration.query_id)
         return StandingQuery(registration, meaning, born, maintenance, options.paused)
 
     def _put(self, standing: Sequence[StandingQuery], bound: Sequence[Query]) -> list[StandingQuery]:
@@ -151,14 +172,20 @@ class SourceSet:
         """A standing query gets other options. Raises OptionRefused, and then nothing changed."""
         before = self.standing[registration.query_id]
         query = before.query
-        after = self._standing(registration, before.meaning, query, before.born, self._setting())
+        keeps, allowance = before.keeps_matches, Allowance(self._timer)
+        after = self._standing(
+            registration, before.meaning, query, before.born, self._setting(), allowance, keeps
+        )
         return self._replace(before, after, query)
 
-    def revise(self, before: StandingQuery, answers_per_s: float) -> StandingQuery:
+    def revise(self, before: StandingQuery, answers_per_s: float, allowance: Allowance) -> StandingQuery:
         """Let the planner choose again for a query that leaves it open."""
         choice = self._planner.again(before, self._setting(), answers_per_s)
         if choice.maintenance == before.maintenance:
             return before
+        if not before.keeps_matches and not allowance.takes(before.query, self.sources):
+            return before
+        self._unaffordable.discard(before.query_id)
         return self._replace(before, replace(before, maintenance=choice.maintenance), before.query)
 
     def _replace(self, before: StandingQuery, after: StandingQuery, query: Query) -> StandingQuery:
@@ -182,6 +209,7 @@ class SourceSet:
     def unregister(self, query_id: str) -> None:
         """A query goes."""
         query = self.standing.pop(query_id)
+        self._unaffordable.discard(query_id)
         self._view = None
         self._eager.pop(query_id, None)
         self._trees.remove([query_id])
@@ -312,6 +340,8 @@ class SourceSet:
         else:
             at = standing.at(setting.at)
             choice = self._planner.as_it_is(standing, setting)
+            if standing.query_id in self._unaffordable:
+                choice = replace(choice, unaffordable=True)
         stems = {name: source.queries for name, source in self.sources.items()}
         group = self._joins.group_of(query)
         joined = {} if group is None else {f"join/{self._name(group)}": group.statistics()}

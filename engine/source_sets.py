@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from engine.eddy.eddy import Timer
 from engine.joins.group import JoinGroup
 from engine.joins.key_index import KeyIndexes
 from engine.limits import Limits
@@ -18,10 +19,14 @@ from engine.standing import SetKey, StandingQuery
 class SourceSets:
     """``sources``: all there are, as they come and go. Sets share indexes of rows by the keys of joins."""
 
-    def __init__(self, sources: Mapping[str, Source], limits: Limits, planner: Planner) -> None:
+    def __init__(
+        self, sources: Mapping[str, Source], limits: Limits, planner: Planner, timer: Timer | None
+    ) -> None:
+        """timer: measures what queries that come cost the rows that are there."""
         self._sources = sources
         self._limits = limits
         self._planner = planner
+        self._timer = timer
         self._indexes = KeyIndexes()
         self._sets: dict[SetKey, SourceSet] = {}
         self._readers: dict[SourceName, dict[SetKey, SourceSet]] = {}
@@ -52,7 +57,8 @@ class SourceSets:
         return self._sets.get(key) or self._new(key)
 
     def _new(self, key: SetKey) -> SourceSet:
-        return SourceSet([self._sources[name] for name in key], self._limits, self._planner, self._indexes)
+        sources = [self._sources[name] for name in key]
+        return SourceSet(sources, self._limits, self._planner, self._indexes, self._timer)
 
     def unregister(self, query: StandingQuery) -> None:
         """A query goes, and its set with the last."""

@@ -6,15 +6,18 @@ another thread than the event loop's, for one batch at a time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from broker.worker import options
 from broker.worker.broken import BrokenQueries
 from broker.worker.directory import Directory
+from broker.worker.shard_command import Meant
 from engine.changes.output import output_of
 from engine.language.query import Query
+from engine.language.templates import LONG_CHARACTERS
+from engine.model.source import Derived, Stream
 from engine.operators.pipeline import schema_of
 from topics.control_records import Command
 from topics.outputs import Outputs, Readiness, destination, facts
@@ -25,10 +28,13 @@ from tureen.protocol import TopicNames
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """A query that may stand; output: where its changes go, as lists show it, if it emits them."""
+    """A query that may stand; output: where its changes go, as lists show it, if it emits them. meant: of a
+    long text without parameters.
+    """
 
     query: Query
     output: dict[str, Any] | None = None
+    meant: Meant | None = None
 
 
 class Admission:
@@ -46,6 +52,7 @@ class Admission:
         """For each command of distinct queries: that it may stand, or why it may not; None of a removal, and
         of what is refused by its own ``error``. What it emits until now is released.
         """
+        catalogue = self._directory.catalogue
         meant = [self._meant(command) for command in commands]
         streams = self._directory.streams()
         ready = Readiness(self._outputs)
@@ -56,7 +63,7 @@ class Admission:
                 judged.append(query)
                 continue
             if query.emit is None:
-                judged.append(Admitted(query))
+                judged.append(Admitted(query, None, _long(command, query, catalogue)))
                 continue
             try:
                 to = destination(self._names, output_of(query, streams))
@@ -65,7 +72,7 @@ class Admission:
                 self._outputs.agree(command["name"], to)
                 if not self._stands(command):
                     ready.check(to, columns)
-                judged.append(Admitted(query, facts(to, columns)))
+                judged.append(Admitted(query, facts(to, columns), _long(command, query, catalogue)))
             except TureenError as refused:
                 self._outputs.release(command["name"])
                 judged.append(refused)
@@ -96,3 +103,9 @@ class Admission:
             and old.shard is not None
             and old.said == said(command["sql"], command.get("parameters"))
         )
+
+
+def _long(command: Command, query: Query, catalogue: Mapping[str, Stream | Derived]) -> Meant | None:
+    if command.get("parameters") is not None or len(command["sql"]) < LONG_CHARACTERS:
+        return None
+    return Meant(query, catalogue)

@@ -127,7 +127,7 @@ class Registrations:
         change = _Change(name, entry)
         pairs = moves.coming.setdefault(number, [])
         pairs += ((None, guest) for guest in self._hosting.invited(name, number, query))
-        pairs.append((change, ShardCommand.register(name, sql, given, parameters)))
+        pairs.append((change, ShardCommand.register(name, sql, given, parameters, admitted.meant)))
         return change
 
     def _leave(self, name: str, moves: _Moves) -> None:

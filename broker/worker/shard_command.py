@@ -10,6 +10,7 @@ import orjson
 
 from broker.internal import Outcome
 from broker.worker.options import as_text, weight_of
+from engine.language.query import Query
 from engine.model.plain import compact
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import (
@@ -34,8 +35,19 @@ Standing = tuple[str, Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
+class Meant:
+    """What a long text was found to mean, against this catalogue."""
+
+    query: Query
+    catalogue: Mapping[str, Stream | Derived]
+
+
+@dataclass(frozen=True, slots=True)
 class ShardCommand:
-    """One change of what stands on a shard; ``name`` is a query id, or the name of a stream or a view."""
+    """One change of what stands on a shard; ``name`` is a query id, or the name of a stream or a view.
+
+    meant: of a registration, so that the shard's thread need not bind its text again.
+    """
 
     kind: Literal["register", "unregister", "create", "drop", "prove"]
     name: str
@@ -43,6 +55,7 @@ class ShardCommand:
     options: Mapping[str, str] = field(default_factory=dict)
     source: Stream | Derived | None = None
     parameters: Values | None = None
+    meant: Meant | None = None
 
     @property
     def size(self) -> int:
@@ -69,9 +82,14 @@ class ShardCommand:
 
     @classmethod
     def register(
-        cls, name: str, sql: str, options: Mapping[str, Any], parameters: Values | None = None
+        cls,
+        name: str,
+        sql: str,
+        options: Mapping[str, Any],
+        parameters: Values | None = None,
+        meant: Meant | None = None,
     ) -> ShardCommand:
-        return cls("register", name, sql, as_text(options), parameters=parameters)
+        return cls("register", name, sql, as_text(options), parameters=parameters, meant=meant)
 
     @classmethod
     def unregister(cls, name: str) -> ShardCommand:

@@ -38,7 +38,7 @@ class ResidualPredicate:
         self.dense = set(dense)
         self.selective = set(selective)
         self._columns = columns_of(predicate)
-        self._work = _work(predicate)
+        self._work = work(predicate)
         self.changed()
 
     @property
@@ -107,8 +107,8 @@ def columns_of(expression: Expression) -> set[int]:
     return {place for child in children(expression) for place in columns_of(child)}
 
 
-def _work(expression: Expression) -> float:
-    """Of a row."""
+def work(expression: Expression) -> float:
+    """Of a row, in about nanoseconds. O(nodes)."""
     own = USER_WORK if calls_user(expression) else 0.0
     return own + _nodes(expression) * NODE_WORK
 

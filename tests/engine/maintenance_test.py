@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -162,4 +163,27 @@ def test_an_open_choice_follows_how_often_the_answer_is_asked_for():
     engine.revise({}, seconds=1.0)
     assert engine.view().query("open").maintenance != "eager"
     assert engine.view().snapshot("open").table == answer
+    engine._check()
+
+
+@pytest.mark.parametrize("mode", ["auto", "lazy", "eager"])
+def test_a_condition_that_old_rows_would_take_too_long_for_is_evaluated_when_asked(mode: str) -> None:
+    second_ns = itertools.count(step=10**9)
+    engine = Engine(timer=lambda: next(second_ns))
+    engine.create(
+        "CREATE STREAM s (v BIGINT, ts TIMESTAMP NOT NULL) WITH (timestamp = 'ts', retain = '1 day')"
+    )
+    bring(engine, 0, list(range(10)) * 200)
+    either = " OR ".join(f"v + {number} = {3 * number}" for number in range(300))
+    register(engine, "heavy", f"SELECT v FROM s WHERE {either}", maintenance=mode)
+    register(engine, "light", "SELECT v FROM s WHERE v > 2", maintenance=mode)
+    plan = engine.explain(query_id="heavy")
+    assert plan.maintenance == "none"
+    assert "hold up other queries" in plan.reason
+    assert engine.explain(query_id="light").maintenance == ("lazy" if mode == "auto" else mode)
+    assert engine.view().snapshot("heavy").table.num_rows == 1_000
+    bring(engine, 2_000, [0, 1])
+    assert engine.view().snapshot("heavy").table.num_rows == 1_001
+    register(engine, "heavy", f"SELECT v FROM s WHERE {either}", maintenance="none")
+    assert "hold up other queries" not in engine.explain(query_id="heavy").reason
     engine._check()

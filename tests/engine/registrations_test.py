@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from engine.engine import Engine
+from engine.language import templates
 from engine.language.expressions import Compare
-from engine.language.query import CreateStream
+from engine.language.query import CreateStream, Query
+from engine.language.statements import parse
 from engine.language.templates import INSTANCES_MAX, Template
 from engine.model.source import SourceName
 from engine.model.step import (
@@ -209,3 +211,22 @@ def test_a_saved_query_that_was_replaced_is_saved_as_its_successor() -> None:
     again = Engine.restore(store)
     assert again.view().query("q").sql == "SELECT v FROM s WHERE 20 / v > 0"
     assert again.view().snapshot("q").errors == engine.view().snapshot("q").errors
+
+
+def test_what_a_long_text_means_is_taken_over_from_who_bound_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    sql = "SELECT v FROM s WHERE v + 0 = 0" + "".join(f" OR v + {n} = {n * 3}" for n in range(1, 300))
+    binder, engine, other = filled(), filled(), Engine()
+    other.create("CREATE STREAM s (v BIGINT, ts TIMESTAMP) WITH (timestamp = 'ts')")
+    query = binder.prepare(sql)
+    assert isinstance(query, Query)
+    bound = []
+    monkeypatch.setattr(templates, "parse", lambda *given, **named: bound.append(1) or parse(*given, **named))
+    engine.learn(sql, query, binder.catalogue)
+    engine.register("q", sql)
+    assert not bound
+    binder.register("q", sql)
+    assert values(engine, "q") == values(binder, "q") == [0, 2, 4, 6, 8]
+    bound.clear()
+    other.learn(sql, query, binder.catalogue)  # its stream has another column: the text is bound there
+    other.register("q", sql)
+    assert bound
