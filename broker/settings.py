@@ -107,6 +107,12 @@ class Settings(BaseSettings):
     )
     command_batch: int = Field(1_000, ge=1, description="Commands in one message of the control process.")
 
+    memory_budget_bytes: int = Field(
+        0,
+        ge=0,
+        description="Memory of the worker; 0: what the cgroup or the machine has, less what others need.",
+    )
+
     sql_bytes_max: int = Field(64 * KIB, ge=64)
     nesting_max: int = Field(64, ge=1)
     queries_max: int = Field(200_000, ge=1, description="Registered queries of this worker.")
@@ -227,6 +233,7 @@ class Settings(BaseSettings):
 
     internal_socket: Path | None = Field(None, description="Set by the supervisor.")
     internal_secret: SecretStr | None = Field(None, description="Set by the supervisor.")
+    embedded_kafka: bool = Field(False, description="Set by serve: Kafka is on this machine for this broker.")
     liveness_file: Path | None = Field(None, description="Set by the supervisor: where signs of life go.")
     supervisor_fd: int | None = Field(None, description="Set by the supervisor: closes when it is gone.")
 

@@ -23,6 +23,7 @@ from engine.eddy.eddy import Timer
 from engine.embedding import Embedding
 from engine.explain import Plan
 from engine.following import Following, Telling
+from engine.footprint import Footprint, Heavy, footprint, heaviest
 from engine.language.functions import BUILT_IN, FunctionCatalogue
 from engine.language.query import Query, Statement
 from engine.limits import Limits
@@ -346,6 +347,14 @@ class Engine(Embedding):
             module: {attribute.name: attribute.value for attribute in attributes}
             for module, attributes in self.modules().items()
         }
+
+    def footprint(self) -> Footprint:
+        """The bytes that the state takes, by structure. O(segments * columns + queries' indexes)."""
+        return footprint(self._sources.values(), self._sets, self._sets.index_bytes)
+
+    def heaviest(self) -> Heavy | None:
+        """The query that pausing would free most memory of; None: of none anything. O(queries)."""
+        return heaviest(self._sets)
 
     def explain(
         self, *, query_id: str | None = None, sql: str | None = None, timer: Timer | None = None

@@ -391,6 +391,18 @@ class SourceSet:
         for name, found in by_slot.items():
             self.sources[name].restore_errors(found)
 
+    def kept_bytes(self) -> int:
+        """Bytes of what is kept of answers."""
+        return self._trees.nbytes + sum(map(self._kept.bytes_of, self._eager))
+
+    def answer_bytes(self, query_id: str) -> int:
+        """Bytes of what is kept of one query's answer."""
+        return self._trees.bytes_of(query_id) + self._kept.bytes_of(query_id)
+
+    def group_of(self, query: StandingQuery) -> JoinGroup | None:
+        """The join that a query shares, if there is one."""
+        return self._joins.group_of(query.query)
+
     def groups(self) -> Iterator[tuple[str, JoinGroup]]:
         """The joins, each by what it joins."""
         for group in self._joins:

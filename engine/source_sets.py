@@ -107,6 +107,11 @@ class SourceSets:
         """Of all sets."""
         return {key: over.view() for key, over in self._sets.items()}
 
+    @property
+    def index_bytes(self) -> int:
+        """Bytes of the indexes of rows by keys of joins."""
+        return self._indexes.nbytes
+
     def groups(self) -> dict[str, JoinGroup]:
         """The joins of all sets, by what they join."""
         return {name: group for over in self for name, group in over.groups()}

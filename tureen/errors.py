@@ -12,6 +12,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 
+MIB = 1024 * 1024
+
 
 class TureenError(Exception):
     """The root. ``hint`` says what to do or write instead; ``line`` and ``column`` count from 1."""
@@ -414,6 +416,34 @@ class BrokerUnavailable(TureenError):
     """The broker does not answer, or is not ready yet."""
 
     code = "broker_unavailable"
+
+
+class MemoryBudgetExceeded(TureenError):
+    """The broker has too little memory left for something. ``used_bytes`` of ``budget_bytes`` are in use."""
+
+    code = "memory_budget"
+
+    def __init__(self, what: str, used_bytes: int, budget_bytes: int, **facts: Any) -> None:
+        self.used_bytes = used_bytes
+        self.budget_bytes = budget_bytes
+        super().__init__(
+            f"{what}: {used_bytes / MIB:,.0f} MiB are in use of a memory budget of "
+            f"{budget_bytes / MIB:,.0f} MiB",
+            **facts,
+        )
+
+
+class MemoryPaused(TureenError):
+    """The broker has paused a query to free memory. ``because``: what it kept of what budget."""
+
+    code = "memory_budget"
+
+    def __init__(self, because: str, **facts: Any) -> None:
+        self.because = because
+        facts.setdefault(
+            "hint", "resume it when there is room; its answer is then as if it had not been paused"
+        )
+        super().__init__(f"paused by the broker: {because}", **facts)
 
 
 class SettingsError(TureenError):

@@ -19,7 +19,7 @@ from rich.console import Console
 
 from broker.ports import why_taken
 from topics.private import UMASK, private_directory
-from tureen.errors import SettingsError
+from tureen.errors import MIB, SettingsError
 
 
 @click.command()
@@ -70,6 +70,7 @@ def serve(
 def prepare(console: Console, kafka_port: int | None) -> list[str]:
     """Everything before the supervisor; returns its arguments. Raises TureenError."""
     from broker import lock, settings
+    from broker.budget import budget, reserve_warning
 
     os.umask(UMASK)
     loaded = settings.load()
@@ -95,6 +96,7 @@ def prepare(console: Console, kafka_port: int | None) -> list[str]:
         running = embedded.up(data_dir, kafka_port, console=console)
         kafka["bootstrap.servers"] = running.bootstrap
         os.environ["TUREEN_KAFKA__BOOTSTRAP_SERVERS"] = running.bootstrap
+        os.environ["TUREEN_EMBEDDED_KAFKA"] = "true"
         console.print(f" {'found' if running.found else 'started'} at {running.bootstrap}")
     else:
         console.print(f"Kafka: {kafka['bootstrap.servers']}")
@@ -105,6 +107,15 @@ def prepare(console: Console, kafka_port: int | None) -> list[str]:
     socket_path = _socket_path(data_dir)
     os.environ["TUREEN_INTERNAL_SOCKET"] = str(socket_path)
     console.print(f"Data:  {data_dir}")
+    embedded_kafka = "TUREEN_EMBEDDED_KAFKA" in os.environ
+    allowed = budget(loaded.memory_budget_bytes, embedded_kafka=embedded_kafka)
+    console.print(
+        f"Memory: {allowed.budget_bytes // MIB:,} MiB for the worker, of {allowed.limit_bytes // MIB:,} MiB "
+        f"of {allowed.source}"
+    )
+    warning = reserve_warning(allowed, embedded_kafka=embedded_kafka)
+    if warning is not None:
+        console.print(f"Memory: {warning}", style="yellow")
     if loaded.archive:
         console.print(f"Archive: {loaded.archive_shown}")
     console.print(f"HTTP:  {loaded.url} (docs at {loaded.url}/docs)")

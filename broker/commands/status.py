@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from tureen import console
 from tureen.commands.sources import show_archived
-from tureen.errors import BrokerUnavailable
+from tureen.errors import MIB, BrokerUnavailable
 
 TIMEOUT_S = 5.0
 
@@ -108,6 +108,13 @@ def _show(facts: dict[str, Any]) -> None:
         f"Queries {queries['RUNNING']:,} running, {queries['PAUSED']:,} paused, "
         f"{queries['PENDING']:,} pending, {queries['ERROR']:,} refused"
     )
+    memory = broker.get("memory")
+    if memory is not None:
+        style = {"normal": "green", "refuse": "yellow"}.get(memory["level"], "red")
+        out.print(
+            f"Memory  {memory['used_bytes'] / MIB:,.0f} MiB of {memory['budget_bytes'] / MIB:,.0f} MiB, "
+            f"[{style}]{memory['level']}[/]"
+        )
     archive = broker.get("archive")
     if archive is not None:
         state = {True: "[green]readable[/]", False: "[red]cannot be read[/]", None: "not checked yet"}

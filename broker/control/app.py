@@ -51,8 +51,8 @@ PARTS = 8
 """Of registrations so many batches are taken at once: one is noted while another is carried out."""
 WAITING_BATCHES = 2
 
-AWAITED = ("registry_unavailable", "kafka_unavailable")
-"""Errors of a query that waits for its output: it is said again."""
+AWAITED = ("registry_unavailable", "kafka_unavailable", "memory_budget")
+"""Errors of a query that waits for its output, or for memory: it is said again."""
 AWAITED_S = 2.0
 BROKEN = "changes_broken"
 """The error of a query that does not come back by itself."""

@@ -30,6 +30,7 @@ from broker.http.errors import answer
 from broker.http.formats import CONTENT_TYPES, Reached, encode
 from broker.http.requests import instant_ms
 from broker.settings import Settings
+from broker.worker.memory import Level
 from broker.worker.metrics import Metrics
 from broker.worker.node import Node
 from engine.language.templates import Template
@@ -93,8 +94,11 @@ class Snapshots:
         could not be given at ``at_ms`` otherwise; False never does.
 
         Raises UnknownQuery, QueryNotRunning, QueryPaused, InstantOutOfRange, LimitExceeded,
-        BrokerUnavailable, HistoryUnavailable, NotArchived, and what the archive raises.
+        BrokerUnavailable, HistoryUnavailable, NotArchived, MemoryBudgetExceeded, and what the archive raises.
         """
+        short = self._node.memory.refuses(Level.SHED, "no answers are given")
+        if short is not None:
+            raise short
         if archive and self._cold is None:
             raise HistoryUnavailable(
                 "this broker has no archive", hint="start it with --archive, or TUREEN_ARCHIVE"
@@ -133,7 +137,8 @@ class Snapshots:
                 life = self._node.shards[shard].life
                 birth = Birth(name, shard, view.standing[name].born.sequence, life)
                 position = str(Cursor(found.position, found.now_ms, birth))
-            data = encode(found, form, self._settings.snapshot_bytes_max, position)
+            with self._node.memory.answering(found.table.nbytes):
+                data = encode(found, form, self._settings.snapshot_bytes_max, position)
             return Taken(found, data, position), time.thread_time() - busy_s
 
         rows_max = self._settings.snapshot_rows_max
@@ -159,7 +164,8 @@ class Snapshots:
         def work() -> Taken:
             found = cold.answer(view, name, at_ms, self._settings.snapshot_rows_max)
             reached = Reached(found.rows, found.earliest_ms)
-            data = encode(found.answer, form, self._settings.snapshot_bytes_max, archive=reached)
+            with self._node.memory.answering(found.answer.table.nbytes):
+                data = encode(found.answer, form, self._settings.snapshot_bytes_max, archive=reached)
             return Taken(found.answer, data, None, reached)
 
         cold.waiting += 1

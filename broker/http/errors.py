@@ -34,6 +34,7 @@ STATUS = {
     "kafka_unavailable": 503,
     "broker_unavailable": 503,
     "store_full": 503,
+    "memory_budget": 503,
     "history_unavailable": 503,
     "archive_unreadable": 503,
     "archive_missing": 503,

@@ -55,6 +55,8 @@ class OptionChanges:
             if entry.state == "ERROR":
                 raise QueryNotRunning(entry.state, entry.error)
             record = entry.record(changes)
+            if "paused" in changes:
+                record["options"].pop(query_options.PAUSED_BECAUSE, None)  # it is the user's word from now on
             if record["options"] == dict(entry.options):
                 return 200, described(self._node, name)
             outcome = await self._writes.written_query(name, orjson.dumps(record))

@@ -22,6 +22,7 @@ from broker.http.requests import RegisterRequest, register_request
 from broker.internal import Outcome
 from broker.settings import Settings
 from broker.worker import options as query_options
+from broker.worker.memory import Level
 from broker.worker.node import Node
 from broker.worker.publisher import Publisher
 from engine.language.query import Query
@@ -197,6 +198,10 @@ class Writes:
                 return _Writing(request, name, b"", True, answer=answer)
         elif entry is None and not node.reconciled:
             raise BrokerUnavailable("the registry is still being read", hint="try again in a second")
+        if entry is None or entry.shard is None:
+            short = node.memory.refuses(Level.REFUSE, "no more queries are registered")
+            if short is not None:
+                raise short
         options = request.options
         if entry is not None and entry.state != "ERROR":
             options = {**entry.options, **options}

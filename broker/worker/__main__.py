@@ -22,6 +22,7 @@ import uvloop
 from starlette.types import ASGIApp
 
 from broker import logs, orphan, settings
+from broker.budget import Budget, budget
 from broker.feeds.follows import Follows
 from broker.feeds.hub import Hub
 from broker.http.answers import ShortWay, Snapshots
@@ -39,9 +40,11 @@ from broker.supervisor import FATAL
 from broker.worker import calibration, open_files
 from broker.worker.engines import Engines, limits
 from broker.worker.functions import load
+from broker.worker.memory import Memory
 from broker.worker.metrics import Metrics
 from broker.worker.node import Node
 from broker.worker.publisher import Publisher
+from broker.worker.relief import Relief
 from topics.admin import Admin
 from tureen.errors import KafkaUnavailable, TureenError
 
@@ -68,7 +71,7 @@ class Server(uvicorn.Server):
 class Worker:
     """Everything of the worker process."""
 
-    def __init__(self, loaded: Settings, engines: Engines) -> None:
+    def __init__(self, loaded: Settings, engines: Engines, allowed: Budget) -> None:
         self.settings = loaded
         self.kafka = loaded.kafka()
         self.stop = asyncio.Event()
@@ -92,8 +95,18 @@ class Worker:
             self._wake_feeds,
         )
         self.liveness = Liveness(loaded.liveness_file)
+        self.memory = Memory(allowed, self.liveness)
+        self.memory.others = lambda: self.hub.size + self.in_flight.bytes
         self.node = Node(
-            loaded, self.kafka, self.admin, prober, self._fenced, engines, self.hub, self.liveness
+            loaded,
+            self.kafka,
+            self.admin,
+            prober,
+            self._fenced,
+            engines,
+            self.hub,
+            self.liveness,
+            self.memory,
         )
         self.follows = Follows(self.node, self.hub, loaded.feeds_linger_ms / 1_000)
         self.metrics.feeds.followed = lambda: self.hub.followed
@@ -132,7 +145,16 @@ class Worker:
             asyncio.ensure_future(servers[0].serve()),
             asyncio.ensure_future(servers[1].serve([private_socket(self.settings.socket_path)])),
         ]
-        works = (self._start(), self._sample(), self._beat(), self.feeds.tick(), self.in_flight.tick())
+        relief = Relief(self.settings, self.node, self.memory, publisher)
+        self.metrics.pauses = lambda: relief.pauses
+        works = (
+            relief.run(),
+            self._start(),
+            self._sample(),
+            self._beat(),
+            self.feeds.tick(),
+            self.in_flight.tick(),
+        )
         tasks += [asyncio.ensure_future(work) for work in works]
         stopping = asyncio.ensure_future(self.stop.wait())
         await asyncio.wait({stopping, *tasks[:2]}, return_when=asyncio.FIRST_COMPLETED)
@@ -154,6 +176,7 @@ class Worker:
         await asyncio.wait(tasks, timeout=1.0)
         snapshots.close()
         publisher.close()
+        self.liveness.note_memory(0, 0)
         log.info("worker_stopped")
         return self.code
 
@@ -245,9 +268,9 @@ def engines_for(loaded: Settings) -> Engines:
     return Engines(limits(loaded), functions, costs)
 
 
-async def serve(loaded: Settings, engines: Engines) -> int:
+async def serve(loaded: Settings, engines: Engines, allowed: Budget) -> int:
     """A worker from start to stop."""
-    return await Worker(loaded, engines).run()
+    return await Worker(loaded, engines, allowed).run()
 
 
 def main() -> int:
@@ -257,13 +280,14 @@ def main() -> int:
         logs.configure("worker", loaded.log_level, loaded.log_format)
         faulthandler.register(signal.SIGUSR2)  # the supervisor's question to one that hangs
         _ = loaded.secret  # without it there is nobody to serve
+        allowed = budget(loaded.memory_budget_bytes, embedded_kafka=loaded.embedded_kafka)
         engines = engines_for(loaded)
     except TureenError as refused:
         print(refused, file=sys.stderr)
         return FATAL
     sys.setswitchinterval(SWITCH_S)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        code = runner.run(serve(loaded, engines))
+        code = runner.run(serve(loaded, engines, allowed))
     # Threads of Kafka clients may wait for a node that is away; everything of ours is written.
     sys.stderr.flush()
     os._exit(code)

@@ -13,6 +13,7 @@ from broker.internal import Outcome
 from broker.worker.directory import Directory
 from broker.worker.entries import SourceEntry, ViewEntry, WaitingView
 from broker.worker.hosting import Hosting
+from broker.worker.memory import Level, Memory
 from broker.worker.placement import of_view
 from broker.worker.shard_command import ShardCommand
 from broker.worker.shards import Shards
@@ -29,27 +30,35 @@ class Creation:
     """Carries out commands of the kinds create and drop, one at a time. Used on the event loop."""
 
     def __init__(
-        self, service_id: str, admin: Admin, directory: Directory, shards: Shards, hosting: Hosting
+        self,
+        service_id: str,
+        admin: Admin,
+        directory: Directory,
+        shards: Shards,
+        hosting: Hosting,
+        memory: Memory,
     ) -> None:
         self._service_id = service_id
         self._admin = admin
         self._directory = directory
         self._shards = shards
         self._hosting = hosting
+        self._memory = memory
 
     async def apply(self, command: Command) -> Outcome:
         """Idempotent: what stands already as it is told is answered and changes nothing."""
         try:
             if command["kind"] == "drop":
                 return await self._drop(command["name"])
-            return await self._create(command["name"], command["sql"])
+            return await self._create(command["name"], command["sql"], asked="origin" in command)
         except TureenError as refused:
             waiting = self._directory.waiting.get(command["name"])
             if waiting is not None:
                 waiting.error = refused.as_dict()
             return {"state": "ERROR", "error": refused.as_dict()}
 
-    async def _create(self, name: str, sql: str) -> Outcome:
+    async def _create(self, name: str, sql: str, *, asked: bool) -> Outcome:
+        """asked: by a user; the registry says again what stood before."""
         there = self._directory
         others = {known: source for known, source in there.catalogue.items() if known != name}
         try:
@@ -74,6 +83,10 @@ class Creation:
             return {"state": "RUNNING"}
         if old is not None and not replaces(statement, old):
             raise conflict(name, old)
+        if asked and isinstance(statement, CreateStream):
+            short = self._memory.refuses(Level.REFUSE, f"no {statement.stream.kind} is created")
+            if short is not None:
+                raise short
         outcome = await (
             self._create_stream(statement)
             if isinstance(statement, CreateStream)

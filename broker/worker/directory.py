@@ -34,6 +34,8 @@ class Directory:
         self.sources: dict[str, SourceEntry] = {}
         self.views: dict[str, ViewEntry] = {}
         self.waiting: dict[str, WaitingView] = {}
+        self.paused_by_broker: set[str] = set()
+        """Queries that the broker itself has paused."""
         self._shards = shards
         self._parsed = self._against({})
 

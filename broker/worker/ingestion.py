@@ -17,6 +17,7 @@ from broker.archive.notes import HistoryNotes
 from broker.settings import Settings
 from broker.worker.counts import Counts
 from broker.worker.intake import Taken
+from broker.worker.memory import Level, Memory
 from broker.worker.outbox import Letter, Outgoing
 from broker.worker.placement import shard_of
 from broker.worker.saving import Saving
@@ -46,6 +47,7 @@ class Ingestion:
         counts: Counts,
         backfills: Backfills | None,
         history: HistoryNotes,
+        memory: Memory,
     ) -> None:
         """backfills: reads history, where there is an archive. history: keeps which steps brought some."""
         self._number = number
@@ -57,6 +59,7 @@ class Ingestion:
         self._counts = counts
         self._backfills = backfills
         self._history = history
+        self._memory = memory
         self._step_size = StepSize(settings.step_rows_max, settings.transaction_records_max)
 
     def take_up(self, view: View, outgoing: Outgoing, *, wait: bool) -> None:
@@ -84,6 +87,8 @@ class Ingestion:
             taken_rows = 0
             while taken_rows < share and stream.intake is not None:
                 if outgoing.told >= self._settings.transaction_records_max:
+                    return
+                if self._memory.look() >= Level.HOLD:
                     return
                 taken = self._streams.poll(stream, self._step_size.rows, timeout_s)
                 if taken is None:

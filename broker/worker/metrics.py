@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import get_args
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -49,6 +49,8 @@ class Metrics:
         self._snapshots = 0
         self._snapshot_bytes = 0
         self._archive_rows = 0
+        self.pauses: Callable[[], int] = lambda: 0
+        """How many queries the broker has paused for memory."""
         self._samples: deque[tuple[float, dict[str, int]]] = deque()
 
     def snapshot(self, form: str, seconds: float, size: int) -> None:
@@ -86,7 +88,7 @@ class Metrics:
 
     def text(self, node: Node) -> bytes:
         """The exposition, all of it."""
-        collector = _FromShards(node, self.feeds, self._archive_rows, self._in_flight)
+        collector = _FromShards(node, self.feeds, self._archive_rows, self._in_flight, self.pauses())
         self._registry.register(collector)
         try:
             return generate_latest(self._registry)
@@ -97,11 +99,14 @@ class Metrics:
 class _FromShards:
     """Reads counters and gauges where they are kept."""
 
-    def __init__(self, node: Node, feeds: FeedCounts, archive_rows: int, in_flight: InFlight) -> None:
+    def __init__(
+        self, node: Node, feeds: FeedCounts, archive_rows: int, in_flight: InFlight, pauses: int
+    ) -> None:
         self._node = node
         self._in_flight = in_flight
         self._feeds = feeds
         self._archive_rows = archive_rows
+        self._pauses = pauses
 
     def describe(self) -> list[Metric]:
         return []
@@ -116,6 +121,7 @@ class _FromShards:
         yield from _of_rows(self._node)
         yield from _of_archive(self._node, self._archive_rows)
         yield from _of_feeds(self._feeds)
+        yield from _of_memory(self._node, self._pauses)
 
 
 def _of_streams(node: Node) -> Iterator[Metric]:
@@ -233,6 +239,23 @@ def _of_archive(node: Node, read: int) -> Iterator[Metric]:
     yield rows
     yield GaugeMetricFamily(
         "tureen_backfills", "Streams whose history is being backfilled.", value=float(under_way)
+    )
+
+
+def _of_memory(node: Node, pauses: int) -> Iterator[Metric]:
+    memory = node.memory
+    for name, value, text in (
+        ("tureen_memory_used_bytes", memory.used, "Memory of the worker, counted or held, the larger."),
+        ("tureen_memory_budget_bytes", memory.budget.budget_bytes, "How much it may use."),
+        ("tureen_memory_level", int(memory.level), "0 normal, 1 refuse, 2 relieve, 3 hold, 4 shed."),
+    ):
+        yield GaugeMetricFamily(name, text, value=float(value))
+    counted = GaugeMetricFamily("tureen_memory_counted_bytes", "By structure.", labels=["structure"])
+    for name, value in memory.structures().items():
+        counted.add_metric([name], float(value))
+    yield counted
+    yield CounterMetricFamily(
+        "tureen_memory_pauses", "Queries that the broker paused for memory.", value=float(pauses)
     )
 
 

@@ -28,6 +28,7 @@ from broker.worker.directory import Directory
 from broker.worker.engines import Engines
 from broker.worker.hosting import Hosting
 from broker.worker.listener import Listener
+from broker.worker.memory import Memory
 from broker.worker.output_settings import output_settings
 from broker.worker.registrations import Registrations
 from broker.worker.shards import Shards
@@ -56,11 +57,13 @@ class Node:
         engines: Engines,
         listener: Listener,
         liveness: Liveness,
+        memory: Memory,
     ) -> None:
         """admin: makes topics of streams. prober: asks Kafka and gives up soon."""
         self.shelf = Shelf(settings) if settings.archive else None
         """The archive, where one is configured."""
         self.kafka = kafka
+        self.memory = memory
         self.engines = engines
         self.instance = secrets.token_hex(8)
         self.reconciled = False
@@ -70,13 +73,15 @@ class Node:
         self.outputs = Outputs(output_settings(settings), prober)
         self.directory = Directory(engines, settings.shards)
         self.shards = Shards(
-            settings, kafka, engines, prober, self.outputs, listener, on_fenced, self.shelf, liveness
+            settings, kafka, engines, prober, self.outputs, listener, on_fenced, self.shelf, liveness, memory
         )
         self.hosting = Hosting(self.directory, self.shards)
         self.broken = BrokenQueries(self.directory, self.shards, self.hosting, self.outputs)
         self.waiters = Waiters()
         self._names = settings.names
-        self._creation = Creation(settings.service_id, admin, self.directory, self.shards, self.hosting)
+        self._creation = Creation(
+            settings.service_id, admin, self.directory, self.shards, self.hosting, memory
+        )
         self._registrations = Registrations(
             settings.queries_max,
             self.directory,
@@ -84,6 +89,7 @@ class Node:
             self.hosting,
             self.outputs,
             Admission(self._names, self.directory, self.outputs, self.broken),
+            memory,
         )
         self._order = asyncio.Lock()
         self._back = asyncio.Event()

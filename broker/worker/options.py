@@ -6,7 +6,8 @@
 | `paused`      | true, false               | the engine                           |
 | `weight`      | a number in (0, 1000]     | the broker: a registration's weight  |
 
-Others are kept and passed over: they belong to whoever registered.
+`paused_because` is set by the broker, where it has paused the query itself. Others are kept and passed over:
+they belong to whoever registered.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from engine.maintenance import Options
-from tureen.errors import OptionRefused
+from tureen.errors import MemoryPaused, OptionRefused
 
 WEIGHT_DEFAULT = 1.0
 WEIGHT_MAX = 1_000.0
@@ -45,6 +46,18 @@ def weight_of(options: Mapping[str, Any]) -> float:
             f"weight cannot be {given!r}", hint=f"a number above 0 and up to {WEIGHT_MAX:,.0f}; 1 is usual"
         )
     return weight
+
+
+PAUSED_BECAUSE = "paused_because"
+"""The option that says why the broker itself has paused a query; gone when the user resumes it."""
+
+
+def pause_reason(options: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The error that a query shows which the broker has paused; None where a user did, or nobody."""
+    because = options.get(PAUSED_BECAUSE)
+    if not isinstance(because, str) or not is_paused(options):
+        return None
+    return MemoryPaused(because).as_dict()
 
 
 def check(options: Mapping[str, Any]) -> None:

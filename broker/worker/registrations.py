@@ -20,6 +20,7 @@ from broker.worker.admission import Admission, Admitted
 from broker.worker.directory import Directory
 from broker.worker.entries import QueryEntry
 from broker.worker.hosting import Hosting
+from broker.worker.memory import Level, Memory
 from broker.worker.shard_command import ShardCommand
 from broker.worker.shards import Shards
 from topics.control_records import Command
@@ -59,6 +60,7 @@ class Registrations:
         hosting: Hosting,
         outputs: Outputs,
         admission: Admission,
+        memory: Memory,
     ) -> None:
         self._queries_max = queries_max
         self._directory = directory
@@ -66,6 +68,7 @@ class Registrations:
         self._hosting = hosting
         self._outputs = outputs
         self._admission = admission
+        self._memory = memory
 
     async def apply(self, commands: Sequence[Command]) -> list[Outcome]:
         """Carry out commands of distinct queries; one outcome each. Idempotent."""
@@ -113,6 +116,13 @@ class Registrations:
             self._leave(name, moves)
             refused = LimitExceeded("queries_max", self._queries_max, moves.standing + 1)
             return _Change(name, _not_standing(command, "ERROR", refused.as_dict()))
+        if old is None or old.shard is None:
+            short = self._memory.refuses(Level.REFUSE, "no more queries are registered")
+            if short is not None:
+                moves.standing -= 1
+                # What the registry says again stood before, and does so again once there is room.
+                state: State = "ERROR" if "origin" in command else "PENDING"
+                return _Change(name, _not_standing(command, state, short.as_dict()))
         number = self._directory.home_of(query.sources)
         if old is not None and old.shard != number:
             self._leave(name, moves)
@@ -121,8 +131,9 @@ class Registrations:
         sql, parameters = command["sql"], command.get("parameters")
         if parameters is not None:
             sql = sys.intern(sql)
+        paused = options.pause_reason(given)
         entry = QueryEntry(
-            sql, stands, None, number, query.sources, given, query.uses, parameters, admitted.output
+            sql, stands, paused, number, query.sources, given, query.uses, parameters, admitted.output
         )
         change = _Change(name, entry)
         pairs = moves.coming.setdefault(number, [])
@@ -140,6 +151,10 @@ class Registrations:
     def _settled(self, change: _Change) -> Outcome:
         """Note what became of a query."""
         name, entry, outcome = change.name, change.entry, change.outcome
+        if entry is None or entry.state != "PAUSED" or entry.error is None:
+            self._directory.paused_by_broker.discard(name)
+        else:
+            self._directory.paused_by_broker.add(name)
         if entry is None:
             self._directory.queries.pop(name, None)
             return {"state": "GONE"}
@@ -152,7 +167,7 @@ class Registrations:
             entry.state, entry.error, entry.shard = "ERROR", outcome.get("error"), None
             self._outputs.release(name)
             return outcome
-        return {**outcome, "state": entry.state, "output": entry.output}
+        return {**outcome, "state": entry.state, "error": entry.error, "output": entry.output}
 
 
 def _not_standing(command: Command, state: State, error: dict[str, Any] | None) -> QueryEntry:

@@ -41,6 +41,7 @@ from broker.worker.execution import Execution
 from broker.worker.inbox import Inbox
 from broker.worker.ingestion import Ingestion
 from broker.worker.listener import Listener
+from broker.worker.memory import Level, Memory
 from broker.worker.outbox import Outbox, Outgoing
 from broker.worker.questions import Asked, Found
 from broker.worker.recovery import Recovered, recover
@@ -67,6 +68,8 @@ from tureen.errors import (
 
 State = Literal["recovering", "live", "failed", "fenced", "stopped"]
 
+COUNT_S = 1.0
+
 log = logs.get()
 
 
@@ -85,6 +88,7 @@ class Shard(threading.Thread):
         on_fenced: Callable[[int], None],
         shelf: Shelf | None,
         pulse: Pulse,
+        memory: Memory,
     ) -> None:
         """shelf: the archive, where there is one. pulse: the thread's signs of life."""
         super().__init__(name=f"shard-{number}", daemon=True)
@@ -104,6 +108,8 @@ class Shard(threading.Thread):
         self._on_fenced = on_fenced
         self._shelf = shelf
         self._pulse = pulse
+        self._memory = memory
+        self._count_s = 0.0
         self._store: Store | None = None
         self._lost_history: Mapping[str, dict[str, Any]] = {}
         self._inbox = Inbox(number)
@@ -124,7 +130,8 @@ class Shard(threading.Thread):
             pulse,
         )
         topic_ids = {} if shelf is None else shelf.topic_ids
-        self._streams = Streams(number, settings, kafka, admin, self._steps.next_offsets, topic_ids)
+        reading = {"queued.max.messages.kbytes": str(memory.fetched_kbytes), **kafka}
+        self._streams = Streams(number, settings, reading, admin, self._steps.next_offsets, topic_ids)
         self._execution = Execution(self._books, self._steps, self._streams, self._emission, self._saving)
         self._backfills = None if shelf is None else Backfills(number, settings, shelf, self._inbox.wake)
         self._ingestion = Ingestion(
@@ -137,6 +144,7 @@ class Shard(threading.Thread):
             self.counts,
             self._backfills,
             self.history,
+            memory,
         )
         self._view = self._steps.engine.view()
 
@@ -238,6 +246,7 @@ class Shard(threading.Thread):
             self._troubles.end(error)
         self.state = state
         self._pulse.end()
+        self._memory.counted(self.number, None)
         stopped = BrokerUnavailable(f"shard {self.number} has stopped")
         refusal = self._troubles.first or stopped.as_dict()
         jobs = self._inbox.close(error or stopped, refusal)
@@ -316,7 +325,7 @@ class Shard(threading.Thread):
             began_s = time.perf_counter()
             for job in jobs:
                 job.outcomes = self._execution.carry_out(job.commands, outgoing)
-            if not self._saving.full:
+            if not self._saving.full and self._memory.look() < Level.HOLD:
                 self._ingestion.take_up(self._view, outgoing, wait=not jobs)
                 self._ingestion.bring_back(outgoing)
             self._ingestion.beat(outgoing)
@@ -328,8 +337,17 @@ class Shard(threading.Thread):
             self._inbox.done()
             self._revise_if_due()
             self._saving.save_if_due(self._steps.engine)
+            self._count_if_due()
         self._pulse.beat()
         self._saving.save(self._steps.engine, final=True)
+
+    def _count_if_due(self) -> None:
+        """Count what the state takes, in a hundredth of the time at most."""
+        began_s = time.perf_counter()
+        if began_s >= self._count_s:
+            self._memory.counted(self.number, self._steps.engine.footprint())
+            took_s = time.perf_counter() - began_s
+            self._count_s = began_s + max(COUNT_S, 100 * took_s)
 
     def _revise_if_due(self) -> None:
         """Let the engine choose maintenance again, by how often answers were asked for; no answer changes."""

@@ -16,6 +16,7 @@ from broker.liveness import Liveness, Pulse
 from broker.settings import Settings
 from broker.worker.engines import Engines
 from broker.worker.listener import Listener
+from broker.worker.memory import Memory
 from broker.worker.questions import Found
 from broker.worker.shard import Shard
 from broker.worker.shard_command import ShardCommand
@@ -39,6 +40,7 @@ class Shards:
         on_fenced: Callable[[int], None],
         shelf: Shelf | None,
         liveness: Liveness,
+        memory: Memory,
     ) -> None:
         """What every shard is made with. prober: asks Kafka and gives up soon."""
         self._settings = settings
@@ -50,6 +52,7 @@ class Shards:
         self._on_fenced = on_fenced
         self._shelf = shelf
         self._liveness = liveness
+        self._memory = memory
         self._by_number: dict[int, Shard] = {}
 
     def __getitem__(self, number: int) -> Shard:
@@ -106,6 +109,7 @@ class Shards:
             self._on_fenced,
             self._shelf,
             Pulse(self._liveness, number + 1, self._settings.liveness_timeout_ms / 1_000),
+            self._memory,
         )
         shard.start()
         return shard

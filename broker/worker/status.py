@@ -11,6 +11,7 @@ from broker.settings import Settings
 from broker.worker.creation import kind_of
 from broker.worker.entries import WaitingView
 from broker.worker.functions import facts
+from broker.worker.memory import Level
 from broker.worker.metrics import Metrics
 from broker.worker.node import Node
 from engine.language.query import Describe
@@ -18,6 +19,8 @@ from engine.model.answer import SourceInfo
 from tureen.errors import TureenError
 
 CONTROL_SILENT_S = 15.0
+PAUSED_MAX = 100
+"""Queries that the broker has paused are named, so many of them."""
 
 
 def readiness(node: Node) -> dict[str, Any]:
@@ -45,6 +48,7 @@ def readiness(node: Node) -> dict[str, Any]:
                 degraded.append({"stream": name} | error)
     degraded += _letters_lost(node)
     degraded += _archive_troubles(node)
+    _add_memory(node, reasons, degraded)
     return {"ready": not reasons, "reasons": reasons, "degraded": degraded}
 
 
@@ -56,6 +60,20 @@ def _letters_lost(node: Node) -> list[dict[str, Any]]:
         lost.update(dict(shard.counts.letters_lost))
         reasons |= dict(shard.counts.letters_refused)
     return [{"topic": name, "records": count} | reasons[name] for name, count in sorted(lost.items())]
+
+
+def _add_memory(node: Node, reasons: list[dict[str, Any]], degraded: list[dict[str, Any]]) -> None:
+    """What is not done since memory is short: it stops progress, or is degraded."""
+    memory = node.memory
+    level = memory.look()
+    if level >= Level.HOLD:
+        what = "no answers are given, and no records read" if level >= Level.SHED else "no records are read"
+        reasons.append(memory.error(f"{what} until there is room").as_dict())
+    elif level >= Level.REFUSE:
+        degraded.append(memory.error("no queries are registered, no streams created").as_dict())
+    for name in sorted(node.directory.paused_by_broker)[:PAUSED_MAX]:
+        error = node.directory.queries[name].error or {}
+        degraded.append({"query_id": name} | error)
 
 
 def _archive_troubles(node: Node) -> list[dict[str, Any]]:
@@ -203,6 +221,7 @@ def status(node: Node, settings: Settings, metrics: Metrics) -> dict[str, Any]:
         "data_dir": str(settings.data_dir),
         "archive": None if node.shelf is None else node.shelf.facts(),
         "queries": {state: states.get(state, 0) for state in ("RUNNING", "PAUSED", "PENDING", "ERROR")},
+        "memory": node.memory.facts() | {"paused": sorted(directory.paused_by_broker)[:PAUSED_MAX]},
         "rates": metrics.rates(node),
         "functions": facts(node.engines.functions),
         "sources": streams,

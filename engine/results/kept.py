@@ -80,6 +80,14 @@ class KeptAnswers:
         self._kept = fresh
         return {query_id: kept for query_id, (_, kept) in fresh.items()}
 
+    def bytes_of(self, query_id: str) -> int:
+        """Bytes of what is kept for a query."""
+        found = self._kept.get(query_id)
+        if found is None or isinstance(found[1].evaluated, LimitExceeded):
+            return 0
+        ordinals = found[1].ordinals
+        return int(found[1].evaluated.table.nbytes) + (0 if ordinals is None else int(ordinals.nbytes))
+
     def _bring(
         self,
         query: StandingQuery,

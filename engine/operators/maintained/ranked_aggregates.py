@@ -137,13 +137,22 @@ class RankedAggregates:
         found = self._queries.get(query_id)
         return None if found is None else found[1]
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all partials."""
+        return sum(bank.nbytes for bank in self._banks.values())
+
+    def bytes_of(self, query_id: str) -> int:
+        """A query's share of the partials of its measures."""
+        kept, _ = self._queries.get(query_id, ((), None))
+        banks = [self._banks[measure] for _, measure in kept]
+        return sum(bank.nbytes // max(1, len(bank)) for bank in banks)
+
     def attributes(self) -> tuple[Attribute, ...]:
         """What can be read of this module."""
         return (
             Attribute("kept_aggregates", len(self._queries), "queries whose aggregates are kept"),
-            Attribute(
-                "partial_bytes", sum(b.nbytes for b in self._banks.values()), "bytes of their partials"
-            ),
+            Attribute("partial_bytes", self.nbytes, "bytes of their partials"),
         )
 
     def _check(self) -> None:

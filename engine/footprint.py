@@ -1,0 +1,115 @@
+"""How much memory an engine's state takes, by structure, and which query could give some of it back.
+
+Counted from the arrays that are held, so it is a lower bound: what Python and the allocator add is not in it.
+Cost of :func:`footprint`: O(segments * columns + queries' indexes); of :func:`heaviest`: O(queries).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import pyarrow as pa
+
+from engine.model.source import SourceName
+from engine.source import Source
+from engine.source_set import SourceSet
+from engine.stems.table_stem import TableStem
+
+QUERY_BYTES = 600
+"""Of a standing query with its registration, beside the indexes that it is in (the benchmark ``memory``)."""
+VERSION_BYTES = 120
+"""Of a version of a table's row, beside its columns: what supersedes it, and its key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """Bytes by structure.
+
+    rows: columns of visible rows. pending: of rows above NOW. matches: which rows satisfy which predicates.
+    versions: what supersedes what in tables. indexes: of predicates, and of rows by keys of joins.
+    composites: combinations of rows that are kept of joins. answers: what is kept for eager queries.
+    queries: the queries themselves. by_source: rows and pending together, of each source.
+    """
+
+    rows: int = 0
+    pending: int = 0
+    matches: int = 0
+    versions: int = 0
+    indexes: int = 0
+    composites: int = 0
+    answers: int = 0
+    queries: int = 0
+    by_source: Mapping[SourceName, int] = field(default_factory=dict)
+
+    @property
+    def structures(self) -> dict[str, int]:
+        """The structures by name."""
+        return {one.name: getattr(self, one.name) for one in fields(self) if one.name != "by_source"}
+
+    @property
+    def total(self) -> int:
+        return sum(self.structures.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Heavy:
+    """A query that could be paused, and the bytes that it keeps for itself alone."""
+
+    query_id: str
+    nbytes: int
+
+
+def footprint(sources: Iterable[Source], sets: Iterable[SourceSet], index_bytes: int) -> Footprint:
+    """Of these sources and sets of sources. index_bytes: of the indexes by keys of joins."""
+    rows = pending = matches = versions = composites = answers = queries = 0
+    by_source: dict[SourceName, int] = {}
+    for source in sources:
+        visible = 0
+        for part in source.rows.rows().parts:
+            visible += part.timestamp.nbytes + part.offset.nbytes + part.partition.nbytes
+            for column in part.columns:
+                strings = column.strings if isinstance(column.strings, pa.Array) else None
+                visible += _bytes(column.values, column.valid, strings)
+            matches += part.matches.nbytes
+        waiting = 0
+        for piece in source.pending.pieces():
+            waiting += piece.timestamp.nbytes + piece.offset.nbytes + piece.partition.nbytes
+            waiting += sum(_bytes(one.values, one.valid, one.dictionary) for one in piece.columns)
+        rows += visible
+        pending += waiting
+        by_source[source.stream.name] = visible + waiting
+        if isinstance(source.rows, TableStem):
+            versions += VERSION_BYTES * len(source.rows)
+        index_bytes += source.queries.nbytes()
+    for over in sets:
+        composites += sum(group.nbytes for _, group in over.groups())
+        answers += over.kept_bytes()
+        queries += QUERY_BYTES * len(over.standing)
+    return Footprint(rows, pending, matches, versions, index_bytes, composites, answers, queries, by_source)
+
+
+def heaviest(sets: Iterable[SourceSet]) -> Heavy | None:
+    """The query that pausing would free most of, of those that keep something for themselves; of equal ones
+    the first by its id. Rows are held by windows and retention, paused or not, so they do not count.
+    """
+    heavy = (Heavy(query_id, held) for over in sets for query_id, held in _held(over) if held)
+    return max(heavy, key=lambda one: (one.nbytes, one.query_id), default=None)
+
+
+def _held(over: SourceSet) -> Iterator[tuple[str, int]]:
+    groups = {id(group): group for _, group in over.groups() if group.nbytes}
+    for query_id, query in over.standing.items():
+        if query.paused:
+            continue
+        held = over.answer_bytes(query_id)
+        if groups and query.keeps_matches:
+            group = over.group_of(query)
+            if group is not None and id(group) in groups:
+                held += group.nbytes // group.queries
+        yield query_id, held
+
+
+def _bytes(*arrays: Any) -> int:
+    return sum(int(array.nbytes) for array in arrays if array is not None)
