@@ -18,6 +18,8 @@ import pyarrow as pa
 
 from engine.model.source import Field, Stream
 from engine.model.types import DAY_MAX, DAY_MIN, TIMESTAMP_MS_MAX, TIMESTAMP_MS_MIN, Kind
+from topics.event_times import hint
+from topics.members import Members
 
 SHOWN_CHARACTERS = 40
 
@@ -53,7 +55,7 @@ def _constant(name: str) -> Any:
     raise BadRecord(f"{name} is not JSON")
 
 
-def row_of(stream: Stream, value: bytes) -> list[Any]:
+def row_of(stream: Stream, columns: Members, value: bytes) -> list[Any]:
     """The row's values in schema order: what Arrow takes for each column's type, None for NULL.
 
     DATE comes as days, TIMESTAMP as ms since 1970, DECIMAL as Decimal of the column's scale.
@@ -69,13 +71,7 @@ def row_of(stream: Stream, value: bytes) -> list[Any]:
         raise
     except (ValueError, RecursionError) as error:
         raise BadRecord(f"not JSON: {error}") from None
-    declared = {field.name for field in stream.schema}
-    found: dict[str, Any] = {}
-    for name, member in members:
-        if name in found:
-            raise BadRecord(f"column {name}: given twice")
-        if name in declared:
-            found[name] = member
+    found = _found(columns, members)
     row: list[Any] = []
     for field in stream.schema:
         member = found.get(field.name)
@@ -88,6 +84,30 @@ def row_of(stream: Stream, value: bytes) -> list[Any]:
         else:
             row.append(_convert(field, member))
     return row
+
+
+def _found(columns: Members, members: _Pairs) -> dict[str, Any]:
+    """What the record has of each column. Raises BadRecord."""
+    declared = frozenset(columns.columns)
+    found: dict[str, Any] = {}
+    near: dict[str, list[tuple[str, Any]]] = {}
+    for name, member in members:
+        if name in found:
+            raise BadRecord(f"column {name}: given twice")
+        if name in declared:
+            found[name] = member
+        elif (column := columns.column_of(name)) is not None:
+            near.setdefault(column, []).append((name, member))
+    for column, given in near.items():
+        if column in found:
+            continue
+        names = sorted({name for name, _ in given})
+        if len(names) > 1:
+            raise BadRecord(f"column {column}: {' and '.join(names)} differ in letter case alone")
+        if len(given) > 1:
+            raise BadRecord(f"column {column}: given twice")
+        found[column] = given[0][1]
+    return found
 
 
 _DECODER = json.JSONDecoder(
@@ -104,7 +124,8 @@ def _convert(field: Field, member: Any) -> Any:
     if kind in _RANGES and number and _INTEGER.fullmatch(member):
         low, high = _RANGES[kind]
         if len(member.lstrip("-0")) > 20 or not low <= int(member) <= high:
-            raise BadRecord(f"column {field.name}: {_short(member)} is out of the range of {field.type}")
+            beyond = f"{_short(member)} is out of the range of {field.type}{hint(kind, member)}"
+            raise BadRecord(f"column {field.name}: {beyond}")
         return int(member)
     if kind is Kind.DOUBLE and number:
         value = float(member)
@@ -128,7 +149,8 @@ def _convert(field: Field, member: Any) -> Any:
             type_ = pa.timestamp("us", "UTC" if zone else None)
             microseconds: int = _parsed(field, instant + (zone or ""), type_, pa.int64())
             return _within(field, member, microseconds // 1000, TIMESTAMP_MS_MIN, TIMESTAMP_MS_MAX)
-    raise BadRecord(f"column {field.name}: expected {field.type}, got {_described(member)}")
+    likely = hint(kind, member) if number else ""
+    raise BadRecord(f"column {field.name}: expected {field.type}, got {_described(member)}{likely}")
 
 
 def _within(field: Field, text: str, value: int, low: int, high: int) -> int:

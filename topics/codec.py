@@ -1,7 +1,8 @@
 """JSON records to columns and back.
 
-A record is one JSON object in UTF-8. Its members are the columns by name; other members are passed over,
-missing ones are NULL. What is accepted, by type::
+A record is one JSON object in UTF-8. Its members are the columns by name, without regard to letter case where
+that is unambiguous (:mod:`topics.members`); other members are passed over, missing ones are NULL. What is
+accepted, by type::
 
     BOOLEAN           true, false
     INTEGER, BIGINT   a number without fraction or exponent, in range
@@ -20,7 +21,8 @@ Columns are read at once by Arrow's reader, strictly: whatever it refuses is cut
 smallest are read by :mod:`topics.careful`, which defines the meaning and finds the reason. How a batch is
 cut changes nothing: a record decodes the same alone and among others.
 
-Cost: about 0.7 us a record of six columns; some 10 us for each record that shares a piece with a bad one.
+Cost: about 0.7 us a record of six columns; some 10 us for each record that shares a piece with a bad one. The
+records of a batch that spell their columns differently are read apart, a layout at a time.
 """
 
 from __future__ import annotations
@@ -35,16 +37,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
 
-from engine.model.batch import Batch, Column, Int64Array, concatenate
+from engine.model.batch import Batch, Column, Int64Array, concatenate, concatenate_columns
 from engine.model.source import Stream
 from engine.model.types import DAY_MAX, DAY_MIN, TIMESTAMP_MS_MAX, TIMESTAMP_MS_MIN, Kind, Type
 from topics.careful import BadRecord, row_of
-from topics.scan import REASONS, scan
+from topics.event_times import implausible
+from topics.members import Layout, Members, members_of
+from topics.scan import NO_OBJECT, REASONS, scan
 
 RECORD_BYTES_MAX = 1024 * 1024
 DEPTH_MAX = 64
 CAREFUL_RECORDS = 128
 """Pieces of at most so many records are read one by one when they can't be read at once."""
+LAYOUTS_MAX = 8
+"""So many ways to spell the columns are read at once in a batch; records of others one by one."""
+SCHEMA_ID_BYTES = 5
+WIRE_FORMAT = (
+    "looks like Avro, or another of a schema registry's wire formats (the value begins with byte 0 and a "
+    "schema id), and JSON is read"
+)
 
 _PIECE_BYTES_MAX = 256 * 1024 * 1024
 
@@ -79,7 +90,8 @@ def decode(
     """Records to rows.
 
     partition int32[n], offset int64[n], append_ms int64[n]: of each record; ``append_ms`` becomes the
-    timestamp of a stream in arrival time, the declared column of one in event time. Never raises for data.
+    timestamp of a stream in arrival time, the declared column of one in event time, where it is compared with
+    ``append_ms`` (:mod:`topics.event_times`). Never raises for data.
     """
     partitions = np.asarray(partition, np.int32)
     offsets = np.asarray(offset, np.int64)
@@ -93,12 +105,22 @@ def decode(
             at = stream.schema.index(stream.timestamp_column)
             assert at is not None
             timestamp = columns[at].values.astype(np.int64, copy=False)
-        batches.append(Batch(stream.schema, columns, partitions[rows], offsets[rows], timestamp))
-    return Decoded(concatenate(stream.schema, batches), bad)
+        batch = Batch(stream.schema, columns, partitions[rows], offsets[rows], timestamp)
+        refused = implausible(stream, timestamp, appended[rows])
+        if refused:
+            bad += tuple(Bad(int(rows[row]), reason) for row, reason in refused)
+            batch = batch.take(np.delete(np.arange(len(batch)), [row for row, _ in refused]))
+        batches.append(batch)
+    return Decoded(concatenate(stream.schema, batches), tuple(sorted(bad, key=lambda one: one.place)))
 
 
-def read(stream: Stream, values: Sequence[bytes | None]) -> tuple[list[Piece], tuple[Bad, ...]]:
-    """The columns of records in pieces, by ascending place; and the records that are in none."""
+def read(
+    stream: Stream, values: Sequence[bytes | None], aside: frozenset[str] = frozenset()
+) -> tuple[list[Piece], tuple[Bad, ...]]:
+    """The columns of records in pieces, by ascending place; and the records that are in none.
+
+    aside: columns that are read from elsewhere; members of their names are passed over.
+    """
     bad: list[Bad] = []
     records = list(values)
     for place, value in enumerate(records):
@@ -109,61 +131,128 @@ def read(stream: Stream, values: Sequence[bytes | None]) -> tuple[list[Piece], t
         else:
             continue
         records[place] = b"{}"
-    verdicts = _scan(records)
+    members = members_of(tuple(field.name for field in stream.schema), aside)
+    layout = (members.layout_of(records[0]) if records else None) or members.exact  # type: ignore[arg-type]
+    verdicts, odd = _scan(records, members, layout)
     if verdicts.any():
         gone = {one.place for one in bad}
         for place in np.flatnonzero(verdicts).tolist():
             assert place not in gone
-            reason = REASONS[int(verdicts[place])]
-            bad.append(Bad(place, reason))
-    places = np.arange(len(records))
-    if bad:
-        keep = np.ones(len(records), np.bool_)
-        keep[[one.place for one in bad]] = False
-        places = np.flatnonzero(keep)
-        records = [records[place] for place in places.tolist()]
-    pieces: list[Piece] = []
-    _decode(stream, records, places, pieces, bad)  # type: ignore[arg-type]
+            value = records[place]
+            assert value is not None
+            bad.append(Bad(place, _refusal(int(verdicts[place]), value)))
+    keep = np.ones(len(records), np.bool_)
+    keep[[one.place for one in bad]] = False
+    reading = _Reading(stream, members, records, bad)
+    reading.alike(layout, np.flatnonzero(keep & ~odd))
+    reading.others(np.flatnonzero(keep & odd))
     bad.sort(key=lambda one: one.place)
-    return pieces, tuple(bad)
+    return reading.in_order(), tuple(bad)
 
 
-def _scan(records: Sequence[bytes | None]) -> npt.NDArray[np.uint8]:
+def _refusal(verdict: int, value: bytes) -> str:
+    """Why a record is none, by what the scan says of it."""
+    if verdict == NO_OBJECT and value[0] == 0 and len(value) > SCHEMA_ID_BYTES:
+        return WIRE_FORMAT
+    return REASONS[verdict]
+
+
+def _scan(
+    records: Sequence[bytes | None], members: Members, layout: Layout
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.bool_]]:
     data = b"\n".join(records)  # type: ignore[arg-type]
     lengths = np.fromiter(map(len, records), np.int64, len(records))  # type: ignore[arg-type]
-    return scan(np.frombuffer(data, np.uint8), np.cumsum(lengths + 1) - 1, DEPTH_MAX)
+    ends = np.cumsum(lengths + 1) - 1
+    bytes_ = np.frombuffer(data, np.uint8)
+    return scan(bytes_, ends, DEPTH_MAX, *layout.packed, *members.folds, members.beyond_ascii)
 
 
-def _decode(
-    stream: Stream,
-    records: list[bytes],
-    places: Int64Array,
-    pieces: list[Piece],
-    bad: list[Bad],
-) -> None:
-    """Append pieces in order; halves what can't be read at once."""
-    if not records:
-        return
-    columns = _at_once(stream, records)
-    if columns is not None:
-        pieces.append((places, columns))
-    elif len(records) <= CAREFUL_RECORDS:
+class _Reading:
+    """Reads records, those that spell their columns alike together."""
+
+    def __init__(self, stream: Stream, members: Members, records: list[bytes | None], bad: list[Bad]) -> None:
+        """bad: what gives no row is added."""
+        self._stream = stream
+        self._members = members
+        self._records = records
+        self._bad = bad
+        self._pieces: list[Piece] = []
+        self._layouts = 0
+
+    def others(self, places: Int64Array) -> None:
+        """Read records whose layouts are not known: one after another is taken as a model of the rest."""
+        for _ in range(LAYOUTS_MAX):
+            if not len(places):
+                return
+            first = int(places[0])
+            layout = self._members.layout_of(self._at(first))
+            apart = places[:1]
+            if layout is not None:
+                _, odd = _scan([self._at(place) for place in places.tolist()], self._members, layout)
+                self.alike(layout, places[~odd])
+                apart = apart[odd[:1]]
+                places = places[odd]
+            if len(apart):
+                self._carefully(apart)
+                places = places[1:]
+        self._carefully(places)
+
+    def alike(self, layout: Layout, places: Int64Array) -> None:
+        """Read records of one layout."""
+        if len(places):
+            self._layouts += 1
+            whole = len(places) == len(self._records)
+            records = self._records if whole else [self._records[place] for place in places.tolist()]
+            self._by_halves(layout, records, places)  # type: ignore[arg-type]
+
+    def in_order(self) -> list[Piece]:
+        """What was read, by ascending place."""
+        if self._layouts <= 1 or len(self._pieces) <= 1:
+            return self._pieces
+        places = np.concatenate([piece[0] for piece in self._pieces])
+        order = np.argsort(places)
+        columns = tuple(
+            concatenate_columns(field.type, [piece[1][at] for piece in self._pieces]).take(order)
+            for at, field in enumerate(self._stream.schema)
+        )
+        return [(places[order], columns)]
+
+    def _at(self, place: int) -> bytes:
+        record = self._records[place]
+        assert record is not None
+        return record
+
+    def _by_halves(self, layout: Layout, records: list[bytes], places: Int64Array) -> None:
+        """At once, or in smaller pieces where that can't be."""
+        columns = _at_once(self._stream, layout, records)
+        if columns is not None:
+            self._pieces.append((places, columns))
+        elif len(records) <= CAREFUL_RECORDS:
+            self._each(records, places)
+        else:
+            quarter = -(-len(records) // 4)
+            for start in range(0, len(records), quarter):
+                end = start + quarter
+                self._by_halves(layout, records[start:end], places[start:end])
+
+    def _carefully(self, places: Int64Array) -> None:
+        if len(places):
+            self._layouts += 1
+            self._each([self._at(place) for place in places.tolist()], places)
+
+    def _each(self, records: list[bytes], places: Int64Array) -> None:
+        """One record after another."""
         rows, kept = [], []
         for place, record in zip(places.tolist(), records, strict=True):
             try:
-                rows.append(row_of(stream, record))
+                rows.append(row_of(self._stream, self._members, record))
                 kept.append(place)
             except BadRecord as error:
-                bad.append(Bad(place, str(error)))
+                self._bad.append(Bad(place, str(error)))
         if rows:
-            by_column = zip(*rows, strict=True)
-            read = [_column(f.type, list(column)) for f, column in zip(stream.schema, by_column, strict=True)]
-            pieces.append((np.array(kept, np.int64), tuple(read)))
-    else:
-        quarter = -(-len(records) // 4)
-        for start in range(0, len(records), quarter):
-            end = start + quarter
-            _decode(stream, records[start:end], places[start:end], pieces, bad)
+            fields = zip(self._stream.schema, zip(*rows, strict=True), strict=True)
+            columns = tuple(_column(field.type, list(column)) for field, column in fields)
+            self._pieces.append((np.array(kept, np.int64), columns))
 
 
 def _column(type_: Type, values: list[object]) -> Column:
@@ -177,8 +266,8 @@ def _column(type_: Type, values: list[object]) -> Column:
 # --- at once --------------------------------------------------------------------------------------
 
 
-def _at_once(stream: Stream, records: list[bytes]) -> tuple[Column, ...] | None:
-    """The columns of records that are all as they should be, else None."""
+def _at_once(stream: Stream, layout: Layout, records: list[bytes]) -> tuple[Column, ...] | None:
+    """The columns of records of one layout that are all as they should be, else None."""
     data = b"\n".join(records)
     if len(data) > _PIECE_BYTES_MAX:
         return None
@@ -187,7 +276,7 @@ def _at_once(stream: Stream, records: list[bytes]) -> tuple[Column, ...] | None:
             data.decode("utf-8")
         except UnicodeDecodeError:
             return None
-    schema = _reading_schema(stream, records[0])
+    schema = _reading_schema(stream, layout, records[0])
     try:
         table = pj.read_json(
             pa.BufferReader(data),
@@ -197,8 +286,8 @@ def _at_once(stream: Stream, records: list[bytes]) -> tuple[Column, ...] | None:
         if table.num_rows != len(records):
             return None
         columns = []
-        for field in stream.schema:
-            array = table.column(field.name)
+        for field, name in zip(stream.schema, layout.names, strict=True):
+            array = table.column(name)
             if array.null_count and (not field.nullable or field.name == stream.timestamp_column):
                 return None
             column = Column.from_arrow(field.type, _as_declared(field.type, array.combine_chunks()))
@@ -219,10 +308,10 @@ def _within_the_calendar(column: Column) -> bool:
     return bool(column.values.min() >= low and column.values.max() <= high)
 
 
-def _reading_schema(stream: Stream, first: bytes) -> pa.Schema:
+def _reading_schema(stream: Stream, layout: Layout, first: bytes) -> pa.Schema:
     """As declared, but DATE as text, and TIMESTAMP in the form that the first record has."""
     fields = []
-    for field in stream.schema:
+    for field, name in zip(stream.schema, layout.names, strict=True):
         type_ = field.type.arrow
         if field.type.kind is Kind.DATE:
             type_ = pa.string()
@@ -230,9 +319,9 @@ def _reading_schema(stream: Stream, first: bytes) -> pa.Schema:
             # The reader does not see that 12345 has no room in DECIMAL(6, 2); the cast afterwards does.
             type_ = pa.decimal128(38, field.type.scale)
         elif field.type.kind is Kind.TIMESTAMP:
-            as_text = re.search(rb'"' + re.escape(field.name.encode()) + rb'"\s*:\s*"', first) is not None
+            as_text = re.search(rb'"' + re.escape(name.encode()) + rb'"\s*:\s*"', first) is not None
             type_ = pa.timestamp("us") if as_text else pa.int64()
-        fields.append(pa.field(field.name, type_))
+        fields.append(pa.field(name, type_))
     return pa.schema(fields)
 
 

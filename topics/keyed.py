@@ -31,6 +31,7 @@ from engine.model.batch import Batch, Column, Int64Array, concatenate_columns, v
 from engine.model.source import Schema, Stream
 from engine.model.types import Kind, Type
 from topics.codec import Bad, Decoded, Piece, decode, read
+from topics.event_times import implausible
 
 _SCALAR = rb'"(?:[^"\\]|\\.)*"|[-+.0-9eE]+|true|false|null'
 _ONE = re.compile(rb"\s*(?:" + _SCALAR + rb")\s*", re.DOTALL)
@@ -72,11 +73,12 @@ def decode_table(
     own_time = table.timestamp_column if table.timestamp_column not in table.key else None
     value_part = replace(table, schema=Schema(tuple(others)), timestamp_column=own_time, key=())
     objects, bad = _objects(table, keys)
-    key_pieces, bad_keys = read(key_part, objects)
+    key_pieces, bad_keys = read(key_part, objects, frozenset(field.name for field in others))
     for one in bad_keys:
         bad.setdefault(one.place, f"key: {one.reason}")
     live = np.array([place for place, value in enumerate(values) if value is not None], np.int64)
-    value_pieces, bad_values = read(value_part, [value for value in values if value is not None])
+    given = [value for value in values if value is not None]
+    value_pieces, bad_values = read(value_part, given, frozenset(table.key))
     for one in bad_values:
         bad.setdefault(int(live[one.place]), one.reason)
     good = np.ones(len(values), np.bool_)
@@ -89,7 +91,14 @@ def decode_table(
     columns = tuple(found[field.name] for field in table.schema)
     timestamp = np.asarray(append_ms, np.int64)[places]
     if table.timestamp_column is not None:
-        timestamp = np.where(deleted[places], timestamp, found[table.timestamp_column].values)
+        logged = timestamp
+        timestamp = np.where(deleted[places], logged, found[table.timestamp_column].values)
+        refused = implausible(table, timestamp, logged)
+        if refused:
+            bad |= {int(places[row]): reason for row, reason in refused}
+            kept = np.delete(np.arange(len(places)), [row for row, _ in refused])
+            places, timestamp = places[kept], timestamp[kept]
+            columns = tuple(column.take(kept) for column in columns)
     batch = Batch(
         table.schema,
         columns,

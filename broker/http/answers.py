@@ -35,6 +35,7 @@ from broker.worker.metrics import Metrics
 from broker.worker.node import Node
 from engine.language.templates import Template
 from engine.model.answer import Answer
+from engine.model.units import unit_of
 from engine.results.view import View
 from tureen.errors import (
     HistoryUnavailable,
@@ -106,6 +107,8 @@ class Snapshots:
 
         async def found(number: int) -> Taken:
             view = self._node.shards[number].view()
+            if at_ms is not None:
+                _refuse_other_units(at_ms, view.now_ms(name))
             try:
                 taken = await self._timed(view, number, name, form, at_ms)
                 if not archive or taken.answer.complete:
@@ -232,6 +235,15 @@ class ShortWay:
             return answer(error)
         except Exception:  # noqa: BLE001
             return None  # it fails in the application as well, which knows how to tell of defects
+
+
+def _refuse_other_units(at_ms: int, now_ms: int | None) -> None:
+    """Raise InstantOutOfRange for an instant that seems to be in seconds, say: its answer would be empty."""
+    unit = None if now_ms is None else unit_of(at_ms, now_ms)
+    if unit is not None:
+        assert now_ms is not None
+        hint = f"{at_ms} looks like {unit}; at is ms since 1970, or ISO 8601"
+        raise InstantOutOfRange(at_ms, None, now_ms, hint=hint)
 
 
 def _headers(taken: Taken) -> dict[str, str]:

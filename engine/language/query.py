@@ -286,13 +286,14 @@ class Query:
 @dataclass(frozen=True, slots=True)
 class CreateStream:
     """CREATE STREAM, CREATE TABLE; ``if_not_exists`` makes an equal definition no error. ``partitions``: for
-    a new topic.
+    a new topic. create_topic: a topic that is missing is made; else it is refused.
     """
 
     stream: Stream
     sql: str
     partitions: int = 1
     if_not_exists: bool = False
+    create_topic: bool = True
 
 
 @dataclass(frozen=True, slots=True)

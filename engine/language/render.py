@@ -241,13 +241,15 @@ def _create(create: CreateStream) -> str:
     lines += [f"  {render_name(f.name)} {f.type}{'' if f.nullable else ' not null'}" for f in stream.schema]
     if stream.is_table:
         lines.append(f"  key {_names(stream.key)}{'' if stream.retroactive else ', non retroactive'}")
-    lines.append(f"  topic {stream.topic}, {create.partitions} partitions")
+    missing = "" if create.create_topic else ", which must exist"
+    lines.append(f"  topic {stream.topic}, {create.partitions} partitions{missing}")
     if stream.timestamp_column is None:
         lines.append("  arrival time")
     else:
         lines.append(
             f"  event time {render_name(stream.timestamp_column)}, lateness {_span(stream.lateness_ms)}, "
             f"at most {_span(stream.future_max_ms)} ahead"
+            + ("" if stream.past_max_ms is None else f" and {_span(stream.past_max_ms)} behind")
         )
     advances = ", then NOW advances" if stream.idle_advances else ""
     lines.append(f"  idle after {_span(stream.idle_timeout_ms)}{advances}")

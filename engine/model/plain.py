@@ -13,7 +13,9 @@ from engine.model.types import Kind, Type
 
 
 def stream_as_dict(stream: Stream) -> dict[str, Any]:
-    """Everything that a stream declares, as JSON values; ``key`` and ``retroactive`` only of a table."""
+    """Everything that a stream declares, as JSON values; ``key`` and ``retroactive`` only of a table,
+    ``past_max_ms`` only where it is declared.
+    """
     facts: dict[str, Any] = {
         "name": stream.name,
         "topic": stream.topic,
@@ -26,6 +28,7 @@ def stream_as_dict(stream: Stream) -> dict[str, Any]:
         "idle_advances": stream.idle_advances,
         "retain_ms": stream.retain_ms,
         "future_max_ms": stream.future_max_ms,
+        **({} if stream.past_max_ms is None else {"past_max_ms": stream.past_max_ms}),
         "constraints": [[c.kind, list(c.columns), c.detail] for c in stream.constraints],
     }
     if stream.is_table:

@@ -73,13 +73,13 @@ class Stream:
 
     key: columns of which a table has at most one row for each value: the last in order counts, and a record
     with a key alone takes the row away. retroactive: a join takes the table as it is, not as it was at the
-    instant of the row that is joined.
-    timestamp_column: the column of event time; None: arrival time, the topic's LogAppendTime.
-    lateness_ms: how far behind the largest timestamp a partition's watermark stays (plus 1 ms).
-    idle_timeout_ms: after so long without records a partition that is fully read holds NOW back no more.
-    idle_advances: when all partitions are idle NOW goes on with the journalled clock.
-    retain_ms: rows older than NOW - retain_ms may go, unless a window reaches further back.
-    future_max_ms: a timestamp further ahead of the clock than this is a dead letter.
+    instant of the row that is joined. timestamp_column: the column of event time; None: arrival time, the
+    topic's LogAppendTime. lateness_ms: how far behind the largest timestamp a partition's watermark stays
+    (plus 1 ms). idle_timeout_ms: after so long without records a partition that is fully read holds NOW back
+    no more. idle_advances: when all partitions are idle NOW goes on with the journalled clock. retain_ms:
+    rows older than NOW - retain_ms may go, unless a window reaches further back. future_max_ms: a timestamp
+    further ahead of the clock than this is a dead letter. past_max_ms: a timestamp further behind Kafka's own
+    timestamp of the record than this is a dead letter; None: only one that is seconds taken for ms.
     """
 
     name: SourceName
@@ -91,6 +91,7 @@ class Stream:
     idle_advances: bool = False
     retain_ms: int = RETAIN_DEFAULT_MS
     future_max_ms: int = FUTURE_DEFAULT_MS
+    past_max_ms: int | None = None
     constraints: tuple[Constraint, ...] = field(default=())
     key: tuple[str, ...] = ()
     retroactive: bool = True

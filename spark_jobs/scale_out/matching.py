@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from engine.catalogue import Catalogue
 from engine.kernels.lists import lists_of_rows
@@ -37,10 +38,13 @@ _MATCHED = pa.schema([("partition", pa.int32()), ("offset", pa.int64()), ("queri
 def matched(records: DataFrame, stream: str, plan: Callable[[], Plan]) -> DataFrame:
     """Partition and offset of each record that decodes, and the numbers of the queries that want it.
 
-    records: columns ``partition``, ``offset`` and ``value``, as Spark's Kafka source gives them. stream: by
-    name, no table. plan: gives it on executors, such as a broadcast's value; numbers count its queries.
+    records: columns ``partition``, ``offset``, ``value`` and ``timestamp``, as Spark's Kafka source gives
+    them; without ``timestamp`` no record is refused for what lies between it and the row's. stream: by name,
+    no table. plan: gives it on executors, such as a broadcast's value; numbers count its queries.
     """
-    wanted = records.select("partition", "offset", "value")
+    known = "timestamp" in records.columns
+    at_ms = (F.unix_millis("timestamp") if known else F.lit(0)).cast("long").alias("append_ms")
+    wanted = records.select("partition", "offset", "value", at_ms)
     return wanted.mapInArrow(_match(SourceName(stream), plan), MATCHED)
 
 
@@ -53,7 +57,8 @@ def _match(
             offsets = batch.column("offset").to_numpy(zero_copy_only=False)
             partitions = batch.column("partition").to_numpy(zero_copy_only=False)
             values = batch.column("value").to_pylist()
-            rows = decode(queries.stream, values, partitions, offsets, np.zeros(len(offsets), np.int64)).batch
+            append_ms = batch.column("append_ms").to_numpy(zero_copy_only=False)
+            rows = decode(queries.stream, values, partitions, offsets, append_ms).batch
             for first in range(0, len(rows), BATCH_ROWS_MAX):
                 yield queries.match(rows.slice(first, min(len(rows), first + BATCH_ROWS_MAX)))
 

@@ -27,6 +27,7 @@ from spark_jobs.errors import InputMismatch
 from spark_jobs.failures import reading
 from spark_jobs.sources.settings import SourcesSettings
 from spark_jobs.types import can_become
+from topics.members import folded
 
 _FILE = "_metadata.file_path"
 
@@ -89,7 +90,9 @@ def raw_of_json(lines: DataFrame, schema: Schema) -> DataFrame:
     """Raw rows of JSON lines, columns ``value`` and ``file``; blank lines are none.
 
     A line must be one object and nothing else, its members' names all different. A member becomes its text, a
-    number with all digits (one with an exponent is read as a double first); one that is missing is NULL.
+    number with all digits (one with an exponent is read as a double first); one that is missing is NULL. A
+    column is the member of its name, else the one member whose name differs in letter case alone; where there
+    are several such, the line is broken.
     """
     line = F.col("record")
     # Spark's parsers stop at the end of the first value. In brackets the rest of a line is seen as well; and
@@ -98,12 +101,26 @@ def raw_of_json(lines: DataFrame, schema: Schema) -> DataFrame:
     rows = lines.select(F.col("value").alias("record"), "file").where(F.trim(line) != "")
     read = rows.select("*", F.when(F.size(objects) == 1, objects[0]).alias("members"))
     members = F.col("members")
+    named = {f.name: _member(members, f.name, schema) for f in schema}
+    broken = F.when(members.isNull(), F.lit("the line is not one JSON object"))
+    for name, (_, is_ambiguous) in named.items():
+        broken = broken.when(is_ambiguous, F.lit(f"members differ from column {name} in letter case alone"))
     return read.select(
-        F.struct(*(members[f.name].try_cast("string").alias(f.name) for f in schema)).alias("value"),
+        F.struct(*(value.try_cast("string").alias(name) for name, (value, _) in named.items())).alias("value"),
         "record",
         "file",
-        F.when(members.isNull(), F.lit("the line is not one JSON object")).cast("string").alias("broken"),
+        broken.cast("string").alias("broken"),
     )
+
+
+def _member(members: Column, name: str, schema: Schema) -> tuple[Column, Column]:
+    """The member of a map of them that is a column, and whether several are alike."""
+    exact = members[name]
+    if sum(folded(f.name) == folded(name) for f in schema) > 1:
+        return exact, F.lit(False)
+    near = F.map_values(F.map_filter(members, lambda member, _: F.lower(member) == name.lower()))
+    is_exact = F.array_contains(F.map_keys(members), name)
+    return F.when(is_exact, exact).when(F.size(near) == 1, near[0]), ~is_exact & (F.size(near) > 1)
 
 
 def _csv(session: SparkSession, settings: SourcesSettings, schema: Schema, paths: list[str]) -> DataFrame:

@@ -213,7 +213,7 @@ _members = st.one_of(
     _strings,
     st.sampled_from(["true", "false", "null", "True", "{}", "[]", '{"i": 1, "i": 2}', "[1, {}]", "[}", ""]),
 )
-_names = st.sampled_from([*TYPES, "x", "y", "\\u0069"])
+_names = st.sampled_from([*TYPES, "x", "y", "\\u0069", "I", "L", "Day", "DAY", "dA\\u0079", "\\u0049", "é"])
 _objects = st.lists(st.tuples(_names, _members), max_size=5).map(
     lambda pairs: "{" + ", ".join(f'"{n}": {m}' for n, m in pairs) + "}"
 )

@@ -28,8 +28,8 @@ from tureen.errors import SyntaxRefused, TypeMismatch
 
 PARTITIONS_MAX = 10_000
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
-_DURATIONS = ("lateness", "idle_timeout", "future_max", "retain")
-_OPTIONS = ("topic", "timestamp", "idle_advances", "partitions", *_DURATIONS)
+_DURATIONS = ("lateness", "idle_timeout", "future_max", "past_max", "retain")
+_OPTIONS = ("topic", "timestamp", "idle_advances", "partitions", "create_topic", *_DURATIONS)
 
 
 def bind_create(tree: exp.Expr, text: Text, limits: Limits) -> CreateStream:
@@ -73,11 +73,12 @@ def bind_create(tree: exp.Expr, text: Text, limits: Limits) -> CreateStream:
         idle_advances=options.flag("idle_advances", default=False),
         retain_ms=retain_ms,
         future_max_ms=options.duration("future_max", FUTURE_DEFAULT_MS),
+        past_max_ms=options.duration("past_max", 0) if "past_max" in options else None,
         key=key,
         retroactive=_retroactive(tree, timestamp, text),
     )
     if timestamp is None:
-        for option in ("lateness", "idle_advances", "future_max"):
+        for option in ("lateness", "idle_advances", "future_max", "past_max"):
             if option in options:
                 raise options.place(option).refuse(
                     SyntaxRefused,
@@ -85,7 +86,13 @@ def bind_create(tree: exp.Expr, text: Text, limits: Limits) -> CreateStream:
                     hint="name the column of event time: WITH (timestamp = 'column')",
                 )
     partitions = options.number("partitions", 1, PARTITIONS_MAX)
-    return CreateStream(stream, text.sql, partitions, bool(tree.args.get("if_not_exists")))
+    return CreateStream(
+        stream,
+        text.sql,
+        partitions,
+        bool(tree.args.get("if_not_exists")),
+        options.flag("create_topic", default=True),
+    )
 
 
 def _idle_timeout_ms(options: Options) -> int:
