@@ -144,3 +144,16 @@ def test_json_lines_are_read_as_their_text(spark: SparkSession) -> None:
         (lines[5], "price: 'a lot' is not a value of DECIMAL(18, 4); n: 'true' is not a value of BIGINT"),
         *((line, "the line is not one JSON object") for line in lines[7:13]),
     ]
+
+
+def test_json_members_are_columns_without_regard_to_case(spark: SparkSession) -> None:
+    devices = stream("CREATE STREAM devices (deviceId STRING, temp BIGINT)")
+    lines = [
+        '{"deviceId": "a", "temp": 1}',
+        '{"deviceid": null, "deviceId": "b", "TEMP": 2}',
+        '{"deviceId": "c", "DEVICEID": "d"}',
+    ]
+    raw = raw_of_json(spark.createDataFrame([(one, "f") for one in lines], ["value", "file"]), devices.schema)
+    found = {row.record: (row.value.deviceid, row.value.temp, row.broken) for row in raw.collect()}
+    assert [found[one] for one in lines[:2]] == [("a", "1", None), (None, "2", None)]
+    assert found[lines[2]][2] == "members differ from column deviceid in letter case alone"
