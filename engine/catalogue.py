@@ -43,14 +43,18 @@ class Catalogue:
         """Something came or went: texts may mean something else."""
         self.templates = Templates(self.definitions, self._limits, self.functions)
 
-    def create(self, stream: Stream, sql: str) -> None:
-        """A stream comes; one of this very definition may be there. Raises SourceConflict."""
+    def create(self, stream: Stream, sql: str, clock_ms: int) -> None:
+        """A stream comes; one of this very definition may be there. clock_ms: of the step.
+
+        Raises SourceConflict.
+        """
         there = self.sources.get(stream.name)
         if stream.name in self.derived:
             hint = "DROP VIEW first, or choose another name"
             raise SourceConflict(f"{stream.name} is a view", hint=hint)
         if there is None:
-            self.sources[stream.name] = Source(stream, sql, self._limits, timer=self._timer)
+            added = self.sources[stream.name] = Source(stream, sql, self._limits, timer=self._timer)
+            added.counted_from_ms = clock_ms
             self.changed()
         elif there.stream != stream:
             kind = there.stream.kind

@@ -220,7 +220,7 @@ class Engine(Embedding):
             match body:
                 case CreateSource(stream, sql):
                     name = stream.name
-                    self._catalogue.create(stream, sql)
+                    self._catalogue.create(stream, sql, self._clock_ms)
                 case CreateDerived(derived):
                     name = derived.name
                     self._catalogue.derive(derived, standing)

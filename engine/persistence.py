@@ -37,7 +37,9 @@ class SourceState:
     """Everything about a source but its rows.
 
     base, end: the retained visible rows are the ordinals base <= o < end. origin: rows below it never were.
-    whole_from_ms: rows of earlier instants may be missing among those; None: none are.
+    whole_from_ms: rows of earlier instants may be missing among those; None: none are. late, rejected,
+    unreadable: records that gave no row, by why, since the clock was counted_from_ms; None: since a time that
+    is not known.
     """
 
     stream: Stream
@@ -52,6 +54,8 @@ class SourceState:
     partitions: Mapping[int, PartitionClock] = field(default_factory=dict)
     origin: int = 0
     whole_from_ms: int | None = None
+    unreadable: int = 0
+    counted_from_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

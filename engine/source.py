@@ -11,6 +11,7 @@ from engine.backfill import check, origin_of
 from engine.eddy.eddy import Timer
 from engine.language.expressions import Expression
 from engine.limits import Limits
+from engine.model.answer import Lost
 from engine.model.attributes import Attribute
 from engine.model.batch import Batch
 from engine.model.source import Stream
@@ -64,6 +65,8 @@ class Source:
         self.retained_from_ms: int | None = None
         self.late = 0
         self.rejected = 0
+        self.unreadable = 0
+        self.counted_from_ms: int | None = None
         self._saved_end = base
         self._saved_base = base
         self._unsaved_below: int | None = None
@@ -77,6 +80,7 @@ class Source:
         batch = step.batch
         self._follow(step)
         self._view = None
+        self.unreadable += step.unreadable
         if step.whole_from_ms is not None:
             self.rows.lack(step.whole_from_ms)
         if step.decided is not None:
@@ -294,8 +298,7 @@ class Source:
                 self.retained_from_ms,
                 self.rows.rows(),
                 tuple(self.pending.pieces()),
-                self.late,
-                self.rejected,
+                Lost(self.late, self.rejected, self.unreadable, self.counted_from_ms),
                 dict(self.next_offsets),
                 self.queries.generations,
                 self.queries.errors,
@@ -311,6 +314,7 @@ class Source:
             Attribute("pending_rows", len(self.pending), "rows above NOW"),
             Attribute("late_rows", self.late, "rows that came at or before NOW"),
             Attribute("rejected_rows", self.rejected, "rows too far ahead of the clock"),
+            Attribute("unreadable_records", self.unreadable, "records that gave no row"),
             Attribute("retained_from_ms", self.retained_from_ms, "rows before this instant are gone"),
         )
 
@@ -383,6 +387,8 @@ class Source:
             self.clock.partitions(self.next_offsets),
             self.rows.origin,
             self.rows.whole_from_ms,
+            self.unreadable,
+            self.counted_from_ms,
         )
 
     def restore_state(self, state: SourceState) -> None:
@@ -390,7 +396,8 @@ class Source:
         self.clock.restore(state.now_ms, state.clock_ms, dict(state.partitions))
         self.next_offsets = {p: clock.next_offset for p, clock in state.partitions.items()}
         self.retained_from_ms = state.retained_from_ms
-        self.late, self.rejected = state.late, state.rejected
+        self.late, self.rejected, self.unreadable = state.late, state.rejected, state.unreadable
+        self.counted_from_ms = state.counted_from_ms
         self.rows.origin, self.rows.whole_from_ms = state.origin, state.whole_from_ms
         self._saved_end, self._saved_base = state.end, state.base
 

@@ -78,7 +78,9 @@ def encode_source(state: SourceState) -> bytes:
             ],
         }
         | ({"origin": state.origin} if state.origin else {})
-        | ({} if state.whole_from_ms is None else {"whole_from_ms": state.whole_from_ms}),
+        | ({} if state.whole_from_ms is None else {"whole_from_ms": state.whole_from_ms})
+        | ({"unreadable": state.unreadable} if state.unreadable else {})
+        | ({} if state.counted_from_ms is None else {"counted_from_ms": state.counted_from_ms}),
     )
 
 

@@ -86,17 +86,20 @@ def decode(
     partition: npt.ArrayLike,
     offset: npt.ArrayLike,
     append_ms: npt.ArrayLike,
+    *,
+    exact: bool = False,
 ) -> Decoded:
     """Records to rows.
 
     partition int32[n], offset int64[n], append_ms int64[n]: of each record; ``append_ms`` becomes the
     timestamp of a stream in arrival time, the declared column of one in event time, where it is compared with
-    ``append_ms`` (:mod:`topics.event_times`). Never raises for data.
+    ``append_ms`` (:mod:`topics.event_times`). exact: members are columns by exact names only and timestamps
+    are not compared, as steps were decoded that older versions journalled. Never raises for data.
     """
     partitions = np.asarray(partition, np.int32)
     offsets = np.asarray(offset, np.int64)
     appended = np.asarray(append_ms, np.int64)
-    pieces, bad = read(stream, values)
+    pieces, bad = read(stream, values, exact=exact)
     batches = []
     for rows, columns in pieces:
         if stream.timestamp_column is None:
@@ -106,7 +109,7 @@ def decode(
             assert at is not None
             timestamp = columns[at].values.astype(np.int64, copy=False)
         batch = Batch(stream.schema, columns, partitions[rows], offsets[rows], timestamp)
-        refused = implausible(stream, timestamp, appended[rows])
+        refused = [] if exact else implausible(stream, timestamp, appended[rows])
         if refused:
             bad += tuple(Bad(int(rows[row]), reason) for row, reason in refused)
             batch = batch.take(np.delete(np.arange(len(batch)), [row for row, _ in refused]))
@@ -115,11 +118,16 @@ def decode(
 
 
 def read(
-    stream: Stream, values: Sequence[bytes | None], aside: frozenset[str] = frozenset()
+    stream: Stream,
+    values: Sequence[bytes | None],
+    aside: frozenset[str] = frozenset(),
+    *,
+    exact: bool = False,
 ) -> tuple[list[Piece], tuple[Bad, ...]]:
     """The columns of records in pieces, by ascending place; and the records that are in none.
 
-    aside: columns that are read from elsewhere; members of their names are passed over.
+    aside: columns that are read from elsewhere; members of their names are passed over. exact: as in
+    :func:`decode`.
     """
     bad: list[Bad] = []
     records = list(values)
@@ -131,7 +139,7 @@ def read(
         else:
             continue
         records[place] = b"{}"
-    members = members_of(tuple(field.name for field in stream.schema), aside)
+    members = members_of(tuple(field.name for field in stream.schema), aside, exact=exact)
     layout = (members.layout_of(records[0]) if records else None) or members.exact  # type: ignore[arg-type]
     verdicts, odd = _scan(records, members, layout)
     if verdicts.any():

@@ -50,10 +50,10 @@ from topics.keyed import decode_messages
 from topics.settings import KafkaSettings
 from tureen.errors import KafkaUnavailable, TureenError
 
-VERSION = 4
-VERSIONS_READ = (1, 2, 3, 4)
+VERSION = 5
+VERSIONS_READ = (1, 2, 3, 4, 5)
 """Version 1 knew no registrations with parameters, 2 no rows of the archive, 3 not from
-when on rows are whole."""
+when on rows are whole; 4 took members as columns by exact names only, and timestamps in seconds as rows."""
 READ_TIMEOUT_S = 30.0
 SCANNED_STEPS = 20_000
 """So many steps are read through rather than searched."""
@@ -67,7 +67,11 @@ class JournalUnreadable(TureenError):
 
 @dataclass(frozen=True, slots=True)
 class RecordsNamed:
-    """A step of records without its batch: where the records are, and how many of them gave a row."""
+    """A step of records without its batch: where the records are, and how many of them gave a row.
+
+    exact: it was written when members were columns by their exact names only, and timestamps in seconds were
+    rows.
+    """
 
     source: SourceName
     ranges: tuple[Range, ...]
@@ -75,6 +79,7 @@ class RecordsNamed:
     lagging: frozenset[int]
     rows: int
     whole_from_ms: int | None = None
+    exact: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +156,12 @@ class StepRecord:
                 )
             named = self.body
             body = Records(
-                named.source, batch, named.next_offsets, named.lagging, whole_from_ms=named.whole_from_ms
+                named.source,
+                batch,
+                named.next_offsets,
+                named.lagging,
+                whole_from_ms=named.whole_from_ms,
+                unreadable=sum(one.count for one in named.ranges) - named.rows,
             )
         elif isinstance(self.body, HistoryNamed):
             raise JournalUnreadable(f"step {self.position} takes rows of the archive")
@@ -260,6 +270,7 @@ def _body_of(facts: dict[str, Any]) -> Any:
                 frozenset(facts["lagging"]),
                 facts["rows"],
                 facts.get("whole_from_ms"),
+                facts["v"] < 5,
             )
         case "backfill":
             return HistoryNamed(
@@ -388,8 +399,9 @@ class RangeReader:
         self._timeout_s = timeout_s
         self._readers: dict[tuple[str, int], _PartitionReader] = {}
 
-    def read(self, stream: Stream, ranges: Sequence[Range]) -> Batch:
-        """The batch of a step, row for row as it was; of a table what is left of it.
+    def read(self, stream: Stream, ranges: Sequence[Range], *, exact: bool = False) -> Batch:
+        """The batch of a step, row for row as it was; of a table what is left of it. exact: as in
+        :class:`RecordsNamed`.
 
         Raises OffsetLost when records of a stream are gone.
         """
@@ -407,6 +419,7 @@ class RangeReader:
             [m.partition() for m in found],
             [m.offset() for m in found],
             [m.timestamp()[1] for m in found],
+            exact=exact,
         ).batch
 
     def close(self) -> None:

@@ -46,11 +46,17 @@ def decode_messages(
     partition: npt.ArrayLike,
     offset: npt.ArrayLike,
     append_ms: npt.ArrayLike,
+    *,
+    exact: bool = False,
 ) -> Decoded:
-    """Records of a stream or a table as they were read; messages: for their keys, which only tables have."""
+    """Records of a stream or a table as they were read; messages: for their keys, which only tables have.
+
+    exact: as in :func:`topics.codec.decode`.
+    """
     if not stream.is_table:
-        return decode(stream, values, partition, offset, append_ms)
-    return decode_table(stream, [message.key() for message in messages], values, partition, offset, append_ms)
+        return decode(stream, values, partition, offset, append_ms, exact=exact)
+    keys = [message.key() for message in messages]
+    return decode_table(stream, keys, values, partition, offset, append_ms, exact=exact)
 
 
 def decode_table(
@@ -60,8 +66,12 @@ def decode_table(
     partition: npt.ArrayLike,
     offset: npt.ArrayLike,
     append_ms: npt.ArrayLike,
+    *,
+    exact: bool = False,
 ) -> Decoded:
-    """Records of a table to its versions, of ``stored_schema``. Never raises for data."""
+    """Records of a table to its versions, of ``stored_schema``. Never raises for data. exact: as in
+    :func:`topics.codec.decode`.
+    """
     keyed = [field for field in table.schema if field.name in table.key]
     others = [field for field in table.schema if field.name not in table.key]
     key_part = replace(
@@ -73,12 +83,12 @@ def decode_table(
     own_time = table.timestamp_column if table.timestamp_column not in table.key else None
     value_part = replace(table, schema=Schema(tuple(others)), timestamp_column=own_time, key=())
     objects, bad = _objects(table, keys)
-    key_pieces, bad_keys = read(key_part, objects, frozenset(field.name for field in others))
+    key_pieces, bad_keys = read(key_part, objects, frozenset(field.name for field in others), exact=exact)
     for one in bad_keys:
         bad.setdefault(one.place, f"key: {one.reason}")
     live = np.array([place for place, value in enumerate(values) if value is not None], np.int64)
     given = [value for value in values if value is not None]
-    value_pieces, bad_values = read(value_part, given, frozenset(table.key))
+    value_pieces, bad_values = read(value_part, given, frozenset(table.key), exact=exact)
     for one in bad_values:
         bad.setdefault(int(live[one.place]), one.reason)
     good = np.ones(len(values), np.bool_)
@@ -93,7 +103,7 @@ def decode_table(
     if table.timestamp_column is not None:
         logged = timestamp
         timestamp = np.where(deleted[places], logged, found[table.timestamp_column].values)
-        refused = implausible(table, timestamp, logged)
+        refused = [] if exact else implausible(table, timestamp, logged)
         if refused:
             bad |= {int(places[row]): reason for row, reason in refused}
             kept = np.delete(np.arange(len(places)), [row for row, _ in refused])

@@ -91,12 +91,14 @@ class Members:
 
 
 @lru_cache(maxsize=256)
-def members_of(columns: tuple[str, ...], aside: frozenset[str] = frozenset()) -> Members:
+def members_of(
+    columns: tuple[str, ...], aside: frozenset[str] = frozenset(), *, exact: bool = False
+) -> Members:
     """Of records with these columns. aside: columns that are read from elsewhere, whose members are passed
-    over.
+    over. exact: letter case counts.
     """
     counts = Counter(map(folded, {*columns, *aside}))
-    near = {folded(name): name for name in columns if counts[folded(name)] == 1}
+    near = {folded(name): name for name in columns if counts[folded(name)] == 1 and not exact}
     plain = [name.encode() for name, ascii_ in near if ascii_]
     beyond = any(not ascii_ for _, ascii_ in near)
     return Members(columns, aside, near, Layout(columns, _raw(columns)), _packed(plain), beyond)

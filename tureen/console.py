@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -94,6 +94,18 @@ def kafka_options(command: Command) -> Command:
         "env: TUREEN_KAFKA__BOOTSTRAP_SERVERS, ...]",
     )(command)
     return click.option("--by-topic", is_flag=True, help="Use Kafka's topics only, no HTTP.")(command)
+
+
+def kafka_only_options(command: Command) -> Command:
+    """``--kafka``, of commands that speak to Kafka and to nothing else."""
+    return click.option(
+        "--kafka",
+        "kafka",
+        metavar="KEY=VALUE",
+        multiple=True,
+        help=f"A Kafka setting.  [default: bootstrap.servers={KAFKA_BOOTSTRAP_DEFAULT}; "
+        "env: TUREEN_KAFKA__BOOTSTRAP_SERVERS, ...]",
+    )(command)
 
 
 def kafka_settings(pairs: Sequence[str], environment: Mapping[str, str] = os.environ) -> dict[str, str]:
@@ -302,6 +314,28 @@ def show_snapshot(snapshot: Snapshot, rows_max: int, *, stands: bool = True) -> 
         console.print("approximate: rows were sampled or shed, as the query allows", style="yellow")
     if snapshot.errors:
         console.print(f"{snapshot.errors:,} values could not be computed and are NULL", style="yellow")
+    show_lost(snapshot.late, snapshot.dead_letters, snapshot.counted_from_ms)
+
+
+def show_warnings(warnings: Iterable[Mapping[str, Any]]) -> None:
+    """What a statement that was carried out was answered with besides: likely mistakes."""
+    for one in warnings:
+        err().print(f"warning: {one.get('message')}", style="yellow", markup=False, soft_wrap=True)
+        if one.get("hint"):
+            err().print(f"hint: {one['hint']}", style="cyan", markup=False, soft_wrap=True)
+
+
+def show_lost(late: int, dead_letters: int, counted_from_ms: int | None) -> None:
+    """Say that an answer lacks records of its sources, where it does, and how to see them."""
+    if not late and not dead_letters:
+        return
+    since = "" if counted_from_ms is None else f" since {instant_of_ms(counted_from_ms)} UTC"
+    found = []
+    if late:
+        found.append(f"{late:,} came late (tureen late)")
+    if dead_letters:
+        found.append(f"{dead_letters:,} could not be read (tureen dead-letters)")
+    err().print(f"of the records of its sources{since}, {' and '.join(found)}", style="yellow")
 
 
 def registered(query: Query) -> dict[str, Any]:

@@ -151,6 +151,8 @@ def _said(answer: Snapshot) -> Iterator[str]:
         yield "approximate"
     if answer.errors:
         yield f"{answer.errors:,} values could not be computed"
+    if answer.late or answer.dead_letters:
+        yield f"without {answer.late:,} late rows and {answer.dead_letters:,} dead letters of its sources"
 
 
 def _instant(ms: int) -> str:

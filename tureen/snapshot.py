@@ -53,14 +53,15 @@ class Reply:
 class Snapshot:
     """The answer of one query, exact for the prefix of the data that ``position`` names.
 
-    position: opaque; two snapshots with the same position saw the same data.
-    now_ms: NOW of the query in ms since 1970, None before its first row.
-    complete: False where the window reaches back to rows that are no longer retained; it is complete from
-    ``complete_from_ms`` on. approximate: True only where the query allowed that.
-    errors: selected values that could not be computed and stand as NULL.
-    change_position: where its changes go on, for ``query.changes(since=...)``; None where it is not told.
-    archive_rows: how many rows of the archive it was made with; None: it was made without. earliest_ms: the
-    first instant that ``at`` may name for this query, told with archive_rows; None: there is no bound.
+    position: opaque; two snapshots with the same position saw the same data. now_ms: NOW of the query in ms
+    since 1970, None before its first row. complete: False where the window reaches back to rows that are no
+    longer retained; it is complete from ``complete_from_ms`` on. approximate: True only where the query
+    allowed that. errors: selected values that could not be computed and stand as NULL. late, dead_letters:
+    records of its sources that the answer lacks, since they came at or before NOW or could not be read;
+    counted from ``counted_from_ms`` on, None: from a time that is not known. change_position: where its
+    changes go on, for ``query.changes(since=...)``; None where it is not told. archive_rows: how many rows of
+    the archive it was made with; None: it was made without. earliest_ms: the first instant that ``at`` may
+    name for this query, told with archive_rows; None: there is no bound.
     """
 
     table: pa.Table
@@ -73,6 +74,9 @@ class Snapshot:
     change_position: str | None = None
     archive_rows: int | None = None
     earliest_ms: int | None = None
+    late: int = 0
+    dead_letters: int = 0
+    counted_from_ms: int | None = None
 
     @classmethod
     def of(cls, reply: Reply) -> Snapshot:
@@ -96,6 +100,9 @@ class Snapshot:
             change_position=headers.get(HEADER_CHANGE_POSITION) or None,
             archive_rows=number("tureen-archive-rows"),
             earliest_ms=number("tureen-earliest-ms"),
+            late=number("tureen-late") or 0,
+            dead_letters=number("tureen-dead-letters") or 0,
+            counted_from_ms=number("tureen-counted-from-ms"),
         )
 
     @property

@@ -258,7 +258,7 @@ class Backfills:
 def seam_at(stream: Stream, view: View, seam_ms: int, clock_ms: int) -> Seam:
     """The seam of a stream at that instant, by what it holds."""
     info = next(one for one in view.sources() if one.name == stream.name)
-    if stream.event_time and not info.rejected:
+    if stream.event_time and not info.lost.rejected:
         return Seam(stream, seam_ms, clock_ms, dict(info.next_offsets))
     rows = view.stored(stream.name)
     there = [batch for _, batch in rows.slices(rows.first_at_or_after(seam_ms), rows.end)]

@@ -10,7 +10,7 @@ import click
 from rich.markup import escape
 
 from tureen import console
-from tureen.commands.sources import show_archived
+from tureen.commands.sources import show_archived, show_notes
 from tureen.errors import MIB, BrokerUnavailable
 
 TIMEOUT_S = 5.0
@@ -146,6 +146,7 @@ def _show(facts: dict[str, Any]) -> None:
             ],
             [False, False, True, True, True, True, False],
         )
+    show_notes(broker["sources"])
     show_archived(broker["sources"])
     if broker["shards"]:
         console.show_table(

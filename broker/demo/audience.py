@@ -130,7 +130,7 @@ class Audience:
             found.entered += source["rows"]
             found.pending += source["pending"]
             found.late += source["late"]
-            found.refused += source["dead_letters"] + source["rejected"]
+            found.refused += source["dead_letters"]
             found.by_stream[source["name"]] = source["records"]
             if source["name"] == "flights":
                 found.now_ms = source["now_ms"]

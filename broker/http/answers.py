@@ -254,10 +254,14 @@ def _headers(taken: Taken) -> dict[str, str]:
         "Tureen-Complete": str(found.complete).lower(),
         "Tureen-Approximate": str(found.approximate).lower(),
         "Tureen-Errors": str(found.errors),
+        "Tureen-Late": str(found.lost.late),
+        "Tureen-Dead-Letters": str(found.lost.broken),
         "Cache-Control": "no-store",
     }
     if found.now_ms is not None:
         headers["Tureen-Now-Ms"] = str(found.now_ms)
+    if found.lost.since_ms is not None:
+        headers["Tureen-Counted-From-Ms"] = str(found.lost.since_ms)
     if found.complete_from_ms is not None:
         headers["Tureen-Complete-From-Ms"] = str(found.complete_from_ms)
     if taken.archive is not None:

@@ -5,10 +5,12 @@ What can be refused on sight is refused before anything is written.
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import orjson
 
+from broker.http.created import look_before, topic_answer
 from broker.http.errors import status_of
 from broker.http.requests import body_object, sql_of
 from broker.http.writes import Answer, Writes
@@ -44,7 +46,10 @@ class Creations:
         return await self.make(statement)
 
     async def make(self, statement: CreateStream | CreateDerived | DropStream) -> Answer:
-        """(status, what became of it). Raises SourceConflict, UnknownSource, KafkaUnavailable."""
+        """(status, what became of it). Raises SourceConflict, UnknownSource, KafkaUnavailable, TopicMissing.
+
+        Of a new stream or table also what is known of its topic: :func:`broker.http.created.topic_answer`.
+        """
         if isinstance(statement, DropStream):
             return await self._drop(statement)
         made = statement.stream if isinstance(statement, CreateStream) else statement.derived
@@ -59,6 +64,9 @@ class Creations:
             refuse_if_read(self._node.directory, made.name)
         if not self._node.reconciled:
             raise BrokerUnavailable("the registry is still being read", hint="try again in a second")
+        before = None
+        if isinstance(statement, CreateStream):
+            before = await asyncio.to_thread(look_before, self._node.prober, statement)
         value = orjson.dumps({"sql": statement.sql})
         outcome = await self._writes.written(self._settings.names.sources, made.name, value)
         if outcome is None or outcome["state"] == "PENDING":
@@ -66,7 +74,11 @@ class Creations:
         if outcome["state"] == "ERROR":
             error = outcome.get("error") or {}
             return status_of(error), self._created(made.name, outcome) | error
-        return 201, self._created(made.name, outcome)
+        created = self._created(made.name, outcome)
+        if before is not None:
+            assert isinstance(statement, CreateStream)
+            created |= await asyncio.to_thread(topic_answer, self._node.kafka, statement, before)
+        return 201, created
 
     def _created(self, name: str, outcome: Outcome) -> dict[str, Any]:
         there = self._node.directory.catalogue.get(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
+from broker.http.formats import lost_facts
 from broker.worker import options as query_options
 from broker.worker.entries import QueryEntry
 from broker.worker.node import Node
@@ -58,5 +59,6 @@ def described(node: Node, name: str) -> dict[str, Any]:
                 "born": str(info.born),
                 "predicate_errors": info.predicate_errors,
                 "position": str(view.position),
+                **lost_facts(view.lost(name)),
             }
     return told

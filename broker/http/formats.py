@@ -25,7 +25,7 @@ from typing import Any, cast
 import orjson
 import pyarrow as pa
 
-from engine.model.answer import Answer
+from engine.model.answer import Answer, Lost
 from tureen.errors import LimitExceeded
 from tureen.protocol import SnapshotFormat
 
@@ -85,7 +85,13 @@ def facts(answer: Answer) -> dict[str, Any]:
         "complete_from_ms": answer.complete_from_ms,
         "approximate": answer.approximate,
         "errors": answer.errors,
+        **lost_facts(answer.lost),
     }
+
+
+def lost_facts(lost: Lost) -> dict[str, int | None]:
+    """How many records of its sources an answer lacks, since when they are counted, ms since 1970."""
+    return {"late": lost.late, "dead_letters": lost.broken, "counted_from_ms": lost.since_ms}
 
 
 def sql_type(type_: pa.DataType) -> str:

@@ -13,6 +13,9 @@ from typing import Any
 
 from prometheus_client import Histogram
 
+from engine.model.batch import Batch, Column
+from engine.model.source import Schema
+
 _SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 SNAPSHOT_SECONDS = Histogram(
@@ -68,6 +71,25 @@ class Counts:
     steps: int = 0
     transactions: int = 0
     revised: int = 0
+    given: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
+    """Of streams of which rows were read, the places of columns that had a value."""
+
+    def read(self, name: str, batch: Batch) -> None:
+        """Rows of a stream came. O(1) for columns that had values before."""
+        if len(batch):
+            given = self.given[name]
+            if len(given) < len(batch.columns):
+                columns = enumerate(batch.columns)
+                given |= {at for at, one in columns if at not in given and _has_values(one)}
+
+    def absent(self, name: str, schema: Schema) -> list[str]:
+        """Columns without a value in any row that this life has read; none before the first row."""
+        given = self.given.get(name)
+        return [] if given is None else [one.name for at, one in enumerate(schema) if at not in given]
+
+
+def _has_values(column: Column) -> bool:
+    return column.valid is None or bool(column.valid.any())
 
 
 @dataclass(slots=True)

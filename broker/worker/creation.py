@@ -105,6 +105,8 @@ class Creation:
                 "could feed itself without end",
                 hint="copy the records to another topic and create the stream over that one",
             )
+        if not statement.create_topic:
+            await asyncio.to_thread(self._admin.partitions, stream.topic)
         await asyncio.to_thread(
             self._admin.ensure_source_topic,
             stream.topic,

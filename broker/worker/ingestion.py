@@ -149,6 +149,7 @@ class Ingestion:
         counts = self._counts
         counts.records[name] += len(taken.messages)
         counts.bytes[name] += taken.size
+        counts.read(name, taken.body.batch)
         counts.entered[name] += result.entered
         counts.late[name] += len(result.late)
         counts.dead_letters[name] += len(taken.bad) + len(result.rejected)

@@ -163,6 +163,7 @@ class Intake:
             polled.next_offsets,
             self.lagging,
             whole_from_ms=whole_from_ms,
+            unreadable=len(bad),
         )
         return Taken(body, polled.messages, rows, bad, size, polled.ranges)
 

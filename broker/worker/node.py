@@ -70,6 +70,7 @@ class Node:
         self.started = False
         self.began_s = time.monotonic()
         self.control_seen_s = time.monotonic()
+        self.prober = prober
         self.outputs = Outputs(output_settings(settings), prober)
         self.directory = Directory(engines, settings.shards)
         self.shards = Shards(

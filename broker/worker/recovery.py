@@ -163,7 +163,8 @@ def _replayed(
             if isinstance(record.body, RecordsNamed):
                 stream = engine.catalogue[record.body.source]
                 assert isinstance(stream, Stream)
-                batch, compacted = reader.read(stream, record.body.ranges), stream.is_table
+                batch = reader.read(stream, record.body.ranges, exact=record.body.exact)
+                compacted = stream.is_table
             if isinstance(record.body, HistoryNamed):
                 engine.enqueue(history.step(record, record.body))
             else:

@@ -135,6 +135,9 @@ _NOTHING: dict[str, Any] = {
     "pending": None,
     "late": None,
     "rejected": None,
+    "dead_letters": None,
+    "counted_from_ms": None,
+    "absent_columns": [],
     "archive": None,
 }
 
@@ -163,9 +166,10 @@ def _stream(node: Node, name: str, info: SourceInfo | None) -> dict[str, Any]:
         "retained_from_ms": info.retained_from_ms if info else None,
         "rows": info.rows if info else 0,
         "pending": info.pending if info else 0,
-        "late": info.late if info else 0,
-        "rejected": info.rejected if info else 0,
-        "dead_letters": shard.counts.dead_letters.get(name, 0),
+        "late": info.lost.late if info else 0,
+        "rejected": info.lost.rejected if info else 0,
+        "dead_letters": info.lost.broken if info else 0,
+        "counted_from_ms": info.lost.since_ms if info else None,
         "next_offsets": info.next_offsets if info else {},
         "lagging": sorted(shard.lagging(name)),
         "records": shard.counts.records.get(name, 0),
@@ -175,6 +179,7 @@ def _stream(node: Node, name: str, info: SourceInfo | None) -> dict[str, Any]:
             {"name": field.name, "type": str(field.type), "nullable": field.nullable}
             for field in entry.stream.schema
         ],
+        "absent_columns": shard.counts.absent(name, entry.stream.schema),
     }
 
 

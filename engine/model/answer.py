@@ -2,12 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from engine.model.step import Parameters, Position
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Records of a source, or of several, that gave no row: such an answer lacks them.
+
+    late: their timestamps were at or before NOW. rejected: too far ahead of the clock. unreadable: the rest,
+    which did not fit the columns. since_ms: the clock from which they are counted, ms since 1970; None: since
+    a time that is not known.
+    """
+
+    late: int = 0
+    rejected: int = 0
+    unreadable: int = 0
+    since_ms: int | None = None
+
+    @property
+    def broken(self) -> int:
+        """Those that are dead letters."""
+        return self.rejected + self.unreadable
+
+    @classmethod
+    def of(cls, sources: Collection[Lost]) -> Lost:
+        """Of several together: since the first of them is counted."""
+        if len(sources) == 1:
+            return next(iter(sources))
+        times = [one.since_ms for one in sources if one.since_ms is not None]
+        return cls(
+            sum(one.late for one in sources),
+            sum(one.rejected for one in sources),
+            sum(one.unreadable for one in sources),
+            min(times) if times and len(times) == len(sources) else None,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +53,7 @@ class Answer:
     complete_from_ms: the instant from which it is complete; None when it is complete.
     approximate: True when rows were sampled or shed.
     errors: values of the selected columns that could not be computed and stand as NULL.
+    lost: records of its sources that gave no row.
     """
 
     query_id: str
@@ -30,6 +64,7 @@ class Answer:
     complete_from_ms: int | None = None
     approximate: bool = False
     errors: int = 0
+    lost: Lost = field(default_factory=Lost)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +87,9 @@ class QueryInfo:
 
 @dataclass(frozen=True, slots=True)
 class SourceInfo:
-    """A source as lists show it: NOW, retained rows from which instant, rows waiting above NOW."""
+    """A source as lists show it: NOW, retained rows from which instant, rows waiting above NOW, and records
+    that gave no row.
+    """
 
     name: str
     sql: str
@@ -60,6 +97,5 @@ class SourceInfo:
     retained_from_ms: int | None
     rows: int
     pending: int
-    late: int
-    rejected: int
+    lost: Lost
     next_offsets: dict[int, int]

@@ -102,6 +102,7 @@ class Records:
     row as well (dead letters, transaction markers).
     ``whole_from_ms``: rows of earlier instants may be missing, since a partition lacked its first records
     when it was read for the first time; None: nothing is known to. It counts from this step on.
+    ``unreadable``: so many records were read besides that gave no row.
     ``decided``: NOW goes there; the rows have the instants they entered with where that was decided, and
     none of them is late or rejected. ``lagging`` then means nothing. One source has all its steps so, or
     none.
@@ -113,6 +114,7 @@ class Records:
     lagging: frozenset[int] = frozenset()
     decided: Decided | None = None
     whole_from_ms: int | None = None
+    unreadable: int = 0
 
 
 @dataclass(frozen=True, slots=True)

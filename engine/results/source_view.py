@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from engine.model.answer import Lost
 from engine.model.batch import Batch, Int64Array
 from engine.model.source import SourceName, Stream
 from engine.operators.scan import ScanAt
@@ -30,8 +31,7 @@ class SourceView:
     retained_from_ms: int | None
     rows: Rows
     waiting: Sequence[Batch]
-    late: int
-    rejected: int
+    lost: Lost
     next_offsets: Mapping[int, int]
     generations: Int64Array
     errors: Int64Array

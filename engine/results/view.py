@@ -18,7 +18,7 @@ from engine.changes.operator import operator_over
 from engine.changes.output import Output, output_of
 from engine.language.query import Filter, Project
 from engine.limits import Limits
-from engine.model.answer import Answer, QueryInfo, SourceInfo
+from engine.model.answer import Answer, Lost, QueryInfo, SourceInfo
 from engine.model.batch import Batch
 from engine.model.changes import Changes, Operator
 from engine.model.source import SourceName, Stream
@@ -82,7 +82,7 @@ class View:
             result = self._evaluated(query, over, at_ms, limit)
             if at_ms is not None:
                 require_versions(result.complete_from_ms, at_ms, over.now_ms)
-        return self._answer(query_id, now_ms, result)
+        return self._answer(query_id, now_ms, result, over)
 
     def afresh(
         self,
@@ -100,9 +100,9 @@ class View:
         if query.paused:
             raise QueryPaused()
         limit = rows_max or self.limits.snapshot_rows_max
-        sources = self._sets[query.set_key].sources
-        now_ms, result = answer_afresh(query.query, sources, histories, at_ms, limit, self.limits)
-        return self._answer(query_id, now_ms, result)
+        over = self._sets[query.set_key]
+        now_ms, result = answer_afresh(query.query, over.sources, histories, at_ms, limit, self.limits)
+        return self._answer(query_id, now_ms, result, over)
 
     def seam_ms(self, source: str) -> int | None:
         """Where a source's history ends: rows at or after this instant are there. None: it takes none.
@@ -114,7 +114,11 @@ class View:
             raise UnknownSource(source)
         return seam_ms(found)
 
-    def _answer(self, query_id: str, now_ms: int | None, result: Evaluated) -> Answer:
+    def lost(self, query_id: str) -> Lost:
+        """Records of a query's sources that gave no row. Raises UnknownQuery."""
+        return _lost(self._sets[self._standing(query_id).set_key])
+
+    def _answer(self, query_id: str, now_ms: int | None, result: Evaluated, over: SetView) -> Answer:
         return Answer(
             query_id,
             result.table,
@@ -123,6 +127,7 @@ class View:
             complete=result.complete_from_ms is None,
             complete_from_ms=result.complete_from_ms,
             errors=result.errors,
+            lost=_lost(over),
         )
 
     def _evaluated(self, query: StandingQuery, over: SetView, at_ms: int | None, limit: int) -> Evaluated:
@@ -264,9 +269,13 @@ class View:
                 source.retained_from_ms,
                 source.rows.count,
                 sum(map(len, source.waiting)),
-                source.late,
-                source.rejected,
+                source.lost,
                 dict(source.next_offsets),
             )
             for source in self._sources.values()
         ]
+
+
+def _lost(over: SetView) -> Lost:
+    """Of all sources of a set together."""
+    return Lost.of([source.lost for source in over.sources.values()])

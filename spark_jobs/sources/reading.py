@@ -104,9 +104,12 @@ def raw_of_json(lines: DataFrame, schema: Schema) -> DataFrame:
     named = {f.name: _member(members, f.name, schema) for f in schema}
     broken = F.when(members.isNull(), F.lit("the line is not one JSON object"))
     for name, (_, is_ambiguous) in named.items():
-        broken = broken.when(is_ambiguous, F.lit(f"members differ from column {name} in letter case alone"))
+        reason = F.lit(f"members differ from column {name} in letter case alone")
+        broken = broken.when(is_ambiguous, reason)
     return read.select(
-        F.struct(*(value.try_cast("string").alias(name) for name, (value, _) in named.items())).alias("value"),
+        F.struct(*(value.try_cast("string").alias(name) for name, (value, _) in named.items())).alias(
+            "value"
+        ),
         "record",
         "file",
         broken.cast("string").alias("broken"),

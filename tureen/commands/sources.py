@@ -17,8 +17,9 @@ from tureen.facts import Source
 def sources(with_sql: bool, url: str, token: str | None, as_json: bool) -> None:
     """List streams, tables and views, their rows and their NOW.
 
-    waiting: rows above NOW, which enter when it passes them. late: rows that came after NOW had passed.
-    NOW is shown to the second; --json has all of it, and the records that could not be read (dead_letters).
+    waiting: rows above NOW, which enter when it passes them. late: rows that came after NOW had passed (see
+    `tureen late`). dead: records that gave no row (see `tureen dead-letters`). NOW is shown to the second;
+    --json has all of it.
     """
     with console.client(url, token) as client:
         found = client.sources()
@@ -35,7 +36,7 @@ def sources(with_sql: bool, url: str, token: str | None, as_json: bool) -> None:
 def show(found: Sequence[Source]) -> None:
     """The table of them. A topic that is named as its source is not told twice: 80 columns are few."""
     console.show_table(
-        ["source", "kind", "topic", "NOW (UTC)", "rows", "waiting", "late", "queries"],
+        ["source", "kind", "topic", "NOW (UTC)", "rows", "waiting", "late", "dead", "queries"],
         [
             (
                 one.name,
@@ -45,13 +46,37 @@ def show(found: Sequence[Source]) -> None:
                 _count(one.rows),
                 _count(one.pending),
                 _count(one.late),
+                _count(one.dead_letters),
                 _count(one.facts.get("queries")),
             )
             for one in found
         ],
-        [False, False, False, False, True, True, True, True],
+        [False, False, False, False, True, True, True, True, True],
     )
+    show_notes([one.facts for one in found])
     show_archived([one.facts for one in found])
+
+
+def show_notes(found: Sequence[Mapping[str, Any]]) -> None:
+    """What is likely to be wrong with sources: columns that no record has, records that gave no row."""
+    for one in found:
+        absent = one.get("absent_columns") or ()
+        if absent:
+            console.err().print(
+                f"{one['name']}: no record read since the broker started has a value of "
+                f"{', '.join(absent)} (`tureen records {one['topic']}` shows some)",
+                style="yellow",
+                markup=False,
+            )
+        if one.get("late") or one.get("dead_letters"):
+            since = one.get("counted_from_ms")
+            told = "" if since is None else f" since {console.instant_of_ms(since)} UTC"
+            console.err().print(
+                f"{one['name']}: {one['late']:,} late, {one['dead_letters']:,} dead letters{told} "
+                "(tureen late, tureen dead-letters)",
+                style="yellow",
+                markup=False,
+            )
 
 
 def show_archived(found: Sequence[Mapping[str, Any]]) -> None:

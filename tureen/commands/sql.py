@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -151,7 +153,20 @@ def _show_listing(listing: Listing, rows: int, as_json: bool) -> None:
         became = {"RUNNING": running, "GONE": "is gone", "PAUSED": "is paused", "PENDING": "is pending"}
         state = str(facts.get("state"))
         topic = f", read from topic {facts['topic']}" if facts.get("topic") and state == "RUNNING" else ""
-        console.err().print(f"{told} {became.get(state, state)}{topic}", style="green")
+        console.err().print(f"{told} {became.get(state, state)}{topic}{_of_topic(facts)}", style="green")
+        console.show_warnings(facts.get("warnings") or ())
+
+
+def _of_topic(facts: Mapping[str, Any]) -> str:
+    """What CREATE found of the topic."""
+    if "topic_existed" not in facts:
+        return ""
+    partitions = facts["partitions"]
+    held = f"{partitions:,} partition{'' if partitions == 1 else 's'}"
+    if not facts["topic_existed"]:
+        return f", which did not exist and was created with {held}"
+    records = facts["topic_records"]
+    return f", which has {held} and {records:,} record{'' if records == 1 else 's'}"
 
 
 def _show_rows(listing: Listing, rows: int) -> None:

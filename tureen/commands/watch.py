@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,6 +13,9 @@ from tureen import console
 from tureen.changes import SnapshotEvent
 from tureen.errors import TureenError, UnknownQuery
 from tureen.statements import is_query, split
+
+if TYPE_CHECKING:
+    from tureen.client import Query
 
 
 @click.command()
@@ -75,8 +79,22 @@ def watch(
             behind.callback(watched.unregister)
             if watched.state == "PENDING":
                 raise watched.error or TureenError("the stream of this query does not exist")
+        before = _lost(watched)
+        if not as_json:
+            console.show_lost(*before)
         with watched.changes(since, live=not once, poll=poll) as events:
             show(events, rows=rows, as_json=as_json, folded=since is None, stands=sql is None)
+        if not as_json:
+            with contextlib.suppress(TureenError):  # the broker may be gone, or the query
+                after = _lost(watched)
+                if after != before:
+                    console.show_lost(*after)
+
+
+def _lost(watched: Query) -> tuple[int, int, int | None]:
+    """Records of its sources that are in no answer: late ones, dead letters, and since when they count."""
+    facts = watched.status().facts
+    return facts.get("late") or 0, facts.get("dead_letters") or 0, facts.get("counted_from_ms")
 
 
 def _by_topic(

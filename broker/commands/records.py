@@ -1,0 +1,199 @@
+"""``tureen records``, ``late``, ``dead-letters``: what is in topics, what was refused, and why.
+
+They read Kafka themselves, so they also work while the broker is away. Values are shown as they are.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import click
+
+from tureen import console
+from tureen.protocol import (
+    HEADER_OFFSET,
+    HEADER_PARTITION,
+    HEADER_REASON,
+    HEADER_TOPIC,
+    TopicNames,
+)
+
+LIMIT_MAX = 10_000
+SHOWN_CHARACTERS = 300
+
+_limit = click.option(
+    "--limit", type=click.IntRange(1, LIMIT_MAX), default=20, show_default=True, help="The newest so many."
+)
+_topic = click.option("--topic", "of", help="Only records of this topic.")
+_service_id = click.option(
+    "--service-id",
+    envvar="TUREEN_SERVICE_ID",
+    default="tureen",
+    show_default=True,
+    help="Prefix of the broker's topics.",
+)
+
+
+@click.command()
+@click.argument("topic")
+@_limit
+@console.kafka_only_options
+@console.json_option
+def records(topic: str, limit: int, kafka: tuple[str, ...], as_json: bool) -> None:
+    """Show the newest records of a topic, newest last.
+
+    \b
+    tureen records trades --limit 5
+    tureen records trades --json | jq .value
+    """
+    found = _newest(kafka, topic, limit)
+    if as_json:
+        for one in found:
+            console.show_json(_record(one))
+        return
+    console.show_table(
+        ["partition", "offset", "timestamp (UTC)", "key", "value"],
+        [
+            (
+                str(one.partition()),
+                str(one.offset()),
+                console.instant_of_ms(one.timestamp()[1]),
+                _shown(one.key()),
+                _shown(one.value()),
+            )
+            for one in found
+        ],
+        [True, True, False, False, False],
+        [False, False, False, True, True],
+    )
+    if not found:
+        console.err().print(f"topic {topic} has no records", style="dim", markup=False)
+
+
+@click.command(name="dead-letters")
+@_limit
+@_topic
+@_service_id
+@console.kafka_only_options
+@console.json_option
+def dead_letters(limit: int, of: str | None, service_id: str, kafka: tuple[str, ...], as_json: bool) -> None:
+    """Show the newest records that gave no row, and why.
+
+    \b
+    tureen dead-letters --topic trades
+    """
+    _refused(TopicNames(service_id).dead_letters, "no dead letters", limit, of, kafka, as_json)
+
+
+@click.command()
+@_limit
+@_topic
+@_service_id
+@console.kafka_only_options
+@console.json_option
+def late(limit: int, of: str | None, service_id: str, kafka: tuple[str, ...], as_json: bool) -> None:
+    """Show the newest records that came late: at or before NOW of their stream."""
+    _refused(TopicNames(service_id).late, "no late records", limit, of, kafka, as_json)
+
+
+def _refused(
+    topic: str, nothing: str, limit: int, of: str | None, kafka: tuple[str, ...], as_json: bool
+) -> None:
+    """Records of a topic that holds those of others."""
+    wanted: Callable[[Any], bool] = partial(_is_of, topic=of) if of is not None else lambda _: True
+    found = [(one, _headers(one)) for one in _newest(kafka, topic, limit, wanted)]
+    if as_json:
+        for one, headers in found:
+            console.show_json(_refusal(one, headers))
+        return
+    console.show_table(
+        ["at (UTC)", "topic", "partition", "offset", "reason", "value"],
+        [
+            (
+                console.instant_of_ms(one.timestamp()[1]),
+                headers.get(HEADER_TOPIC, "-"),
+                headers.get(HEADER_PARTITION, "-"),
+                headers.get(HEADER_OFFSET, "-"),
+                headers.get(HEADER_REASON, "-"),
+                _shown(one.value()),
+            )
+            for one, headers in found
+        ],
+        [False, False, True, True, False, False],
+        [False, False, False, False, False, True],
+    )
+    if not found:
+        console.err().print(nothing if of is None else f"{nothing} of {of}", style="dim", markup=False)
+
+
+def _newest(
+    kafka: tuple[str, ...], topic: str, limit: int, wanted: Callable[[Any], bool] = lambda _: True
+) -> list[Any]:
+    from topics.admin import Admin
+    from topics.newest import facts_of, newest
+
+    settings = console.kafka_settings(kafka)
+    return newest(settings, topic, facts_of(Admin(settings), topic), limit, wanted=wanted)
+
+
+def _is_of(message: Any, topic: str) -> bool:
+    return _headers(message).get(HEADER_TOPIC) == topic
+
+
+def _headers(message: Any) -> dict[str, str]:
+    """By name; of several of one name the last, which is the broker's."""
+    return {name: (value or b"").decode("utf-8", "replace") for name, value in message.headers() or ()}
+
+
+def _record(message: Any) -> dict[str, Any]:
+    return {
+        "partition": message.partition(),
+        "offset": message.offset(),
+        "timestamp_ms": message.timestamp()[1],
+        "key": _json(message.key()),
+        "value": _json(message.value()),
+    }
+
+
+def _refusal(message: Any, headers: dict[str, str]) -> dict[str, Any]:
+    def number(name: str) -> int | None:
+        text = headers.get(name, "")
+        return int(text) if text.isdecimal() else None
+
+    return {
+        "at_ms": message.timestamp()[1],
+        "topic": headers.get(HEADER_TOPIC),
+        "partition": number(HEADER_PARTITION),
+        "offset": number(HEADER_OFFSET),
+        "reason": headers.get(HEADER_REASON),
+        "key": _json(message.key()),
+        "value": _json(message.value()),
+    }
+
+
+def _json(data: bytes | None) -> Any:
+    """JSON as it is, other text as a string, what is neither as ``{"hex": ...}``."""
+    if data is None:
+        return None
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        return {"hex": data.hex()}
+    try:
+        return json.loads(text, parse_constant=lambda name: name)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _shown(data: bytes | None) -> str:
+    if data is None:
+        return "-"
+    part = data[:SHOWN_CHARACTERS]
+    try:
+        text = part.decode("utf-8")
+    except UnicodeDecodeError:
+        text = repr(part)
+    return text + ("…" if len(data) > SHOWN_CHARACTERS else "")

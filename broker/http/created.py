@@ -1,0 +1,135 @@
+"""What CREATE answers about a topic: whether it was there, and what its records have.
+
+A wrong name of a topic or a column is no error to the broker: a topic that is missing is made, a column that
+no record has is NULL. So whoever creates is shown both.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from engine.language.query import CreateStream
+from engine.model.source import Stream
+from topics.admin import Admin
+from topics.newest import TopicFacts, facts_of, newest
+from topics.sampling import Sample, sample
+from tureen.errors import TopicMissing, TureenError
+
+SAMPLE_RECORDS = 100
+SAMPLE_WAIT_S = 2.0
+IDLE_TIMEOUT_SAFE_MS = 10_000
+"""A producer, or a broker on a busy machine, may well pause for some seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicBefore:
+    """A topic before CREATE. facts: None where it did not exist. similar: topics of nearly that name."""
+
+    facts: TopicFacts | None
+    similar: tuple[str, ...]
+
+
+def look_before(admin: Admin, statement: CreateStream) -> TopicBefore:
+    """Raises TopicMissing where the topic is not to be made; KafkaUnavailable."""
+    topic = statement.stream.topic
+    known = admin.topics()
+    if topic in known:
+        return TopicBefore(facts_of(admin, topic), ())
+    others = [name for name in known if _without_digits(name) != _without_digits(topic)]
+    similar = difflib.get_close_matches(topic, others, n=3, cutoff=0.8)
+    if not statement.create_topic:
+        hint = f"there is a topic {similar[0]}" if similar else f"create it: tureen topic create {topic}"
+        raise TopicMissing(topic, hint=f"{hint}; or leave create_topic = false out")
+    return TopicBefore(None, tuple(similar))
+
+
+def _without_digits(name: str) -> str:
+    """Topics that differ in a number alone are meant to be several."""
+    return re.sub(r"\d+", "", name)
+
+
+def topic_answer(kafka: dict[str, str], statement: CreateStream, before: TopicBefore) -> dict[str, Any]:
+    """``{topic_existed, partitions, topic_records, sample, warnings}``, once the stream is there.
+
+    sample: None where there is no record, or Kafka did not give any in time.
+    """
+    stream = statement.stream
+    found: Sample | None = None
+    partitions = statement.partitions
+    if before.facts is not None:
+        partitions = before.facts.partitions
+        found = _sampled(kafka, stream, before.facts)
+    return {
+        "topic_existed": before.facts is not None,
+        "partitions": partitions,
+        "topic_records": before.facts.records if before.facts is not None else 0,
+        "sample": None if found is None else found.as_dict(),
+        "warnings": [*_of_topic(stream, before), *_of_sample(found), *_of_time(stream, partitions)],
+    }
+
+
+def _sampled(kafka: dict[str, str], stream: Stream, facts: TopicFacts) -> Sample | None:
+    try:
+        messages = newest(kafka, stream.topic, facts, SAMPLE_RECORDS, timeout_s=SAMPLE_WAIT_S)
+    except TureenError:  # the stream is there; this is only said besides
+        return None
+    return sample(stream, messages) if messages else None
+
+
+def _warning(code: str, message: str, hint: str) -> dict[str, Any]:
+    return {"code": code, "message": message, "hint": hint}
+
+
+def _of_topic(stream: Stream, before: TopicBefore) -> list[dict[str, Any]]:
+    if before.facts is not None or not before.similar:
+        return []
+    names = " and ".join(before.similar)
+    return [
+        _warning(
+            "topic_created",
+            f"the topic {stream.topic} did not exist and was created; there is {names}",
+            f"if you meant that one: DROP {stream.kind.upper()} {stream.name}, then create it with topic = "
+            f"'{before.similar[0]}'; create_topic = false refuses a missing topic",
+        )
+    ]
+
+
+def _of_sample(found: Sample | None) -> list[dict[str, Any]]:
+    if found is None:
+        return []
+    warnings = []
+    if found.columns_without_member:
+        others = ", ".join(found.members_without_column) or "no others"
+        warnings.append(
+            _warning(
+                "columns_without_member",
+                f"none of the newest {found.records:,} records has "
+                f"{', '.join(found.columns_without_member)}; members that are no column: {others}",
+                "a column is the member of its name, in any letter case; without one it is NULL",
+            )
+        )
+    if found.unreadable:
+        warnings.append(
+            _warning(
+                "records_unreadable",
+                f"{found.unreadable:,} of the newest {found.records:,} records give no row: {found.reason}",
+                "they become dead letters: tureen dead-letters",
+            )
+        )
+    return warnings
+
+
+def _of_time(stream: Stream, partitions: int) -> list[dict[str, Any]]:
+    if not stream.event_time or partitions < 2 or stream.idle_timeout_ms >= IDLE_TIMEOUT_SAFE_MS:
+        return []
+    return [
+        _warning(
+            "idle_timeout_short",
+            f"idle_timeout is {stream.idle_timeout_ms:,} ms and the topic has {partitions} partitions: one "
+            "that pauses for so long no longer holds NOW back, and its rows are late when it goes on",
+            f"choose at least {IDLE_TIMEOUT_SAFE_MS // 1_000} seconds, or leave it out (30 seconds)",
+        )
+    ]
