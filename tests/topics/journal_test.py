@@ -31,6 +31,7 @@ from topics.admin import Admin
 from topics.codec import decode
 from topics.consumer import BatchConsumer, OffsetLost, Range
 from topics.journal import (
+    VERSION,
     HistoryNamed,
     JournalUnreadable,
     RangeReader,
@@ -82,13 +83,31 @@ def test_steps_come_back(body: Body) -> None:
 
 
 def test_records_are_named_not_carried() -> None:
-    empty = Records(SOURCE, Batch.empty(STREAM.schema), {0: 12}, frozenset({0}), whole_from_ms=3)
+    nothing = Batch.empty(STREAM.schema)
+    empty = Records(SOURCE, nothing, {0: 12}, frozenset({0}), whole_from_ms=3, unreadable=2)
     step = Step(Position(1, 1), 5, empty)
     record = decode_step(encode_step(step, StepResult(step.position, 4), [Range(0, 10, 11, 2)])[1])
     assert record.body == RecordsNamed(SOURCE, (Range(0, 10, 11, 2),), {0: 12}, frozenset({0}), 0, 3)
     assert record.step(empty.batch) == step
     with pytest.raises(JournalUnreadable, match="now none"):
         record.step()
+
+
+def test_steps_of_older_versions_are_decoded_as_they_were() -> None:
+    body = Records(SOURCE, Batch.empty(STREAM.schema), {0: 12})
+    step = Step(Position(1, 1), 5, body)
+    value = encode_step(step, StepResult(step.position, 4), [Range(0, 10, 11, 2)])[1]
+    for version, exact in ((4, True), (VERSION, False)):
+        named = decode_step(orjson.dumps(orjson.loads(value) | {"v": version})).body
+        assert isinstance(named, RecordsNamed)
+        assert named.exact == exact
+    near = b'{"At": 1, "N": 3}'
+    seconds = b'{"at": 1700000000, "n": 4}'
+    given = [0, 0], [0, 1], [1_700_000_000_000] * 2
+    old = decode(STREAM, [near, seconds], *given, exact=True)
+    assert ([one.place for one in old.bad], old.batch.offset.tolist()) == ([0], [1])
+    new = decode(STREAM, [near, seconds], *given)
+    assert ([one.place for one in new.bad], new.batch.offset.tolist()) == ([1], [0])
 
 
 def test_rows_of_the_archive_are_named_not_carried() -> None:
@@ -123,8 +142,8 @@ def test_what_is_no_step(value: bytes) -> None:
 
 def test_a_later_version_is_refused() -> None:
     key, value = encode_step(Step(Position(1, 1), 0, DropSource(SOURCE)), StepResult(Position(1, 1)))
-    later = orjson.dumps({**orjson.loads(value), "v": 5})
-    with pytest.raises(JournalUnreadable, match="version 5") as caught:
+    later = orjson.dumps({**orjson.loads(value), "v": VERSION + 1})
+    with pytest.raises(JournalUnreadable, match=f"version {VERSION + 1}") as caught:
         decode_step(later)
     assert "later" in str(caught.value.hint)
     assert key

@@ -1,0 +1,1 @@
+CREATE STREAM trades (v BIGINT) WITH (past_max = '30 days')
