@@ -25,7 +25,7 @@ _TEXT = re.compile(
     r"(\d{1,18})-(\d{1,18})-(n|-?\d{1,19})-(\d{1,6})\.(\d{1,18})(?:\.([a-z2-7]{6}))?-([a-z2-7]{6})", re.ASCII
 )
 _LOST = "the broker has lost its journal since: ask again without a position"
-_HINT = "give one that a feed or a snapshot of this query told, or none at all"
+_HINT = "give one from a feed or a snapshot of this query, or none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Cursor:
         """
         found = _TEXT.fullmatch(text)
         if found is None:
-            raise PositionRefused("this is no change position", hint=_HINT)
+            raise PositionRefused("this is not a change position", hint=_HINT)
         epoch, sequence, now, shard, born, life, tag = found.groups()
         if tag != birth.query_id[:TAG_CHARACTERS]:
             raise PositionRefused("this change position belongs to another query", hint=_HINT)

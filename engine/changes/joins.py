@@ -296,7 +296,7 @@ def _few(candidates: int, limits: Limits) -> None:
 
 def _bounded(rows: int, limits: Limits) -> None:
     if rows > limits.intermediate_rows_max:
-        hint = "narrow the windows, or join by more columns"
+        hint = "narrow the windows, or join by more columns columns"
         raise LimitExceeded("intermediate_rows_max", limits.intermediate_rows_max, rows, hint=hint)
 
 
