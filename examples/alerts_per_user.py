@@ -99,7 +99,7 @@ async def listen(alert: tureen.AsyncQuery, count: int) -> list[dict[str, Any]]:
 
 def send(payments: list[dict[str, Any]]) -> None:
     """Write them to the topic."""
-    producer = Producer({"bootstrap.servers": KAFKA})
+    producer = Producer({"bootstrap.servers": KAFKA, "enable.idempotence": True})
     for payment in payments:
         producer.produce("example-payments", json.dumps(payment))
         producer.poll(0)

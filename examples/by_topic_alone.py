@@ -32,7 +32,9 @@ def main() -> None:
     query_id = tureen.query_id(handle)  # derived from it: the public key of the record
 
     # As records, to show that there is nothing else to it. Keys are partitioned as Java's clients do.
-    producer = Producer({"bootstrap.servers": KAFKA, "partitioner": "murmur2_random"})
+    producer = Producer(
+        {"bootstrap.servers": KAFKA, "partitioner": "murmur2_random", "enable.idempotence": True}
+    )
     producer.produce(topics.sources, key="logins", value=json.dumps({"sql": STREAM}))
     sql = "SELECT account FROM logins [RANGE 1 HOUR] WHERE failed"
     producer.produce(topics.queries, key=query_id, value=json.dumps({"sql": sql}))

@@ -42,7 +42,7 @@ def register() -> None:
     KEPT.write_text(query.handle)
     print(f"registered; the handle is in {KEPT}, and this client goes away")
 
-    producer = Producer({"bootstrap.servers": KAFKA})
+    producer = Producer({"bootstrap.servers": KAFKA, "enable.idempotence": True})
     for room, celsius in [("cellar", 12.5), ("attic", 34.0), ("kitchen", 21.0), ("attic", 36.5)]:
         producer.produce("example-sensors", json.dumps({"room": room, "celsius": celsius}))
     producer.flush()

@@ -23,7 +23,7 @@ SHARES = [5, 20, 75]
 def main() -> None:
     """Send them; the same ones each time. A record without a value would delete its customer."""
     chance = random.Random(2)
-    producer = Producer({"bootstrap.servers": KAFKA})
+    producer = Producer({"bootstrap.servers": KAFKA, "enable.idempotence": True})
     for number in range(CUSTOMERS):
         (tier,) = chance.choices(TIERS, SHARES)
         producer.produce(TOPIC, json.dumps({"tier": tier}), key=str(number))

@@ -74,7 +74,7 @@ def total(features: tureen.LiveAnswer) -> int:
 
 def send(chance: random.Random) -> None:
     """Purchases of all customers."""
-    producer = Producer({"bootstrap.servers": KAFKA})
+    producer = Producer({"bootstrap.servers": KAFKA, "enable.idempotence": True})
     for _ in range(PURCHASES):
         purchase = {
             "customer": FIRST + chance.randrange(CUSTOMERS),

@@ -94,7 +94,7 @@ def drawn(title: str, answer: tureen.LiveAnswer) -> Table:
 def send(over: threading.Event) -> None:
     """Some two hundred requests a second."""
     chance = random.Random(1)
-    producer = Producer({"bootstrap.servers": KAFKA})
+    producer = Producer({"bootstrap.servers": KAFKA, "enable.idempotence": True})
     while not over.wait(0.05):
         for _ in range(10):
             path, usual = chance.choice(list(PATHS.items()))

@@ -82,7 +82,7 @@ def install() -> None:
     print(f"{len(app.rows)} parcels; going offline")
 
     # While it is away:
-    producer = Producer({"bootstrap.servers": KAFKA})
+    producer = Producer({"bootstrap.servers": KAFKA, "enable.idempotence": True})
     for parcel, stop in [(1, "1 depot"), (2, "1 depot"), (1, "2 road"), (1, "3 door")]:
         producer.produce("example-parcels", json.dumps({"parcel": parcel, "van": van, "stop": stop}))
     producer.flush()

@@ -36,7 +36,13 @@ def main() -> None:
     )
     more = arguments.parse_args().more
     producer = Producer(
-        {"bootstrap.servers": KAFKA, "log_level": 0, "message.timeout.ms": int(WAIT_S * 1_000)}
+        {
+            "bootstrap.servers": KAFKA,
+            "log_level": 0,
+            "message.timeout.ms": int(WAIT_S * 1_000),
+            # A retry never overtakes: without it rows may come out of order, and late.
+            "enable.idempotence": True,
+        }
     )
     deadline = time.monotonic() + WAIT_S
     find(producer)

@@ -41,7 +41,7 @@ def main() -> None:
             if query.error is not None:
                 raise query.error
 
-        producer = Producer({"bootstrap.servers": KAFKA})
+        producer = Producer({"bootstrap.servers": KAFKA, "enable.idempotence": True})
         for symbol, price in QUOTES:
             producer.produce("example-quotes", json.dumps({"symbol": symbol, "price": price}))
         producer.flush()
