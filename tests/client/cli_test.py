@@ -9,6 +9,7 @@ import select
 import signal
 import subprocess
 import sys
+import uuid
 from pathlib import Path
 
 import pyarrow as pa
@@ -295,3 +296,36 @@ def test_the_prompt_runs_statements_and_survives_a_refusal(broker: Broker, trade
     finally:
         os.kill(pid, signal.SIGKILL) if os.waitpid(pid, os.WNOHANG) == (0, 0) else None
         os.close(terminal)
+
+
+def test_what_is_likely_to_be_wrong_is_said_beside_answers(broker: Broker) -> None:
+    """CREATE names what it found; answers, lists and watch say what they lack."""
+    topic = f"cli-{uuid.uuid4().hex[:8]}"
+    name = topic.replace("-", "_")
+    columns = "deviceId STRING, temp DOUBLE, at TIMESTAMP"
+    sql = f"CREATE STREAM {name} ({columns}) WITH (topic = '{topic}', timestamp = 'at'"
+    made = tureen_("sql", f"{sql}, idle_timeout = '2 seconds', partitions = 2)", broker=broker)
+    assert f"read from topic {topic}, which did not exist and was created with 2 partitions" in made.stderr
+    assert "warning: idle_timeout is 2,000 ms" in made.stderr
+    base_ms = 1_700_000_000_000
+    broker.produce(topic, [{"deviceId": "a", "at": base_ms}, {"deviceId": "b", "at": base_ms // 1_000}])
+    handle = tureen_("register", f"SELECT deviceId FROM {name}", broker=broker).stdout.strip()
+
+    def answered() -> Result:
+        return tureen_("snapshot", handle, "--format", "table", broker=broker)
+
+    wait_until(lambda: "1 row," in answered().stderr)
+    said = "1 could not be read (tureen dead-letters)"
+    assert said in answered().stderr
+    assert said in tureen_("watch", handle, "--once", broker=broker).stderr
+    listed = " ".join(tureen_("sources", broker=broker).stderr.split())
+    assert f"{name}: no record read since the broker started has a value of temp" in listed
+    assert f"{name}: 0 late, 1 dead letters since" in listed
+    status = " ".join(tureen_("status", broker=broker).stderr.split())
+    assert f"{name}: 0 late, 1 dead letters since" in status
+
+    again = tureen_("sql", f"DROP STREAM {name}", broker=broker)
+    assert again.exit_code == 1  # the query reads it
+    other = tureen_("sql", f"{sql.replace(name, name + 'b', 1)})", broker=broker)
+    assert "which has 2 partitions and 2 records" in other.stderr
+    assert "none of the newest 2 records has temp" in other.stderr

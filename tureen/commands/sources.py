@@ -18,8 +18,8 @@ def sources(with_sql: bool, url: str, token: str | None, as_json: bool) -> None:
     """List streams, tables and views, their rows and their NOW.
 
     waiting: rows above NOW, which enter when it passes them. late: rows that came after NOW had passed (see
-    `tureen late`). dead: records that gave no row (see `tureen dead-letters`). NOW is shown to the second;
-    --json has all of it.
+    `tureen late`). Below the table: sources with late rows or dead letters, and columns that no record has.
+    NOW is shown to the second; --json has all of it.
     """
     with console.client(url, token) as client:
         found = client.sources()
@@ -36,7 +36,7 @@ def sources(with_sql: bool, url: str, token: str | None, as_json: bool) -> None:
 def show(found: Sequence[Source]) -> None:
     """The table of them. A topic that is named as its source is not told twice: 80 columns are few."""
     console.show_table(
-        ["source", "kind", "topic", "NOW (UTC)", "rows", "waiting", "late", "dead", "queries"],
+        ["source", "kind", "topic", "NOW (UTC)", "rows", "waiting", "late", "queries"],
         [
             (
                 one.name,
@@ -46,12 +46,11 @@ def show(found: Sequence[Source]) -> None:
                 _count(one.rows),
                 _count(one.pending),
                 _count(one.late),
-                _count(one.dead_letters),
                 _count(one.facts.get("queries")),
             )
             for one in found
         ],
-        [False, False, False, False, True, True, True, True, True],
+        [False, False, False, False, True, True, True, True],
     )
     show_notes([one.facts for one in found])
     show_archived([one.facts for one in found])
