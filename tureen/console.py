@@ -65,7 +65,10 @@ def broker_options(command: Command) -> Command:
     """``--url``, ``--token``, ``--json``."""
     command = json_option(command)
     command = click.option(
-        "--token", envvar="TUREEN_HTTP_TOKEN", help="Bearer token.  [env: TUREEN_HTTP_TOKEN]"
+        "--token",
+        envvar="TUREEN_HTTP_TOKEN",
+        help="Bearer token; better in the environment, since every user of the machine can see arguments.  "
+        "[env: TUREEN_HTTP_TOKEN]",
     )(command)
     return click.option(
         "--url",

@@ -14,8 +14,9 @@ from typing import Any, Literal
 import click
 
 from broker.ports import why_taken
+from topics.private import private_directory
 from tureen import console
-from tureen.errors import TureenError
+from tureen.errors import DirectoryNotPrivate, TureenError
 
 DISK_WARN_BYTES = 2 << 30
 DISK_FAIL_BYTES = 200 << 20
@@ -142,6 +143,11 @@ def _disk(data_dir: Path) -> Finding:
     seen = f"{data_dir}: {free / 1e9:.1f} GB free"
     if not os.access(place, os.W_OK):
         return Finding("data directory", "fail", f"{place} cannot be written", "choose another --data-dir")
+    if data_dir.exists():
+        try:
+            private_directory(data_dir)
+        except DirectoryNotPrivate as wide:
+            return Finding("data directory", "fail", wide.message, wide.hint)
     if free < DISK_FAIL_BYTES:
         return Finding("data directory", "fail", seen, "make room, or choose another --data-dir")
     if free < DISK_WARN_BYTES:

@@ -98,6 +98,12 @@ def prepare(console: Console, kafka_port: int | None) -> list[str]:
         os.environ["TUREEN_KAFKA__BOOTSTRAP_SERVERS"] = running.bootstrap
         os.environ["TUREEN_EMBEDDED_KAFKA"] = "true"
         console.print(f" {'found' if running.found else 'started'} at {running.bootstrap}")
+        if loaded.http_token is not None:
+            console.print(
+                "Note:  the embedded Kafka asks for no token: every user of this machine can read and write "
+                "its topics; where that matters, use a Kafka with authentication",
+                style="yellow",
+            )
     else:
         console.print(f"Kafka: {kafka['bootstrap.servers']}")
     from broker.worker.topic_admin import ensure_topics
