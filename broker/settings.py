@@ -69,9 +69,19 @@ class Settings(BaseSettings):
         65_536, ge=1, description="Rows journalled by one commit while the log is behind: commits cost ms."
     )
     transaction_records_max: int = Field(
-        200_000,
+        50_000,
         ge=1_000,
-        description="Changes written by one commit, approximately; steps become smaller for it.",
+        description="Changes written by one commit, approximately: what a query changes beyond it is written "
+        "by the next commits, and steps become smaller.",
+    )
+    transaction_bytes_max: int = Field(
+        32 * MIB, ge=MIB, description="Bytes of changes written by one commit, approximately; as the records."
+    )
+    transaction_write_ms: int = Field(
+        500,
+        ge=50,
+        description="Where writing changes takes longer, the next commits write fewer: so long other queries "
+        "wait for those of one.",
     )
     transaction_timeout_ms: int = Field(
         10_000,
@@ -185,7 +195,10 @@ class Settings(BaseSettings):
         description="Key and value of one record of a result topic; Kafka's default for topics.",
     )
     changes_max: int = Field(
-        5_000_000, ge=1, description="Changes of one answer in one step; with more its changes end."
+        1_000_000,
+        ge=1,
+        description="Changes of one answer in one step, and of those that wait to be written; with more the "
+        "query ends: a million take up to a second to compute, and 100 MB until they are written.",
     )
     into_topics_max: int = Field(100, ge=0, description="Result topics that queries name.")
     schema_registry_url: str = Field(
@@ -257,6 +270,9 @@ class Settings(BaseSettings):
         _ = self.archive_storage
         if self.archive_options is not None and not self.archive:
             raise ValueError("archive_options need an archive: set archive as well")
+        _at_most(self, "result_record_bytes_max", "transaction_bytes_max")
+        if self.transaction_write_ms * 4 > self.transaction_timeout_ms:
+            raise ValueError("transaction_timeout_ms must be at least four times transaction_write_ms")
         if self.heartbeat_ms * 4 > self.transaction_timeout_ms:
             raise ValueError("transaction_timeout_ms must be at least four times heartbeat_ms")
         if not re.match(r"(https?|mock)://.|$", self.schema_registry_url):

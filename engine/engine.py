@@ -33,6 +33,7 @@ from engine.model.source import Derived, Stream
 from engine.model.step import (
     BEGINNING,
     Backfill,
+    Claim,
     CreateDerived,
     CreateSource,
     DropSource,
@@ -44,6 +45,7 @@ from engine.model.step import (
     Step,
     StepResult,
     Unregister,
+    Written,
 )
 from engine.persistence import QueryState, StateSink, StateSource
 from engine.planner import Planner, is_left_open
@@ -173,6 +175,8 @@ class Engine(Embedding):
                 result = StepResult(step.position)
             case CreateSource() | CreateDerived() | DropSource() as body:
                 result = StepResult(step.position, failed=self._define(body))
+            case Claim() | Written():
+                result = StepResult(step.position)
         self.position = step.position
         rows = self._following.rows(self._sets, marks)
         self._sets.retain()

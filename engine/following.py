@@ -33,7 +33,10 @@ from engine.source_set import SourceSet
 from engine.source_sets import SourceSets
 from engine.standing import SetKey, StandingQuery
 from engine.stems.data_stem import Rows
-from tureen.errors import TureenError
+from tureen.errors import LimitExceeded, TureenError
+
+TAKEN_BACK_FACTOR = 4
+"""An answer may have grown to more rows than can be given at once; it is taken back all the same."""
 
 
 @dataclass(slots=True)
@@ -234,9 +237,21 @@ class Following:
 
     def _answer(self, view: View, query_id: str) -> Answer | TureenError:
         try:
-            return view.snapshot(query_id, rows_max=self._limits.changes_max)
+            return self._whole(view, query_id)
         except TureenError as refused:
             return refused
+
+    def _whole(self, view: View, query_id: str, occasion: Occasion = "snapshot") -> Answer:
+        """Raises as :meth:`View.snapshot`; LimitExceeded: more rows than ``changes_max``, or than
+        :data:`TAKEN_BACK_FACTOR` times as many where it ends.
+        """
+        limit = self._limits.changes_max * (TAKEN_BACK_FACTOR if occasion == "end" else 1)
+        try:
+            return view.snapshot(query_id, rows_max=limit)
+        except LimitExceeded as large:
+            if large.limit != "snapshot_rows_max":
+                raise
+            raise LimitExceeded("changes_max", limit, large.got, hint=large.hint) from large
 
     def tell_history(self, name: SourceName, before: Answers, view: View, told: Telling) -> None:
         """History of a source came back: how answers at NOW differ from those of before."""
@@ -278,7 +293,7 @@ class Following:
             if follower is None or not _has_whole(follower, occasion):
                 continue
             try:
-                answer = view.snapshot(query_id, rows_max=self._limits.changes_max)
+                answer = self._whole(view, query_id, occasion)
             except TureenError as refused:
                 if occasion == "snapshot":
                     told.broken[query_id] = refused

@@ -39,6 +39,6 @@ class Limits:
     superseded_rows_max: int = 4_096
     join_candidates_max: int = 100_000_000
     composites_max: int = 20_000_000
-    changes_max: int = 5_000_000
+    changes_max: int = 1_000_000
     folded_rows_max: int = 2_000_000_000
     archive_rows_max: int = 20_000_000

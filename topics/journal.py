@@ -13,7 +13,6 @@ the same rows at its end, if not the same versions on its way.
 from __future__ import annotations
 
 import hashlib
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,16 +32,19 @@ from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import (
     Backfill,
     Body,
+    Claim,
     CreateDerived,
     CreateSource,
     DropSource,
     Heartbeat,
+    OutputWritten,
     Position,
     Records,
     Register,
     Step,
     StepResult,
     Unregister,
+    Written,
 )
 from topics.admin import Admin
 from topics.consumer import BatchConsumer, OffsetLost, Range
@@ -53,10 +55,13 @@ from tureen.errors import KafkaUnavailable, TureenError
 VERSION = 5
 VERSIONS_READ = (1, 2, 3, 4, 5)
 """Version 1 knew no registrations with parameters, 2 no rows of the archive, 3 not from
-when on rows are whole; 4 took members as columns by exact names only, and timestamps in seconds as rows."""
+when on rows are whole; 4 took members as columns by exact names only, and timestamps in seconds as rows, and
+knew neither owners nor output that is written later."""
 READ_TIMEOUT_S = 30.0
 SCANNED_STEPS = 20_000
 """So many steps are read through rather than searched."""
+TAIL_OFFSETS = 64
+"""So many offsets from the end the last step is looked for first; markers of transactions are among them."""
 
 
 class JournalUnreadable(TureenError):
@@ -108,6 +113,35 @@ class HistoryNamed:
             )
 
 
+@dataclass(frozen=True, slots=True)
+class Deferral:
+    """Which of the changes that a step caused were not written with it, and which never will be.
+
+    later: the queries all of whose changes in this step are written later (:class:`Written`); None: all
+    queries that emit. rows: how many changes these are. dropped: queries of whose changes in this step and
+    earlier ones nothing more is written.
+    """
+
+    later: frozenset[str] | None = frozenset()
+    rows: int = 0
+    dropped: frozenset[str] = frozenset()
+
+    def __bool__(self) -> bool:
+        return self.some_later or bool(self.dropped)
+
+    @property
+    def some_later(self) -> bool:
+        """Whether there are changes that are written later."""
+        return self.later is None or bool(self.later)
+
+    def is_later(self, query_id: str) -> bool:
+        """Whether the changes of a query are written later."""
+        return self.later is None or query_id in self.later
+
+
+NOTHING_DEFERRED = Deferral()
+
+
 def digest_of(rows: Batch) -> str:
     """Which records the rows are of, in order, as 32 hexadecimal digits: a record never changes."""
     hashed = hashlib.blake2b(digest_size=16)
@@ -135,9 +169,12 @@ class StepRecord:
         | Heartbeat
         | Register
         | Unregister
+        | Claim
+        | Written
     )
     now_ms: int | None
     idle: frozenset[int]
+    deferral: Deferral = NOTHING_DEFERRED
 
     def step(self, batch: Batch | None = None, *, compacted: bool = False) -> Step:
         """The step itself. ``batch``: what :class:`RangeReader` gave for a step of records; ``compacted``: it
@@ -174,10 +211,13 @@ class StepRecord:
 
 
 def encode_step(
-    step: Step, result: StepResult, read: Sequence[Range] | HistoryNamed = ()
+    step: Step,
+    result: StepResult,
+    read: Sequence[Range] | HistoryNamed = (),
+    deferral: Deferral = NOTHING_DEFERRED,
 ) -> tuple[bytes, bytes]:
     """(key, value) of the step's record. ``read``: of all records read for it, bad ones too; or what was
-    read from the archive.
+    read from the archive. ``deferral``: of its changes.
     """
     value = {
         "v": VERSION,
@@ -187,6 +227,7 @@ def encode_step(
         "now_ms": result.now_ms,
         "idle": sorted(result.idle),
         **_body(step.body, read),
+        **_deferred(deferral),
     }
     return str(step.position).encode("ascii"), orjson.dumps(value)
 
@@ -210,6 +251,7 @@ def decode_step(value: bytes) -> StepRecord:
             _body_of(facts),
             facts["now_ms"],
             frozenset(facts["idle"]),
+            _deferral_of(facts),
         )
     except (ValueError, TypeError, KeyError) as error:
         raise JournalUnreadable(f"a damaged step record: {error!r}") from error
@@ -258,6 +300,34 @@ def _body(body: Body, read: Sequence[Range] | HistoryNamed) -> dict[str, Any]:
             }
         case DropSource():
             return {"kind": "drop", "source": body.source}
+        case Claim():
+            return {"kind": "claim", "owner": body.owner}
+        case Written():
+            return {
+                "kind": "written",
+                "output": [[one.sequence, one.query_id, one.rows] for one in body.output],
+            }
+
+
+def _deferred(deferral: Deferral) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if deferral.some_later:
+        found["later"] = None if deferral.later is None else sorted(deferral.later)
+        found["later_rows"] = deferral.rows
+    if deferral.dropped:
+        found["dropped"] = sorted(deferral.dropped)
+    return found
+
+
+def _deferral_of(facts: dict[str, Any]) -> Deferral:
+    if "later" not in facts and "dropped" not in facts:
+        return NOTHING_DEFERRED
+    later = facts.get("later", ())
+    return Deferral(
+        None if later is None else frozenset(later),
+        facts.get("later_rows", 0),
+        frozenset(facts.get("dropped", ())),
+    )
 
 
 def _body_of(facts: dict[str, Any]) -> Any:
@@ -293,6 +363,10 @@ def _body_of(facts: dict[str, Any]) -> Any:
             return CreateDerived(Derived(SourceName(facts["name"]), facts["sql"], facts["is_stream"]))
         case "drop":
             return DropSource(SourceName(facts["source"]))
+        case "claim":
+            return Claim(facts["owner"])
+        case "written":
+            return Written(tuple(OutputWritten(*one) for one in facts["output"]))
         case kind:
             raise ValueError(f"a step of kind {kind!r}")
 
@@ -329,14 +403,30 @@ def read_steps(
         yield record
 
 
-def last_position(
+def last_record(
     settings: KafkaSettings, topic: str, shard: int, *, timeout_s: float = READ_TIMEOUT_S
-) -> Position | None:
-    """The position of the shard's last step, None before the first."""
-    last = None
-    for message in _to_end(settings, topic, shard, timeout_s, before=sys.maxsize):
-        last = message
-    return None if last is None else decode_step(last.value()).position
+) -> StepRecord | None:
+    """The shard's last committed step, None where there is none. Cost: some fetches.
+
+    Raises JournalUnreadable, KafkaUnavailable, TopicMissing.
+    """
+    admin = Admin(settings, timeout_s)
+    begin, end = admin.begin_offsets(topic)[shard], admin.end_offsets(topic)[shard]
+    back, start = TAIL_OFFSETS, end
+    while start > begin:
+        start = max(begin, end - back)
+        back *= 16
+        last = None
+        consumer = BatchConsumer(settings)
+        try:
+            consumer.add(topic, {shard: start}, append_times=False)
+            for polled in consumer.until(lambda: consumer.has_read({topic: {shard: end}}), timeout_s):  # noqa: B023
+                last = polled.messages[-1] if polled.messages else last
+        finally:
+            consumer.close()
+        if last is not None:
+            return decode_step(last.value())
+    return None
 
 
 def _to_end(

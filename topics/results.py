@@ -230,7 +230,7 @@ def _replaced(changes: Changes, to: Destination) -> tuple[Int64Array, Int64Array
         # Rows without a key are told apart by all that they are: another row has another key.
         nothing = np.zeros(0, np.int64)
         return nothing, nothing
-    codes = _codes(changes.table.select(list(to.key)))
+    codes = codes_of_rows(changes.table.select(list(to.key)))
     owners = _places(changes, np.arange(len(changes)))
     new = np.ones(len(changes), np.bool_)
     new[1:] = (np.diff(owners) != 0) | (np.diff(changes.at_ms) != 0)
@@ -242,7 +242,7 @@ def _replaced(changes: Changes, to: Destination) -> tuple[Int64Array, Int64Array
     return order[pairs], order[pairs + 1]
 
 
-def _codes(keys: pa.Table) -> Int64Array:
+def codes_of_rows(keys: pa.Table) -> Int64Array:
     """int64[n]: equal for rows that are alike in all columns."""
     codes = np.zeros(keys.num_rows, np.int64)
     for column in keys.columns:

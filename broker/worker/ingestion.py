@@ -60,7 +60,7 @@ class Ingestion:
         self._backfills = backfills
         self._history = history
         self._memory = memory
-        self._step_size = StepSize(settings.step_rows_max, settings.transaction_records_max)
+        self._step_size = StepSize(settings.step_rows_max)
 
     def take_up(self, view: View, outgoing: Outgoing, *, wait: bool) -> None:
         """Make steps of what the streams have, up to a transaction's worth of rows.
@@ -86,7 +86,7 @@ class Ingestion:
         for stream in reading:
             taken_rows = 0
             while taken_rows < share and stream.intake is not None:
-                if outgoing.told >= self._settings.transaction_records_max:
+                if outgoing.caused >= self._steps.size.records:
                     return
                 if self._memory.look() >= Level.HOLD:
                     return
@@ -131,9 +131,9 @@ class Ingestion:
 
     def _records(self, stream: ReadStream, taken: Taken, outgoing: Outgoing) -> None:
         name = stream.stream.name
-        told = outgoing.told
+        caused = outgoing.caused
         result = self._steps.make(taken.body, outgoing, taken.ranges)
-        self._step_size.stepped(len(taken.messages), outgoing.told - told)
+        self._step_size.stepped(len(taken.messages), outgoing.caused - caused, self._steps.size.records)
         stream.pace.stepped(self._steps.clock_ms, taken.body.batch.partitions(), taken.body.lagging)
         self._saving.changed(len(taken.messages))
         if not self._is_home(name):

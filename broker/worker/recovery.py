@@ -25,10 +25,12 @@ from broker.archive.seam import Seam
 from broker.archive.shelf import Shelf
 from broker.settings import Settings
 from broker.worker.engines import Engines
+from broker.worker.pending import Pending
+from broker.worker.replay import Output
 from engine.engine import Engine
 from engine.model.batch import Batch
 from engine.model.source import Derived, SourceName, Stream
-from engine.model.step import BEGINNING, Backfill, Position, Step
+from engine.model.step import Backfill, Claim, Position, Step
 from engine.persistence import QueryState, SourceState, StateSource
 from storage.archive.errors import ArchiveMismatch, ArchiveUnreadable
 from storage.store import Store
@@ -39,7 +41,6 @@ from topics.journal import (
     RangeReader,
     RecordsNamed,
     StepRecord,
-    last_position,
     read_steps,
 )
 from tureen.errors import TopicMissing, TureenError
@@ -49,15 +50,18 @@ log = logs.get()
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """The engine as it was, the epoch of its new owner, and how many steps were replayed.
+    """The engine as it was, and how many steps were replayed.
 
+    pending: changes of these steps that are still to be written. lost_output: queries whose changes of them
+    cannot be made again, and why.
     history: of streams, the sequence number of the last replayed step that brought rows of the archive.
     lost_history: streams that came back without such rows, and why.
     """
 
     engine: Engine
-    epoch: int
     replayed: int
+    pending: Pending = field(default_factory=Pending)
+    lost_output: Mapping[str, TureenError] = field(default_factory=dict)
     history: Mapping[str, int] = field(default_factory=dict)
     lost_history: Mapping[str, dict[str, Any]] = field(default_factory=dict)
 
@@ -120,32 +124,33 @@ class _Checked:
 def recover(
     number: int,
     store: Store,
+    claimed: Position,
     settings: Settings,
     kafka: dict[str, str],
     engines: Engines,
     check: Callable[[], None],
     shelf: Shelf | None = None,
 ) -> Recovered:
-    """Restore and replay. The shard must be fenced. check: called between pieces of the store and between
-    steps; what it raises ends this. shelf: the archive, where there is one.
+    """Restore and replay, up to the claim of the owner that does. check: called between pieces of the store
+    and between steps; what it raises ends this. shelf: the archive, where there is one.
 
     Raises StoreCorrupt, StoreVersionUnknown, JournalUnreadable, OffsetLost, KafkaUnavailable, TopicMissing.
     """
     stored = store.position()
     try:
         engine = engines.restored(_Checked(store, check))
-        return _replayed(number, engine, settings, kafka, check, shelf)
+        return _replayed(number, engine, claimed, settings, kafka, check, shelf)
     except (JournalUnreadable, OffsetLost, TopicMissing) as gone:
         if stored is not None:
             raise
-        last = last_position(kafka, settings.names.steps, number)
-        log.warning("shard_begins_anew", shard=number, after=str(last), reason=gone.message)
-        return Recovered(engines.restored(_EmptyAt(last or BEGINNING)), (last or BEGINNING).epoch + 1, 0)
+        log.warning("shard_begins_anew", shard=number, after=str(claimed), reason=gone.message)
+        return Recovered(engines.restored(_EmptyAt(claimed)), 0)
 
 
 def _replayed(
     number: int,
     engine: Engine,
+    claimed: Position,
     settings: Settings,
     kafka: dict[str, str],
     check: Callable[[], None],
@@ -155,6 +160,7 @@ def _replayed(
     reader = RangeReader(kafka)
     history = History(engine, shelf, settings)
     replayed = 0
+    output = Output(engine, settings.names)
     engine.tells = False
     try:
         for record in read_steps(kafka, settings.names.steps, number, stored):
@@ -165,16 +171,22 @@ def _replayed(
                 assert isinstance(stream, Stream)
                 batch = reader.read(stream, record.body.ranges, exact=record.body.exact)
                 compacted = stream.is_table
+                if len(batch) < record.body.rows:
+                    output.differs(record.body.source)
             if isinstance(record.body, HistoryNamed):
-                engine.enqueue(history.step(record, record.body))
+                step = history.step(record, record.body)
+                if record.body.source in history.lost:
+                    output.differs(record.body.source)
             else:
-                engine.enqueue(record.step(batch, compacted=compacted))
-            engine.run()
-            replayed += 1
+                step = record.step(batch, compacted=compacted)
+            output.replay(record, step)
+            replayed += not isinstance(record.body, Claim)
+            if record.position == claimed:
+                break
     finally:
         engine.tells = True
         reader.close()
-    if engine.position != BEGINNING:
+    if engine.catalogue or replayed:
         log.info(
             "shard_recovered",
             shard=number,
@@ -182,7 +194,7 @@ def _replayed(
             position=str(engine.position),
             replayed=replayed,
         )
-    return Recovered(engine, engine.position.epoch + 1, replayed, history.steps, history.lost)
+    return Recovered(engine, replayed, output.pending, output.lost(), history.steps, history.lost)
 
 
 class History:

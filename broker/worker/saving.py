@@ -1,8 +1,9 @@
 """When a shard's engine is saved to its store, and what happens when that has no room.
 
 The store is a cache of the journal, so saving may wait: a busy shard saves after ``save_interval_ms`` or
-``save_rows``, one that only hears the clock much more seldom. While the disk is full nothing is lost; it is
-tried again every ``retry_ms``.
+``save_rows``, one that only hears the clock much more seldom. It does wait while changes of an earlier step
+are still to be written (:mod:`broker.worker.pending`): a replay has to make them again. While the disk is
+full nothing is lost; it is tried again every ``retry_ms``.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import time
 from broker import logs
 from broker.settings import Settings
 from broker.worker.counts import SAVE_SECONDS
+from broker.worker.pending import Pending
 from broker.worker.troubles import Troubles
 from engine.engine import Engine
 from engine.model.step import Position
@@ -51,8 +53,8 @@ class Saving:
         self._rows += rows
         self._only_heartbeats = False
 
-    def save_if_due(self, engine: Engine) -> None:
-        if engine.position == self.position:
+    def save_if_due(self, engine: Engine, pending: Pending) -> None:
+        if engine.position == self.position or pending:
             return
         now_s = time.monotonic()
         if self.full:
@@ -64,6 +66,11 @@ class Saving:
             interval_s *= HEARTBEAT_SAVE_FACTOR
         if self._rows >= self._settings.save_rows or now_s - self._saved_s >= interval_s:
             self.save(engine)
+
+    def save_last(self, engine: Engine, pending: Pending) -> None:
+        """Save before the end, where that can be."""
+        if not pending:
+            self.save(engine, final=True)
 
     def save(self, engine: Engine, final: bool = False) -> None:
         """Save now. final: nobody hears what is waited for any more."""

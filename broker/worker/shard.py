@@ -52,7 +52,7 @@ from broker.worker.streams import Streams
 from broker.worker.troubles import Interrupted, Trouble, Troubles
 from engine.engine import Engine
 from engine.model.source import Derived, Stream
-from engine.model.step import Position
+from engine.model.step import BEGINNING, Position
 from engine.results.view import View
 from storage.store import Store
 from topics.admin import Admin
@@ -112,11 +112,12 @@ class Shard(threading.Thread):
         self._count_s = 0.0
         self._store: Store | None = None
         self._lost_history: Mapping[str, dict[str, Any]] = {}
+        self._lost_output: Mapping[str, TureenError] = {}
         self._inbox = Inbox(number)
         self._troubles = Troubles(number, settings.retry_ms, pulse)
         self._books = Books()
         self._saving = Saving(number, settings, self._troubles)
-        self._emission = Emission(settings.names, outputs, self.counts)
+        self._emission = Emission(settings.names, outputs, self.counts, settings.changes_max)
         self._outbox = Outbox(number, settings, kafka, self._troubles, outputs.look, pulse)
         self._steps = Steps(
             number,
@@ -267,14 +268,15 @@ class Shard(threading.Thread):
     def _come_back(self) -> None:
         self._pulse.toil()
         self._store = self._opened()
-        self._outbox.fence()
+        claimed = self._outbox.take_over(self._store.position() or BEGINNING)
         self._pulse.toil()
-        back = self._recovered(self._store)
+        back = self._recovered(self._store, claimed)
         self._lost_history = back.lost_history
         for name, sequence in back.history.items():
             self.history.put(name, sequence)
         self._saving.begin(self._store, replayed=bool(back.replayed))
-        self._steps.begin(back.engine, back.epoch)
+        self._steps.begin(back.engine, claimed.epoch, back.pending)
+        self._lost_output = back.lost_output
         self._view = back.engine.view()
         self._books.begin(self._view, back.engine.catalogue)
         self._emission.came(self._view, ((one.query_id, one.sql) for one in self._view.queries()))
@@ -295,13 +297,14 @@ class Shard(threading.Thread):
                 self._troubles.tell("store", None)
                 return store
 
-    def _recovered(self, store: Store) -> Recovered:
+    def _recovered(self, store: Store, claimed: Position) -> Recovered:
         while True:
             try:
                 self.life = life_of(self._admin.topic_id(self._settings.names.steps))
                 back = recover(
                     self.number,
                     store,
+                    claimed,
                     self._settings,
                     self._kafka,
                     self._engines,
@@ -316,19 +319,28 @@ class Shard(threading.Thread):
 
     def _live(self) -> None:
         idle_s = self._settings.heartbeat_ms / 1_000
+        if self._lost_output:
+            outgoing = Outgoing()
+            self._steps.give_up(self._lost_output, outgoing)
+            self._steps.commit(outgoing)
+            self._view = self._steps.engine.view()
         while not self._troubles.stopping:
+            pending = self._steps.pending
+            busy = bool(pending) or bool(self._streams.reading())
             self._pulse.rest(idle_s)
-            jobs = self._inbox.take(0.0 if self._streams.reading() else idle_s)
+            jobs = [] if self._steps.is_full else self._inbox.take(0.0 if busy else idle_s)
             self._pulse.beat()
             self._inbox.answer(self._steps.engine)
             outgoing = Outgoing()
             began_s = time.perf_counter()
             for job in jobs:
                 job.outcomes = self._execution.carry_out(job.commands, outgoing)
-            if not self._saving.full and self._memory.look() < Level.HOLD:
-                self._ingestion.take_up(self._view, outgoing, wait=not jobs)
+            if not self._saving.full and not self._steps.is_full and self._memory.look() < Level.HOLD:
+                self._ingestion.take_up(self._view, outgoing, wait=not jobs and not pending)
                 self._ingestion.bring_back(outgoing)
             self._ingestion.beat(outgoing)
+            if pending:
+                self._steps.write_later(outgoing)
             if outgoing.last is not None:
                 STEP_SECONDS.labels(str(self.number)).observe(time.perf_counter() - began_s)
                 self._steps.commit(outgoing)
@@ -336,10 +348,10 @@ class Shard(threading.Thread):
                 self._listener.committed(self.number, self._view, outgoing.results, outgoing.touched)
             self._inbox.done()
             self._revise_if_due()
-            self._saving.save_if_due(self._steps.engine)
+            self._saving.save_if_due(self._steps.engine, self._steps.pending)
             self._count_if_due()
         self._pulse.beat()
-        self._saving.save(self._steps.engine, final=True)
+        self._saving.save_last(self._steps.engine, self._steps.pending)
 
     def _count_if_due(self) -> None:
         """Count what the state takes, in a hundredth of the time at most."""

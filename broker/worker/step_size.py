@@ -1,4 +1,4 @@
-"""How many rows a step takes up: so many that what it tells fits a transaction, and no fewer.
+"""How many rows a step takes up: so many that what it changes fits a transaction, and how many fit that.
 
 A row that a hundred emitting queries want makes a hundred records. Kafka gives a transaction a time, so steps
 grow smaller where they tell much, and large again where they do not. Cutting input into other steps changes
@@ -11,19 +11,45 @@ ROWS_MIN = 64
 """Below this a step costs more than it takes up."""
 
 
+RECORDS_MIN = 500
+"""A transaction may always write so many records."""
+RECORDS_FIRST = 10_000
+"""So many, before it is known how long writing takes."""
+
+
+class TransactionSize:
+    """``records``: how many changes the next transaction should write, at most.
+
+    So many as are written in the time that others may wait: fewer after one that took longer, more after a
+    full one that did not.
+    """
+
+    def __init__(self, records_max: int, write_s: float) -> None:
+        self._records_max = records_max
+        self._write_s = write_s
+        self.records = min(records_max, RECORDS_FIRST)
+
+    def wrote(self, records: int, seconds: float) -> None:
+        """A transaction of so many changes took so long, encoding them included."""
+        if seconds > self._write_s:
+            if records >= RECORDS_MIN:  # else it was not these
+                fewer = int(min(records, self.records) * self._write_s / seconds)
+                self.records = max(RECORDS_MIN, fewer)
+        elif records * 2 >= self.records and seconds * 2 <= self._write_s:
+            self.records = min(self._records_max, self.records * 2)
+
+
 class StepSize:
     """``rows``: of the next step, at most."""
 
-    def __init__(self, rows_max: int, told_max: int) -> None:
-        """told_max: records that one step should tell at most."""
+    def __init__(self, rows_max: int) -> None:
         self._rows_max = rows_max
         self._rows_min = min(ROWS_MIN, rows_max)
-        self._told_max = told_max
         self.rows = rows_max
 
-    def stepped(self, rows: int, told: int) -> None:
-        """A step of so many rows told so many records."""
-        if told > self._told_max:
-            self.rows = max(self._rows_min, min(self.rows, rows) * self._told_max // told)
-        elif told * 4 <= self._told_max and rows >= self.rows:
+    def stepped(self, rows: int, told: int, told_max: int) -> None:
+        """A step of so many rows caused so many changes; told_max: more should not be."""
+        if told > told_max:
+            self.rows = max(self._rows_min, min(self.rows, rows) * told_max // told)
+        elif told * 4 <= told_max and rows >= self.rows:
             self.rows = min(self._rows_max, self.rows * 2)

@@ -5,7 +5,9 @@ put into an :class:`broker.worker.outbox.Outgoing`, whose commit makes the steps
 
     body -> engine -> journal record, changes for result topics -> ... -> one transaction
 
-Queries whose changes cannot be told go by steps of their own. The clock of steps never goes back.
+Changes for which a transaction has no room wait (:mod:`broker.worker.pending`): further transactions have a
+piece of them each, and a step that says so. Queries whose changes cannot be told go by steps of their own.
+The clock of steps never goes back.
 
 The engine is this module's: others read it between steps. Used by the shard's thread alone; ``epoch`` may be
 read by others.
@@ -21,23 +23,47 @@ from broker import logs
 from broker.liveness import Pulse
 from broker.settings import Settings
 from broker.worker.counts import Counts
-from broker.worker.emission import Emission
+from broker.worker.emission import Emission, Emitted, Room
 from broker.worker.outbox import Letter, Outbox, Outgoing, Unwritable
+from broker.worker.pending import Pending, Portion
 from broker.worker.shard_command import unregister_bodies
+from broker.worker.step_size import TransactionSize
 from broker.worker.troubles import Troubles
 from engine.engine import Engine
-from engine.model.step import Body, Position, Register, Step, StepResult, Unregister
+from engine.model.changes import Changes
+from engine.model.step import (
+    Body,
+    OutputWritten,
+    Position,
+    Register,
+    Step,
+    StepResult,
+    Unregister,
+    Written,
+)
 from topics.consumer import Range
-from topics.journal import HistoryNamed, encode_step
+from topics.journal import Deferral, HistoryNamed, encode_step
 from topics.outputs import AWAITED
+from topics.results import Records
 from topics.sizes import RECORD_OVERHEAD_BYTES
 from tureen.errors import TureenError
+
+WAITING_FACTOR = 2
+"""So many times ``changes_max`` may wait of all queries before nothing more is taken up."""
+PIECE_ROWS = 4_096
+"""Changes of one query that are encoded at once; others that wait have their turn."""
+PIECES_MAX = 1_000
+"""Queries of which one transaction writes changes that waited."""
+RECORD_BYTES = 256
+"""Of a record, before any was made."""
 
 log = logs.get()
 
 
 class Steps:
-    """``engine``: after the last step. ``clock_ms``: of the last step."""
+    """``engine``: after the last step. ``clock_ms``: of the last step. ``pending``: changes that wait.
+    ``size``: of transactions.
+    """
 
     def __init__(
         self,
@@ -57,6 +83,12 @@ class Steps:
         self.engine = engine
         self.epoch = 0
         self.clock_ms = 0
+        self.pending = Pending()
+        self.size = TransactionSize(settings.transaction_records_max, settings.transaction_write_ms / 1_000)
+        self._bytes_max = settings.transaction_bytes_max
+        self._write_s = settings.transaction_write_ms / 1_000
+        self._waiting_max = WAITING_FACTOR * settings.changes_max
+        self._record_bytes = RECORD_BYTES
         self._number = number
         self._topic = settings.names.steps
         self.body_bytes_max = (settings.record_bytes_max - RECORD_OVERHEAD_BYTES) // 2
@@ -68,10 +100,15 @@ class Steps:
         self._gone = gone
         self._pulse = pulse
 
-    def begin(self, engine: Engine, epoch: int) -> None:
+    def begin(self, engine: Engine, epoch: int, pending: Pending) -> None:
         """Go on with a recovered engine; ``epoch`` tells the positions of this owner's steps from others'."""
-        self.engine, self.epoch = engine, epoch
+        self.engine, self.epoch, self.pending = engine, epoch, pending
         self.clock_ms = self.now_ms()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so many changes of several queries wait that nothing is to be taken up for a while."""
+        return self.pending.rows > self._waiting_max
 
     def now_ms(self) -> int:
         """What the clock of the next step says."""
@@ -81,15 +118,26 @@ class Steps:
         """Where reading a source goes on."""
         return next(info.next_offsets for info in self.engine.view().sources() if info.name == source)
 
-    def make(self, body: Body, outgoing: Outgoing, read: Sequence[Range] | HistoryNamed = ()) -> StepResult:
-        """Apply a step and add what it writes. read: where its rows can be read again. Raises Interrupted."""
+    def make(
+        self,
+        body: Body,
+        outgoing: Outgoing,
+        read: Sequence[Range] | HistoryNamed = (),
+        dropped: frozenset[str] = frozenset(),
+    ) -> StepResult:
+        """Apply a step and add what it writes. read: where its rows can be read again. dropped: queries of
+        whose changes nothing more is written. Raises Interrupted.
+        """
         self._pulse.beat()
         self.clock_ms = self.now_ms()
         last = self.engine.position
         step = Step(Position(self.epoch, last.sequence + 1), self.clock_ms, body)
         self.engine.enqueue(step)
         (result,) = self.engine.run()
-        key, value = encode_step(step, result, read)
+        self.pending.drop(dropped)
+        emitted = self._emitted(body, result, outgoing)
+        deferral = Deferral(emitted.deferral.later, emitted.deferral.rows, dropped)
+        key, value = encode_step(step, result, read, deferral)
         outgoing.letters.append(Letter(self._topic, value, key, self._number))
         outgoing.last = step.position
         outgoing.results.append(result)
@@ -98,14 +146,72 @@ class Steps:
         elif isinstance(body, Unregister):
             outgoing.touched.update(body.query_ids)
         self._counts.steps += 1
-        self._emit(body, result, outgoing)
+        outgoing.records += emitted.records
+        outgoing.deferred += emitted.deferral.rows
+        self.pending.put(emitted.later)
+        self._let_go(emitted.broken, outgoing)
         return result
+
+    def write_later(self, outgoing: Outgoing) -> None:
+        """Add a piece of the changes that wait, where there are some. Raises Interrupted.
+
+        Of every query that has some in turn, so that a large answer does not keep others waiting.
+        """
+        records_left = max(self.size.records - outgoing.told, self.size.records // 4)
+        bytes_left = max(self._bytes_max - outgoing.told_bytes, self._bytes_max // 4)
+        until_s = time.perf_counter() + self._write_s / 2
+        done: dict[tuple[int, str], OutputWritten] = {}
+        broken: dict[str, TureenError] = {}
+        more = True
+        while more and records_left > 0 and bytes_left > 0:
+            more = False
+            for portion in self.pending.firsts():
+                if records_left <= 0 or bytes_left <= 0 or time.perf_counter() > until_s:
+                    more = False
+                    break
+                if portion.query_id in broken or len(done) >= PIECES_MAX:
+                    continue
+                rows = min(PIECE_ROWS, records_left, max(1, bytes_left // self._record_bytes))
+                changes = portion.next(rows)
+                try:
+                    records = self._written(portion, changes)
+                except TureenError as refused:
+                    broken[portion.query_id] = refused
+                    continue
+                outgoing.records.append(records)
+                progress = OutputWritten(
+                    portion.position.sequence, portion.query_id, portion.written + len(changes)
+                )
+                done[portion.position.sequence, portion.query_id] = progress
+                self.pending.wrote(progress)
+                records_left -= len(changes)
+                bytes_left -= records.size
+                self._record_bytes = max(1, records.size // max(1, len(changes)))
+                more = True
+        if done:
+            self.make(Written(tuple(done.values())), outgoing)
+        self._let_go(self._emission.give_up(broken), outgoing)
+
+    def _written(self, portion: Portion, changes: Changes) -> Records:
+        while True:
+            try:
+                records = self._emission.written(portion, changes)
+                break
+            except AWAITED as away:
+                self._troubles.wait("output", away)
+        self._troubles.tell("output", None)
+        return records
+
+    def give_up(self, reasons: Mapping[str, TureenError], outgoing: Outgoing) -> None:
+        """Let queries go of whose changes not all can be written. Raises Interrupted."""
+        self._let_go(self._emission.give_up(reasons), outgoing)
 
     def commit(self, outgoing: Outgoing) -> None:
         """Write it; what topics refuse is left out. Of results, the queries whose output it is go.
 
         Raises Fenced, Interrupted.
         """
+        began_s = time.perf_counter()
         while True:
             try:
                 self._outbox.commit(outgoing)
@@ -113,8 +219,9 @@ class Steps:
             except Unwritable as refused:
                 outgoing.records = [one for one in outgoing.records if one.topic not in refused.topics]
                 self._pass_over(refused.topics, outgoing)
-                self._let_go(self._emission.refused(refused.topics), outgoing)
+                self._let_go(self._emission.refused(refused.topics, self.pending), outgoing)
         self._counts.transactions += 1
+        self.size.wrote(outgoing.told, time.perf_counter() - began_s)
 
     def _pass_over(self, refused: Mapping[str, TureenError], outgoing: Outgoing) -> None:
         """Leave out letters that their topic refuses: the records are where they came from."""
@@ -127,22 +234,28 @@ class Steps:
                 "letters_lost", shard=self._number, topic=topic, records=count, reason=refused[topic].message
             )
 
-    def _emit(self, body: Body, result: StepResult, outgoing: Outgoing) -> None:
-        """Add what the queries that emit tell of a step; those that cannot go, by a step of their own."""
+    def _emitted(self, body: Body, result: StepResult, outgoing: Outgoing) -> Emitted:
+        """What the queries that emit tell of a step.
+
+        A transaction may be twice as large as it should be: a step that comes last in it has room.
+        """
         self._emission.stepped(body, result, self.engine)
+        room = Room(
+            max(0, 2 * self.size.records - outgoing.told), max(0, 2 * self._bytes_max - outgoing.told_bytes)
+        )
         while True:
             try:
-                records, broken = self._emission.records(body, result)
+                emitted = self._emission.emit(body, result, self.pending, room)
                 break
             except AWAITED as away:
                 self._troubles.wait("output", away)
         self._troubles.tell("output", None)
-        outgoing.records += records
-        self._let_go(broken, outgoing)
+        return emitted
 
     def _let_go(self, broken: tuple[str, ...], outgoing: Outgoing) -> None:
         if broken:
             log.error("changes_broken", shard=self._number, queries=sorted(broken))
             for part in unregister_bodies(broken, self.body_bytes_max):
-                self.make(part, outgoing)
+                waiting = frozenset(name for name in part.query_ids if name in self.pending)
+                self.make(part, outgoing, dropped=waiting)
             self._gone(broken)

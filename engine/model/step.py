@@ -161,7 +161,41 @@ class Unregister:
     query_ids: tuple[str, ...]
 
 
-Body = CreateSource | CreateDerived | DropSource | Records | Backfill | Heartbeat | Register | Unregister
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """An owner takes the steps over; no answer changes. owner: a text that no other owner has."""
+
+    owner: str
+
+
+@dataclass(frozen=True, slots=True)
+class OutputWritten:
+    """The changes of one query that one earlier step caused: the first ``rows`` of them are written."""
+
+    sequence: int
+    query_id: str
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Changes that earlier steps caused were written; no answer changes."""
+
+    output: tuple[OutputWritten, ...]
+
+
+Body = (
+    CreateSource
+    | CreateDerived
+    | DropSource
+    | Records
+    | Backfill
+    | Heartbeat
+    | Register
+    | Unregister
+    | Claim
+    | Written
+)
 
 
 @dataclass(frozen=True, slots=True)

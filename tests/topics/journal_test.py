@@ -13,9 +13,11 @@ from engine.model.step import (
     BEGINNING,
     Backfill,
     Body,
+    Claim,
     CreateSource,
     DropSource,
     Heartbeat,
+    OutputWritten,
     Position,
     Records,
     Register,
@@ -23,6 +25,7 @@ from engine.model.step import (
     Step,
     StepResult,
     Unregister,
+    Written,
 )
 from engine.model.types import INTEGER, STRING, TIMESTAMP, decimal
 from tests.kafka import wait_until
@@ -32,6 +35,7 @@ from topics.codec import decode
 from topics.consumer import BatchConsumer, OffsetLost, Range
 from topics.journal import (
     VERSION,
+    Deferral,
     HistoryNamed,
     JournalUnreadable,
     RangeReader,
@@ -39,7 +43,7 @@ from topics.journal import (
     decode_step,
     digest_of,
     encode_step,
-    last_position,
+    last_record,
     read_steps,
 )
 from topics.producer import BatchProducer, TransactionalProducer
@@ -69,6 +73,8 @@ BODIES: list[Body] = [
         )
     ),
     Unregister(("q", "r")),
+    Claim("an owner"),
+    Written((OutputWritten(3, "q", 70), OutputWritten(4, "r", 1))),
 ]
 
 
@@ -80,6 +86,22 @@ def test_steps_come_back(body: Body) -> None:
     assert key == b"3-17"
     assert record.step() == step
     assert (record.now_ms, record.idle) == (None, frozenset({1}))
+
+
+@pytest.mark.parametrize(
+    "deferral",
+    [
+        Deferral(),
+        Deferral(frozenset({"q", "r"}), 70),
+        Deferral(None, 3),
+        Deferral(dropped=frozenset({"q"})),
+        Deferral(None, 1, frozenset({"r"})),
+    ],
+)
+def test_what_is_written_later_comes_back(deferral: Deferral) -> None:
+    step = Step(Position(3, 17), 0, Unregister(("q",)))
+    _, value = encode_step(step, StepResult(step.position), (), deferral)
+    assert decode_step(value).deferral == deferral
 
 
 def test_records_are_named_not_carried() -> None:
@@ -188,8 +210,10 @@ def test_a_batch_is_read_again_as_it_was(kafka: str, service_id: str) -> None:
 
     wait_until(apply)
     assert sum(map(len, batches)) == 360
-    assert last_position(settings(kafka), steps_topic, 1) == made[-1].position
-    assert last_position(settings(kafka), steps_topic, 0) is None
+    found = last_record(settings(kafka), steps_topic, 1)
+    assert found is not None
+    assert found.position == made[-1].position
+    assert last_record(settings(kafka), steps_topic, 0) is None
 
     reader = RangeReader(settings(kafka))
     records = list(read_steps(settings(kafka), steps_topic, 1, BEGINNING))
@@ -250,7 +274,9 @@ def test_the_place_in_a_long_journal_is_searched(
     for after in (0, 137, 300, 400):
         records = read_steps(settings(kafka), service_id, 0, Position(0, after))
         assert [record.position.sequence for record in records] == list(range(after + 1, 301))
-    assert last_position(settings(kafka), service_id, 0) == Position(2, 300)
+    found = last_record(settings(kafka), service_id, 0)
+    assert found is not None
+    assert found.position == Position(2, 300)
     owner.close()
 
 

@@ -1,0 +1,153 @@
+"""Output that waits: changes which steps caused and which did not fit the steps' own transactions.
+
+A first answer, the difference that history makes, or a burst may be a million changes of one query. They
+are written piece by piece, between other steps, and each piece in one transaction with a journalled step that
+says how far it got (:class:`engine.model.step.Written`). Whatever a query changes meanwhile waits behind its
+own; other queries go on.
+
+A portion is all that one step changed in the answer of one query. Which portions there are is in the journal
+(:class:`topics.journal.Deferral`), what they hold is not: a replay makes them again, in the same order
+(:mod:`topics.results_order`). So the store may not be saved past the step of the oldest one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from engine.model.changes import Changes
+from engine.model.step import OutputWritten, Position, StepResult
+from topics.results import Destination
+from topics.results_order import border, in_order, of_query, piece
+
+
+@dataclass(slots=True)
+class Portion:
+    """rows: how many changes. written: how many of them are, the first ones."""
+
+    position: Position
+    query_id: str
+    to: Destination
+    changes: list[Changes]
+    rows: int = 0
+    written: int = 0
+    _ordered: int = 0
+    _before: int = 0
+
+    @property
+    def left(self) -> int:
+        """How many changes are still to be written."""
+        return self.rows - self.written
+
+    @property
+    def progress(self) -> OutputWritten:
+        """How far it got."""
+        return OutputWritten(self.position.sequence, self.query_id, self.written)
+
+    def next(self, rows: int) -> Changes:
+        """The changes after those that are written, about so many."""
+        while self.written >= self._before + len(self.changes[0]):
+            self._before += len(self.changes.pop(0))
+            self._ordered = 0
+        if not self._ordered:
+            self.changes[0] = in_order(self.changes[0], self.to)
+            self._ordered = 1
+        start = self.written - self._before
+        return piece(self.changes[0], start, border(self.changes[0], self.to, start, rows))
+
+
+def portions(
+    result: StepResult, to: Callable[[str], Destination | None], is_later: Callable[[str], bool]
+) -> list[Portion]:
+    """What a step changed in the answers of those queries that are written later, and go somewhere."""
+    found: dict[str, Portion] = {}
+    for changes in result.changes:
+        for place, query_id in enumerate(changes.query_ids):
+            count = int(changes.starts[place + 1] - changes.starts[place])
+            if not count or not is_later(query_id):
+                continue
+            portion = found.get(query_id)
+            if portion is None:
+                destination = to(query_id)
+                if destination is None:
+                    continue
+                portion = found[query_id] = Portion(result.position, query_id, destination, [])
+            portion.changes.append(of_query(changes, place))
+            portion.rows += count
+    return list(found.values())
+
+
+class Pending:
+    """The portions of one shard, in the order of their steps. Used by the shard's thread alone; ``rows`` and
+    ``of`` may be read by others.
+    """
+
+    def __init__(self) -> None:
+        self.rows = 0
+        """How many changes wait."""
+        self._portions: dict[tuple[int, str], Portion] = {}
+        self._of: Counter[str] = Counter()
+
+    def __bool__(self) -> bool:
+        return bool(self._portions)
+
+    def __contains__(self, query_id: str) -> bool:
+        return query_id in self._of
+
+    def of(self, query_id: str) -> int:
+        """How many changes of a query wait."""
+        return self._of.get(query_id, 0)
+
+    def put(self, made: Iterable[Portion]) -> None:
+        """Behind all others."""
+        for portion in made:
+            self._portions[portion.position.sequence, portion.query_id] = portion
+            self._of[portion.query_id] += portion.left
+            self.rows += portion.left
+
+    def __iter__(self) -> Iterator[Portion]:
+        return iter(list(self._portions.values()))
+
+    def firsts(self) -> Iterator[Portion]:
+        """Of each query that has some, the oldest."""
+        seen: set[str] = set()
+        for portion in list(self._portions.values()):
+            if portion.query_id not in seen:
+                seen.add(portion.query_id)
+                yield portion
+
+    def wrote(self, progress: OutputWritten) -> bool:
+        """A piece is written. Returns whether there is such a portion, with so many changes."""
+        key = progress.sequence, progress.query_id
+        portion = self._portions.get(key)
+        if portion is None or progress.rows > portion.rows:
+            return False
+        known = self._of[portion.query_id] - (progress.rows - portion.written)
+        self.rows -= progress.rows - portion.written
+        portion.written = progress.rows
+        self._of[portion.query_id] = known
+        if not portion.left:
+            del self._portions[key]
+            if not known:
+                del self._of[portion.query_id]
+        return True
+
+    def drop(self, query_ids: Iterable[str]) -> None:
+        """Nothing more of these is written."""
+        for query_id in query_ids:
+            if query_id in self._of:
+                self.rows -= self._of.pop(query_id)
+                for key in [key for key in self._portions if key[1] == query_id]:
+                    del self._portions[key]
+
+    def _check(self) -> None:
+        """Assert what is promised."""
+        counts: Counter[str] = Counter()
+        for (sequence, query_id), portion in self._portions.items():
+            assert (sequence, query_id) == (portion.position.sequence, portion.query_id)
+            assert 0 <= portion.written < portion.rows
+            counts[query_id] += portion.left
+        assert counts == self._of
+        assert self.rows == counts.total()
+        assert [key[0] for key in self._portions] == sorted(key[0] for key in self._portions)
