@@ -60,14 +60,14 @@ async def main() -> None:
         for alert in alerts:
             if alert.error is not None:
                 raise alert.error
-        print(f"{USERS:,} alerts stand after {time.monotonic() - began:.1f} s")
+        print(f"{USERS:,} alerts are running after {time.monotonic() - began:.1f} s")
 
         online = [user for user in range(USERS) if wanted[user]][:ONLINE]
         told = [asyncio.create_task(listen(alerts[user], wanted[user])) for user in online]
         await asyncio.to_thread(send, payments)
         async with asyncio.timeout(60):
             hits = await asyncio.gather(*told)
-        print(f"{len(online)} users are online and were told {sum(map(len, hits))} times")
+        print(f"{len(online)} users are online and were notified {sum(map(len, hits))} times")
         busiest = max(online, key=wanted.__getitem__)
         shops = ", ".join(f"{row['shop']} {row['amount']:.0f}" for row in hits[online.index(busiest)])
         print(f"user {busiest}, told above {limits[busiest]:.0f}: {shops}")

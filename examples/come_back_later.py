@@ -22,7 +22,7 @@ KAFKA = os.environ.get("TUREEN_KAFKA__BOOTSTRAP_SERVERS", "127.0.0.1:19092")
 
 _arguments = argparse.ArgumentParser(description="A client that is away most of the time.")
 _arguments.add_argument(
-    "file", nargs="?", default="alarms.handle", help="where the handle is kept  [default: alarms.handle]"
+    "file", nargs="?", default="alarms.handle", help="file for the handle  [default: alarms.handle]"
 )
 KEPT = Path(_arguments.parse_args().file)
 
@@ -40,7 +40,7 @@ def register() -> None:
     # Whoever has the handle reads the answer, so it is kept as a password is.
     KEPT.touch(mode=0o600)
     KEPT.write_text(query.handle)
-    print(f"registered; the handle is in {KEPT}, and this client goes away")
+    print(f"registered; the handle is in {KEPT}, and this client stops")
 
     producer = Producer({"bootstrap.servers": KAFKA, "enable.idempotence": True})
     for room, celsius in [("cellar", 12.5), ("attic", 34.0), ("kitchen", 21.0), ("attic", 36.5)]:

@@ -78,7 +78,7 @@ def main() -> None:
             told = sum(one.version for one in answers.values())
         for query in queries.values():
             query.unregister()
-    print(f"\n{told} events came, and nothing was asked for twice")
+    print(f"\n{told} events came, without polling")
 
 
 def drawn(title: str, answer: tureen.LiveAnswer) -> Table:

@@ -24,7 +24,7 @@ KAFKA = os.environ.get("TUREEN_KAFKA__BOOTSTRAP_SERVERS", "127.0.0.1:19092")
 
 _arguments = argparse.ArgumentParser(description="A mobile app, offline most of the time.")
 _arguments.add_argument(
-    "file", nargs="?", default="deliveries.json", help="what the device keeps  [default: deliveries.json]"
+    "file", nargs="?", default="deliveries.json", help="file of the device  [default: deliveries.json]"
 )
 KEPT = Path(_arguments.parse_args().file)
 
@@ -52,7 +52,7 @@ class App:
         """The whole answer instead of what is there, or the rows that came and went."""
         if isinstance(event, tureen.SnapshotEvent):
             if event.reset:
-                print("away for longer than changes are kept: the answer comes anew")
+                print("away for longer than changes are kept: here is the whole answer")
             self.rows = [list(row) for row in event.rows]
             return
         for change in event:

@@ -31,9 +31,7 @@ SHARES = [15, 12, 20, 10, 3, 40]
 def main() -> None:
     """Send them; the same ones each time."""
     arguments = argparse.ArgumentParser(description=f"Send {ORDERS:,} orders to the topic {TOPIC}.")
-    arguments.add_argument(
-        "more", nargs="?", type=int, default=0, help="send so many others instead, behind those"
-    )
+    arguments.add_argument("more", nargs="?", type=int, default=0, help="send so many later orders instead")
     more = arguments.parse_args().more
     producer = Producer(
         {

@@ -89,7 +89,7 @@ def _take(files: Files, path: str, spark: str, identity: Identity) -> None:
         if files.exists(NAME):
             return
         raise CheckpointMismatch(
-            path, f"holds files, but no {NAME}: it is not ours", hint="name an empty directory"
+            path, f"has files but no {NAME}: it is not a checkpoint of Tureen", hint="name an empty directory"
         )
     files.make()
     own = uuid.uuid4().hex
@@ -114,7 +114,7 @@ def _take(files: Files, path: str, spark: str, identity: Identity) -> None:
         raise CheckpointMismatch(
             path,
             "is being taken by another run, or by one that died then",
-            hint=f"run it again; where no other runs, delete {path.rstrip('/')}/{BID}* first",
+            hint=f"run it again; if no other run is active, delete {path.rstrip('/')}/{BID}* first",
         )
 
 
@@ -136,6 +136,6 @@ def _parsed(path: str, text: str) -> dict[str, Any]:
             raise ValueError(text)
     except ValueError as error:
         raise CheckpointMismatch(
-            path, f"has a damaged {NAME}", hint="name another --checkpoint and begin anew"
+            path, f"has a damaged {NAME}", hint="start again with another --checkpoint"
         ) from error
     return found

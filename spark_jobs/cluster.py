@@ -66,7 +66,7 @@ def reach(master: str) -> None:
         else:
             return
     raise MasterUnreachable(
-        master, "; ".join(told), hint="is it running? its log and its page on port 8080 tell its address"
+        master, "; ".join(told), hint="is it running? its log and its page on port 8080 show its address"
     )
 
 
@@ -120,7 +120,7 @@ def _wait(session: SparkSession, answers: Future[list[str]], waited_s: float) ->
             raise ExecutorsMissing(
                 context.master or "the cluster",
                 waited_s,
-                hint=f"each asks for {wants}: has a worker as much free, and can it reach this machine?",
+                hint=f"each asks for {wants}: is as much free on a worker, and can it reach this machine?",
             )
 
 

@@ -203,7 +203,7 @@ class TablesLeft(SparkError):
         listed = "".join(f"\n  {name}: {error}" for name, error in self.failures.items())
         what = "1 table was" if len(self.failures) == 1 else f"{len(self.failures)} tables were"
         facts.setdefault("hint", "the others are done; run it again for these")
-        super().__init__(f"{what} left as they stood{listed}", **facts)
+        super().__init__(f"{what} unchanged{listed}", **facts)
 
 
 class TopicReplaced(SparkError):

@@ -86,7 +86,7 @@ def writing_files(path: str) -> Iterator[None]:
 @contextmanager
 def writing_topic(topic: str) -> Iterator[None]:
     """Around a write to Kafka. Raises KafkaUnavailable, TopicMissing, SparkError."""
-    hint = f"records before that stand on {topic}; run again on an empty topic, or on what is left to send"
+    hint = f"earlier records are on {topic}; run again on an empty topic, or with the remaining records"
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
@@ -123,17 +123,17 @@ def stream_failure(error: Exception, checkpoint: str, topics: Sequence[str]) -> 
             return CheckpointMismatch(
                 checkpoint,
                 f"was written by another version of Spark (version {version} of its log)",
-                hint="run that version, or name another --checkpoint and begin anew",
+                hint="run that version, or start again with another --checkpoint",
             )
     if _TOPIC_GONE in classes:
         return TopicMissing(
-            ", ".join(topics), hint="it was deleted, or never there; make it, or leave it out of the job"
+            ", ".join(topics), hint="it was deleted or never existed; create it, or leave it out of the job"
         )
     if classes & {*_KAFKA_SILENT, _POLL_SILENT}:
         return KafkaUnavailable("Kafka stopped answering", hint="is it running?")
     if found and found[-1].in_log:
         return CheckpointMismatch(
-            checkpoint, f"is damaged: {found[-1].text}", hint="name another --checkpoint and begin anew"
+            checkpoint, f"is damaged: {found[-1].text}", hint="start again with another --checkpoint"
         )
     if classes & _FILES_REFUSED:
         return PathNotWritable(checkpoint, root_text(error), hint="is there space, and the right to write?")

@@ -126,13 +126,21 @@ _COMMON = (
         help="A further jar, such as a JDBC driver.",
     ),
     click.option(
-        "--repository", "repositories", multiple=True, metavar="URL", help="To ask beside Maven Central."
+        "--repository",
+        "repositories",
+        multiple=True,
+        metavar="URL",
+        help="A repository in addition to Maven Central.",
     ),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
 )
 _STREAM = (
-    click.option("--checkpoint", metavar="DIRECTORY", help="Remembers what is done, for the next run."),
-    click.option("--once", is_flag=True, help="Take what is there, then end."),
+    click.option(
+        "--checkpoint",
+        metavar="DIRECTORY",
+        help="Directory for the state of the job, from which the next run continues.",
+    ),
+    click.option("--once", is_flag=True, help="Process what is there, then end."),
     click.option(
         "--every",
         "every_s",
@@ -140,7 +148,7 @@ _STREAM = (
         default=1.0,
         show_default=True,
         metavar="SECONDS",
-        help="From the begin of one micro-batch to the next.",
+        help="From the start of one micro-batch to the next.",
     ),
     click.option(
         "--give-up-after",
@@ -149,12 +157,12 @@ _STREAM = (
         default=86_400.0,
         show_default=True,
         metavar="SECONDS",
-        help="How long a Kafka that is away is waited for.",
+        help="How long to wait for a Kafka that is unavailable.",
     ),
 )
 _GAP = (
     click.option(
-        "--accept-gap", is_flag=True, help="Go on where records are gone from Kafka that were never read."
+        "--accept-gap", is_flag=True, help="Continue if records are gone from Kafka that were never read."
     ),
 )
 

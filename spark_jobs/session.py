@@ -163,7 +163,7 @@ def _launch(
             ) from error
         raise SparkError(
             f"Spark did not start on {java.path} (Java {java.version})",
-            hint="what Java wrote stands above; is there memory enough for --memory?",
+            hint="Java's output is above; is there enough memory for --memory?",
         ) from error
     except Py4JJavaError as error:
         raise _not_started(settings.master, error) from error

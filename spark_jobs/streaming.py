@@ -78,7 +78,7 @@ class StreamReport:
         rows = f"{self.rows:,} row{'' if self.rows == 1 else 's'}"
         told = [f"{rows} in {self.batches:,} micro-batch{'' if self.batches == 1 else 'es'}{counts}"]
         if self.stopped:
-            told.append(f"stopped; the next run goes on from {self.checkpoint}")
+            told.append(f"stopped; the next run continues from {self.checkpoint}")
         return told
 
 
@@ -295,7 +295,7 @@ def _wait(
             continue
         for topic in topics:
             if topic not in there:
-                raise TopicMissing(topic, hint="it was there before; make it again, and the job goes on")
+                raise TopicMissing(topic, hint="it existed before; create it again, and the job continues")
         return first
 
 

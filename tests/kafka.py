@@ -95,7 +95,7 @@ def session(shared: Node | None) -> Iterator[str]:
         with container as running:
             yield running.get_bootstrap_server()
     elif shared is not None:
-        shared.start()  # or find it running; it is stopped behind the last process
+        shared.start()  # or find it running; it is stopped after the last process
         yield shared.bootstrap
     else:
         with node() as embedded:

@@ -102,7 +102,7 @@ def _archive(
         raise ArchiveUnreadable(
             target.uri,
             "none of its newest commits states which records of the topic it has",
-            hint="somebody else made it, or committed to it: move it away, or archive into another directory",
+            hint="another program created it or wrote to it: move it, or archive into another directory",
         )
     table.check(target.schema, target.properties)
     _check_topic(target, before, topic_id)
@@ -112,7 +112,8 @@ def _archive(
     lost = _lost(target, before, new)
     if lost and not given.accept_gap:
         raise RecordsLost(
-            lost, hint="go on without them by --accept-gap: the archive then says from when on it is complete"
+            lost,
+            hint="continue without them with --accept-gap: the archive states from when it is complete",
         )
     records = _records(batch, target.topic, new)
     decoded = records.mapInArrow(_decode(records, target, given), target.rows_schema)

@@ -14,9 +14,9 @@ from topics.registry import RegistrySettings
     "--archive", "root", required=True, metavar="URI", help="The archive: a directory of any file system."
 )
 @click.option("--stream", "streams", multiple=True, metavar="NAME", help="A stream or table to archive.")
-@click.option("--all-streams", is_flag=True, help="All that are declared when the run begins.")
+@click.option("--all-streams", is_flag=True, help="All that are declared at the start of the run.")
 @click.option("--results", multiple=True, metavar="TOPIC", help="A topic of results to archive.")
-@click.option("--all-results", is_flag=True, help="All topics of results there are when the run begins.")
+@click.option("--all-results", is_flag=True, help="All result topics at the start of the run.")
 @click.option(
     "--records-at-once",
     type=int,
@@ -37,7 +37,7 @@ from topics.registry import RegistrySettings
     "--schema-registry-user",
     envvar="TUREEN_SCHEMA_REGISTRY_USER",
     metavar="NAME:PASSWORD",
-    help="If it asks for one.  [env: TUREEN_SCHEMA_REGISTRY_USER]",
+    help="If it requires one.  [env: TUREEN_SCHEMA_REGISTRY_USER]",
 )
 @click.option("--schema-registry-ca", metavar="FILE", help="PEM file of authorities for its https.")
 @job_options(streaming=True, reads_kafka=True)

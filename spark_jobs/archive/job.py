@@ -178,7 +178,7 @@ def _check_topics(session: SparkSession, checkpoint: str, topics: tuple[str, ...
     if gone:
         raise CheckpointMismatch(
             checkpoint,
-            f"has read {', '.join(gone)}, which is to be archived no more",
+            f"has read {', '.join(gone)}, which is no longer to be archived",
             hint="archive it further, or name an empty directory as --checkpoint: tables know which records "
             "they have, and none is written twice",
         )
@@ -209,7 +209,7 @@ def _offsets(session: SparkSession, checkpoint: str, number: int) -> dict[str, d
         raise CheckpointMismatch(
             checkpoint,
             f"has a note of micro-batch {number} that is not of this version of Spark",
-            hint="name an empty directory: tables know which records they have, and none is written twice",
+            hint="give an empty directory: tables know which records they have, and none is written twice",
         ) from error
 
 

@@ -187,7 +187,7 @@ class _AvroReader:
             found = fastavro.schemaless_reader(io.BytesIO(data[PREFIX_BYTES:]), self._schema, None)
             return self._plain(found)  # type: ignore[no-any-return]
         except (ValueError, EOFError, IndexError, KeyError, TypeError, OverflowError) as error:
-            raise NoResult(f"the {what} is no Avro of its schema: {error}") from None
+            raise NoResult(f"the {what} is not Avro of its schema: {error}") from None
 
     def _plain(self, value: Any) -> Any:
         if isinstance(value, dict):

@@ -45,7 +45,8 @@ class Statements:
                 self._ends = ends
         except TopicMissing as missing:
             raise TopicMissing(
-                missing.topic, hint="the broker makes it, or the first stream; is --service-id the broker's?"
+                missing.topic,
+                hint="the broker creates it, or the first stream; is --service-id the broker's?",
             ) from None
         return {name: stream for name, text in self._texts.items() if (stream := _stream(text)) is not None}
 

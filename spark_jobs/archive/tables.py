@@ -201,7 +201,7 @@ class Table:
                 other = folded[wanted.name.casefold()]
                 raise ArchiveMismatch(
                     f"{self.uri} has a column {other}, and the stream one {wanted.name}",
-                    hint="Delta tables do not tell capitals from small letters: name the column as it was",
+                    hint="Delta tables ignore case in names: name the column as before",
                 )
         for name, option in held.items():
             before = str(option.get()) if option.isDefined() else None
@@ -210,7 +210,7 @@ class Table:
                 now = properties[name]
                 raise ArchiveMismatch(
                     f"the {what} of {self.uri} was {before or 'none'} and is {now or 'none'} now",
-                    hint="rows of both cannot stand in one table: archive into another directory",
+                    hint="rows of both cannot be in one table: archive into another directory",
                 )
 
     def append(

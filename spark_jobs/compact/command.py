@@ -39,17 +39,20 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="TABLE=COLUMN,...",
     callback=pairs,
-    help="Primary key of an archived table that does not tell it.",
+    help="Primary key of an archived table without one.",
 )
-@click.option("--retain", metavar="90d", help="Remove what is older.  [default: nothing is]")
+@click.option("--retain", metavar="90d", help="Remove older rows.  [default: none]")
 @click.option("--target-file-size", default="128m", show_default=True, help="Of merged files.")
 @click.option(
     "--quiet", default="15m", show_default=True, help="Leave partitions alone that got a file so recently."
 )
 @click.option(
-    "--keep-replaced", default="7d", show_default=True, help="Keep replaced files so long for their readers."
+    "--keep-replaced",
+    default="7d",
+    show_default=True,
+    help="How long replaced files are kept for their readers.",
 )
-@click.option("--dry-run", is_flag=True, help="Say what there is to do, and change nothing.")
+@click.option("--dry-run", is_flag=True, help="Print what would be done, and change nothing.")
 @job_options()
 def compact(
     root: str,

@@ -84,15 +84,15 @@ class CompactReport:
                 f"{one.partitions_merged:,}",
                 f"{one.partitions_removed:,}",
             )
-            rows.append((one.table, *counts, "left as it stood" if one.error else ""))
+            rows.append((one.table, *counts, "unchanged" if one.error else ""))
         widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
         for row in rows:
             cells = [row[0].ljust(widths[0]), *(row[n].rjust(widths[n]) for n in range(1, 5)), row[5]]
             yield "  ".join(cells).rstrip()
         if self.dry_run:
-            yield "nothing was changed: this is what there is to do"
+            yield "nothing was changed: this is what would be done"
         if self.stopped:
-            yield "stopped as asked; the next run does the rest"
+            yield "stopped on request; the next run does the rest"
 
 
 def run(
@@ -133,7 +133,7 @@ def run(
         )
     if not settings.dry_run and (lacking := set(settings.columns) - columns):
         raise SettingsError(
-            f"none of the queries has a column {', '.join(sorted(lacking))}; they stand without it",
+            f"none of the queries has a column {', '.join(sorted(lacking))}; they are written without it",
             hint=f"they have {', '.join(sorted(columns))}",
         )
     return CompactReport(tuple(reports), settings.dry_run)
@@ -230,7 +230,7 @@ class _Run:
         key = json.loads(told) if told else [column_name(n) for n in self._settings.keys.get(self._name, ())]
         if not key:
             raise CompactionRefused(
-                self._table.uri, "it does not say its primary key", hint=f"give --key {self._name}=COLUMN,..."
+                self._table.uri, "its primary key is unknown", hint=f"give --key {self._name}=COLUMN,..."
             )
         if lacking := [name for name in key if name not in columns]:
             raise CompactionRefused(self._table.uri, f"it has no column {lacking[0]}, which is to be its key")
@@ -299,7 +299,7 @@ class _Run:
         unit_ms = retention.unit_ms(table)
         before_ms = retention.old_before_ms(table.coverage(), self._now_ms, retain_ms, unit_ms)
         if before_ms is None:
-            self._told("nothing removed: it does not say how far it is")
+            self._told("nothing removed: its commits do not state how far it is")
             return
         if self._settings.dry_run:
             for one in (table, self._history):

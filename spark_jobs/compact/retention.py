@@ -67,7 +67,7 @@ def remove_archived(table: Table, before_ms: int, told: Told) -> int:
         now = table.coverage()
         if now is None or now.complete_from_ms < before_ms:
             raise CompactionFailed(
-                table.uri, "no commit says from when on it would be complete, so nothing was removed"
+                table.uri, "no commit states from when it would be complete, so nothing was removed"
             )
         told("raised from when on it is complete")
     _delete(table, _before(table.partition_columns(), before_ms))

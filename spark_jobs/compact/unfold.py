@@ -52,7 +52,7 @@ def columns_of(versions: DataFrame, given: Mapping[str, str]) -> StructType:
             fields[name] = StructField(name, type_)
     if clash := sorted({name.lower() for name in fields} & set(OWN)):
         raise SettingsError(
-            f"the query's column {clash[0]} is named like one that tells when rows were valid",
+            f"the query's column {clash[0]} has the name of a column for the validity of rows",
             hint="name it otherwise by AS in the query, or read the shared table's JSON",
         )
     return StructType(list(fields.values()))

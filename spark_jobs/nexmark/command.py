@@ -11,8 +11,8 @@ from spark_jobs.sources.warp_options import Instant, warp_options
 
 
 @click.command(context_settings=CONTEXT)
-@click.option("--events", type=int, metavar="N", help="How many; a stream may go on without end.")
-@click.option("--seed", default=0, show_default=True, metavar="N", help="Other seeds make other events.")
+@click.option("--events", type=int, metavar="N", help="Number of events; a stream may be endless.")
+@click.option("--seed", default=0, show_default=True, metavar="N", help="Other seeds give other events.")
 @click.option("--first", default=0, show_default=True, metavar="N", help="Number of the first event.")
 @click.option("--rate", default=10_000, show_default=True, metavar="N", help="Events a second of event time.")
 @click.option(
@@ -31,12 +31,14 @@ from spark_jobs.sources.warp_options import Instant, warp_options
     help="Shuffle events in groups of so many; the streams' lateness allows it.",
 )
 @click.option("--prefix", default="", metavar="TEXT", help="Before the names of streams and topics.")
-@click.option("--partitions", default=1, show_default=True, metavar="N", help="Of topics that are made.")
+@click.option("--partitions", default=1, show_default=True, metavar="N", help="Of topics that are created.")
 @click.option("--retain", metavar="TIME", help="How long the broker keeps rows, such as '2 HOURS'.")
 @click.option(
     "--declare/--no-declare", default=True, help="Create the streams at the broker.  [default: declare]"
 )
-@click.option("--stream", is_flag=True, help="Go on with the next events, at their pace; with --checkpoint.")
+@click.option(
+    "--stream", is_flag=True, help="Continue with the next events, at their pace; with --checkpoint."
+)
 @warp_options
 @job_options(streaming=True)
 def nexmark(

@@ -62,7 +62,7 @@ class NexmarkJobSettings:
             raise SettingsError("a batch must have an end", hint="give --events N, or --stream")
         if self.stream is not None and self.warp.shift_to_ms is not None:
             raise SettingsError(
-                "a stream that is begun again must have its timestamps where they were",
+                "a stream that is continued must keep its timestamps",
                 hint="give --base with the timestamp of the first event in place of --shift-to",
             )
         if self.stream is not None and not 1 <= self.events_a_batch <= EVENTS_A_BATCH_MAX:
@@ -108,7 +108,7 @@ class NexmarkReport:
         """It in words."""
         told = [f"{self.events:,} of {self.of:,} events written to {', '.join(self.topics)}"]
         if self.stopped:
-            told.append(f"stopped; --first {self.first + self.events} goes on behind the last one")
+            told.append(f"stopped; --first {self.first + self.events} continues after the last one")
         if self.declared:
             told.append("the streams are declared")
         return told

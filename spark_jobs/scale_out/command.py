@@ -19,7 +19,10 @@ from tureen.errors import SettingsError
     help="Cut a stream or a table by this column.  [default: all its rows go to one shard more]",
 )
 @click.option(
-    "--whole", multiple=True, metavar="STREAM", help="Keep all rows of a cut stream in one place, too."
+    "--whole",
+    multiple=True,
+    metavar="STREAM",
+    help="Also keep all rows of a partitioned stream in one place.",
 )
 @click.option("--rows-max", type=int, default=500_000, show_default=True, help="Records of one micro-batch.")
 @click.option("--schema-registry", metavar="URL", help="For results in avro and json_schema.")

@@ -142,8 +142,8 @@ class Driver:
         if stateless(query, streams):
             if query.emit is not None and query.emit.snapshot and not self._settings.layout.shards:
                 raise NotSupported(
-                    "this scale-out has no shards, so there are no rows for the answer to begin with",
-                    hint="add WITH (snapshot = false), or begin a scale-out with --shards",
+                    "this scale-out has no shards, so there are no rows for a first answer",
+                    hint="add WITH (snapshot = false), or start a scale-out with --shards",
                 )
             return "rows"
         return place(query, streams, self._settings.layout)
@@ -232,7 +232,7 @@ class Driver:
             return batch
         if decided:
             error = self._reading.lost[gone[0]]
-            error.hint = "a micro-batch that was begun has records of it: begin with an empty checkpoint"
+            error.hint = "an unfinished micro-batch has records of it: start with an empty checkpoint"
             raise error
         batch = replace(batch, steps=steps)
         self.journal.write("begun", batch)

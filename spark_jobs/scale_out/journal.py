@@ -185,6 +185,6 @@ class Journal:
             raise CheckpointMismatch(
                 self.directory.uri,
                 f"is of version {version}, this program reads version {VERSION}",
-                hint="run the version that wrote it, or begin with an empty directory",
+                hint="run the version that wrote it, or start with an empty directory",
             )
         return dict(facts)

@@ -131,7 +131,7 @@ class Ownership:
                 path,
                 f"is not the one that the service {self._names.service_id} was last run from: "
                 f"{_called(last)} went on since",
-                hint="run that one again, or begin with an empty directory: answers are told anew then",
+                hint="run that one again, or start with an empty directory: answers are then written again",
             )
         self._join()
         if self._admin.members(self._group) > 1:  # another began at this very moment

@@ -166,7 +166,7 @@ class Reading:
             if not self._accept_gap:
                 raise RecordsLost(
                     [f"{stream.topic}[{partition}] from {known} to {begin}"],
-                    hint="its retention is shorter than the time away; --accept-gap goes on without them",
+                    hint="its retention is too short for the pause; --accept-gap continues without them",
                 )
             return begin
         return max(known, begin)
@@ -197,7 +197,7 @@ class Reading:
 def _deleted(stream: Stream) -> TopicMissing:
     return TopicMissing(
         stream.topic,
-        hint="what came of its rows so far stays; create the topic again, then DROP "
+        hint="results of its rows so far remain; create the topic again, then DROP "
         f"{stream.kind.upper()} {stream.name} and create it again",
     )
 

@@ -381,7 +381,7 @@ class Registry:
             _, query = meant(registration, self.catalogue)
             if query.emit is None:
                 raise NotSupported(
-                    "a scale-out tells changes alone: it has no snapshots",
+                    "a scale-out writes changes only: it has no snapshots",
                     hint="end the query in EMIT CHANGES",
                 )
             if len(self.entries) > self._limits.queries_max:

@@ -23,17 +23,19 @@ from spark_jobs.sources.warp_options import warp_options
 )
 @click.option("--key", metavar="COLUMN", help="Column that becomes the records' key.")
 @click.option(
-    "--quarantine", metavar="DIRECTORY", help="Where rows that do not fit go; else they refuse the run."
+    "--quarantine",
+    metavar="DIRECTORY",
+    help="Directory for rows that do not fit; without it they end the run.",
 )
 @click.option("--delimiter", default=",", show_default=True, help="Between the cells of CSV.")
 @click.option("--null-text", default="", metavar="TEXT", help="A cell of CSV that means NULL, such as NA.")
 @click.option(
-    "--split", is_flag=True, help="Read large CSV files in parallel; no cell may hold a line break."
+    "--split", is_flag=True, help="Read large CSV files in parallel; no cell may contain a line break."
 )
 @click.option(
     "--declare/--no-declare", default=True, help="Create the stream at the broker.  [default: declare]"
 )
-@click.option("--stream", is_flag=True, help="Go on with files that come, each once; with --checkpoint.")
+@click.option("--stream", is_flag=True, help="Continue with new files, each once; with --checkpoint.")
 @click.option(
     "--files-max", default=100, show_default=True, metavar="N", help="New files that a micro-batch takes."
 )

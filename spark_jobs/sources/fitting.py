@@ -61,7 +61,7 @@ def check(raw: DataFrame, stream: Stream) -> DataFrame:
             F.when(
                 given.isNotNull() & value.isNull(),
                 F.concat(F.lit(f"{field.name}: '"), shown, F.lit(f"' is not a value of {field.type}")),
-            ).when(F.lit(needed) & given.isNull(), F.lit(f"{field.name}: NULL where a value must be"))
+            ).when(F.lit(needed) & given.isNull(), F.lit(f"{field.name}: NULL, but a value is required"))
         )
     reason = F.coalesce(F.col("broken"), F.nullif(F.concat_ws("; ", *reasons), F.lit("")))
     return typed.select("row", "record", "file", reason.alias("reason"))

@@ -45,7 +45,9 @@ class JdbcSettings:
         if not self.url.startswith("jdbc:"):
             raise SettingsError("the URL does not begin with jdbc:", hint="such as jdbc:postgresql://host/db")
         if re.search(r"(password|pwd)\s*=", self.url, re.IGNORECASE):
-            raise SettingsError("the URL holds a password", hint=f"give it as {PASSWORD} in the environment")
+            raise SettingsError(
+                "the URL contains a password", hint=f"give it as {PASSWORD} in the environment"
+            )
         if (self.table is None) == (self.query is None):
             raise SettingsError("either --table or --query is needed")
         bounds = (self.partition_column, self.lower, self.upper)

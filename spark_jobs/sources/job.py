@@ -78,7 +78,7 @@ class SourcesReport:
                 f"{self.rows_quarantined:,} did not fit and went, with the reasons, to {self.quarantine}"
             )
         if self.stopped:
-            at = "before the first" if self.last_ms is None else f"behind {text_of(self.last_ms)}"
+            at = "before the first" if self.last_ms is None else f"after {text_of(self.last_ms)}"
             told.append(f"stopped {at}, event time")
         if self.declared:
             told.append(f"stream {self.stream} is declared")
@@ -198,5 +198,5 @@ def refused(bad: DataFrame, number: int) -> RowsRefused:
     """The error that tells of rows which do not fit, with examples."""
     examples = [f"{row.file or '?'}: {row.reason}" for row in bad.limit(EXAMPLES_MAX).collect()]
     return RowsRefused(
-        number, examples, hint="correct them, or give --quarantine DIRECTORY to put them aside and go on"
+        number, examples, hint="correct them, or give --quarantine DIRECTORY to store them there and continue"
     )

@@ -36,7 +36,7 @@ class Warp:
         if self.speed is not None and not SPEED_MIN <= self.speed <= SPEED_MAX:
             raise SettingsError(
                 f"a speed of {self.speed:g} is not within {SPEED_MIN:g} and {SPEED_MAX:g}",
-                hint="1 is as fast as it happened, 60 an hour in a minute; without --speed nobody waits",
+                hint="1 is as fast as it happened, 60 an hour in a minute; without --speed it does not wait",
             )
 
     def shift_ms(self, first_ms: int | None) -> int:

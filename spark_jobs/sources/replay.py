@@ -210,4 +210,4 @@ def _quoted(name: str) -> str:
 def _so_far(reached: Reached) -> str:
     if reached.last_ms is None:
         return "no row was confirmed before"
-    return f"{reached.rows:,} rows, up to {text_of(reached.last_ms)}, stand on the topic"
+    return f"{reached.rows:,} rows, up to {text_of(reached.last_ms)}, are on the topic"

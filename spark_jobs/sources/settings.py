@@ -71,7 +71,7 @@ class SourcesSettings:
         if self.stream is not None and self.warp != Warp():
             raise SettingsError(
                 "a pace and moved timestamps are of a batch",
-                hint="leave away --speed and --shift-to, or --stream",
+                hint="leave out --speed and --shift-to, or --stream",
             )
         if self.format != "rate" and self.select is not None:
             raise SettingsError("--select is a setting of the rate source")
@@ -101,7 +101,7 @@ class SourcesSettings:
 
     def _check_rate(self) -> None:
         if self.inputs:
-            raise SettingsError("the rate source reads no input", hint="leave --input away")
+            raise SettingsError("the rate source reads no input", hint="leave --input out")
         if self.stream is None:
             raise SettingsError("the rate source has no end", hint="run it with --stream")
         if not self.select:

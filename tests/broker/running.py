@@ -29,7 +29,7 @@ JSON = {"Content-Type": "application/json"}
 
 
 EVERY: list[Broker] = []
-"""Those that may still run; a test's own are stopped behind it."""
+"""Those that may still run; a test's own are stopped after it."""
 
 
 class Broker:

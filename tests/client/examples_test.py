@@ -64,7 +64,7 @@ def test_by_topic_alone(broker: Broker) -> None:
 def test_alerts_per_user(broker: Broker) -> None:
     told = example(broker, "alerts_per_user.py", USERS="300").splitlines()
     assert told[0].startswith("300 alerts stand")
-    assert re.fullmatch(r"3 users are online and were told \d+ times", told[1])
+    assert re.fullmatch(r"3 users are online and were notified \d+ times", told[1])
     assert re.fullmatch(r"user \d+, told above \d+: \w+ \d+.*", told[2])
     assert told[3].endswith("the user's own among them")
 

@@ -224,7 +224,7 @@ def test_reasons_name_every_column_and_nulls_where_values_must_be(spark: SparkSe
     reasons = [row.reason for row in checked.collect()]
     assert reasons == [
         f"price: '{'x' * 40}' is not a value of DECIMAL(9, 2); at: 'now' is not a value of TIMESTAMP",
-        "id: NULL where a value must be; at: NULL where a value must be",
+        "id: NULL, but a value is required; at: NULL, but a value is required",
         None,
     ]
     assert [f.dataType for f in checked.schema["row"].dataType] == [

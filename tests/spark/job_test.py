@@ -140,7 +140,7 @@ def test_csv_to_a_topic_and_back(spark: SparkSession, kafka: str, service_id: st
 
     aside = {row.reason: row for row in spark.read.parquet(str(quarantine)).collect()}
     assert sorted(aside) == [
-        "at: NULL where a value must be",
+        "at: NULL, but a value is required",
         "price: '1.005' is not a value of DECIMAL(9, 2)",
         "the line does not have 7 columns as the header has",
     ]

@@ -109,7 +109,7 @@ def test_a_replay_that_is_stopped_says_where(spark: SparkSession, kafka: str, se
     report = run(spark, slow, AfterTwo())
     assert report.stopped
     assert report.lines()[0].startswith("1 of 100 events written")
-    assert report.lines()[1] == "stopped; --first 11 goes on behind the last one"
+    assert report.lines()[1] == "stopped; --first 11 continues after the last one"
     [(_, value)] = written(kafka, slow)["bid"]
     assert json.loads(value or b"")["date_time"] == report.last_ms == 1_800_000_000_000
 

@@ -94,7 +94,7 @@ def test_rows_are_confirmed_before_a_wait_and_what_was_is_told_when_kafka_goes()
     world = World(lost_after=2)
     with pytest.raises(KafkaUnavailable) as caught:
         world.run([0, 1_000, 2_000], speed=1)
-    assert caught.value.hint == ("2 rows, up to 1970-01-01 00:00:01.000, stand on the topic; is it running?")
+    assert caught.value.hint == ("2 rows, up to 1970-01-01 00:00:01.000, are on the topic; is it running?")
     assert [told.rows for told in world.told] == [1, 2]
 
 

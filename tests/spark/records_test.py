@@ -99,7 +99,11 @@ def test_no_row_is_lost_between_messages_and_quarantine(spark: SparkSession) -> 
     written = with_messages(check(raw_of(table, rows.schema), rows), rows, "name")
     assert [(row.key, row.value) for row in messages(written, rows).collect()] == [("a", '{"name":"a"}')]
     null, long = quarantined(written, rows).orderBy("reason", ascending=False).collect()
-    assert (null.stream, null.reason, null.record) == ("s", "name: NULL where a value must be", '{"extra":2}')
+    assert (null.stream, null.reason, null.record) == (
+        "s",
+        "name: NULL, but a value is required",
+        '{"extra":2}',
+    )
     assert long.reason == f"{MESSAGE_BYTES_MAX + 11} bytes are more than the {MESSAGE_BYTES_MAX} allowed"
 
 

@@ -92,7 +92,7 @@ def test_a_replay_stops_where_it_is_and_says_so(
     report = run(spark, settings, STARTED, AtTheFirstWait())
     assert report.lines() == [
         f"1 of 4 rows written to {service_id}-rides",
-        "stopped behind 2024-06-01 12:00:00.000, event time",
+        "stopped after 2024-06-01 12:00:00.000, event time",
     ]
     assert (report.first_ms, report.last_ms, report.stopped) == (NOON_MS, NOON_MS, True)
     assert [message.key() for message in messages_of(kafka, f"{service_id}-rides")] == [b"1"]

@@ -56,12 +56,12 @@ def decode_entries(data: bytes, named: str) -> tuple[dict[str, Any], list[Entry]
         raise CheckpointUnreadable(
             named,
             f"it is of version {version}, this program reads version {VERSION}",
-            hint="run the version that wrote it, or begin with an empty directory",
+            hint="run the version that wrote it, or start with an empty directory",
         )
     return header, found
 
 
-BEGIN_ANEW = "bring it back from a copy, or begin with an empty directory"
+BEGIN_ANEW = "restore it from a copy, or start with an empty directory"
 
 
 def _chunks(entries: Iterable[Entry]) -> Iterator[list[Entry]]:

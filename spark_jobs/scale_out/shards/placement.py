@@ -71,8 +71,8 @@ def place(query: Query, streams: Streams, layout: Layout) -> Place:
     """
     if not layout.shards:
         raise NotSupported(
-            "this scale-out has no shards, and the query asks for more than each row for itself",
-            hint="begin one with --shards, and a --key for each stream that it is to be cut by",
+            "this scale-out has no shards, and the query needs more than single rows",
+            hint="start one with --shards, and a --key for each stream to partition by",
             line=1,
             column=1,
         )
@@ -211,11 +211,13 @@ def _joined(stage: Join, rows: _Rows, inner: _Rows) -> _Rows:
         return _Rows(True, width)
     if inner.whole:
         if stage.kind in ("right", "full"):
-            raise _Whole(f"a {stage.kind.upper()} JOIN keeps rows of a table that every shard has whole")
+            raise _Whole(
+                f"a {stage.kind.upper()} JOIN keeps rows of a table of which every shard has all rows"
+            )
         return replace(rows, width=width)
     if rows.whole:
         if stage.kind in ("left", "full", "anti"):
-            raise _Whole("the join keeps rows of a table that every shard has whole")
+            raise _Whole("the join keeps rows of a table of which every shard has all rows")
         if stage.kind == "semi":
             return _moved(rows, inner, pairs, "the join")
         return _Rows(False, width, shifted, inner.type)
@@ -256,15 +258,15 @@ def _moved(rows: _Rows, inner: _Rows, pairs: Pairs, what: str) -> _Rows:
 
 def _check_output(query: Query, rows: _Rows, streams: Streams) -> None:
     if rows.whole:
-        raise _Whole("it reads nothing but tables that every shard has whole")
+        raise _Whole("it reads only tables of which every shard has all rows")
     read = {name: streams[name] for name in query.sources}
     operator = operator_over(query, read)
     if operator == "rstream":
-        raise _Whole("RSTREAM tells all rows whenever one of any key changes")
+        raise _Whole("RSTREAM gives all rows whenever one of any key changes")
     if operator == "changes":
         key = result_key(query, read)
         if key is not None and not rows.held & set(key):
-            raise _Whole("the columns that tell rows of the answer apart are without the key")
+            raise _Whole("the columns that identify rows of the answer do not contain the key")
         return
     tables = [name for name, stream in read.items() if stream.is_table]
     if not rows.held and update_patterns(query, tables)[-1] is not Pattern.MON:

@@ -66,13 +66,13 @@ def open_shards(checkpoint: str, layout: Layout) -> str:
         raise CheckpointUnreadable(
             directory.uri,
             f"{LAYOUT} is of version {version}, this program reads version {VERSION}",
-            hint="run the version that wrote it, or begin with an empty directory",
+            hint="run the version that wrote it, or start with an empty directory",
         )
     if there != layout.as_dict():
         raise CheckpointMismatch(
             checkpoint,
             f"holds rows cut as {_said(there)}, not as {_said(layout.as_dict())}",
-            hint="give the options of then, or begin with an empty directory",
+            hint="give the earlier options, or start with an empty directory",
         )
     return run
 
