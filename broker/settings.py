@@ -106,7 +106,7 @@ class Settings(BaseSettings):
     outcome_wait_ms: int = Field(
         15_000, ge=0, description="HTTP writes are answered with 202 if they take longer."
     )
-    publish_timeout_ms: int = Field(10_000, ge=100, description="HTTP writes fail when Kafka takes longer.")
+    publish_timeout_ms: int = Field(4_000, ge=100, description="HTTP writes fail when Kafka takes longer.")
     stop_timeout_ms: int = Field(
         10_000, ge=4_000, description="A process that takes longer to stop is killed."
     )

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +38,7 @@ from tureen.errors import StoreCorrupt, StoreError, StoreFull, StoreVersionUnkno
 
 _DEFAULT = "default"  # RocksDB's own, always there and always empty
 _LOG_BYTES_MAX = 1 << 20
+_LOG_NAME = re.compile(r"\d+\.log")
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +140,11 @@ class Database:
         except Exception as error:
             raise explain(error, self.directory) from error
 
+    def newest_log(self) -> int:
+        """The number of the file of the log that was begun last; 0: there is none."""
+        with os.scandir(self.directory) as found:
+            return max((int(one.name[:-4]) for one in found if _LOG_NAME.fullmatch(one.name)), default=0)
+
     def stats(self) -> dict[str, int]:
         """Bytes in memory and on disk, summed over the column families."""
         names = {
@@ -183,7 +190,8 @@ class Changes:
 def explain(error: Exception, directory: Path) -> StoreError:
     """The error of ours that RocksDB's status means."""
     status = str(error)
-    if status.startswith(("Corruption", "Invalid argument", "Not implemented")):
+    missing = status.startswith("IO error") and "No such file or directory" in status
+    if missing or status.startswith(("Corruption", "Invalid argument", "Not implemented")):
         return StoreCorrupt(f"the store at {directory} is damaged: {status}", hint=REBUILD_HINT)
     if "/LOCK: " in status:
         return in_use(directory, None)
@@ -212,6 +220,8 @@ def _database_options(options: StoreOptions) -> Options:
     chosen = Options(raw_mode=True)
     chosen.create_if_missing(True)
     chosen.create_missing_column_families(True)
+    # Families reach their tables together: without its log, too, a database is as of one write.
+    chosen.set_atomic_flush(True)
     chosen.set_db_write_buffer_size(options.write_buffer_bytes)
     chosen.set_max_total_wal_size(options.wal_bytes_max)
     chosen.set_max_open_files(options.open_files_max)

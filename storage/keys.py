@@ -8,6 +8,8 @@ that no name is a prefix of another one's keys, whatever characters it has.
     meta             "format"                                                version of these layouts
                      "view/" name, UTF-8                                     view or derived stream
     positions        "engine"                                                position of the last commit
+                     "first"                                                 number of the oldest link
+                     "link/" | commit's number, 8 |                          (empty)
     sources          name, UTF-8                                             source, without rows
     queries          query id, UTF-8                                         query
     segments         | length, 2 | name, UTF-8 | 1 | first ordinal, 8 |      rows: a piece or a segment
@@ -37,6 +39,8 @@ COLUMN_FAMILIES = (META, POSITIONS, SOURCES, QUERIES, SEGMENTS, ANSWERS, OPERATO
 
 FORMAT_KEY = b"format"
 POSITION_KEY = b"engine"
+FIRST_LINK_KEY = b"first"
+LINK_PREFIX = b"link/"
 VIEW_PREFIX = b"view/"
 
 _SIGN = 1 << 63

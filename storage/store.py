@@ -2,7 +2,8 @@
 
 Promises:
 - ``commit`` is one write of RocksDB: everything put since the last commit is durable with the position, or
-  nothing is. A process killed anywhere leaves exactly one committed position with its rows.
+  nothing is. A process killed anywhere leaves exactly one committed position with its rows. Files that are
+  cut, changed or gone leave an earlier one, or are refused (:class:`tureen.errors.StoreCorrupt`).
 - Reads see the last commit alone, never what is being put.
 - When a commit fails (:class:`tureen.errors.StoreFull`) the store is as it was and what was put is forgotten;
   the engine puts it again, and once the cause is gone that commit goes through, without a restart.
@@ -41,6 +42,7 @@ from storage.keys import (
     name_key,
     rows_range,
 )
+from storage.links import Links
 from storage.owner import Owner
 from storage.save import Save
 from tureen.errors import StoreError
@@ -62,6 +64,7 @@ class Store:
         self._position: Position | None = None
         self._saves = 0
         self._database: Database | None = None
+        self._links: Links | None = None
         self._owner = Owner(directory)
         try:
             self._open()
@@ -148,6 +151,8 @@ class Store:
         for put in staged:
             put(save)
         number = self._saves + 1
+        assert self._links is not None
+        self._links.put(save.changes, number)
         save.changes.put(POSITIONS, POSITION_KEY, state_codec.encode_position(position, number))
         try:
             database.write(save.changes)
@@ -158,6 +163,8 @@ class Store:
                 self._open()
             if self._saves != number:
                 raise
+        else:
+            self._links.committed(number)
         self._position, self._saves = position, number
         self._floors = save.floors
         self._doubtful.clear()
@@ -234,6 +241,7 @@ class Store:
             saves = 0
             if value is not None:
                 self._position, saves = state_codec.decode_position(value, f"{POSITIONS}/engine")
+            self._links = Links(database, saves)
         except BaseException:
             database.close()
             raise
@@ -245,6 +253,7 @@ class Store:
 
     def _close_database(self) -> None:
         if self._database is not None:
+            self._links = None
             self._database.close()
             self._database = None
 

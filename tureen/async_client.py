@@ -31,7 +31,7 @@ from tureen.live import AsyncLiveAnswer
 from tureen.protocol import SnapshotFormat, new_handle
 from tureen.query import Handled
 from tureen.snapshot import Reply, Snapshot, instant_ms
-from tureen.texts import Said, published, published_many, said_of
+from tureen.texts import Said, published, published_many, said_of, unconfirmed
 from tureen.transport import WAIT_DEFAULT_S, Parameter, Publication
 
 
@@ -123,9 +123,10 @@ class AsyncClient:
     ) -> AsyncQuery:
         """Register a standing query and wait until it stands. Raises QueryError, HandleInUse."""
         publication = published(said_of(sql, template, parameters), handle, options)
-        query = (await self._register([publication], wait))[0]
-        if query.state == "ERROR" and query.error is not None:
-            raise query.error
+        with unconfirmed(publication):
+            query = (await self._register([publication], wait))[0]
+            if query.state == "ERROR" and query.error is not None:
+                raise query.error
         return query
 
     async def register_many(

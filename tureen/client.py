@@ -40,7 +40,7 @@ from tureen.live import LiveAnswer
 from tureen.protocol import SnapshotFormat, new_handle
 from tureen.query import Handled
 from tureen.snapshot import Reply, Snapshot, instant_ms
-from tureen.texts import Said, published, published_many, said_of
+from tureen.texts import Said, published, published_many, said_of, unconfirmed
 from tureen.transport import WAIT_DEFAULT_S, Parameter, Publication, Transport
 
 URL_DEFAULT = "http://127.0.0.1:8080"
@@ -163,12 +163,15 @@ class Client:
         handle: one of your own making (``tureen.new_handle()``), so that the same call made twice registers
         once; made here where it is None. wait: seconds; what is not known then is PENDING. By topic alone 0
         publishes and returns at once, with the state PUBLISHED.
-        Raises QueryError for a refused text, HandleInUse for a handle that stands with another one.
+        Raises QueryError for a refused text, HandleInUse for a handle that stands with another one,
+        KafkaUnavailable: it may or may not have taken effect; with the ``handle`` of the error it can be
+        repeated.
         """
         publication = published(said_of(sql, template, parameters), handle, options)
-        query = self._register([publication], wait)[0]
-        if query.state == "ERROR" and query.error is not None:
-            raise query.error
+        with unconfirmed(publication):
+            query = self._register([publication], wait)[0]
+            if query.state == "ERROR" and query.error is not None:
+                raise query.error
         return query
 
     def register_many(

@@ -254,10 +254,16 @@ class BackfillRefused(TureenError):
 # --- Kafka ----------------------------------------------------------------------------------------
 
 
+UNCONFIRMED = "Kafka did not confirm the write; it may or may not have taken effect; repeating is safe"
+
+
 class KafkaUnavailable(TureenError):
-    """No Kafka answers at the configured address."""
+    """No Kafka answers at the configured address. ``handle``: of a registration that was not confirmed: made
+    again with this one, it is one query.
+    """
 
     code = "kafka_unavailable"
+    handle: str | None = None
 
 
 class TopicPolicyMismatch(TureenError):

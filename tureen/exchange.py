@@ -25,7 +25,7 @@ from typing import Any, Generic, TypeVar
 
 import httpx
 
-from tureen.errors import BrokerUnavailable, TureenError, UnknownQuery
+from tureen.errors import BrokerUnavailable, KafkaUnavailable, TureenError, UnknownQuery
 from tureen.facts import error_from
 
 ATTEMPTS = 4
@@ -129,8 +129,10 @@ def _asked(request: Request[Result], address: str) -> Steps[Result]:
             assert response is not None, "a request is answered by a response"
             if response.status_code < 400:
                 return request.read(response)
-            if response.status_code != 503 or last:
-                raise refusal(response, address)
+            refused = refusal(response, address)
+            # The broker has waited for Kafka already, and said what may have become of it.
+            if response.status_code != 503 or last or isinstance(refused, KafkaUnavailable):
+                raise refused
         yield Pause(pause_s)
         pause_s *= 2
     raise AssertionError("the last attempt returns or raises")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from tureen.builder import Select
+from tureen.errors import KafkaUnavailable
 from tureen.protocol import Handle, new_handle
 from tureen.transport import Parameter, Publication
 
@@ -59,3 +61,13 @@ def said_of(
     if sql is None or template is not None or parameters is not None:
         raise TypeError("give a text, or template= and parameters=")
     return sql
+
+
+@contextmanager
+def unconfirmed(publication: Publication) -> Iterator[None]:
+    """Have the error of a registration that Kafka did not confirm name its handle."""
+    try:
+        yield
+    except KafkaUnavailable as error:
+        error.handle = publication.handle
+        raise

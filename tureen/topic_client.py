@@ -24,6 +24,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from tureen.errors import (
+    UNCONFIRMED,
     BrokerUnavailable,
     KafkaUnavailable,
     SettingsError,
@@ -49,6 +50,8 @@ PUBLISHED = "PUBLISHED"
 
 REPLY_RETENTION_MS = 3_600_000
 METADATA_TIMEOUT_S = 10.0
+CONFIRMED_S = 4.0
+"""So long Kafka may take to confirm a single record."""
 POLLED_AT_ONCE = 2_000
 SERVED_HINT = "it is created at the start of `tureen serve`, or of a scale-out"
 UNCHANGED_AFTER_S = 2.0
@@ -279,12 +282,13 @@ class TopicTransport:
                 except BufferError:
                     self._producer.poll(0.1)
             self._producer.poll(0)
-        left = self._producer.flush(self._timeout_s)
+        left = self._producer.flush(self._timeout_s if len(records) > 1 else CONFIRMED_S)
         if failures:
-            raise self._failed(failures[0], records[0][0])
+            failed = self._failed(failures[0], records[0][0])
+            raise failed if isinstance(failed, TopicMissing) else self._unconfirmed(failed.message)
         if left:
             self._producer.purge()
-            raise self._unavailable("records could not be written")
+            raise self._unconfirmed(self._unavailable(f"{left:,} records wait").message)
 
     def _ends(self, consumer: Consumer, topic: str) -> list[TopicPartition]:
         """Every partition of a topic, at its end."""
@@ -399,6 +403,10 @@ class TopicTransport:
         if error.code() in (KafkaError._UNKNOWN_TOPIC, KafkaError.UNKNOWN_TOPIC_OR_PART):
             return TopicMissing(topic, hint=SERVED_HINT)
         return self._unavailable(error.str())
+
+    @staticmethod
+    def _unconfirmed(reason: str) -> KafkaUnavailable:
+        return KafkaUnavailable(UNCONFIRMED, hint=f"{reason}; repeat it when Kafka is back")
 
     def _unavailable(self, reason: str) -> KafkaUnavailable:
         return KafkaUnavailable(

@@ -30,6 +30,7 @@ from topics.control_records import check_size
 from tureen.errors import (
     BrokerUnavailable,
     HandleInUse,
+    KafkaUnavailable,
     LimitExceeded,
     NotSupported,
     TureenError,
@@ -68,7 +69,7 @@ class Writes:
         """What is being registered under ids whose outcome is awaited."""
 
     async def register(self, request: RegisterRequest) -> Answer:
-        """(status, body). Raises QueryError, OptionRefused, LimitExceeded, HandleInUse, KafkaUnavailable."""
+        """(status, body). Raises QueryError, OptionRefused, LimitExceeded, HandleInUse."""
         await asyncio.to_thread(self._check, request)
         writing = self._begin(request)
         if writing.answer is not None:
@@ -76,6 +77,9 @@ class Writes:
         try:
             outcome = await self.written_query(writing.name, writing.value)
             await self._forget([(writing, outcome)])
+        except KafkaUnavailable as away:  # with the handle, under which it may be registered by now
+            error = away.as_dict()
+            return 503, self._registered(request, {"state": "PENDING", "error": error}) | error
         finally:
             self._reserved.pop(writing.name, None)
         return self._answer(writing, outcome)

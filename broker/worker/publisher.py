@@ -15,7 +15,8 @@ from typing import Any
 from confluent_kafka import KafkaException
 
 from broker.producing import producer
-from tureen.errors import KafkaUnavailable
+from topics.failures import cause_of
+from tureen.errors import UNCONFIRMED, KafkaUnavailable
 
 Delivered = Callable[[Any, Any], None]
 
@@ -51,7 +52,7 @@ class Publisher:
             if error is None:
                 future.set_result(place)
             else:
-                future.set_exception(_unavailable(error))
+                future.set_exception(_unconfirmed(error))
 
         def delivered(error: Any, message: Any) -> None:
             place = (topic, message.partition(), message.offset())
@@ -60,7 +61,7 @@ class Publisher:
         try:
             self._producer.produce(topic, value, key.encode(), on_delivery=delivered)
         except (BufferError, KafkaException) as failed:
-            future.set_exception(_unavailable(failed))
+            future.set_exception(_unsent(failed))
         return future
 
     async def publish_many(
@@ -85,7 +86,7 @@ class Publisher:
                 loop.call_soon_threadsafe(finish)
 
         def delivered(place: int, error: Any, message: Any) -> None:
-            settle(place, _unavailable(error) if error else (topic, message.partition(), message.offset()))
+            settle(place, _unconfirmed(error) if error else (topic, message.partition(), message.offset()))
 
         def produce() -> None:
             for place, (key, value) in enumerate(records):
@@ -97,7 +98,7 @@ class Publisher:
                         time.sleep(0.01)  # another thread serves the callbacks
                         continue
                     except KafkaException as failed:
-                        settle(place, _unavailable(failed))
+                        settle(place, _unsent(failed))
                     break
 
         if records:
@@ -106,10 +107,17 @@ class Publisher:
         return places
 
 
-def _unavailable(error: Any) -> KafkaUnavailable:
+def _unconfirmed(error: Any) -> KafkaUnavailable:
+    """Of a record that was handed to the client library."""
+    return KafkaUnavailable(UNCONFIRMED, hint=f"repeat it when /readycheck answers 200 again; {error.str()}")
+
+
+def _unsent(error: Exception) -> KafkaUnavailable:
+    """Of a record that the client library did not take."""
+    reason = cause_of(error).str() if isinstance(error, KafkaException) else str(error)
     return KafkaUnavailable(
-        f"the record could not be written to Kafka: {error}",
-        hint="Kafka did not confirm the write; it may or may not have taken effect; repeating is safe",
+        "the record was not sent to Kafka, so nothing has changed; repeating is safe",
+        hint=f"repeat it when /readycheck answers 200 again; {reason}",
     )
 
 

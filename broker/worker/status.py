@@ -16,11 +16,13 @@ from broker.worker.metrics import Metrics
 from broker.worker.node import Node
 from engine.language.query import Describe
 from engine.model.answer import SourceInfo
-from tureen.errors import TureenError
+from topics.producer import CommitUnknown, TransactionAborted
+from tureen.errors import KafkaUnavailable, TureenError
 
 CONTROL_SILENT_S = 15.0
 PAUSED_MAX = 100
 """Queries that the broker has paused are named, so many of them."""
+BROKEN_OFF = (CommitUnknown.code, TransactionAborted.code)
 
 
 def readiness(node: Node) -> dict[str, Any]:
@@ -38,10 +40,8 @@ def readiness(node: Node) -> dict[str, Any]:
             }
         )
     degraded = node.outputs.degraded()
+    reasons += _shard_troubles(node)
     for shard in node.shards:
-        trouble = shard.trouble
-        if trouble is not None:
-            reasons.append({"shard": shard.number} | trouble)
         guests = node.hosting.guests_on(shard.number)
         for name, error in list(shard.stream_errors.items()):
             if name not in guests:
@@ -50,6 +50,20 @@ def readiness(node: Node) -> dict[str, Any]:
     degraded += _archive_troubles(node)
     _add_memory(node, reasons, degraded)
     return {"ready": not reasons, "reasons": reasons, "degraded": degraded}
+
+
+def _shard_troubles(node: Node) -> list[dict[str, Any]]:
+    """What shards wait for, each reason once with the numbers of its ``shards``. While Kafka is away, that is
+    the reason of transactions which were broken off, too.
+    """
+    troubles = {shard.number: trouble for shard in node.shards if (trouble := shard.trouble) is not None}
+    away = next((one for one in troubles.values() if one["code"] == KafkaUnavailable.code), None)
+    found: dict[str, dict[str, Any]] = {}
+    for number, trouble in sorted(troubles.items()):
+        told = away if away is not None and trouble["code"] in BROKEN_OFF else trouble
+        key = told["code"] if told["code"] == KafkaUnavailable.code else f"{told['code']} {told['message']}"
+        found.setdefault(key, {**told, "shards": []})["shards"].append(number)
+    return list(found.values())
 
 
 def _letters_lost(node: Node) -> list[dict[str, Any]]:

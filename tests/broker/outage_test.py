@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import resource
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.broker.conftest import stream_sql
-from tests.broker.running import Broker
+from tests.broker.running import SHARDS, Broker
 from tests.kafka import Node, wait_until
+from tureen import connect
+from tureen.errors import UNCONFIRMED, KafkaUnavailable
 
 BASE_MS = 1_700_000_000_000
 
@@ -21,6 +25,8 @@ def rows(count: int, start: int = 0) -> list[dict[str, object]]:
 
 def outage(kafka_node: Node, data_dir: Path, service_id: str, name: str, away_s: float) -> None:
     one = Broker(kafka_node.bootstrap, data_dir, service_id, PUBLISH_TIMEOUT_MS=1_000).start()
+    for number in range(SHARDS):  # so that there are several shards
+        one.create(stream_sql(f"{name}_{number}"))
     one.create(stream_sql(name))
     handle = one.register(f"SELECT id FROM {name}")
     one.send(name, rows(1_000))
@@ -32,6 +38,14 @@ def outage(kafka_node: Node, data_dir: Path, service_id: str, name: str, away_s:
     assert "kafka_unavailable" in {reason["code"] for reason in one.readiness()[1]["reasons"]}
     refused = one.http.post("/queries", json={"sql": f"SELECT v FROM {name}"})
     assert (refused.status_code, refused.json()["code"]) == (503, "kafka_unavailable")
+    unconfirmed = refused.json()["handle"]
+    assert refused.json()["message"] == UNCONFIRMED
+    refused = one.http.post("/sources", json={"sql": stream_sql(f"{name}_later")})
+    assert (refused.status_code, refused.json()["code"]) == (503, "kafka_unavailable")
+    with connect(one.url) as client, pytest.raises(KafkaUnavailable, match=UNCONFIRMED) as raised:
+        client.register(f"SELECT id, v FROM {name}")
+    assert raised.value.handle is not None
+    wait_until(lambda: len(kafka_reasons(one)) == 1 and len(kafka_reasons(one)[0]["shards"]) > 1)
     while time.monotonic() < back_s:  # answers are served all the while
         assert one.rows(handle) == before
 
@@ -41,7 +55,17 @@ def outage(kafka_node: Node, data_dir: Path, service_id: str, name: str, away_s:
     assert one.await_rows(handle, 1_999) == [[i] for i in range(1_999)]
     other = one.register(f"SELECT id FROM {name} WHERE id < 10")
     assert len(one.rows(other)) == 10
+    for sql, again in (
+        (f"SELECT v FROM {name}", unconfirmed),
+        (f"SELECT id, v FROM {name}", raised.value.handle),
+    ):
+        assert len(one.rows(one.register(sql, again))) == 1_999
     assert one.stop() == 0
+    assert not re.findall(r"^%\d\|.*", one.log.read_text(), re.MULTILINE)
+
+
+def kafka_reasons(one: Broker) -> list[dict[str, Any]]:
+    return [reason for reason in one.readiness()[1]["reasons"] if "shards" in reason]
 
 
 def test_kafka_stopped_and_back(kafka_node: Node, tmp_path: Path, service_id: str, name: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from tureen import console
-from tureen.errors import TureenError
+from tureen.errors import KafkaUnavailable, TureenError
 from tureen.statements import EXECUTED, keyword, split
 
 
@@ -72,6 +72,8 @@ def register(
                     )
                 query = client.register(console.about(statement), handle, wait=wait)
             except TureenError as error:
+                if isinstance(error, KafkaUnavailable) and error.handle is not None:
+                    error.hint = f"with --handle {error.handle} the same query is not registered twice"
                 if len(statements) > 1:
                     error.message = f"statement {place} of {len(statements)}: {error.message}"
                 raise
