@@ -1,23 +1,26 @@
-"""What following a query tells: the answer first, then the rows that came and went.
+"""Events of following a query: first its answer, then the rows that are added and removed.
 
     for event in query.changes():
         match event:
-            case SnapshotEvent():      # the whole answer: at the beginning, and where following could not
-            resume
+            case SnapshotEvent():  # the whole answer: first, and when resuming is impossible
                 shown = event.dicts()
-            case ChangesEvent():       # what came and what went, all of it at once
+            case ChangesEvent():  # rows added and removed together
                 for change in event:
                     print(change.weight, change.at, change.row)
-            case ProgressEvent():      # nothing changed, and the query's time is there now
-            case AwayEvent():          # no broker answers just now; following goes on by itself
-            case EndEvent():           # nothing follows: event.reason tells why
+            case ProgressEvent():  # nothing changed up to this instant
+                print(event.now_ms)
+            case AwayEvent():  # no broker answers at the moment; following continues by itself
+                print(event.error)
+            case EndEvent():  # nothing more comes
+                print(event.reason)
 
-Every event carries the change position that following resumes at, behind it: whoever keeps ``event.position``
-when the event is dealt with loses nothing and sees nothing twice, however connections and brokers come and
-go. Rows are tuples in the order of the columns, with the values of :mod:`tureen.columns`.
+Every event carries the change position after it, at which following resumes: a program that stores
+``event.position`` together with its result misses nothing and sees nothing twice, whatever happens to
+connections and brokers. Rows are tuples in the order of the columns, with values as in
+:mod:`tureen.columns`.
 
 Folding all changes into the snapshot before them gives the answer at that position (:mod:`tureen.folding`),
-for queries that tell all their changes (``operator`` is ``changes``).
+for queries that give all their changes (``operator`` is ``changes``).
 """
 
 from __future__ import annotations

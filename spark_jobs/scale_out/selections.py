@@ -1,17 +1,18 @@
 """Phase 2 of selections, on executors: pieces of rows to result records, with no state but rows above NOW.
 
-The answer that a selection begins with is told by shards, which have the rows (:mod:`shards.bodies`).
+The first answer of a selection is written by shards, which have the rows (:mod:`shards.bodies`).
 
-A selection whose rows only ever come (ISTREAM over one stream, no window that lags or slides) asks nothing of
-other rows: each row that NOW reaches meets the engine's Query SteM once, wherever it is, and what accepts it
-is told. All queries over a stream share that one pass. A *lane* is a partition of a stream; its rows above
-NOW wait in the checkpoint directory, in a file that the next micro-batch in which NOW reaches one of them
-takes up.
+A selection whose rows are never removed (ISTREAM over one stream, no lagging or sliding window) depends on
+single rows only: each row that NOW reaches meets the engine's Query SteM once, wherever it is, and is
+written for the queries that accept it. All queries over a stream share that pass. A *lane* is a partition of
+a stream; its rows above NOW wait in a file of the checkpoint directory, which the next micro-batch in which
+NOW reaches one of them reads.
 
-Queries are compiled once a worker process: a plan that differs from the last by some queries costs those.
+Queries are compiled once in each worker process: a plan that differs from the last one by some queries costs
+only those.
 
-Cost: what the engine takes to match and to tell (see docs/performance.md), and a transaction for each lane
-that has something to write.
+Cost: matching and encoding in the engine (docs/benchmarks.md, spark-scale-out), and a transaction for each
+lane with something to write.
 """
 
 from __future__ import annotations

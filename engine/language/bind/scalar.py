@@ -62,7 +62,7 @@ def _bind(node: exp.Expr, scope: Scope) -> Expression:
         raise scope.place(node).refuse(
             NotSupported,
             "this expression is not supported",
-            hint="docs/sql.md lists the expressions that there are",
+            hint="the page on SQL lists the expressions that are supported",
         )
     return bind(node, scope)
 
