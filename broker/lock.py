@@ -56,8 +56,8 @@ def acquire(
                 os.close(descriptor)
                 raise StoreInUse(
                     f"another broker (process {pid}, {owner.get('url')}) owns {data_dir}",
-                    hint="use that one, stop it, or start this one with a --data-dir, port and service id "
-                    "of its own",
+                    hint="use that one, stop it, or start this one with another --data-dir, port and service "
+                    "id",
                 ) from None
             if time.monotonic() > deadline:
                 os.close(descriptor)

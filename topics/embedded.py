@@ -216,8 +216,8 @@ def _check_free(port: int) -> None:
         except (OSError, OverflowError) as error:
             raise EmbeddedKafkaError(
                 f"port {port} on {HOST} cannot be taken: {error}",
-                hint="stop what listens there, or choose another by --port; a Kafka that runs there already "
-                f"is used by the setting bootstrap.servers={HOST}:{port}",
+                hint="stop the program that uses it, or choose another port with --port; to use a Kafka that "
+                f"is running there, set bootstrap.servers={HOST}:{port}",
             ) from error
 
 

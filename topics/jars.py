@@ -62,8 +62,8 @@ def kafka_jars(cache: Path | None = None, console: Console | None = None) -> lis
     except OSError as error:  # requests' errors are OSErrors too
         raise EmbeddedKafkaError(
             f"Kafka {KAFKA_VERSION} could not be fetched into {root}: {error}",
-            hint="check the network and the space there; run again to go on where it stopped, "
-            "or name another Kafka by the setting bootstrap.servers",
+            hint="check the network and the space there; run again to continue, "
+            "or use another Kafka with the setting bootstrap.servers",
         ) from error
 
 

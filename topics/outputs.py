@@ -277,7 +277,7 @@ class Outputs:
             self._made_again[name] = {
                 "topic": name,
                 "code": "result_topic_made_again",
-                "message": f"{name} was deleted and created again: what was in it is gone",
+                "message": f"{name} was deleted and created again: its earlier records are gone",
                 "hint": "pause and resume the queries that write to it: their answers are then written again",
             }
         if before is not None and before.partitions != partitions:

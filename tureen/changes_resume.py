@@ -193,7 +193,8 @@ def _hand_over(told: list[Any], state: _State) -> Generator[Event, Any, bool]:
                 raise one.error or BrokerUnavailable("the broker ended the feed and gave no reason")
             if one.reason not in get_args(EndReason):  # it stops, or a newer one has its reasons
                 raise _Again(
-                    one.error or BrokerUnavailable(f"the broker at {state.address} says: {one.reason}")
+                    one.error
+                    or BrokerUnavailable(f"the broker at {state.address} ended the feed: {one.reason}")
                 )
             yield EndEvent(state.position, cast("EndReason", one.reason))
             return True

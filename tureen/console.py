@@ -389,10 +389,10 @@ def show_handle(query: Query, on_stdout: bool, topics: ByTopic | None = None) ->
 
 
 LOOKED_AT_AGAIN = (
-    "it is looked at again by itself whenever a stream, a table or a view is created: by a broker at once, "
+    "it is checked again whenever a stream, a table or a view is created: by a broker at once, "
     "by a scale-out at its next micro-batch"
 )
-"""Of what is PENDING. What is told of it is of when it was looked at last."""
+"""Of a PENDING query, whose status is that of the last check."""
 
 
 @dataclass(frozen=True, slots=True)

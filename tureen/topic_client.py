@@ -158,8 +158,8 @@ class TopicTransport:
             found, _ = self._statuses({key})
             if key not in found:
                 raise UnknownQuery(
-                    hint=f"{self._names.status} tells of no query with this handle's id, {key}; one that was "
-                    "registered this moment is told once it is taken up: tureen queries --by-topic"
+                    hint=f"{self._names.status} has no query with this handle's id, {key}; one that was "
+                    "just registered appears when it is accepted: tureen queries --by-topic"
                 )
             while key in found:
                 yield found[key]

@@ -187,6 +187,6 @@ def _broken(error: Exception) -> End:
     if isinstance(error, LimitExceeded):
         return End("must_refetch", error)
     known = (
-        error if isinstance(error, TureenError) else TureenError(f"its changes could not be told: {error!r}")
+        error if isinstance(error, TureenError) else TureenError(f"its changes could not be given: {error!r}")
     )
     return End("failed", known)

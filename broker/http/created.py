@@ -129,7 +129,7 @@ def _of_time(stream: Stream, partitions: int) -> list[dict[str, Any]]:
         _warning(
             "idle_timeout_short",
             f"idle_timeout is {stream.idle_timeout_ms:,} ms and the topic has {partitions} partitions: one "
-            "that pauses for so long no longer holds NOW back, and its rows are late when it goes on",
+            "that pauses for so long no longer delays NOW, and its rows are late when it continues",
             f"choose at least {IDLE_TIMEOUT_SAFE_MS // 1_000} seconds, or leave it out (30 seconds)",
         )
     ]

@@ -20,8 +20,8 @@ _CHANGES: dict[str, Any] = {
     "get": {
         "tags": ["queries"],
         "summary": "Get Changes",
-        "description": "The answer, then whatever changes in it, as NDJSON or server-sent events; resumes "
-        "exactly from a change position. A feed that ends says so with a line of the type end.",
+        "description": "The answer, then its changes, as NDJSON or server-sent events; resumes exactly from "
+        "a change position. The last line of a feed has the type end.",
         "operationId": "get_changes_queries__handle__changes_get",
         "parameters": [
             _parameter("handle", "Of the query.", {"type": "string"}, "path"),
@@ -32,8 +32,8 @@ _CHANGES: dict[str, Any] = {
             ),
             _parameter(
                 "live",
-                "true: go on. false: end with what there is. poll: one JSON object, as soon as something "
-                "changed or the wait is over.",
+                "true: stay open. false: end after the changes so far. poll: one JSON object, as soon as "
+                "something has changed or the wait is over.",
                 {"type": "string", "enum": ["true", "false", "poll"], "default": "true"},
             ),
             _parameter(

@@ -76,7 +76,7 @@ class Creation:
         made = statement.stream if isinstance(statement, CreateStream) else statement.derived
         if made.name != name:
             raise SourceConflict(
-                f"the key is {name!r}, the statement makes {made.name!r}", hint="use the same name in both"
+                f"the key is {name!r}, the statement creates {made.name!r}", hint="use the same name in both"
             )
         old = there.catalogue.get(name)
         if old == made:

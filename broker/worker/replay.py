@@ -73,7 +73,7 @@ class Output:
         """Queries whose changes that are left may be others than those that were to be written, and why."""
         left = {(one.position.sequence, one.query_id) for one in self.pending}
         return {
-            query_id: TureenError(f"changes that were still to be written cannot be made again: {why}")
+            query_id: TureenError(f"changes that were not written yet cannot be computed again: {why}")
             for (sequence, query_id), why in self._doubted.items()
             if (sequence, query_id) in left
         }
