@@ -26,10 +26,12 @@ State = Literal["RUNNING", "PAUSED", "PENDING", "ERROR", "GONE"]
 
 class Outcome(TypedDict):
     """What became of a command. ``position``: after which step, where one was made or is known.
-    ``output``: of a query that emits its changes, where to and how.
+    ``output``: of a query that emits its changes, where to and how. ``refused``: another text for a query, as
+    ``error`` says; it runs as before.
     """
 
     state: State
     error: NotRequired[dict[str, Any] | None]
     position: NotRequired[str | None]
     output: NotRequired[dict[str, Any] | None]
+    refused: NotRequired[bool]

@@ -9,6 +9,7 @@ from engine.language.query import CreateStream, Statement
 from engine.model.batch import Batch
 from engine.model.source import SourceName
 from engine.model.step import (
+    Alter,
     Backfill,
     Body,
     CreateDerived,
@@ -58,6 +59,10 @@ class Embedding(ABC):
     def register(self, query_id: str, sql: str, clock_ms: int = 0) -> StepResult:
         """Make and apply the step that registers one query. Raises its refusal."""
         return self._now(Register((Registration(query_id, sql),)), clock_ms)
+
+    def alter(self, query_id: str, sql: str, clock_ms: int = 0) -> StepResult:
+        """Make and apply the step that gives a query another text. Raises its refusal, UnknownQuery."""
+        return self._now(Alter((Registration(query_id, sql),)), clock_ms)
 
     def unregister(self, query_id: str, clock_ms: int = 0) -> StepResult:
         """Make and apply the step that removes one query."""

@@ -13,12 +13,13 @@ step or in several changes no answer, only when it is seen.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from engine.allowance import Allowance
 from engine.backfill import Wanted, wanted
 from engine.catalogue import Catalogue
+from engine.changes.output import continues
 from engine.eddy.eddy import Timer
 from engine.embedding import Embedding
 from engine.explain import Plan
@@ -32,6 +33,7 @@ from engine.model.attributes import Attribute, AttributeValue
 from engine.model.source import Derived, Stream
 from engine.model.step import (
     BEGINNING,
+    Alter,
     Backfill,
     Claim,
     CreateDerived,
@@ -49,7 +51,7 @@ from engine.model.step import (
 )
 from engine.persistence import QueryState, StateSink, StateSource
 from engine.planner import Planner, is_left_open
-from engine.registrations import meant, sort_out
+from engine.registrations import meant, sort_out, sort_out_altered
 from engine.results.view import View
 from engine.source import Source
 from engine.source_set import Coming
@@ -168,6 +170,10 @@ class Engine(Embedding):
                 self._sets.advance(name)
             case Register(registrations):
                 result = self._register(registrations, step.position, told)
+            case Alter(registrations):
+                result = self._alter(registrations, step.position, told)
+                if self.tells:  # sets that came with it; where the others stood before the step
+                    marks = {**self._following.marks(self._sets), **marks}
             case Unregister(query_ids):
                 self._tell_end(query_ids, told)
                 for query_id in query_ids:
@@ -250,19 +256,80 @@ class Engine(Embedding):
                 self._change(registration, told)
             except TureenError as refusal:
                 asked.failed[registration.query_id] = refusal
+        for standing, query in self._come([(*one, position) for one in asked.coming]):
+            if self._following.came(standing, query) and self.tells and not standing.paused:
+                told.began.append(standing)
+        return StepResult(position, failed=asked.failed)
+
+    def _come(self, coming: Sequence[Coming]) -> list[tuple[StandingQuery, Query]]:
+        """Put queries in their sets, with their trees."""
         by_set: dict[SetKey, list[Coming]] = {}
-        for registration, meaning, query in asked.coming:
-            over = by_set.setdefault(set_key(meaning.sources), [])
-            over.append((registration, meaning, query, position))
+        for one in coming:
+            by_set.setdefault(set_key(one[1].sources), []).append(one)
+        came: list[tuple[StandingQuery, Query]] = []
         for key, queries in by_set.items():
             registered = self._sets.joined(key).register(queries)
             for standing, (_, _, query, _) in zip(registered, queries, strict=True):
                 self._queries[standing.query_id] = standing
+                self._unsaved_queries.add(standing.query_id)
+                came.append((standing, query))
+        self._shown = self._view = None
+        return came
+
+    def continues(self, registration: Registration) -> bool:
+        """Whether changes of a query go on if its text becomes this one: :func:`engine.changes.output.continues`,
+        and it is not paused. True as well of a text that is refused: altering it changes nothing.
+        """
+        standing = self._queries.get(registration.query_id)
+        if standing is None:
+            return False
+        try:
+            paused = Options.of(registration.options).paused
+            query = meant(registration, self._catalogue)[1]
+        except TureenError:
+            return True
+        if standing.paused or paused:
+            return False
+        before = standing.query
+        streams = {name: self._sources[name].stream for name in (*before.sources, *query.sources)}
+        return continues(before, query, streams)
+
+    def _alter(
+        self, registrations: tuple[Registration, ...], position: Position, told: Telling
+    ) -> StepResult:
+        """Give queries other texts; one whose answer cannot be told stays as it was."""
+        asked = sort_out_altered(registrations, self._queries, self._catalogue)
+        old = {one.query_id: self._queries[one.query_id] for one, _, _ in asked.coming}
+        view = self.view() if self.tells and any(name in self._following for name in old) else None
+        followed = {
+            name: before
+            for name, query in old.items()
+            if view is not None and (before := self._following.before(query, view)) is not None
+        }
+        for name in old:
+            self._unregister(name)
+        came = self._come([(*one, position) for one in asked.coming])
+        if view is not None:
+            view = self.view()
+            self._view = None  # the step is not over
+        continued: list[str] = []
+        for standing, query in came:
+            name = standing.query_id
+            if name not in followed:
                 if self._following.came(standing, query) and self.tells and not standing.paused:
                     told.began.append(standing)
-                self._shown = None
-                self._unsaved_queries.add(standing.query_id)
-        return StepResult(position, failed=asked.failed)
+                continue
+            assert view is not None
+            try:
+                if self._following.altered(followed[name], standing, query, view, told):
+                    continued.append(name)
+            except TureenError as refusal:
+                asked.failed[name] = refusal
+                self._unregister(name)
+                was = old[name]
+                self._come([(was.registration, was.meaning, was.query, was.born)])
+                self._following.back(followed[name], self._queries[name])
+        return StepResult(position, failed=asked.failed, continued=tuple(continued))
 
     def _change(self, registration: Registration, told: Telling) -> None:
         before = self._queries[registration.query_id]

@@ -19,6 +19,7 @@ from engine.changes.courses import Mark, course_of, seen_by
 from engine.changes.difference import difference
 from engine.changes.memory import Memory
 from engine.changes.operator import operator_over
+from engine.changes.output import continues
 from engine.changes.result_key import result_key
 from engine.changes.selections import Selections, served
 from engine.changes.touching import Touching
@@ -94,6 +95,15 @@ class _Over:
             self.touching.remove(query_id)
 
 
+@dataclass(frozen=True, slots=True)
+class Before:
+    """A followed query as it was before its text was altered. answer: None where it was paused."""
+
+    standing: StandingQuery
+    follower: Follower
+    answer: Answer | TureenError | None
+
+
 Answers = dict[str, Answer | TureenError]
 """By query id; or why there is none."""
 
@@ -157,6 +167,56 @@ class Following:
         over.remove(standing.query_id)
         if not over.selections and not over.others:
             del self._by_set[standing.set_key]
+
+    def before(self, query: StandingQuery, view: View) -> Before | None:
+        """What an alteration of a query has to know of what it was; None where nobody follows it.
+
+        view: before the alteration.
+        """
+        follower = self._followers.get(query.query_id)
+        if follower is None:
+            return None
+        return Before(query, follower, None if query.paused else self._answer(view, query.query_id))
+
+    def altered(self, before: Before, after: StandingQuery, query: Query, view: View, told: Telling) -> bool:
+        """A followed query has another text, and both answers are told: their difference where it is followed
+        on, else the answer that was as an end and the new one as a beginning. Returns whether it is.
+
+        query: the new tree. view: with the new text. Raises the refusal of an answer that cannot be told
+        whole, where the text says EMIT CHANGES; then nothing is told.
+        """
+        sources = (*before.follower.query.sources, *query.sources)
+        streams = {name: self._sources[name].stream for name in sources}
+        on = (
+            not before.standing.paused
+            and not after.paused
+            and continues(before.follower.query, query, streams)
+        )
+        follower, was = self._follower(query), before.answer
+        now: Answer | TureenError | None = None
+        if not after.paused and (on or _has_whole(follower, "snapshot")):
+            now = self._answer(view, after.query_id)
+        refusal = next((one for one in (now, was if on else None) if isinstance(one, TureenError)), None)
+        if refusal is not None and query.emit is not None:
+            raise refusal
+        if on and refusal is None:
+            assert isinstance(was, Answer)
+            assert isinstance(now, Answer)
+            self._put(after, replace(follower, asked=before.follower.asked))
+            if now.now_ms is not None:
+                self._tell_difference(was, now, now.now_ms, told, came_alone=query.operator == "istream")
+            return True
+        if query.emit is not None:
+            self._put(after, follower)
+            if not after.paused:
+                told.began.append(after)
+        if isinstance(was, Answer) and was.table.num_rows and _has_whole(before.follower, "end"):
+            told.changes.append(_whole(was, "end", before.follower.copies))
+        return False
+
+    def back(self, before: Before, standing: StandingQuery) -> None:
+        """An alteration was refused: the query is followed as it was."""
+        self._put(standing, replace(before.follower, memory=Memory()))
 
     def _follower(self, query: Query) -> Follower:
         emit = query.emit
@@ -268,14 +328,20 @@ class Following:
             elif is_now.now_ms is not None:
                 self._tell_difference(was, is_now, is_now.now_ms, told)
 
-    def _tell_difference(self, was: Answer, is_now: Answer, now_ms: int, told: Telling) -> None:
+    def _tell_difference(
+        self, was: Answer, is_now: Answer, now_ms: int, told: Telling, *, came_alone: bool = False
+    ) -> None:
+        """came_alone: rows that went are not told."""
         follower = self._followers[is_now.query_id]
         table, weights, copies = difference(was.table, is_now.table)
         if follower.operator == "rstream" and len(weights):
             table, weights = is_now.table, np.ones(is_now.table.num_rows, np.int8)
         elif follower.operator == "dstream":
             went = np.flatnonzero(weights < 0)
-            table, weights = table.take(went), weights[went]
+            table, weights, copies = table.take(went), weights[went], copies[went]
+        elif came_alone:
+            came = np.flatnonzero(weights > 0)
+            table, weights, copies = table.take(came), weights[came], copies[came]
         if len(weights):
             numbers = copies if follower.copies else None
             at_ms = np.full(len(weights), now_ms)

@@ -13,7 +13,7 @@ from engine.limits import Limits
 from engine.maintenance import Options
 from engine.model.step import Registration
 from engine.standing import StandingQuery
-from tureen.errors import HandleInUse, LimitExceeded, NotSupported, TureenError
+from tureen.errors import HandleInUse, LimitExceeded, NotSupported, TureenError, UnknownQuery
 
 
 @dataclass(slots=True)
@@ -54,6 +54,22 @@ def sort_out(
                 asked.changed.append(registration)
         except TureenError as refusal:
             asked.failed[query_id] = refusal
+    return asked
+
+
+def sort_out_altered(
+    registrations: tuple[Registration, ...], standing: Mapping[str, StandingQuery], catalogue: Catalogue
+) -> Asked:
+    """The new texts of an :class:`engine.model.step.Alter`, as ``coming``, and those that are refused."""
+    asked = Asked()
+    for registration in registrations:
+        try:
+            if registration.query_id not in standing:
+                raise UnknownQuery()
+            Options.of(registration.options)
+            asked.coming.append((registration, *meant(registration, catalogue)))
+        except TureenError as refusal:
+            asked.failed[registration.query_id] = refusal
     return asked
 
 

@@ -30,6 +30,7 @@ from engine.model.plain import (
 )
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import (
+    Alter,
     Backfill,
     Body,
     Claim,
@@ -56,7 +57,7 @@ VERSION = 5
 VERSIONS_READ = (1, 2, 3, 4, 5)
 """Version 1 knew no registrations with parameters, 2 no rows of the archive, 3 not from
 when on rows are whole; 4 took members as columns by exact names only, and timestamps in seconds as rows, and
-knew neither owners nor output that is written later."""
+knew neither owners, nor output that is written later, nor altered queries."""
 READ_TIMEOUT_S = 30.0
 SCANNED_STEPS = 20_000
 """So many steps are read through rather than searched."""
@@ -168,6 +169,7 @@ class StepRecord:
         | DropSource
         | Heartbeat
         | Register
+        | Alter
         | Unregister
         | Claim
         | Written
@@ -287,6 +289,11 @@ def _body(body: Body, read: Sequence[Range] | HistoryNamed) -> dict[str, Any]:
                 "kind": "register",
                 "registrations": [registration_as_dict(one) for one in body.registrations],
             }
+        case Alter():
+            return {
+                "kind": "alter",
+                "registrations": [registration_as_dict(one) for one in body.registrations],
+            }
         case Unregister():
             return {"kind": "unregister", "query_ids": list(body.query_ids)}
         case CreateSource():
@@ -355,6 +362,8 @@ def _body_of(facts: dict[str, Any]) -> Any:
             return Heartbeat(SourceName(facts["source"]), frozenset(facts["lagging"]))
         case "register":
             return Register(tuple(registration_from_dict(one) for one in facts["registrations"]))
+        case "alter":
+            return Alter(tuple(registration_from_dict(one) for one in facts["registrations"]))
         case "unregister":
             return Unregister(tuple(facts["query_ids"]))
         case "create":

@@ -207,7 +207,9 @@ def _told(changes: Changes, to: Destination) -> Told:
         return Told(rows, changes.at_ms, after=rows, weights=changes.weights)
     if to.operator != "changes":
         if to.format == "upsert":
-            return Told(rows, changes.at_ms, after=rows)
+            # A log of rows that came has no record for one that went, since the query has another text.
+            rows = np.flatnonzero(came) if to.operator == "istream" else rows
+            return Told(rows, changes.at_ms[rows], after=rows)
         return Told(rows, changes.at_ms, before=np.where(came, -1, rows), after=np.where(came, rows, -1))
     snapshot = changes.occasion == "snapshot"
     if came.all():
@@ -282,7 +284,7 @@ def _key_parts(
     if to.operator != "changes":
         first = np.asarray([numbered.get(one, 0) for one in changes.query_ids], np.int64)
         within = np.arange(len(changes)) - np.repeat(changes.starts[:-1] - first, counts)
-        return None, [f"{position.sequence}-{number}" for number in within.tolist()]
+        return None, [f"{position.sequence}-{number}" for number in within[rows].tolist()]
     if to.key is not None:
         table = changes.table.select(list(to.key))
         return (table if len(rows) == table.num_rows else table.take(rows)), None

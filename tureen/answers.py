@@ -59,3 +59,36 @@ class Matches:
             int(message.get("total") or 0),
             error_from(error) if error else None,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What became of queries that were to end.
+
+    query_ids: those that ended. pending: their end is written, its outcome not known yet. unknown: places of
+    what was given that is no query's, with the error.
+    """
+
+    query_ids: tuple[str, ...]
+    pending: tuple[str, ...] = ()
+    unknown: tuple[tuple[int, TureenError], ...] = ()
+
+    @classmethod
+    def of(cls, message: Mapping[str, Any]) -> Ended:
+        return cls(
+            tuple(message.get("ended") or ()),
+            tuple(message.get("pending") or ()),
+            tuple((int(one["place"]), error_from(one["error"])) for one in message.get("unknown") or ()),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """What went with a stream, a table or a view: ids of queries, names of views."""
+
+    query_ids: tuple[str, ...] = ()
+    views: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, message: Mapping[str, Any]) -> Dropped:
+        return cls(tuple(message.get("ended") or ()), tuple(message.get("dropped") or ()))

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
 from types import TracebackType
 from typing import Any, Unpack
 
 from tureen import calls
-from tureen.answers import Listing, Matches
+from tureen.answers import Dropped, Ended, Listing, Matches
 from tureen.builder import Select
+from tureen.calls import Record
 from tureen.changes_callbacks import AsyncSubscription, Callback, OnError, awaiting
 from tureen.changes_feed import AsyncChangeFeed, Options, wishes_of
 from tureen.client import MATCHES_DEFAULT, ONCE, TIMEOUT_DEFAULT_S, broker_url
@@ -30,7 +30,7 @@ from tureen.http_client import AsyncHttp
 from tureen.live import AsyncLiveAnswer
 from tureen.protocol import SnapshotFormat, new_handle
 from tureen.query import Handled
-from tureen.snapshot import Reply, Snapshot, instant_ms
+from tureen.snapshot import Instant, Reply, Snapshot, instant_ms
 from tureen.texts import Said, published, published_many, said_of, unconfirmed
 from tureen.transport import WAIT_DEFAULT_S, Parameter, Publication
 
@@ -42,7 +42,7 @@ class AsyncQuery(Handled["AsyncClient"]):
         """How it stands now. Raises UnknownQuery."""
         return await self._client.status(self.handle)
 
-    async def snapshot(self, at: int | datetime | None = None, *, archive: bool | None = None) -> Snapshot:
+    async def snapshot(self, at: Instant | None = None, *, archive: bool | None = None) -> Snapshot:
         """Its answer now, or as of an earlier instant: :meth:`AsyncClient.snapshot`."""
         return await self._client.snapshot(self.handle, at=at, archive=archive)
 
@@ -72,6 +72,18 @@ class AsyncQuery(Handled["AsyncClient"]):
         """Its answer, kept current in memory by a task until it is stopped."""
         live = AsyncLiveAnswer(self.changes(**options), key=key, rows_max=rows_max)
         return await live.ready(timeout)
+
+    async def alter(
+        self,
+        sql: str | Select | None = None,
+        *,
+        template: str | Select | None = None,
+        parameters: Sequence[Parameter] | Mapping[str, Parameter] | None = None,
+    ) -> QueryStatus:
+        """Give it another text while it runs: :meth:`tureen.Client.alter`."""
+        status = await self._client.alter(self.handle, sql, template=template, parameters=parameters)
+        self.sql = status.sql
+        return status
 
     async def unregister(self) -> None:
         """End it; the handle opens nothing any more. Raises UnknownQuery."""
@@ -107,9 +119,9 @@ class AsyncClient:
         """Create a stream, a table or a view. Raises QueryError, SourceConflict."""
         return await self._http.run(calls.create(sql, wait))
 
-    async def drop(self, name: str, *, wait: float = WAIT_DEFAULT_S) -> None:
-        """Drop a stream, a table or a view that nothing reads."""
-        await self._http.run(calls.drop(name, wait))
+    async def drop(self, name: str, *, cascade: bool = False, wait: float = WAIT_DEFAULT_S) -> Dropped:
+        """Drop a stream, a table or a view that nothing reads; cascade: with what reads it."""
+        return await self._http.run(calls.drop(name, cascade, wait))
 
     async def register(
         self,
@@ -158,7 +170,7 @@ class AsyncClient:
         *,
         template: str | Select | None = None,
         parameters: Sequence[Parameter] | Mapping[str, Parameter] | None = None,
-        at: int | datetime | None = None,
+        at: Instant | None = None,
         archive: bool | None = None,
         wait: float = WAIT_DEFAULT_S,
     ) -> Snapshot:
@@ -183,7 +195,7 @@ class AsyncClient:
         return await self._http.run(calls.status(handle))
 
     async def snapshot(
-        self, handle: str, at: int | datetime | None = None, *, archive: bool | None = None
+        self, handle: str, at: Instant | None = None, *, archive: bool | None = None
     ) -> Snapshot:
         """The answer of a query; at, archive: as :meth:`tureen.Client.snapshot`.
 
@@ -195,7 +207,7 @@ class AsyncClient:
         self,
         handle: str,
         form: SnapshotFormat,
-        at: int | datetime | None = None,
+        at: Instant | None = None,
         *,
         archive: bool | None = None,
     ) -> Reply:
@@ -207,9 +219,29 @@ class AsyncClient:
         """The answer of a query, then its changes as they come; or those behind a position."""
         return AsyncChangeFeed(self._http.connections, self._http.url, handle, wishes_of(since, options))
 
+    async def alter(
+        self,
+        handle: str,
+        sql: str | Select | None = None,
+        *,
+        template: str | Select | None = None,
+        parameters: Sequence[Parameter] | Mapping[str, Parameter] | None = None,
+    ) -> QueryStatus:
+        """Give a query another text while it runs: :meth:`tureen.Client.alter`."""
+        publication = published(said_of(sql, template, parameters), handle, None)
+        return await self._http.run(calls.alter(publication))
+
     async def unregister(self, handle: str) -> None:
-        """End a query. Raises UnknownQuery."""
+        """End a query, by its handle or, for the operator, its public id. Raises UnknownQuery."""
         await self._http.run(calls.unregister(handle))
+
+    async def unregister_many(self, handles: Iterable[str]) -> Ended:
+        """End queries in one call: :meth:`tureen.Client.unregister_many`."""
+        return await self._http.run(calls.unregister_many(list(handles)))
+
+    async def unregister_all_of(self, source: str) -> Ended:
+        """End all queries that read a source: :meth:`tureen.Client.unregister_all_of`."""
+        return await self._http.run(calls.unregister_all_of(source))
 
     async def change(
         self,
@@ -233,7 +265,7 @@ class AsyncClient:
     async def match(
         self,
         source: str,
-        records: Iterable[Mapping[str, Any] | str | bytes],
+        records: Record | Iterable[Record],
         *,
         limit: int = MATCHES_DEFAULT,
     ) -> list[Matches]:

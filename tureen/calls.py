@@ -13,13 +13,16 @@ from urllib.parse import quote
 
 import httpx
 
-from tureen.answers import Listing, Matches
+from tureen.answers import Dropped, Ended, Listing, Matches
 from tureen.errors import BrokerUnavailable, TureenError
 from tureen.exchange import Request, Talk, ask, json_of
 from tureen.facts import QueryStatus, Source
 from tureen.protocol import SnapshotFormat
 from tureen.snapshot import Reply
 from tureen.transport import Progress, Publication
+
+Record = Mapping[str, Any] | str | bytes
+"""A JSON object, as such or as text."""
 
 PAGE_QUERIES = 10_000
 BULK_QUERIES = 5_000
@@ -35,10 +38,11 @@ def create(sql: str, wait_s: float) -> Talk[Source]:
     return ask(Request("POST", "/sources", _source, body=body, again=False, wait_s=wait_s))
 
 
-def drop(name: str, wait_s: float) -> Talk[None]:
+def drop(name: str, cascade: bool, wait_s: float) -> Talk[Dropped]:
     """DELETE /sources/{name}."""
     path = f"/sources/{quote(name, safe='')}"
-    return ask(Request("DELETE", path, _nothing, again=False, wait_s=wait_s))
+    params = {"cascade": "true"} if cascade else {}
+    return ask(Request("DELETE", path, _dropped, params, again=False, wait_s=wait_s))
 
 
 def register(
@@ -81,6 +85,25 @@ def unregister(handle: str) -> Talk[None]:
     return ask(Request("DELETE", _path(handle), _nothing))
 
 
+def unregister_many(given: Sequence[str]) -> Talk[Ended]:
+    """POST /queries/unregister: handles, or for the operator ids."""
+    body = {"json": {"queries": list(given)}}
+    return ask(Request("POST", "/queries/unregister", _ended, body=body, again=False))
+
+
+def unregister_all_of(source: str) -> Talk[Ended]:
+    """POST /queries/unregister: all that read a source."""
+    body = {"json": {"source": source}}
+    return ask(Request("POST", "/queries/unregister", _ended, body=body, again=False))
+
+
+def alter(publication: Publication) -> Talk[QueryStatus]:
+    """PATCH /queries/{handle} with another text."""
+    fields = publication.fields()
+    body = {"json": fields | fields.pop("options", {})}
+    return ask(Request("PATCH", _path(publication.handle), _status, body=body, again=False, wait_s=0))
+
+
 def change(
     handle: str, paused: bool | None, maintenance: str | None, weight: float | None
 ) -> Talk[QueryStatus]:
@@ -101,9 +124,10 @@ def plan(handle: str, analyze: bool) -> Talk[Mapping[str, Any]]:
     return ask(Request("GET", f"{_path(handle)}/plan", json_of, {"analyze": str(analyze).lower()}))
 
 
-def match(source: str, records: Iterable[Mapping[str, Any] | str | bytes], limit: int) -> Talk[list[Matches]]:
+def match(source: str, records: Record | Iterable[Record], limit: int) -> Talk[list[Matches]]:
     """POST /match, records one a line; none need no asking."""
-    lines = b"".join(_line(record) for record in records)
+    several = [records] if isinstance(records, Mapping | str | bytes) else records
+    lines = b"".join(_line(record) for record in several)
     if not lines:
         return []
     body = {"content": lines, "headers": _NDJSON}
@@ -193,6 +217,14 @@ def _nothing(_: httpx.Response) -> None:
 
 def _status(response: httpx.Response) -> QueryStatus:
     return QueryStatus.of(json_of(response))
+
+
+def _dropped(response: httpx.Response) -> Dropped:
+    return Dropped.of(json_of(response))
+
+
+def _ended(response: httpx.Response) -> Ended:
+    return Ended.of(json_of(response))
 
 
 def _source(response: httpx.Response) -> Source:

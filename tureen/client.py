@@ -23,13 +23,13 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
 from types import TracebackType
 from typing import Any, Unpack
 
 from tureen import calls
-from tureen.answers import Listing, Matches
+from tureen.answers import Dropped, Ended, Listing, Matches
 from tureen.builder import Select
+from tureen.calls import Record
 from tureen.changes_callbacks import Callback, OnError, Subscription, calling
 from tureen.changes_feed import ChangeFeed, Options, wishes_of
 from tureen.errors import UnknownQuery
@@ -39,7 +39,7 @@ from tureen.http_client import HttpTransport
 from tureen.live import LiveAnswer
 from tureen.protocol import SnapshotFormat, new_handle
 from tureen.query import Handled
-from tureen.snapshot import Reply, Snapshot, instant_ms
+from tureen.snapshot import Instant, Reply, Snapshot, instant_ms
 from tureen.texts import Said, published, published_many, said_of, unconfirmed
 from tureen.transport import WAIT_DEFAULT_S, Parameter, Publication, Transport
 
@@ -57,7 +57,7 @@ class Query(Handled["Client"]):
         """How it stands now. Raises UnknownQuery."""
         return self._client.status(self.handle)
 
-    def snapshot(self, at: int | datetime | None = None, *, archive: bool | None = None) -> Snapshot:
+    def snapshot(self, at: Instant | None = None, *, archive: bool | None = None) -> Snapshot:
         """Its answer now, or as of an earlier instant: :meth:`Client.snapshot`."""
         return self._client.snapshot(self.handle, at=at, archive=archive)
 
@@ -95,6 +95,19 @@ class Query(Handled["Client"]):
         """
         live = LiveAnswer(self.changes(**options), key=key, rows_max=rows_max)
         return live.ready(timeout)
+
+    def alter(
+        self,
+        sql: str | Select | None = None,
+        *,
+        template: str | Select | None = None,
+        parameters: Sequence[Parameter] | Mapping[str, Parameter] | None = None,
+        wait: float = WAIT_DEFAULT_S,
+    ) -> QueryStatus:
+        """Give it another text while it runs: :meth:`Client.alter`."""
+        status = self._client.alter(self.handle, sql, template=template, parameters=parameters, wait=wait)
+        self.sql = status.sql
+        return status
 
     def unregister(self) -> None:
         """End it; the handle opens nothing any more. Raises UnknownQuery."""
@@ -138,9 +151,15 @@ class Client:
         """
         return self._way.create(sql, wait)
 
-    def drop(self, name: str, *, wait: float = WAIT_DEFAULT_S) -> None:
-        """Drop a stream, a table or a view that nothing reads."""
+    def drop(self, name: str, *, cascade: bool = False, wait: float = WAIT_DEFAULT_S) -> Dropped:
+        """Drop a stream, a table or a view that nothing reads.
+
+        cascade: with the queries and views that read it, by HTTP, for the operator; returns which.
+        """
+        if cascade:
+            return self._http.run(calls.drop(name, True, wait))
         self._way.drop(name, wait)
+        return Dropped()
 
     def register(
         self,
@@ -207,7 +226,7 @@ class Client:
         *,
         template: str | Select | None = None,
         parameters: Sequence[Parameter] | Mapping[str, Parameter] | None = None,
-        at: int | datetime | None = None,
+        at: Instant | None = None,
         archive: bool | None = None,
         wait: float = WAIT_DEFAULT_S,
     ) -> Snapshot:
@@ -234,17 +253,16 @@ class Client:
         """How a query stands. Raises UnknownQuery."""
         return self._way.status(handle)
 
-    def snapshot(
-        self, handle: str, at: int | datetime | None = None, *, archive: bool | None = None
-    ) -> Snapshot:
+    def snapshot(self, handle: str, at: Instant | None = None, *, archive: bool | None = None) -> Snapshot:
         """The answer of a query.
 
-        at: an earlier instant, ms since 1970 or a datetime with a time zone: the answer of then, over the
-        rows as known now. archive: True completes an answer whose windows reach back further than what is
-        retained by rows of the broker's archive; False never goes there. By default only ``at`` does, where
-        it lies too far back for what is retained. Such an answer takes as long as reading them does.
+        at: an earlier instant, as ms since 1970, a date, a datetime or ISO 8601, in UTC where it names no
+        time zone: the answer of then, over the rows as known now. archive: True completes an answer whose
+        windows reach back further than what is retained by rows of the broker's archive; False never goes
+        there. By default only ``at`` does, where it lies too far back for what is retained. Such an answer
+        takes as long as reading them does.
 
-        Raises UnknownQuery, InstantOutOfRange, LimitExceeded, HistoryUnavailable.
+        Raises UnknownQuery, InstantRefused, InstantOutOfRange, LimitExceeded, HistoryUnavailable.
         """
         return Snapshot.of(self.fetch(handle, "arrow", at, archive=archive))
 
@@ -252,7 +270,7 @@ class Client:
         self,
         handle: str,
         form: SnapshotFormat,
-        at: int | datetime | None = None,
+        at: Instant | None = None,
         *,
         archive: bool | None = None,
     ) -> Reply:
@@ -270,9 +288,44 @@ class Client:
         """
         return ChangeFeed(self._http.connections, self._http.url, handle, wishes_of(since, options))
 
+    def alter(
+        self,
+        handle: str,
+        sql: str | Select | None = None,
+        *,
+        template: str | Select | None = None,
+        parameters: Sequence[Parameter] | Mapping[str, Parameter] | None = None,
+        wait: float = WAIT_DEFAULT_S,
+    ) -> QueryStatus:
+        """Give a query another text while it runs; its options stay.
+
+        Feeds go on with the difference of both answers where the new text gives the same columns, else they
+        end with MustRefetch: ``changes`` in the facts of what is returned says which. Arguments as those of
+        :meth:`register`. A refused text leaves the query as it was. Raises UnknownQuery, and what refuses the
+        text, as QueryError.
+        """
+        return self._way.alter(published(said_of(sql, template, parameters), handle, None), wait)
+
     def unregister(self, handle: str) -> None:
-        """End a query. Raises UnknownQuery; by topic alone an unknown handle goes unnoticed."""
+        """End a query, by its handle or, for the operator, its public id.
+
+        Raises UnknownQuery; by topic alone an unknown handle goes unnoticed.
+        """
         self._way.unregister(handle)
+
+    def unregister_many(self, handles: Iterable[str]) -> Ended:
+        """End queries by their handles or, for the operator, their public ids, in one call by HTTP.
+
+        The result names those that are no query's.
+        """
+        return self._http.run(calls.unregister_many(list(handles)))
+
+    def unregister_all_of(self, source: str) -> Ended:
+        """End all queries that read a stream, a table or a view, directly or through views, by HTTP.
+
+        For the operator. Raises UnknownSource.
+        """
+        return self._http.run(calls.unregister_all_of(source))
 
     def change(
         self,
@@ -302,13 +355,14 @@ class Client:
     def match(
         self,
         source: str,
-        records: Iterable[Mapping[str, Any] | str | bytes],
+        records: Record | Iterable[Record],
         *,
         limit: int = MATCHES_DEFAULT,
     ) -> list[Matches]:
         """Which standing queries each record satisfies, as if it came on the stream now; by HTTP.
 
-        records: JSON objects, as such or as text. limit: ids told for each of them; the total is always told.
+        records: a JSON object or several, as such or as text. limit: ids told for each of them; the total is
+        always told.
         Queries over several sources are not asked. Raises UnknownSource.
         """
         return self._http.run(calls.match(source, records, limit))

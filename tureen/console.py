@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -175,12 +176,37 @@ def about(sql: str) -> str:
     return sql
 
 
+FORMAT_HELP = "[default: table on a terminal, csv elsewhere]"
+
+
+def default_form() -> str:
+    """How an answer is written where nothing says so: for people on a terminal, for programs elsewhere."""
+    return "table" if sys.stdout.isatty() else "csv"
+
+
 # --- output ---------------------------------------------------------------------------------------
 
 
 def show_json(value: Any) -> None:
     """One value, one line."""
     click.echo(json.dumps(value, default=str, ensure_ascii=False))
+
+
+def write_answer(content: bytes, form: str) -> None:
+    """An answer's bytes, to stdout."""
+    stream = click.get_binary_stream("stdout")
+    stream.write(content + b"\n" if form == "json" else content)
+    stream.flush()
+
+
+def show_altered(facts: Mapping[str, Any]) -> None:
+    """What became of the feeds of a query that has another text."""
+    told = {
+        "continue": "its feeds go on with the difference of both answers",
+        "must_refetch": "its columns or sources are others, so its feeds end with must_refetch",
+    }
+    if facts.get("changes") in told:
+        err().print(told[facts["changes"]], style="dim")
 
 
 def show_error(error: TureenError, sql: str | None = None, as_json: bool = False) -> None:

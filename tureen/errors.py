@@ -122,6 +122,21 @@ class UnknownQuery(TureenError):
         super().__init__("there is no query with this handle", **facts)
 
 
+class HandleNeeded(UnknownQuery):
+    """The public id of a query was given where its handle is needed."""
+
+    code = "handle_needed"
+
+    def __init__(self, query_id: str, **facts: Any) -> None:
+        self.query_id = query_id
+        facts.setdefault(
+            "hint",
+            "the handle is the secret that its registration gave; the operator can end the query by this id: "
+            f"tureen unregister {query_id}",
+        )
+        TureenError.__init__(self, "this is a query's public id; its handle is needed here", **facts)
+
+
 class QueryPaused(TureenError):
     """The query was paused: it costs nothing and has no answer until it is resumed."""
 
@@ -173,6 +188,17 @@ class InstantOutOfRange(TureenError):
         else:
             message = f"there is no answer for the instant {_iso(at_ms)}"
         super().__init__(message, **facts)
+
+
+class InstantRefused(TureenError):
+    """What was given as an instant is none."""
+
+    code = "instant_refused"
+
+    def __init__(self, given: object, **facts: Any) -> None:
+        self.given = given
+        facts.setdefault("hint", "give ms since 1970, a date, a datetime, or text like 2013-07-01T12:00:00Z")
+        super().__init__(f"{str(given)[:40]!r} is not an instant", **facts)
 
 
 class HistoryUnavailable(TureenError):

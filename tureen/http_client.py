@@ -54,7 +54,7 @@ class HttpTransport:
         return self.run(calls.create(sql, wait_s))
 
     def drop(self, name: str, wait_s: float) -> None:
-        self.run(calls.drop(name, wait_s))
+        self.run(calls.drop(name, False, wait_s))
 
     def register(
         self, publications: Sequence[Publication], wait_s: float, progress: Progress | None = None
@@ -66,6 +66,9 @@ class HttpTransport:
 
     def queries(self) -> list[QueryStatus]:
         return self.run(calls.queries())
+
+    def alter(self, publication: Publication, wait_s: float) -> QueryStatus:
+        return self.run(calls.alter(publication))
 
     def unregister(self, handle: str) -> None:
         self.run(calls.unregister(handle))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import operator
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from tureen.errors import PackageMissing
+from tureen.errors import InstantRefused, PackageMissing
 from tureen.protocol import HEADER_CHANGE_POSITION
 
 if TYPE_CHECKING:
@@ -20,19 +22,38 @@ if TYPE_CHECKING:
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def instant_ms(at: int | datetime) -> int:
-    """Milliseconds since 1970 of an instant given as such or as a datetime with a time zone.
+Instant = int | str | date | datetime
+"""Milliseconds since 1970, such a number or ISO 8601 as text, a date (its midnight), a datetime. UTC where no
+time zone is named."""
 
-    >>> instant_ms(datetime(2013, 1, 1, tzinfo=UTC))
-    1356998400000
 
-    Raises ValueError for a datetime without a time zone: it names no instant.
+def instant_ms(at: Instant) -> int:
+    """Milliseconds since 1970. Raises InstantRefused.
+
+    >>> instant_ms(datetime(2013, 1, 1, tzinfo=UTC)), instant_ms("2013-01-01"), instant_ms(date(2013, 1, 1))
+    (1356998400000, 1356998400000, 1356998400000)
+    >>> instant_ms("1356998400000"), instant_ms("2013-01-01T01:00:00+01:00")
+    (1356998400000, 1356998400000)
     """
-    if not isinstance(at, datetime):
-        return int(at)
-    if at.tzinfo is None:
-        raise ValueError("a datetime without a time zone is ambiguous; give one with tzinfo=UTC")
-    return (at - EPOCH) // timedelta(milliseconds=1)
+    if isinstance(at, str):
+        if _DIGITS.fullmatch(at.strip()):
+            return int(at)
+        try:
+            at = datetime.fromisoformat(at.strip())
+        except ValueError:
+            raise InstantRefused(at) from None
+    if isinstance(at, datetime):
+        zoned = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+        return (zoned - EPOCH) // timedelta(milliseconds=1)
+    if isinstance(at, date):
+        return instant_ms(datetime(at.year, at.month, at.day, tzinfo=UTC))
+    try:
+        return operator.index(at)
+    except TypeError:
+        raise InstantRefused(at) from None
+
+
+_DIGITS = re.compile(r"-?\d{1,17}", re.ASCII)
 
 
 def instant_of(ms: int) -> datetime:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 EXECUTED = frozenset(
-    {"CREATE", "DROP", "SHOW", "LIST", "DESCRIBE", "DESC", "EXPLAIN", "PAUSE", "RESUME", "TERMINATE"}
+    ["ALTER", "CREATE", "DROP", "SHOW", "LIST", "DESCRIBE", "DESC", "EXPLAIN", "PAUSE", "RESUME", "TERMINATE"]
 )
 """What statements begin with that are carried out, not registered."""
 
@@ -56,6 +56,18 @@ def is_query(sql: str) -> bool:
     (True, False)
     """
     return keyword(sql) not in EXECUTED
+
+
+def registered_text(sql: str) -> str | None:
+    """What REGISTER stands before; None where a text does not begin with it.
+
+    >>> registered_text("REGISTER SELECT v FROM s"), registered_text("SELECT v FROM s")
+    ('SELECT v FROM s', None)
+    """
+    if keyword(sql) != "REGISTER":
+        return None
+    begin = _blank_end(sql) + len("REGISTER")
+    return sql[begin:].strip()
 
 
 def is_followed(sql: str) -> bool:

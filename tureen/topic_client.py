@@ -26,6 +26,7 @@ from confluent_kafka.cimpl import NewTopic
 from tureen.errors import (
     UNCONFIRMED,
     BrokerUnavailable,
+    HandleNeeded,
     KafkaUnavailable,
     SettingsError,
     SyntaxRefused,
@@ -38,6 +39,7 @@ from tureen.protocol import (
     HEADER_CHUNKS,
     HEADER_CORRELATION_ID,
     HEADER_STATUS,
+    QUERY_ID_CHARACTERS,
     SnapshotFormat,
     TopicNames,
     query_id,
@@ -57,6 +59,7 @@ SERVED_HINT = "it is created at the start of `tureen serve`, or of a scale-out"
 UNCHANGED_AFTER_S = 2.0
 """A registration that changed nothing is not told again, so after this the whole status topic is read."""
 
+_QUERY_ID = re.compile(rf"[a-z2-7]{{{QUERY_ID_CHARACTERS}}}")
 _STREAM_NAME = re.compile(
     r"\s*CREATE\s+(?:OR\s+REPLACE\s+)?(?:STREAM|TABLE|VIEW)\s+(?:IF\s+NOT\s+EXISTS\s+)?(?:\"((?:[^\"]|\"\")+)\"|([A-Za-z_]\w*))",
     re.IGNORECASE,
@@ -184,9 +187,36 @@ class TopicTransport:
             found.append(replace(status, sql=said["sql"], facts={**said, **status.facts, "sql": said["sql"]}))
         return found
 
+    def alter(self, publication: Publication, wait_s: float) -> QueryStatus:
+        """Publish another text under a handle, with the options that are published there.
+
+        Raises UnknownQuery where nothing is; what refuses the text, where that is told in time.
+        """
+        key = str(query_id(publication.handle))
+        known, _ = self._read(self._names.queries, {key})
+        if key not in known:
+            raise self._unknown(publication.handle)
+        options = _said(known[key])
+        options = {name: value for name, value in options.items() if name not in ("sql", "parameters")}
+        merged = replace(publication, options={**options, **publication.options})
+        (status,) = self.register([merged], wait_s)
+        if status.error is not None and status.state != "PENDING":
+            raise status.error
+        return replace(status, sql=publication.sql)
+
     def unregister(self, handle: str) -> None:
-        """Publish the removal; nobody answers, so an unknown handle goes unnoticed."""
-        self._publish([(self._names.queries, str(query_id(handle)), None)])
+        """Publish the removal, of a handle or an id; nobody answers, so an unknown one goes unnoticed."""
+        own = str(query_id(handle))
+        if _QUERY_ID.fullmatch(handle):
+            known, _ = self._read(self._names.queries, {own, handle})
+            own = handle if handle in known and own not in known else own
+        self._publish([(self._names.queries, own, None)])
+
+    def _unknown(self, handle: str) -> UnknownQuery:
+        """What is said of a handle that opens nothing: it may be a public id."""
+        if _QUERY_ID.fullmatch(handle) and handle in self._read(self._names.queries, {handle})[0]:
+            return HandleNeeded(handle)
+        return UnknownQuery()
 
     def snapshot(
         self, handle: str, form: SnapshotFormat, at_ms: int | None, archive: bool | None = None
@@ -212,7 +242,8 @@ class TopicTransport:
                 continue
             body = message.value() or b""
             if headers.get(HEADER_STATUS) == "error":
-                raise error_from(json.loads(body))
+                refused = error_from(json.loads(body))
+                raise self._unknown(handle) if isinstance(refused, UnknownQuery) else refused
             chunks[int(headers.get(HEADER_CHUNK, "0"))] = body
             if len(chunks) == int(headers.get(HEADER_CHUNKS, "1")):
                 return Reply(b"".join(chunks[number] for number in sorted(chunks)), form, headers)

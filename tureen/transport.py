@@ -82,8 +82,11 @@ class Transport(Protocol):
     def queries(self) -> list[QueryStatus]:
         """All standing queries, by their public ids."""
 
+    def alter(self, publication: Publication, wait_s: float) -> QueryStatus:
+        """Give a query another text. Raises UnknownQuery, and what refuses the text."""
+
     def unregister(self, handle: str) -> None:
-        """Raises UnknownQuery where the way there can tell."""
+        """A handle, or a public id. Raises UnknownQuery where the way there can tell."""
 
     def snapshot(
         self, handle: str, form: SnapshotFormat, at_ms: int | None, archive: bool | None = None

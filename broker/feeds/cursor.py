@@ -14,6 +14,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.model.step import Position
@@ -25,6 +26,7 @@ _TEXT = re.compile(
     r"(\d{1,18})-(\d{1,18})-(n|-?\d{1,19})-(\d{1,6})\.(\d{1,18})(?:\.([a-z2-7]{6}))?-([a-z2-7]{6})", re.ASCII
 )
 _LOST = "the broker has lost its journal since: ask again without a position"
+ALTERED_HINT = "the query's text is another one since: ask again without a position"
 _HINT = "give one from a feed or a snapshot of this query, or none"
 
 
@@ -63,20 +65,22 @@ class Cursor:
         return f"{self.position}-{now}-{self.birth.tail}"
 
     @classmethod
-    def parse(cls, text: str, birth: Birth, reached: Position) -> Cursor:
-        """A position that a client gives for this query. reached: the shard's last step that is shown.
+    def parse(cls, text: str, births: Sequence[Birth], reached: Position) -> Cursor:
+        """A position that a client gives for this query. births: those of its query that are known, at least
+        one. reached: the shard's last step that is shown.
 
         Raises PositionRefused: malformed, or of another query. MustRefetch: it is of an earlier query under
-        the same handle, or of steps that were lost.
+        the same handle, from before an alteration that is no longer known, or of steps that were lost.
         """
         found = _TEXT.fullmatch(text)
         if found is None:
             raise PositionRefused("this is not a change position", hint=_HINT)
         epoch, sequence, now, shard, born, life, tag = found.groups()
-        if tag != birth.query_id[:TAG_CHARACTERS]:
+        if tag != births[0].query_id[:TAG_CHARACTERS]:
             raise PositionRefused("this change position belongs to another query", hint=_HINT)
-        if (int(shard), int(born)) != (birth.shard, birth.sequence):
-            raise MustRefetch(hint="the handle has another query by now: ask again without a position")
+        birth = next((one for one in births if (one.shard, one.sequence) == (int(shard), int(born))), None)
+        if birth is None:
+            raise MustRefetch(hint=ALTERED_HINT)
         if life != birth.life:
             raise MustRefetch(hint=_LOST)
         position = Position(int(epoch), int(sequence))

@@ -15,23 +15,25 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from threading import Lock
 
-from broker.feeds.cursor import Birth
+from broker.feeds.cursor import ALTERED_HINT, Birth
 from broker.feeds.lines import columns_head
 from broker.feeds.memory import End, Entry, Memory, Ring, Told
 from engine.model.step import StepResult
 from engine.results.view import View
-from tureen.errors import LimitExceeded, TureenError, UnknownQuery
+from tureen.errors import LimitExceeded, MustRefetch, TureenError, UnknownQuery
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
     """What a feed finds at one moment.
 
-    view: the shard after its last step. entries: the oldest changes that the feed does not know yet; None
+    view: the shard after its last step. birth: the registration, or its last alteration, that the view has.
+    entries: the oldest changes that the feed does not know yet; None
     where there were some that are no longer kept. end: after these changes the query is followed no more.
     """
 
     view: View
+    birth: Birth
     entries: list[Entry] | None
     end: End | None
 
@@ -60,6 +62,10 @@ class Hub:
                 return
             before = len(self._touched)
             for result in results:
+                for query_id in result.continued:
+                    memory = self._mine(query_id, shard)
+                    if memory is not None:
+                        memory.alter(result.position.sequence)
                 if result.changes:
                     self._keep(result)
                 for query_id, error in result.broken.items():
@@ -94,7 +100,7 @@ class Hub:
         columns = view.standing[memory.query_id].query.columns
         with self._lock:
             self._views[memory.shard] = view
-            memory.birth = Birth(memory.query_id, memory.shard, info.born.sequence, life)
+            memory.births = [Birth(memory.query_id, memory.shard, info.born.sequence, life)]
             memory.operator = view.output(memory.query_id).operator
             memory.head = columns_head(columns, memory.operator)
             memory.since = view.position.sequence
@@ -149,7 +155,8 @@ class Hub:
         """What came after a step, at most so many entries at once."""
         with self._lock:
             entries = memory.after(sequence, most)
-            return Reading(self._views[memory.shard], entries, memory.end)
+            assert memory.birth is not None
+            return Reading(self._views[memory.shard], memory.birth, entries, memory.end)
 
     def encode(self, told: Told) -> None:
         """Make lines of it."""
@@ -179,7 +186,7 @@ def _ended(memory: Memory, view: View) -> End | None:
     except UnknownQuery:
         return End("unregistered")
     if memory.birth is not None and info.born.sequence != memory.birth.sequence:
-        return End("unregistered")
+        return End("must_refetch", MustRefetch(hint=ALTERED_HINT))
     return End("paused") if info.paused else None
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Literal
 
@@ -32,6 +32,9 @@ ENTRY_BYTES = 400
 """What an entry takes besides its lines."""
 
 COMPACTED = 64
+
+BIRTHS_MAX = 64
+"""A position from before so many alterations is no longer known."""
 
 EndReason = Literal["caught_up", "unregistered", "paused", "stopping", "must_refetch", "failed"]
 
@@ -65,15 +68,17 @@ class Entry:
 
 @dataclass(slots=True, eq=False)
 class Memory:
-    """Of one followed query. since: the sequence number of the step after which it is complete; None before
-    following has begun. head: the members of a feed's first line that tell columns and operator. end: why
-    it is followed no more.
+    """Of one followed query.
+
+    since: the sequence number of the step after which it is complete; None before following has begun.
+    births: the registration, then the last alterations that its feeds continue through. head: the members
+    of a feed's first line that tell columns and operator. end: why it is followed no more.
     """
 
     query_id: str
     shard: int
     since: int | None = None
-    birth: Birth | None = None
+    births: list[Birth] = field(default_factory=list)
     operator: Operator = "changes"
     head: bytes = b""
     end: End | None = None
@@ -92,6 +97,15 @@ class Memory:
             return []
         place = bisect_right(entries, sequence, self._first, key=_sequence)
         return entries[place : place + most]
+
+    @property
+    def birth(self) -> Birth | None:
+        """The last of its births."""
+        return self.births[-1] if self.births else None
+
+    def alter(self, sequence: int) -> None:
+        """The step of this number gave the query another text; its feeds continue."""
+        self.births = [*self.births, replace(self.births[-1], sequence=sequence)][-BIRTHS_MAX:]
 
     def put(self, entry: Entry) -> None:
         self._entries.append(entry)

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from broker.feeds.cursor import Cursor
+from broker.feeds.cursor import ALTERED_HINT, Cursor
 from broker.feeds.hub import Hub
 from broker.feeds.lines import LINE_ROWS, change_lines, change_texts
 from broker.feeds.memory import End, Entry, Memory, Told
@@ -68,9 +68,9 @@ class Reader:
         self._memory = memory
         self._pool = pool
         self._rows_max = rows_max
-        self._view = hub.read(memory, 0, 0).view
-        assert memory.birth is not None
-        self.cursor = Cursor(self._view.position, None, memory.birth)
+        reading = hub.read(memory, 0, 0)
+        self._view, self._birth = reading.view, reading.birth
+        self.cursor = Cursor(self._view.position, None, self._birth)
         self.end: End | None = None
 
     @property
@@ -85,7 +85,7 @@ class Reader:
         """
         view, name = self._view, self._memory.query_id
         answer = await self.run(lambda: view.snapshot(name, rows_max=self._rows_max))
-        self.cursor = Cursor(answer.position, answer.now_ms, self.cursor.birth)
+        self.cursor = Cursor(answer.position, answer.now_ms, self._birth)
         return answer
 
     def rows(self, answer: Answer) -> pa.Table:
@@ -94,12 +94,12 @@ class Reader:
 
     def resume(self, since: str) -> None:
         """Go on from a position. Raises PositionRefused, MustRefetch."""
-        self.cursor = Cursor.parse(since, self.cursor.birth, self._view.position)
+        self.cursor = Cursor.parse(since, self._memory.births, self._view.position)
 
     async def more(self) -> list[Piece]:
         """What comes next; nothing where the reader knows all there is. Raises MustRefetch."""
         reading = self._hub.read(self._memory, self.cursor.position.sequence, ENTRIES_AT_ONCE)
-        self._view = reading.view
+        self._view, self._birth = reading.view, reading.birth
         if reading.entries is None:
             if reading.end is not None:
                 self.end = reading.end
@@ -121,7 +121,7 @@ class Reader:
             now_ms = self._view.now_ms(self._memory.query_id)
         except UnknownQuery:  # it is being replaced
             return self.cursor
-        self.cursor = Cursor(self._view.position, now_ms, self.cursor.birth)
+        self.cursor = Cursor(self._view.position, now_ms, self._birth)
         return self.cursor
 
     async def run(self, work: Callable[[], Found]) -> Found:
@@ -139,10 +139,12 @@ class Reader:
 
     async def _again(self, view: View) -> list[Piece]:
         """All that changed between the reader's position and a view, from retained rows."""
-        name, since_ms = self._memory.query_id, self.cursor.now_ms
+        name, since_ms, birth = self._memory.query_id, self.cursor.now_ms, self._birth
+        if self.cursor.birth != birth:
+            raise MustRefetch(hint=ALTERED_HINT)  # what the text was is not kept
 
         def work() -> tuple[tuple[bytes, ...], Cursor, int]:
-            cursor = Cursor(view.position, view.now_ms(name), self.cursor.birth)
+            cursor = Cursor(view.position, view.now_ms(name), birth)
             if cursor.now_ms is None:
                 return (), cursor, 0
             before = self.cursor.position.sequence < self._history(view.standing[name].sources)

@@ -28,6 +28,7 @@ from broker.feeds.cursor import Birth, Cursor
 from broker.http.asking import asked
 from broker.http.errors import answer
 from broker.http.formats import CONTENT_TYPES, Reached, encode
+from broker.http.named import opened
 from broker.http.requests import instant_ms
 from broker.settings import Settings
 from broker.worker.memory import Level
@@ -44,7 +45,7 @@ from tureen.errors import (
     NotArchived,
     TureenError,
 )
-from tureen.protocol import SnapshotFormat, query_id
+from tureen.protocol import SnapshotFormat
 
 AT_ONCE_S = 0.004
 """An answer that took no longer than this is computed in the event loop. Ten times what a small one takes on
@@ -87,6 +88,10 @@ class Snapshots:
     def pool(self) -> Executor:
         """Threads that compute answers."""
         return self._pool
+
+    def opened(self, handle: str) -> str:
+        """The id of the query that a handle opens. Raises HandleNeeded."""
+        return opened(self._node, handle)
 
     async def take(
         self, name: str, form: SnapshotFormat, at_ms: int | None, archive: bool | None = None
@@ -230,7 +235,7 @@ class ShortWay:
         try:
             form = cast("SnapshotFormat", query[1] or "json")
             archive = None if query[3] is None else query[3] == "true"
-            return await self._snapshots.response(query_id(path[1]), form, query[2], archive)
+            return await self._snapshots.response(self._snapshots.opened(path[1]), form, query[2], archive)
         except TureenError as error:
             return answer(error)
         except Exception:  # noqa: BLE001

@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from broker.http.created import look_before, topic_answer
+from broker.http.endings import Endings, readers
 from broker.http.errors import status_of
 from broker.http.requests import body_object, sql_of
 from broker.http.writes import Answer, Writes
@@ -20,19 +21,20 @@ from broker.worker.creation import conflict, kind_of, refuse_if_read, replaces
 from broker.worker.node import Node
 from engine.language.query import CreateDerived, CreateStream, DropStream
 from engine.model.source import Stream
-from tureen.errors import BrokerUnavailable, NotSupported, SourceConflict, UnknownSource
+from tureen.errors import BrokerUnavailable, HandleNeeded, NotSupported, SourceConflict, UnknownSource
 
 
 class Creations:
     """Creates and drops by way of the sources topic."""
 
-    def __init__(self, settings: Settings, node: Node, writes: Writes) -> None:
+    def __init__(self, settings: Settings, node: Node, writes: Writes, endings: Endings) -> None:
+        self._endings = endings
         self._settings = settings
         self._node = node
         self._writes = writes
 
-    async def statement(self, body: bytes) -> Answer:
-        """CREATE or DROP of a stream, a table or a view.
+    async def statement(self, body: bytes, operator: bool) -> Answer:
+        """CREATE or DROP of a stream, a table or a view. operator: asks.
 
         Raises QueryError, SourceConflict, KafkaUnavailable.
         """
@@ -41,17 +43,19 @@ class Creations:
         if not isinstance(statement, CreateStream | CreateDerived | DropStream):
             raise NotSupported(
                 "this endpoint takes CREATE and DROP of streams, tables and views",
-                hint="POST /queries takes SELECT, POST /statements the rest",
+                hint="register a SELECT; run other statements as such",
             )
-        return await self.make(statement)
+        return await self.make(statement, operator)
 
-    async def make(self, statement: CreateStream | CreateDerived | DropStream) -> Answer:
-        """(status, what became of it). Raises SourceConflict, UnknownSource, KafkaUnavailable, TopicMissing.
+    async def make(self, statement: CreateStream | CreateDerived | DropStream, operator: bool) -> Answer:
+        """(status, what became of it). operator: asks.
+
+        Raises SourceConflict, UnknownSource, KafkaUnavailable, TopicMissing.
 
         Of a new stream or table also what is known of its topic: :func:`broker.http.created.topic_answer`.
         """
         if isinstance(statement, DropStream):
-            return await self._drop(statement)
+            return await self._drop(statement, operator)
         made = statement.stream if isinstance(statement, CreateStream) else statement.derived
         there = self._node.directory.catalogue.get(made.name)
         if there is not None and not replaces(statement, there):
@@ -90,7 +94,7 @@ class Creations:
             "error": outcome.get("error"),
         }
 
-    async def _drop(self, statement: DropStream) -> Answer:
+    async def _drop(self, statement: DropStream, operator: bool) -> Answer:
         name = statement.name
         said = "view" if statement.view else "table" if statement.table else "stream"
         there = self._node.directory.catalogue.get(name)
@@ -99,15 +103,32 @@ class Creations:
         what = kind_of(there)
         if there is not None and what != said:
             raise SourceConflict(f"{name!r} is a {what}", hint=f"write DROP {what.upper()} {name}")
-        return await self.drop(name)
+        return await self.drop(name, statement.cascade, operator)
 
-    async def drop(self, name: str) -> Answer:
-        """Raises UnknownSource, SourceConflict, KafkaUnavailable."""
-        there = self._node.directory.catalogue.get(name)
-        if there is None and name not in self._node.directory.waiting:
+    async def drop(self, name: str, cascade: bool = False, operator: bool = False) -> Answer:
+        """cascade: with what reads it. operator: asks, who alone may end queries so.
+
+        Raises UnknownSource, SourceConflict, HandleNeeded, KafkaUnavailable.
+        """
+        directory = self._node.directory
+        there = directory.catalogue.get(name)
+        if there is None and name not in directory.waiting:
             raise UnknownSource(name)
-        refuse_if_read(self._node.directory, name)
-        told = {"name": name, "kind": kind_of(there)}
+        told: dict[str, Any] = {"name": name, "kind": kind_of(there)}
+        if cascade:
+            ended = readers(directory, name)
+            # What was made later reads what was made before, so it goes first.
+            views = [one for one in reversed(directory.views) if name in directory.views[one].reads]
+            told |= {"ended": ended, "dropped": views}
+            if ended and not operator:
+                raise HandleNeeded(ended[0])
+            if await self._endings.end(ended):
+                return 202, told | {"state": "PENDING"}
+            for view in views:
+                status, answer = await self.drop(view)
+                if status != 200:
+                    return status, told | answer
+        refuse_if_read(directory, name)
         outcome = await self._writes.written(self._settings.names.sources, name, None)
         if outcome is None:
             return 202, told | {"state": "PENDING"}

@@ -16,6 +16,7 @@ from tureen.errors import TureenError
 
 STATUS = {
     "unknown_query": 404,
+    "handle_needed": 404,
     "handle_in_use": 409,
     "source_conflict": 409,
     "query_not_running": 409,

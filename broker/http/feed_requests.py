@@ -12,7 +12,6 @@ from starlette.types import Scope
 
 from broker.feeds.lines import Form
 from broker.http.errors import BadRequest
-from tureen.protocol import QueryId, query_id
 
 WAIT_MS_DEFAULT = 30_000
 WAIT_MS_MAX = 60_000
@@ -30,7 +29,7 @@ class FeedRequest:
     end with what there is, or answer once there is something. wait_ms: of a poll.
     """
 
-    query_id: QueryId
+    query_id: str
     since: str | None
     mode: Mode
     form: Form
@@ -43,8 +42,8 @@ def feed_handle(scope: Scope) -> str | None:
     return None if found is None else found[1]
 
 
-def feed_request(scope: Scope, handle: str) -> FeedRequest:
-    """Raises BadRequest."""
+def feed_request(scope: Scope, query_id: str) -> FeedRequest:
+    """query_id: the query asked for. Raises BadRequest."""
     given = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
     headers = dict(scope["headers"])
     for name in given:
@@ -66,4 +65,4 @@ def feed_request(scope: Scope, handle: str) -> FeedRequest:
         raise BadRequest(f"format={form[:40]!r} is none of ndjson, sse")
     last = headers.get(b"last-event-id")
     since = given.get("since") if last is None else unquote(last.decode("latin-1"))
-    return FeedRequest(query_id(handle), since, mode, cast("Form", form), int(wait))
+    return FeedRequest(query_id, since, mode, cast("Form", form), int(wait))

@@ -20,7 +20,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from broker import logs
-from broker.feeds.cursor import Cursor
+from broker.feeds.cursor import ALTERED_HINT, Cursor
 from broker.feeds.follows import Follows
 from broker.feeds.hub import Hub
 from broker.feeds.lines import (
@@ -35,10 +35,11 @@ from broker.feeds.lines import (
 from broker.feeds.memory import End, Memory
 from broker.feeds.reader import Piece, Reader, line_starts
 from broker.http.answers import Snapshots
-from broker.http.asking import asked
+from broker.http.asking import REPLACED_WAIT_S, asked
 from broker.http.connection import Connection, connection_of
 from broker.http.errors import answer, defect, plain
 from broker.http.feed_requests import FeedRequest, feed_handle, feed_request
+from broker.http.named import opened
 from broker.settings import Settings
 from broker.worker.counts import FEED_SECONDS, FeedCounts
 from broker.worker.node import Node
@@ -110,7 +111,8 @@ class Feeds:
             return plain(405, "method_not_allowed", "Method Not Allowed", {"Allow": "GET"})
         feed: Feed | None = None
         try:
-            feed = Feed(self, feed_request(scope, handle), connection_of(scope), send)
+            request = feed_request(scope, opened(self.node, handle))
+            feed = Feed(self, request, connection_of(scope), send)
             self._admit(feed)
             await feed.serve()
         except _Gone:
@@ -136,6 +138,21 @@ class Feeds:
             raise TooManyFeeds(self.settings.feeds_max)
         self.counts.open += 1
         self._quiet[feed] = feed.loop.time()
+
+    async def why(self, query_id: str, end: End) -> End:
+        """Why a feed really ends. A query that left its shard is gone, or was altered to a text that another
+        shard answers; the directory knows a moment later.
+        """
+        if end.reason != "unregistered":
+            return end
+        deadline_s = time.monotonic() + REPLACED_WAIT_S
+        entry = left = self.node.directory.queries.get(query_id)
+        while entry is not None and entry is left and time.monotonic() < deadline_s:
+            await asyncio.sleep(0.01)
+            entry = self.node.directory.queries.get(query_id)
+        if entry is None:
+            return end
+        return End("must_refetch", MustRefetch(hint=ALTERED_HINT))
 
     # --- life -------------------------------------------------------------------------------------
 
@@ -278,6 +295,7 @@ class Feed:
         except MustRefetch as gone:
             end = End("must_refetch", gone)
             self._feeds.counts.must_refetch += 1
+        end = await self._feeds.why(self._request.query_id, end)
         self._feeds.counts.ended[end.reason] += 1
         line = end_object(end.reason, reader.cursor, end.error) + b"\n"
         await self._tell("end", [line], reader.cursor)
@@ -385,6 +403,8 @@ class Feed:
                 if pieces or reader.end is not None or over:
                     break
                 await self._sleeping()
+            if reader.end is not None:
+                reader.end = await self._feeds.why(self._request.query_id, reader.end)
         finally:
             alarm.cancel()
         self._feeds.counts.changes += sum(piece.rows for piece in pieces)

@@ -1,4 +1,4 @@
-"""PATCH of a query: pause, resume, maintenance, weight, while it runs.
+"""PATCH of a query: pause, resume, maintenance, weight, another text, while it runs.
 
 The topic is the truth: the registration is published again with the options merged, and the answer waits
 until the shard has applied it. Changes of one query are made one after another, so that none undoes another.
@@ -8,49 +8,66 @@ from __future__ import annotations
 
 import asyncio
 import weakref
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
+from broker.http.altering import Alterations
 from broker.http.described import described, standing
 from broker.http.errors import BadRequest, QueryNotRunning, status_of
 from broker.http.requests import body_object
 from broker.http.writes import Answer, Writes
 from broker.worker import options as query_options
 from broker.worker.node import Node
-from tureen.protocol import query_id
+from topics.wording import FIELDS, Wording, wording_of
 
 _TYPES: dict[str, tuple[type, ...]] = {"paused": (bool,), "maintenance": (str,), "weight": (int, float)}
-_HINT = 'for example {"paused": true}, {"maintenance": "eager"} or {"weight": 2}'
+_HINT = 'for example {"paused": true}, {"maintenance": "eager"}, {"weight": 2} or {"sql": "SELECT ..."}'
 
 
-def change_request(body: bytes) -> dict[str, Any]:
-    """The options that a body sets. Raises BadRequest, OptionRefused."""
-    fields = body_object(body, hint=_HINT)
-    if not fields:
+@dataclass(frozen=True, slots=True)
+class ChangeRequest:
+    """options: those that are set. wording: the new text; None: it stays."""
+
+    options: dict[str, Any]
+    wording: Wording | None = None
+
+
+def change_request(body: bytes, sql_bytes_max: int) -> ChangeRequest:
+    """What a body sets. Raises BadRequest, OptionRefused, LimitExceeded."""
+    given = body_object(body, hint=_HINT)
+    if not given:
         raise BadRequest("there is nothing to change", hint=_HINT)
+    fields = {name: value for name, value in given.items() if name not in FIELDS}
     for name, value in fields.items():
         if name not in _TYPES:
-            raise BadRequest(f"{name!r} cannot be changed", hint=f"{', '.join(_TYPES)} can")
+            raise BadRequest(f"{name!r} cannot be changed", hint=f"{', '.join((*_TYPES, 'sql'))} can")
         if not isinstance(value, _TYPES[name]) or (name == "weight" and isinstance(value, bool)):
             raise BadRequest(f"{name} cannot be {value!r}", hint=_HINT)
     query_options.check(fields)
-    return fields
+    wording = wording_of(given, sql_bytes_max, BadRequest) if len(fields) < len(given) else None
+    return ChangeRequest(fields, wording)
 
 
-class OptionChanges:
-    """Changes options of queries that stand, or wait for their stream."""
+class QueryChanges:
+    """Changes options and texts of queries that are registered."""
 
     def __init__(self, node: Node, writes: Writes) -> None:
+        self._alterations = Alterations(node, writes)
         self._node = node
         self._writes = writes
         self._turns: weakref.WeakValueDictionary[str, asyncio.Lock] = weakref.WeakValueDictionary()
 
-    async def change(self, handle: str, changes: dict[str, Any]) -> Answer:
-        """(status, the query as GET gives it). Raises UnknownQuery, QueryNotRunning, KafkaUnavailable."""
-        name = query_id(handle)
+    async def change(self, name: str, request: ChangeRequest) -> Answer:
+        """(status, the query as GET gives it). Raises UnknownQuery, QueryNotRunning, KafkaUnavailable, and
+        for another text what refuses it.
+        """
+        changes = request.options
         turn = self._turns.setdefault(name, asyncio.Lock())
         async with turn:
+            if request.wording is not None:
+                return await self._alterations.alter(name, request.wording, changes)
             entry = standing(self._node, name)
             if entry.state == "ERROR":
                 raise QueryNotRunning(entry.state, entry.error)

@@ -19,10 +19,12 @@ from broker.http.bodies import parts
 from broker.http.callers import NDJSON, media_type
 from broker.http.creations import Creations
 from broker.http.described import described, listed
+from broker.http.endings import Endings, end_request
 from broker.http.errors import install, json
 from broker.http.feed_description import describe
 from broker.http.matching import QUERIES_DEFAULT, QUERIES_MAX, Matching, match_lines, match_request
-from broker.http.options import OptionChanges, change_request
+from broker.http.named import is_operator, named, opened
+from broker.http.options import QueryChanges, change_request
 from broker.http.pages import serve_pages
 from broker.http.plans import plan_of
 from broker.http.requests import register_request
@@ -33,7 +35,7 @@ from broker.worker.metrics import Metrics
 from broker.worker.node import Node
 from broker.worker.publisher import Publisher
 from broker.worker.status import readiness, source_list, status
-from tureen.protocol import SnapshotFormat, query_id
+from tureen.protocol import SnapshotFormat
 
 LIST_MAX = 10_000
 
@@ -53,10 +55,14 @@ def public_api(
     describe(app)
     serve_pages(app)
     writes = Writes(settings, node, publisher)
-    changes = OptionChanges(node, writes)
+    endings = Endings(settings, node, writes, publisher)
+    changes = QueryChanges(node, writes)
     matching = Matching(node)
-    creations = Creations(settings, node, writes)
-    statements = Statements(settings, node, writes, creations, changes)
+    creations = Creations(settings, node, writes, endings)
+    statements = Statements(settings, node, endings, creations, changes)
+
+    def operates(request: Request) -> bool:
+        return is_operator(request.scope, settings)
 
     async def told(write: Awaitable[Answer]) -> Response:
         code, body = await write
@@ -65,7 +71,7 @@ def public_api(
     @app.post("/sources", tags=["sources"])
     async def post_source(request: Request) -> Response:
         """CREATE or DROP of a stream, a table or a view: `{"sql": "..."}`."""
-        return await told(creations.statement(await request.body()))
+        return await told(creations.statement(await request.body(), operates(request)))
 
     @app.get("/sources", tags=["sources"])
     async def get_sources() -> Response:
@@ -73,14 +79,18 @@ def public_api(
         return json({"sources": source_list(node)})
 
     @app.delete("/sources/{name}", tags=["sources"])
-    async def delete_source(name: str) -> Response:
-        """Drop a stream, a table or a view that nothing reads."""
-        return await told(creations.drop(name))
+    async def delete_source(
+        request: Request,
+        name: str,
+        cascade: Annotated[bool, Query(description="With the queries and views that read it.")] = False,
+    ) -> Response:
+        """Drop a stream, a table or a view that nothing reads, or with what reads it."""
+        return await told(creations.drop(name, cascade, operates(request)))
 
     @app.post("/statements", tags=["statements"])
     async def post_statement(request: Request) -> Response:
-        """Anything but a SELECT: SHOW, DESCRIBE, EXPLAIN, PAUSE, RESUME, TERMINATE, CREATE, DROP."""
-        return await told(statements.run(await request.body()))
+        """Anything but a SELECT: SHOW, DESCRIBE, EXPLAIN, PAUSE, RESUME, TERMINATE, ALTER, CREATE, DROP."""
+        return await told(statements.run(await request.body(), operates(request)))
 
     @app.post("/queries", tags=["queries"])
     async def post_query(request: Request) -> Response:
@@ -105,19 +115,29 @@ def public_api(
         return json({"queries": page, "next": names[limit - 1] if len(names) > limit else None})
 
     @app.get("/queries/{handle}", tags=["queries"])
-    async def get_query(handle: str) -> Response:
-        """One query: its text, state, options and position."""
-        return json(described(node, query_id(handle)))
+    async def get_query(request: Request, handle: str) -> Response:
+        """One query: its text, state, options and position. The operator may give its id."""
+        return json(described(node, named(node, handle, operates(request))))
 
     @app.patch("/queries/{handle}", tags=["queries"])
     async def patch_query(handle: str, request: Request) -> Response:
-        """Pause, resume, change: `{"paused"?, "maintenance"?, "weight"?}`; the query as it is then."""
-        return await told(changes.change(handle, change_request(await request.body())))
+        """Pause, resume, change: `{"paused"?, "maintenance"?, "weight"?}`; another text: `{"sql"}`, or
+        `{"template", "parameters"}`. The query as it is then. The operator may give its id but for a text.
+        """
+        wanted = change_request(await request.body(), settings.sql_bytes_max)
+        name = opened(node, handle) if wanted.wording else named(node, handle, operates(request))
+        return await told(changes.change(name, wanted))
+
+    @app.post("/queries/unregister", tags=["queries"])
+    async def unregister_queries(request: Request) -> Response:
+        """End many: `{"queries": ["handle or id", ...]}`, or `{"source": "name"}`: all that read it."""
+        wanted = end_request(await request.body(), settings.queries_max)
+        return await told(endings.many(wanted, operates(request)))
 
     @app.delete("/queries/{handle}", tags=["queries"])
-    async def delete_query(handle: str) -> Response:
-        """Unregister."""
-        return await told(writes.unregister(handle))
+    async def delete_query(request: Request, handle: str) -> Response:
+        """Unregister. The operator may give its id."""
+        return await told(endings.one(handle, operates(request)))
 
     @app.get("/queries/{handle}/snapshot", tags=["queries"])
     async def get_snapshot(
@@ -135,15 +155,16 @@ def public_api(
         ] = None,
     ) -> Response:
         """The answer now, or as of an earlier instant."""
-        return await snapshots.response(query_id(handle), form, at, archive)
+        return await snapshots.response(opened(node, handle), form, at, archive)
 
     @app.get("/queries/{handle}/plan", tags=["queries"])
     async def get_plan(
+        request: Request,
         handle: str,
         analyze: Annotated[bool, Query(description="Evaluate it once, and measure each operator.")] = False,
     ) -> Response:
         """How the answer comes about: operators, sharing, maintenance, costs."""
-        return json(await plan_of(node, query_id(handle), analyze))
+        return json(await plan_of(node, named(node, handle, operates(request)), analyze))
 
     @app.post("/match", tags=["queries"])
     async def post_match(

@@ -6,10 +6,11 @@
 | DESCRIBE name                          | a table of columns, and ``source``                   |
 | EXPLAIN [ANALYZE] SELECT ... or 'handle' | a table of operators, and ``plan``                 |
 | PAUSE, RESUME, TERMINATE 'handle'      | the query, as PATCH and DELETE do                    |
+| ALTER QUERY 'handle' AS SELECT ...     | the query, as PATCH does                             |
 | CREATE, DROP of a stream, table or view | what became of it, as POST /sources does            |
 
-A table is ``{"columns": [name], "rows": [[value]]}``. Queries are shown by their public ids; what changes one
-asks for its handle.
+A table is ``{"columns": [name], "rows": [[value]]}``. Queries are shown by their public ids, by which
+the operator may pause and end them; ALTER QUERY needs the handle.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ from typing import Any
 
 from broker.http.creations import Creations
 from broker.http.described import listed
-from broker.http.options import OptionChanges
+from broker.http.endings import Endings
+from broker.http.named import known, named, opened
+from broker.http.options import ChangeRequest, QueryChanges
 from broker.http.plans import plan_for, plan_of
 from broker.http.requests import body_object, sql_of
-from broker.http.writes import Answer, Writes
+from broker.http.writes import Answer
 from broker.settings import Settings
 from broker.worker.functions import facts
 from broker.worker.node import Node
@@ -30,6 +33,7 @@ from broker.worker.status import source_list
 from engine.language.aggregates import AGGREGATES, AggregateFunction
 from engine.language.functions import FUNCTIONS, FunctionCatalogue, ScalarFunction
 from engine.language.query import (
+    Alter,
     Control,
     CreateDerived,
     CreateStream,
@@ -39,9 +43,9 @@ from engine.language.query import (
     Query,
     Show,
 )
+from topics.wording import Wording
 from tureen import plans
 from tureen.errors import NotSupported
-from tureen.protocol import query_id
 
 QUERIES_MAX = 10_000
 """Rows of SHOW QUERIES; GET /queries has pages."""
@@ -55,21 +59,23 @@ class Statements:
     """Carries out statements."""
 
     def __init__(
-        self, settings: Settings, node: Node, writes: Writes, creations: Creations, changes: OptionChanges
+        self, settings: Settings, node: Node, endings: Endings, creations: Creations, changes: QueryChanges
     ) -> None:
         self._settings = settings
         self._node = node
-        self._writes = writes
+        self._endings = endings
         self._creations = creations
         self._changes = changes
 
-    async def run(self, body: bytes) -> Answer:
-        """(status, answer). Raises QueryError for a refused text, and whatever the thing it does raises."""
+    async def run(self, body: bytes, operator: bool) -> Answer:
+        """(status, answer). operator: asks. Raises QueryError for a refused text, and what carrying it out
+        raises.
+        """
         sql = sql_of(body_object(body), self._settings.sql_bytes_max)
         statement = await self._node.directory.understand(sql)
         match statement:
             case CreateStream() | CreateDerived() | DropStream():
-                return await self._creations.make(statement)
+                return await self._creations.make(statement, operator)
             case Show(what, extended):
                 return 200, self._show(what, extended)
             case Describe():
@@ -77,13 +83,17 @@ class Statements:
             case Explain():
                 return 200, await self._explained(statement)
             case Control("terminate", handle):
-                return await self._writes.unregister(handle)
+                return await self._endings.one(handle, operator)
             case Control(action, handle):
-                return await self._changes.change(handle, {"paused": action == "pause"})
+                name = known(self._node, handle, operator)
+                return await self._changes.change(name, ChangeRequest({"paused": action == "pause"}))
+            case Alter(handle, query):
+                name = opened(self._node, handle)
+                return await self._changes.change(name, ChangeRequest({}, Wording(query.sql)))
             case Query():
                 raise NotSupported(
                     "a SELECT is registered as a query, it is not run once",
-                    hint="register it: POST /queries; EXPLAIN SELECT ... shows its plan",
+                    hint="register it, or ask it once; EXPLAIN SELECT ... shows its plan",
                     line=1,
                     column=1,
                 )
@@ -142,7 +152,7 @@ class Statements:
         else:
             assert statement.handle is not None
             given = statement.handle
-            name = given if given in self._node.directory.queries else query_id(given)
+            name = named(self._node, given, operator=True)
             plan = await plan_of(self._node, name, statement.analyze)
         return {"columns": plans.columns(plan), "rows": plans.rows(plan), "plan": plan}
 

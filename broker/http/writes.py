@@ -8,7 +8,8 @@ record is there, its outcome will be.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+import contextlib
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +35,6 @@ from tureen.errors import (
     LimitExceeded,
     NotSupported,
     TureenError,
-    UnknownQuery,
     UnknownSource,
 )
 from tureen.protocol import query_id
@@ -181,7 +181,7 @@ class Writes:
         if not isinstance(statement, Query):
             raise NotSupported(
                 "only a SELECT can be registered as a query",
-                hint="send CREATE and DROP STREAM to POST /sources",
+                hint="run CREATE and DROP as statements",
             )
 
     def _begin(self, request: RegisterRequest) -> _Writing:
@@ -252,13 +252,17 @@ class Writes:
             "position": outcome.get("position"),
         }
 
-    async def unregister(self, handle: str) -> Answer:
-        """Raises UnknownQuery, KafkaUnavailable."""
-        name = query_id(handle)
-        if name not in self._node.directory.queries:
-            if not self._node.reconciled:
-                raise BrokerUnavailable("the registry is still being read", hint="try again in a second")
-            raise UnknownQuery()
+    @contextlib.contextmanager
+    def reserved(self, name: str, said: str) -> Iterator[None]:
+        """While a text is being written under an id, no other is registered there."""
+        self._reserved[name] = said
+        try:
+            yield
+        finally:
+            self._reserved.pop(name, None)
+
+    async def unregister(self, name: str) -> Answer:
+        """End a query, by its id. Raises KafkaUnavailable."""
         outcome = await self.written_query(name, None)
         return (202 if outcome is None else 200), {
             "query_id": name,

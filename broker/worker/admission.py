@@ -17,7 +17,7 @@ from broker.worker.shard_command import Meant
 from engine.changes.output import output_of
 from engine.language.query import Query
 from engine.language.templates import LONG_CHARACTERS
-from engine.model.source import Derived, Stream
+from engine.model.source import Derived, SourceName, Stream
 from engine.operators.pipeline import schema_of
 from topics.control_records import Command
 from topics.outputs import Outputs, Readiness, destination, facts
@@ -59,24 +59,44 @@ class Admission:
         judged: list[Admitted | TureenError | None] = []
         for command, query in zip(commands, meant, strict=True):
             self._outputs.release(command["name"])
-            if not isinstance(query, Query):
-                judged.append(query)
-                continue
-            if query.emit is None:
-                judged.append(Admitted(query, None, _long(command, query, catalogue)))
-                continue
             try:
-                to = destination(self._names, output_of(query, streams))
-                assert to is not None
-                columns = schema_of(query.columns)
-                self._outputs.agree(command["name"], to)
-                if not self._stands(command):
-                    ready.check(to, columns)
-                judged.append(Admitted(query, facts(to, columns), _long(command, query, catalogue)))
+                judged.append(self._admitted(command, query, streams, catalogue, ready))
             except TureenError as refused:
                 self._outputs.release(command["name"])
                 judged.append(refused)
         return judged
+
+    def _admitted(
+        self,
+        command: Command,
+        query: Query | TureenError | None,
+        streams: Mapping[SourceName, Stream],
+        catalogue: Mapping[str, Stream | Derived],
+        ready: Readiness,
+    ) -> Admitted | TureenError | None:
+        """Raises the refusal of its output."""
+        if not isinstance(query, Query):
+            return query
+        if query.emit is None:
+            return Admitted(query, None, _long(command, query, catalogue))
+        to = destination(self._names, output_of(query, streams))
+        assert to is not None
+        columns = schema_of(query.columns)
+        self._outputs.agree(command["name"], to)
+        if not self._stands(command):
+            ready.check(to, columns)
+        return Admitted(query, facts(to, columns), _long(command, query, catalogue))
+
+    def kept(self, name: str) -> None:
+        """Another text for a query was refused, so it emits as before. Any thread."""
+        entry = self._directory.queries[name]
+        if entry.output is None or entry.sql is None:
+            return
+        query = self._directory.parse(entry.sql, entry.parameters)
+        assert isinstance(query, Query)
+        to = destination(self._names, output_of(query, self._directory.streams()))
+        assert to is not None
+        self._outputs.agree(name, to)
 
     def _meant(self, command: Command) -> Query | TureenError | None:
         """What a registration means, or why it means nothing. CPU only."""
@@ -92,7 +112,7 @@ class Admission:
             return statement
         return NotSupported(
             "only a SELECT can be registered as a query",
-            hint="CREATE STREAM and DROP STREAM go to POST /sources or the sources topic",
+            hint="run CREATE and DROP as statements",
         )
 
     def _stands(self, command: Command) -> bool:

@@ -17,7 +17,6 @@ from broker.worker.memory import Level, Memory
 from broker.worker.placement import of_view
 from broker.worker.shard_command import ShardCommand
 from broker.worker.shards import Shards
-from engine.catalogue import READ_HINT
 from engine.language.query import CreateDerived, CreateStream
 from engine.language.statements import parse
 from engine.model.source import Derived, Stream
@@ -182,7 +181,11 @@ def refuse_if_read(there: Directory, name: str) -> None:
     readers = there.readers(name)
     if readers:
         what = kind_of(there.catalogue.get(name))
-        raise SourceConflict(f"{readers:,} queries read the {what} {name!r}", hint=READ_HINT)
+        noun = "query reads" if readers == 1 else "queries read"
+        raise SourceConflict(
+            f"{readers:,} {noun} the {what} {name!r}",
+            hint=f"DROP {what.upper()} {name} CASCADE ends them; SHOW QUERIES EXTENDED lists what each reads",
+        )
     for other, view in there.views.items():
         if other != name and name in (*view.sources, *view.uses):
-            raise SourceConflict(f"{other} reads {name!r}", hint=f"drop {other} first")
+            raise SourceConflict(f"{other} reads {name!r}", hint=f"drop {other} first, or write CASCADE")

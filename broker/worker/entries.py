@@ -70,6 +70,11 @@ class ViewEntry:
     uses: tuple[str, ...]
 
     @property
+    def reads(self) -> tuple[str, ...]:
+        """All that it depends on."""
+        return (*self.sources, *self.uses)
+
+    @property
     def sql(self) -> str:
         """A statement that makes it."""
         name = str(self.derived.name)

@@ -39,7 +39,11 @@ class Execution:
                 self._steps.engine.learn(command.sql, command.meant.query, command.meant.catalogue)
         outcomes: list[Outcome] = [{"state": "RUNNING", "error": None, "position": None}] * len(commands)
         for made in step_bodies(
-            commands, self._books.queries, self._books.sources, self._steps.body_bytes_max
+            commands,
+            self._books.queries,
+            self._books.sources,
+            self._steps.body_bytes_max,
+            self._steps.engine.continues,
         ):
             failed: Mapping[str, Exception] = {}
             if made.body is not None:

@@ -25,15 +25,21 @@ from broker.worker.shard_command import ShardCommand
 from broker.worker.shards import Shards
 from topics.control_records import Command
 from topics.outputs import Outputs, is_awaited
+from topics.wording import said
 from tureen.errors import LimitExceeded, TureenError, UnknownSource
 
 
 @dataclass(slots=True)
 class _Change:
-    """What a command makes of a query. entry: None where it goes. outcome: its shard's, once there is one."""
+    """What a command makes of a query.
+
+    entry: None where it goes. before: what runs until now on the same shard, and remains where the text in
+    ``entry`` is refused. outcome: its shard's, once there is one.
+    """
 
     name: str
     entry: QueryEntry | None
+    before: QueryEntry | None = None
     outcome: Outcome | None = None
 
 
@@ -90,7 +96,7 @@ class Registrations:
             for (change, _), outcome in zip(pairs, outcomes, strict=True):
                 if change is not None:
                     change.outcome = outcome
-        told = [self._settled(change) for change in changes]
+        told = [await self._settled(change) for change in changes]
         await self._hosting.see_off()
         return told
 
@@ -101,10 +107,22 @@ class Registrations:
             return _Change(command["name"], None)
         if isinstance(judged, Admitted):
             return self._coming(command, judged, moves)
-        self._leave(command["name"], moves)
         waits = isinstance(judged, UnknownSource) or is_awaited(judged)
         error = command.get("error") or (judged.as_dict() if judged else None)
-        return _Change(command["name"], _not_standing(command, "PENDING" if waits else "ERROR", error))
+        entry = _not_standing(command, "PENDING" if waits else "ERROR", error)
+        before = self._altered(command)
+        if before is not None and not waits and command["kind"] == "register":
+            refused: Outcome = {"state": "ERROR", "error": error, "position": None}
+            return _Change(command["name"], entry, before, refused)
+        self._leave(command["name"], moves)
+        return _Change(command["name"], entry)
+
+    def _altered(self, command: Command) -> QueryEntry | None:
+        """The running query that a registration gives another text."""
+        old = self._directory.queries.get(command["name"])
+        if old is None or old.shard is None or "sql" not in command:
+            return None
+        return None if old.said == said(command["sql"], command.get("parameters")) else old
 
     def _coming(self, command: Command, admitted: Admitted, moves: _Moves) -> _Change:
         name, query = command["name"], admitted.query
@@ -126,6 +144,7 @@ class Registrations:
         number = self._directory.home_of(query.sources)
         if old is not None and old.shard != number:
             self._leave(name, moves)
+        before = self._altered(command)
         given = command.get("options", {})
         stands: State = "PAUSED" if options.is_paused(given) else "RUNNING"
         sql, parameters = command["sql"], command.get("parameters")
@@ -135,7 +154,7 @@ class Registrations:
         entry = QueryEntry(
             sql, stands, paused, number, query.sources, given, query.uses, parameters, admitted.output
         )
-        change = _Change(name, entry)
+        change = _Change(name, entry, before if before is not None and before.shard == number else None)
         pairs = moves.coming.setdefault(number, [])
         pairs += ((None, guest) for guest in self._hosting.invited(name, number, query))
         pairs.append((change, ShardCommand.register(name, sql, given, parameters, admitted.meant)))
@@ -148,9 +167,13 @@ class Registrations:
             moves.leaving.setdefault(old.shard, []).append(ShardCommand.unregister(name))
             self._hosting.release(name, old.shard)
 
-    def _settled(self, change: _Change) -> Outcome:
+    async def _settled(self, change: _Change) -> Outcome:
         """Note what became of a query."""
-        name, entry, outcome = change.name, change.entry, change.outcome
+        name, entry, outcome, before = change.name, change.entry, change.outcome, change.before
+        if before is not None and outcome is not None and outcome["state"] == "ERROR":
+            await asyncio.to_thread(self._admission.kept, name)
+            kept = before.outcome(outcome.get("position"))
+            return {**kept, "error": outcome.get("error"), "output": before.output, "refused": True}
         if entry is None or entry.state != "PAUSED" or entry.error is None:
             self._directory.paused_by_broker.discard(name)
         else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -14,12 +14,14 @@ from engine.language.query import Query
 from engine.model.plain import compact
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import (
+    Alter,
     Body,
     CreateDerived,
     CreateSource,
     DropSource,
     Position,
     Register,
+    Registration,
     Unregister,
 )
 from topics.wording import Values, said
@@ -126,12 +128,14 @@ def step_bodies(
     queries: Mapping[str, Standing],
     sources: Mapping[str, Stream | Derived],
     bytes_max: int,
+    continues: Callable[[Registration], bool],
 ) -> Iterator[Made]:
     """The steps of these commands, in order; runs of one kind share a step, up to so many bytes.
 
     ``queries``: id -> what stands, ``sources``: streams and views that stand; both are looked at when a step
-    is asked for, so the caller keeps them up to date in between. A text under the id of another one replaces
-    it: a removal, then a registration. The same text with other options changes those, and nothing else.
+    is asked for, so the caller keeps them up to date in between. A text under the id of another one alters
+    that query where ``continues`` says that its changes keep their shape, else it replaces it: a removal, then a
+    registration. The same text with other options changes those, and nothing else.
     """
     place = 0
     while place < len(commands):
@@ -141,7 +145,7 @@ def step_bodies(
             while stop < len(commands) and commands[stop].kind == kind and commands[stop].name not in seen:
                 seen.add(commands[stop].name)
                 stop += 1
-            yield from _register(commands, range(place, stop), queries, bytes_max)
+            yield from _register(commands, range(place, stop), queries, bytes_max, continues)
         elif kind == "unregister":
             stop = place
             while stop < len(commands) and commands[stop].kind == kind:
@@ -161,27 +165,25 @@ def step_bodies(
 
 
 def _register(
-    commands: Sequence[ShardCommand], places: range, queries: Mapping[str, Standing], bytes_max: int
+    commands: Sequence[ShardCommand],
+    places: range,
+    queries: Mapping[str, Standing],
+    bytes_max: int,
+    continues: Callable[[Registration], bool],
 ) -> Iterator[Made]:
     same = tuple(i for i in places if queries.get(commands[i].name) == commands[i].standing)
     coming = tuple(i for i in places if queries.get(commands[i].name) != commands[i].standing)
-    there = ((commands[i], queries[commands[i].name]) for i in coming if commands[i].name in queries)
-    replaced = tuple(command.name for command, (text, _) in there if text != command.said)
+    others = tuple(
+        i for i in coming if commands[i].name in queries and queries[commands[i].name][0] != commands[i].said
+    )
+    altered = tuple(i for i in others if continues(_registration(commands[i])))
+    new = tuple(i for i in coming if i not in set(altered))
     yield Made(None, same)
-    for body in unregister_bodies(replaced, bytes_max):
-        yield Made(body, ())
-    for part in _parts(commands, coming, bytes_max):
-        registrations = tuple(
-            compact(
-                commands[i].name,
-                commands[i].sql,
-                weight=weight_of(commands[i].options),
-                options=commands[i].options,
-                parameters=commands[i].parameters,
-            )
-            for i in part
-        )
-        yield Made(Register(registrations), part)
+    for removal in unregister_bodies([commands[i].name for i in others if i in set(new)], bytes_max):
+        yield Made(removal, ())
+    for body, kinds in ((Alter, altered), (Register, new)):
+        for part in _parts(commands, kinds, bytes_max):
+            yield Made(body(tuple(_registration(commands[i]) for i in part)), part)
 
 
 def unregister_bodies(query_ids: Sequence[str], bytes_max: int) -> Iterator[Unregister]:
@@ -206,6 +208,16 @@ def _parts(
         size += own
     if part:
         yield tuple(part)
+
+
+def _registration(command: ShardCommand) -> Registration:
+    return compact(
+        command.name,
+        command.sql,
+        weight=weight_of(command.options),
+        options=command.options,
+        parameters=command.parameters,
+    )
 
 
 def _source_body(command: ShardCommand, sources: Mapping[str, Stream | Derived]) -> Body | None:

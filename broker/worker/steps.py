@@ -18,6 +18,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from broker import logs
 from broker.liveness import Pulse
@@ -32,6 +33,7 @@ from broker.worker.troubles import Troubles
 from engine.engine import Engine
 from engine.model.changes import Changes
 from engine.model.step import (
+    Alter,
     Body,
     OutputWritten,
     Position,
@@ -134,6 +136,10 @@ class Steps:
         step = Step(Position(self.epoch, last.sequence + 1), self.clock_ms, body)
         self.engine.enqueue(step)
         (result,) = self.engine.run()
+        if isinstance(body, Alter) and result.failed:
+            # An answer may be too large to tell; a replay tells none, so it would not refuse.
+            kept = tuple(one for one in body.registrations if one.query_id not in result.failed)
+            step = replace(step, body=Alter(kept))
         self.pending.drop(dropped)
         emitted = self._emitted(body, result, outgoing)
         deferral = Deferral(emitted.deferral.later, emitted.deferral.rows, dropped)
@@ -141,7 +147,7 @@ class Steps:
         outgoing.letters.append(Letter(self._topic, value, key, self._number))
         outgoing.last = step.position
         outgoing.results.append(result)
-        if isinstance(body, Register):
+        if isinstance(body, Register | Alter):
             outgoing.touched.update(one.query_id for one in body.registrations)
         elif isinstance(body, Unregister):
             outgoing.touched.update(body.query_ids)

@@ -24,6 +24,17 @@ class Output:
     key: tuple[int, ...] | None
 
 
+def continues(before: Query, after: Query, streams: Mapping[SourceName, Stream]) -> bool:
+    """Whether the changes of a query continue when its text is altered: they keep their columns, operator,
+    destination and key, so that the difference of both answers is told in the form of any other change.
+    O(stages * columns).
+    """
+    if before.columns != after.columns:
+        return False
+    old, new = output_of(before, streams), output_of(after, streams)
+    return old.operator == new.operator and old.emit == new.emit and (old.emit is None or old.key == new.key)
+
+
 def output_of(query: Query, streams: Mapping[SourceName, Stream]) -> Output:
     """That of a query over these streams and tables; there may be others among them. O(stages * columns)."""
     read = {name: streams[name] for name in query.sources}

@@ -311,12 +311,16 @@ class CreateDerived:
 
 @dataclass(frozen=True, slots=True)
 class DropStream:
-    """DROP STREAM name, DROP TABLE name where ``table``, or DROP VIEW name where ``view``."""
+    """DROP STREAM name, DROP TABLE name where ``table``, or DROP VIEW name where ``view``.
+
+    cascade: with the queries, views and derived streams that read it.
+    """
 
     name: SourceName
     if_exists: bool = False
     view: bool = False
     table: bool = False
+    cascade: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,10 +358,18 @@ class Explain:
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """PAUSE, RESUME or TERMINATE of the query that a handle names."""
+    """PAUSE, RESUME or TERMINATE of the query that a handle or an id names."""
 
     action: Literal["pause", "resume", "terminate"]
     handle: str = field(repr=False)
 
 
-Statement = Query | CreateStream | CreateDerived | DropStream | Show | Describe | Explain | Control
+@dataclass(frozen=True, slots=True)
+class Alter:
+    """ALTER QUERY: another text for the query that a handle names. query: what the text means."""
+
+    handle: str = field(repr=False)
+    query: Query
+
+
+Statement = Query | CreateStream | CreateDerived | DropStream | Show | Describe | Explain | Control | Alter

@@ -31,6 +31,7 @@ from engine.language.instants import date_text, timestamp_text
 from engine.language.query import (
     Aggregate,
     AggregateCall,
+    Alter,
     Control,
     CreateDerived,
     CreateStream,
@@ -70,9 +71,10 @@ def render_statement(statement: Statement) -> str:
             return _create(statement)
         case CreateDerived():
             return _create_derived(statement)
-        case DropStream(name, if_exists, view, table):
+        case DropStream(name, if_exists, view, table, cascade):
             what = "view" if view else "table" if table else "stream"
-            return f"drop {what} {render_name(name)}" + (" if it exists" if if_exists else "")
+            missing = " if it exists" if if_exists else ""
+            return f"drop {what} {render_name(name)}{missing}" + (" and what reads it" if cascade else "")
         case Show(what, extended):
             return f"show {what}" + (" with all that is known" if extended else "")
         case Describe(name, columns):
@@ -84,6 +86,8 @@ def render_statement(statement: Statement) -> str:
             return ("explain and run " if analyze else "explain ") + what
         case Control(action):
             return f"{action} a standing query"
+        case Alter(_, query):
+            return "alter a standing query\n" + _indented(_query(query))
 
 
 def _indented(text: str) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from engine.language.bind.commands import (
+    bind_alter,
     bind_control,
     bind_derived,
     bind_describe,
@@ -68,6 +69,8 @@ def _bind(tree: exp.Expr, env: Environment) -> Statement:
             return bind_describe(tree, env)
         case nodes.ExplainNode():
             return bind_explain(tree, env)
+        case nodes.AlterNode():
+            return bind_alter(tree, env)
         case nodes.ControlNode():
             return bind_control(tree, env)
     raise AssertionError(f"the grammar makes no {type(tree).__name__}")

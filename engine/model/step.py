@@ -155,6 +155,16 @@ class Register:
 
 
 @dataclass(frozen=True, slots=True)
+class Alter:
+    """Registered queries get other texts, with the options given here, all at one instant.
+
+    Each is registered, and named once. One that is refused stays as it was.
+    """
+
+    registrations: tuple[Registration, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Unregister:
     """Queries go. Ids that are not registered are passed over."""
 
@@ -192,6 +202,7 @@ Body = (
     | Backfill
     | Heartbeat
     | Register
+    | Alter
     | Unregister
     | Claim
     | Written
@@ -228,6 +239,7 @@ class StepResult:
     failed: query id -> why a registration was refused; the others of the step went in.
     changes: of the answers of queries that are followed; several of one query in the order in which they are
     to be read. broken: query id -> why its changes could not be told; it is followed no more.
+    continued: altered queries that are followed on: ``changes`` has the difference of their two answers.
     """
 
     position: Position
@@ -239,3 +251,4 @@ class StepResult:
     failed: Mapping[str, Exception] = field(default_factory=dict)
     changes: tuple[Changes, ...] = ()
     broken: Mapping[str, Exception] = field(default_factory=dict)
+    continued: tuple[str, ...] = ()

@@ -48,6 +48,7 @@ from engine.model.batch import Batch
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import (
     BEGINNING,
+    Alter,
     Backfill,
     CreateDerived,
     CreateSource,
@@ -159,6 +160,11 @@ class Reference:
                 failed: dict[str, Exception] = {}
                 for registration in registrations:
                     failed |= refusals(registration.query_id, partial(self._register, registration))
+                result = replace(result, failed=failed)
+            case Alter(registrations):
+                failed = {}
+                for registration in registrations:
+                    failed |= refusals(registration.query_id, partial(self._alter, registration))
                 result = replace(result, failed=failed)
             case Unregister(query_ids):
                 for query_id in query_ids:
@@ -282,6 +288,16 @@ class Reference:
             self.told += self.following.ends(registration.query_id, query, self.sources)
         elif not was_told and not standing.options.paused:
             self.told += self.following.begins(registration.query_id, query, self.sources)
+
+    def _alter(self, registration: Registration) -> None:
+        """What is told of it is not modelled here: tests hold it against the sum of all that was told."""
+        known = self.queries.get(registration.query_id)
+        if known is None:
+            raise UnknownQuery()
+        Options.of(registration.options)
+        query = self._parse(text_of(registration))
+        self.queries[registration.query_id] = Standing(registration, query)
+        self._recount_errors()
 
     def _unregister(self, query_id: str) -> None:
         gone = self.queries.pop(query_id, None)

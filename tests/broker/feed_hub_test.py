@@ -125,7 +125,7 @@ def test_ends() -> None:
                 bridge.feed.engine.register("q0", "SELECT v FROM s"),
                 bridge.commit(touched=["q0"]),
             ),
-            "unregistered",
+            "must_refetch",
         ),
     ):
         bridge = Bridge()

@@ -52,7 +52,7 @@ def changes(counts: dict[str, int], first: int = 0, now_ms: int = 5, occasion: O
 
 
 def followed(*names: str, since: int = 0) -> dict[str, Memory]:
-    return {name: Memory(name, 3, since, Birth(name, 3, 1, LIFE)) for name in names}
+    return {name: Memory(name, 3, since, [Birth(name, 3, 1, LIFE)]) for name in names}
 
 
 def numbers(lines: Sequence[bytes]) -> list[int]:
@@ -163,8 +163,8 @@ def test_what_is_larger_than_the_ring_stays_until_the_next_comes() -> None:
 def test_positions_there_and_back() -> None:
     birth = Birth(IDS[0], 3, 17, LIFE)
     for cursor in (Cursor(Position(2, 40), 1_700_000_000_000, birth), Cursor(Position(1, 18), None, birth)):
-        assert Cursor.parse(str(cursor), birth, Position(2, 40)) == cursor
-    assert Cursor.parse(str(Cursor(Position(1, 9), -5, birth)), birth, Position(2, 40)).now_ms == -5
+        assert Cursor.parse(str(cursor), [birth], Position(2, 40)) == cursor
+    assert Cursor.parse(str(Cursor(Position(1, 9), -5, birth)), [birth], Position(2, 40)).now_ms == -5
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_positions_there_and_back() -> None:
 )
 def test_positions_that_are_refused(text: str, words: str) -> None:
     with pytest.raises(PositionRefused, match=words):
-        Cursor.parse(text, Birth(IDS[0], 3, 17, LIFE), Position(2, 40))
+        Cursor.parse(text, [Birth(IDS[0], 3, 17, LIFE)], Position(2, 40))
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_positions_that_are_refused(text: str, words: str) -> None:
 )
 def test_positions_that_are_no_longer_known(text: str) -> None:
     with pytest.raises(MustRefetch):
-        Cursor.parse(f"{text}-{IDS[0][:6]}", Birth(IDS[0], 3, 17, LIFE), Position(2, 40))
+        Cursor.parse(f"{text}-{IDS[0][:6]}", [Birth(IDS[0], 3, 17, LIFE)], Position(2, 40))
 
 
 VALUES: list[tuple[pa.DataType, Any]] = [

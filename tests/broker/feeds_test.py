@@ -241,7 +241,7 @@ def test_removal_and_replacement_end_them(shared: Broker, stream: str) -> None:
     with Feed(shared, handle) as feed:
         first = feed.line() or {}
         shared.publish(handle, {"sql": f"SELECT v FROM {stream}"})
-        assert feed.lines()[-1]["reason"] == "unregistered"
+        assert feed.lines()[-1]["reason"] == "must_refetch"
     wait_until(lambda: shared.snapshot(handle)["columns"][0]["name"] == "v")
     gone = shared.http.get(f"/queries/{handle}/changes", params={"since": first["position"]})
     assert (gone.status_code, gone.json()["code"]) == (410, "must_refetch")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
 
@@ -18,16 +17,13 @@ class Instant(click.ParamType):
     name = "instant"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
-        if isinstance(value, int):
-            return value
-        text = str(value)
-        if text.lstrip("-").isdigit():
-            return int(text)
+        from tureen.errors import InstantRefused
+        from tureen.snapshot import instant_ms
+
         try:
-            at = datetime.fromisoformat(text)
-        except ValueError:
-            self.fail(f"{text!r} is neither ms since 1970 nor like 2013-07-01T12:00:00Z", param, ctx)
-        return at if at.tzinfo else at.replace(tzinfo=UTC)
+            return value if isinstance(value, int) else instant_ms(str(value))
+        except InstantRefused as refused:
+            self.fail(f"{refused.message}: {refused.hint}", param, ctx)
 
 
 @click.command()
@@ -36,7 +32,7 @@ class Instant(click.ParamType):
     "--format",
     "form",
     type=click.Choice(["table", "json", "ndjson", "csv", "arrow"]),
-    help="[default: table on a terminal, csv elsewhere]",
+    help=console.FORMAT_HELP,
 )
 @click.option("--at", type=Instant(), help="The answer of an earlier instant: ms since 1970, or ISO 8601.")
 @click.option(
@@ -53,7 +49,7 @@ class Instant(click.ParamType):
 def snapshot(
     handle: str,
     form: str | None,
-    at: int | datetime | None,
+    at: int | None,
     archive: bool | None,
     output: Path | None,
     rows: int,
@@ -72,7 +68,7 @@ def snapshot(
     import sys
 
     if form is None:
-        form = "json" if as_json else _by_name(output) or ("table" if sys.stdout.isatty() else "csv")
+        form = "json" if as_json else _by_name(output) or console.default_form()
     if form == "table" and output is not None:
         raise click.UsageError("--output cannot be a table; choose json, ndjson, csv or arrow")
     if form == "arrow" and output is None and sys.stdout.isatty():
@@ -83,9 +79,7 @@ def snapshot(
             return
         content = client.fetch(handle, cast("SnapshotFormat", form), at, archive=archive).content
     if output is None:
-        stream = click.get_binary_stream("stdout")
-        stream.write(content + b"\n" if form == "json" else content)
-        stream.flush()
+        console.write_answer(content, form)
         return
     try:
         output.write_bytes(content)

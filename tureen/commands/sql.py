@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import json
+import contextlib
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 
 from tureen import console
 from tureen.answers import Listing
-from tureen.client import Client, Query
-from tureen.errors import BrokerUnavailable, TureenError
-from tureen.statements import is_followed, is_query, split
+from tureen.client import ONCE, Client
+from tureen.errors import BrokerUnavailable, TureenError, UnknownQuery
+from tureen.protocol import SnapshotFormat
+from tureen.statements import is_followed, is_query, registered_text, split
 
 HELP = """\
-Statements end with ; and may take several lines. A SELECT stays registered; its handle is shown once.
-With EMIT CHANGES its changes are shown until Ctrl-C.
+Statements end with ; and may take several lines. A SELECT is asked once, with EMIT CHANGES until Ctrl-C;
+REGISTER SELECT ... registers it and shows its handle once.
 Without ; on a line of their own: sources, queries, help, exit."""
 PROMPT = "tureen> "
 CONTINUED = "   ...> "
@@ -32,11 +34,14 @@ CONTINUED = "   ...> "
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="Read the statement from a file.",
 )
-@click.option("--once", is_flag=True, help="Print a SELECT's answer and unregister it.")
+@click.option("--once", is_flag=True, hidden=True, help="A SELECT is asked once anyway.")
 @click.option(
     "--archive/--no-archive",
     default=None,
-    help="With --once: complete the answer from the archive, or never.  [default: never]",
+    help="Complete a SELECT's answer by archived rows, or never.  [default: never]",
+)
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json", "ndjson", "csv"]), help=console.FORMAT_HELP
 )
 @click.option(
     "--rows", type=click.IntRange(1), default=20, show_default=True, help="Show at most so many rows."
@@ -47,31 +52,32 @@ def sql(
     file: Path | None,
     once: bool,
     archive: bool | None,
+    form: str | None,
     rows: int,
     url: str,
     token: str | None,
     as_json: bool,
 ) -> None:
-    """Run statements: create streams, tables and views, register queries and show answers, SHOW QUERIES.
+    """Run statements: create streams, tables and views, ask and register queries, SHOW QUERIES.
 
-    Also DROP, SHOW STREAMS, DESCRIBE name, EXPLAIN [ANALYZE], PAUSE, RESUME and TERMINATE 'handle'.
+    Also DROP [CASCADE], SHOW STREAMS, DESCRIBE name, EXPLAIN [ANALYZE], PAUSE, RESUME and TERMINATE
+    'handle or id', ALTER QUERY 'handle' AS SELECT.
 
     TEXT is one or more statements, divided by semicolons; `-` or nothing reads stdin, and a terminal gets a
-    prompt. The first that is refused ends the run. A SELECT stays registered, its handle is printed once;
-    --once registers, prints and unregisters. With EMIT CHANGES a terminal shows its changes until Ctrl-C.
+    prompt. The first that is refused ends the run. A SELECT is answered once and leaves nothing behind, as a
+    table on a terminal and as CSV elsewhere; with EMIT CHANGES a terminal shows its changes until Ctrl-C.
+    REGISTER SELECT registers it, and prints its handle once.
 
     \b
     tureen sql "CREATE STREAM trades (symbol STRING, price DOUBLE)"
-    tureen sql "SELECT * FROM trades [RANGE 1 HOUR] WHERE price > 100"
-    tureen sql --once "SELECT COUNT(*) FROM trades" --json
-    tureen sql --once --archive "SELECT COUNT(*) FROM trades"
+    tureen sql "SELECT COUNT(*) FROM trades" --json
+    tureen sql "REGISTER SELECT * FROM trades [RANGE 1 HOUR] WHERE price > 100"
     """
-    if archive is not None and not once:
-        raise click.UsageError("--archive needs --once; a registered query gets its history without it")
+    answers = Answers(rows, form or ("json" if as_json else console.default_form()), archive)
     given = console.statement_text(text, file)
     with console.client(url, token) as client:
         if given is None and sys.stdin.isatty():
-            _converse(client, rows)
+            _converse(client, answers)
             return
         if given is None:
             given = console.stdin_text()
@@ -80,7 +86,7 @@ def sql(
             raise click.UsageError("there is no statement to run")
         for place, statement in enumerate(statements, 1):
             try:
-                run(client, console.about(statement), once, rows, as_json, archive)
+                run(client, statement, answers, as_json)
             except TureenError as error:
                 if rest := len(statements) - place:
                     left = f"the {rest:,} after it {'was' if rest == 1 else 'were'} not run"
@@ -88,50 +94,50 @@ def sql(
                 raise
 
 
-def run(
-    client: Client, statement: str, once: bool, rows: int, as_json: bool, archive: bool | None = None
-) -> None:
-    """One statement. archive: as of a snapshot. Raises TureenError."""
-    if not is_query(statement):
-        _show_listing(client.execute(statement), rows, as_json)
-        return
-    query = client.register(statement)
-    if query.state == "PENDING":
-        if once:
-            query.unregister()
-            raise query.error or TureenError("the stream of this query does not exist")
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """How answers are shown. rows: of a table, at most. archive: as of a snapshot."""
+
+    rows: int
+    form: str
+    archive: bool | None = None
+
+
+def run(client: Client, statement: str, answers: Answers, as_json: bool) -> None:
+    """One statement. Raises TureenError."""
+    registered = registered_text(statement)
+    if registered is not None:
+        query = client.register(console.about(registered))
         if as_json:
             console.show_json(console.registered(query))
         else:
-            console.show_handle(query, on_stdout=False)
-        return
-    if is_followed(statement) and archive is None and not as_json and sys.stdout.isatty():
-        _follow(query, once, rows)
-        return
+            console.show_handle(query, on_stdout=True)
+    elif is_query(console.about(statement)):
+        _ask(client, statement, answers)
+    else:
+        _show_listing(client.execute(statement), answers.rows, as_json)
+
+
+def _ask(client: Client, statement: str, answers: Answers) -> None:
+    """Show an answer, or with EMIT CHANGES on a terminal its changes; nothing of it is left behind."""
+    followed = is_followed(statement) and answers.archive is None and answers.form == "table"
+    followed = followed and sys.stdout.isatty()
+    query = client.register(statement, options=None if followed else ONCE)
     try:
-        if as_json:
-            answer = json.loads(client.fetch(query.handle, "json", archive=archive).content)
-            console.show_json(answer if once else {"handle": query.handle, "state": query.state, **answer})
+        if query.error is not None:
+            raise query.error
+        if followed:
+            from tureen import watching
+
+            with query.changes() as events:
+                watching.show(events, rows=answers.rows, as_json=False, stands=False)
+        elif answers.form == "table":
+            console.show_snapshot(query.snapshot(archive=answers.archive), answers.rows, stands=False)
         else:
-            console.show_snapshot(query.snapshot(archive=archive), rows, stands=not once)
+            form = cast("SnapshotFormat", answers.form)
+            console.write_answer(client.fetch(query.handle, form, archive=answers.archive).content, form)
     finally:
-        if once:
-            query.unregister()
-    if not as_json and not once:
-        console.show_handle(query, on_stdout=False)
-
-
-def _follow(query: Query, once: bool, rows: int) -> None:
-    """Its changes, until Ctrl-C."""
-    from tureen import watching
-
-    if not once:
-        console.show_handle(query, on_stdout=False)
-    try:
-        with query.changes() as events:
-            watching.show(events, rows=rows, as_json=False, stands=not once)
-    finally:
-        if once:
+        with contextlib.suppress(UnknownQuery):
             query.unregister()
 
 
@@ -155,6 +161,11 @@ def _show_listing(listing: Listing, rows: int, as_json: bool) -> None:
         topic = f", read from topic {facts['topic']}" if facts.get("topic") and state == "RUNNING" else ""
         console.err().print(f"{told} {became.get(state, state)}{topic}{_of_topic(facts)}", style="green")
         console.show_warnings(facts.get("warnings") or ())
+        if "changes" in facts:
+            console.show_altered(facts)
+        for name, noun in (("ended", "query"), ("dropped", "view")):
+            for gone in facts.get(name) or ():
+                console.err().print(f"{noun} {gone} is gone with it", style="green")
 
 
 def _of_topic(facts: Mapping[str, Any]) -> str:
@@ -179,10 +190,8 @@ def _show_rows(listing: Listing, rows: int) -> None:
     console.err().print(f"{len(listing):,} {noun}{rest}", style="dim")
 
 
-def _converse(client: Client, rows: int) -> None:
+def _converse(client: Client, answers: Answers) -> None:
     """Read, run, print. A refusal does not end it; an end of input does."""
-    import contextlib
-
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401  (gives the prompt a history)
     console.err().print(HELP, style="dim")
@@ -210,11 +219,11 @@ def _converse(client: Client, rows: int) -> None:
         statements, pending = split(pending), ""
         for statement in statements:
             try:
-                run(client, statement, once=False, rows=rows, as_json=False)
+                run(client, statement, answers, as_json=False)
             except BrokerUnavailable:
                 raise
             except TureenError as error:
-                console.show_error(error, statement)
+                console.show_error(error, registered_text(statement) or statement)
 
 
 def _tell(client: Client, word: str) -> None:

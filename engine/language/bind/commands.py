@@ -13,6 +13,7 @@ from engine.language.expressions import Column
 from engine.language.places import shown
 from engine.language.query import (
     Aggregate,
+    Alter,
     Control,
     CreateDerived,
     Describe,
@@ -105,6 +106,14 @@ def bind_explain(tree: exp.Expr, env: Environment) -> Explain:
 def bind_control(tree: exp.Expr, env: Environment) -> Control:
     """PAUSE, RESUME, TERMINATE."""
     return Control(tree.args["action"], _handle(tree.args["handle"], env))
+
+
+def bind_alter(tree: exp.Expr, env: Environment) -> Alter:
+    """ALTER QUERY."""
+    handle = _handle(tree.args["handle"], env)
+    sql = env.text.sql[tree.args["begin"] : tree.args["end"]]
+    query = whole_query(bind_select(tree.args["query"], env), sql, env)
+    return Alter(handle, with_changes(query, tree.args["query"], env))
 
 
 def _handle(node: exp.Expr, env: Environment) -> str:

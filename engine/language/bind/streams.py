@@ -147,8 +147,14 @@ def _retroactive(tree: exp.Expr, timestamp: str | None, text: Text) -> bool:
 
 def bind_drop(tree: exp.Expr) -> DropStream:
     """DROP STREAM, DROP TABLE, DROP VIEW."""
-    if_exists, what = bool(tree.args.get("if_exists")), tree.args["what"]
-    return DropStream(SourceName(str(tree.this.this)), if_exists, view=what == "VIEW", table=what == "TABLE")
+    what = tree.args["what"]
+    return DropStream(
+        SourceName(str(tree.this.this)),
+        if_exists=bool(tree.args.get("if_exists")),
+        view=what == "VIEW",
+        table=what == "TABLE",
+        cascade=bool(tree.args.get("cascade")),
+    )
 
 
 def _topic(options: Options, default: str, name: Place) -> str:

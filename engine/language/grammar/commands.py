@@ -1,4 +1,4 @@
-"""Statements about what stands: SHOW, DESCRIBE, EXPLAIN, PAUSE, RESUME, TERMINATE."""
+"""Statements about what is registered: SHOW, DESCRIBE, EXPLAIN, PAUSE, RESUME, TERMINATE, ALTER QUERY."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def parse_explain(cursor: Cursor) -> exp.Expr:
 
 
 def parse_control(cursor: Cursor) -> exp.Expr:
-    """PAUSE | RESUME | TERMINATE [QUERY] 'handle'."""
+    """PAUSE | RESUME | TERMINATE [QUERY] 'handle or id'."""
     token = cursor.advance()
     action = token.text.lower()
     if cursor.word == "QUERY":
@@ -82,3 +82,25 @@ def parse_control(cursor: Cursor) -> exp.Expr:
         raise cursor.expected("a handle in single quotes", f"write {action.upper()} 'handle'")
     handle = string(cursor)
     return cursor.node(nodes.ControlNode(action=action, handle=handle), token)
+
+
+def parse_alter(cursor: Cursor) -> exp.Expr:
+    """ALTER QUERY 'handle' AS query."""
+    hint = "write ALTER QUERY 'handle' AS SELECT ..."
+    token = cursor.advance()
+    if cursor.word != "QUERY":
+        raise cursor.not_supported(
+            f"ALTER {cursor.word or 'of this'} is not supported",
+            "only a query's text can be altered: ALTER QUERY 'handle' AS SELECT ...; "
+            "drop a stream, a table or a view and create it anew",
+        )
+    cursor.advance()
+    if not cursor.at(TokenType.STRING):
+        raise cursor.expected("a handle in single quotes", hint)
+    handle = string(cursor)
+    if not cursor.take_words("AS") or not starts_query(cursor):
+        raise cursor.expected("AS and a SELECT", hint)
+    begin = cursor.token.start
+    query = parse_query(cursor)
+    node = nodes.AlterNode(query=query, handle=handle, begin=begin, end=cursor.end)
+    return cursor.node(node, token, query)

@@ -255,7 +255,12 @@ class CreateStreamNode(exp.Expression):
 class DropNode(exp.Expression):
     """DROP STREAM, DROP TABLE or DROP VIEW; ``what`` is the word."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "what": True, "if_exists": False}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "what": True,
+        "if_exists": False,
+        "cascade": False,
+    }
 
 
 class CreateDerivedNode(exp.Expression):
@@ -295,6 +300,12 @@ class ExplainNode(exp.Expression):
         "begin": False,
         "end": False,
     }
+
+
+class AlterNode(exp.Expression):
+    """ALTER QUERY: a string ``handle`` and a query; begin, end: where the query's text is."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"query": True, "handle": True, "begin": True, "end": True}
 
 
 class ControlNode(exp.Expression):

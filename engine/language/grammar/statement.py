@@ -8,6 +8,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from engine.language.grammar.commands import (
+    parse_alter,
     parse_control,
     parse_describe,
     parse_explain,
@@ -24,7 +25,7 @@ from tureen.errors import NotSupported, SyntaxRefused
 
 _CLAUSES = ("WHERE", "GROUP", "HAVING", "BEGIN", "ORDER", "LIMIT", "OFFSET", "EMIT", "JOIN", "ON")
 _IN_ORDER = "clauses come in this order: FROM, JOIN, WHERE, GROUP BY, HAVING, ORDER BY, LIMIT, EMIT"
-_STATEMENTS = "SELECT, CREATE, DROP, SHOW, DESCRIBE, EXPLAIN, PAUSE, RESUME or TERMINATE"
+_STATEMENTS = "SELECT, CREATE, DROP, SHOW, DESCRIBE, EXPLAIN, PAUSE, RESUME, TERMINATE or ALTER QUERY"
 
 
 _PARSERS: dict[str, Callable[[Cursor], exp.Expr]] = {
@@ -38,6 +39,7 @@ _PARSERS: dict[str, Callable[[Cursor], exp.Expr]] = {
     "DESCRIBE": parse_describe,
     "DESC": parse_describe,
     "EXPLAIN": parse_explain,
+    "ALTER": parse_alter,
     "PAUSE": parse_control,
     "RESUME": parse_control,
     "TERMINATE": parse_control,

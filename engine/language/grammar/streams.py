@@ -223,7 +223,7 @@ def _retroactive(cursor: Cursor, what: str) -> nodes.Retroactive:
 
 
 def parse_drop(cursor: Cursor) -> nodes.DropNode:
-    """DROP STREAM | TABLE | VIEW [IF EXISTS] name."""
+    """DROP STREAM | TABLE | VIEW [IF EXISTS] name [CASCADE | RESTRICT]."""
     token = cursor.advance()
     if cursor.word in (*_OTHERS, "MATERIALIZED", "QUERY"):
         hint = "write TERMINATE 'handle'" if cursor.word == "QUERY" else "write DROP STREAM, TABLE or VIEW"
@@ -238,15 +238,15 @@ def parse_drop(cursor: Cursor) -> nodes.DropNode:
         raise cursor.not_supported(
             f"a {what.lower()}'s name with a dot is not supported", "leave out the part before the dot"
         )
-    if cursor.word in ("CASCADE", "RESTRICT"):
-        raise cursor.not_supported(
-            f"{cursor.word} is not supported", "unregister the queries that read it first"
-        )
+    cascade = cursor.word == "CASCADE"
+    if cascade or cursor.word == "RESTRICT":
+        cursor.advance()
     if cursor.word == "DELETE" or cursor.at(TokenType.COMMA):
         what_else = "DELETE TOPIC" if cursor.word == "DELETE" else "DROP of several names"
         hint = "leave it out; topics are deleted in Kafka" if cursor.word else "drop them one by one"
         raise cursor.not_supported(f"{what_else} is not supported", hint)
-    return cursor.node(nodes.DropNode(this=name, what=what, if_exists=if_exists), token)
+    node = nodes.DropNode(this=name, what=what, if_exists=if_exists, cascade=cascade)
+    return cursor.node(node, token)
 
 
 def _existence(cursor: Cursor, negation: str | None) -> bool:

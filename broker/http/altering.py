@@ -1,0 +1,71 @@
+"""Another text for a query under the same handle, while it runs.
+
+The text is checked first: one that is refused leaves everything as it is. Then the registration is published
+again with the new text and the same options. Where the worker refuses it all the same, it keeps running the
+text before, which is then published again, so that the topic says what runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import orjson
+
+from broker.http.described import described, standing
+from broker.http.errors import status_of
+from broker.http.writes import Answer, Writes
+from broker.worker import options as query_options
+from broker.worker.entries import QueryEntry
+from broker.worker.node import Node
+from engine.changes.output import continues
+from engine.language.query import Query
+from topics.wording import Wording
+from tureen.errors import NotSupported, TureenError
+
+
+class Alterations:
+    """Alters queries by way of their topic. Its caller has alterations of one query take turns."""
+
+    def __init__(self, node: Node, writes: Writes) -> None:
+        self._node = node
+        self._writes = writes
+
+    async def alter(self, name: str, wording: Wording, options: dict[str, Any]) -> Answer:
+        """(status, the query as GET gives it, and what its change feeds do).
+
+        options: those that change with it. Raises UnknownQuery, QueryError, LimitExceeded, OptionRefused,
+        KafkaUnavailable.
+        """
+        entry = standing(self._node, name)
+        merged = {**entry.options, **options}
+        query_options.check(merged)
+        query = await self._node.directory.understand(wording.sql, wording.parameters)
+        if not isinstance(query, Query):
+            raise NotSupported("only a SELECT can be a query's text", hint="CREATE and DROP are statements")
+        if entry.said == wording.said and merged == dict(entry.options) and entry.state != "ERROR":
+            return 200, described(self._node, name) | {"changes": "continue"}
+        changes = "continue" if self._continues(entry, query, merged) else "must_refetch"
+        with self._writes.reserved(name, wording.said):
+            value = orjson.dumps(wording.fields() | {"options": merged})
+            outcome = await self._writes.written_query(name, value)
+            if outcome is None:
+                return 202, {"query_id": name, "state": "PENDING"}
+            if outcome.get("refused"):
+                await self._writes.written_query(name, orjson.dumps(entry.record({})))
+        if outcome.get("refused") or outcome["state"] == "ERROR":
+            error = outcome.get("error") or {}
+            return status_of(error), {"query_id": name, "state": outcome["state"], "error": error} | error
+        return 200, described(self._node, name) | {"changes": changes}
+
+    def _continues(self, entry: QueryEntry, query: Query, options: dict[str, Any]) -> bool:
+        """Whether feeds go on with the difference of both answers."""
+        directory = self._node.directory
+        if entry.shard is None or entry.sql is None or entry.shard != directory.home_of(query.sources):
+            return False
+        if query_options.is_paused(entry.options) or query_options.is_paused(options):
+            return False
+        with contextlib.suppress(TureenError):  # the text before may mean nothing any more
+            before = directory.parse(entry.sql, entry.parameters)
+            return isinstance(before, Query) and continues(before, query, directory.streams())
+        return False

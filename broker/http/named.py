@@ -1,0 +1,50 @@
+"""Which query a request means: by its handle, or, for the operator, by its public id.
+
+A handle opens an answer. The operator, who has the broker's token, or without one calls from this machine,
+may describe, pause and end any query by its public id, which lists show; a handle alone opens an answer.
+"""
+
+from __future__ import annotations
+
+from starlette.types import Scope
+
+from broker.settings import Settings, is_loopback
+from broker.worker.node import Node
+from tureen.errors import BrokerUnavailable, HandleNeeded, UnknownQuery
+from tureen.protocol import query_id
+
+
+def is_operator(scope: Scope, settings: Settings) -> bool:
+    """Whether a request that passed the guard comes from the operator."""
+    if settings.http_token is not None:
+        return True
+    client = scope.get("client")
+    return client is None or is_loopback(client[0])
+
+
+def named(node: Node, given: str, operator: bool) -> str:
+    """The id of the query of a handle; the operator may give the id itself. It may not exist.
+
+    Raises HandleNeeded where somebody else gives the id of a query.
+    """
+    name = query_id(given)
+    if name in node.directory.queries or given not in node.directory.queries:
+        return name
+    if not operator:
+        raise HandleNeeded(given)
+    return given
+
+
+def known(node: Node, given: str, operator: bool) -> str:
+    """As :func:`named`, of a query that exists. Raises UnknownQuery, BrokerUnavailable as well."""
+    name = named(node, given, operator)
+    if name not in node.directory.queries:
+        if not node.reconciled:
+            raise BrokerUnavailable("the registry is still being read", hint="repeat it in a second")
+        raise UnknownQuery()
+    return name
+
+
+def opened(node: Node, handle: str) -> str:
+    """The id of the query that a handle opens; it may not exist. Raises HandleNeeded."""
+    return named(node, handle, operator=False)

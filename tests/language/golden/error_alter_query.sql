@@ -1,0 +1,1 @@
+ALTER QUERY 'dwjwny6nqpkzyckg34lshcejnhsmkayb' SELECT 1

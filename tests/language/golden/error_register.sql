@@ -1,0 +1,1 @@
+REGISTER SELECT * FROM trades
