@@ -142,7 +142,7 @@ def test_a_session_from_stream_to_snapshot(broker: Broker, tmp_path: Path) -> No
         "the instant 2030-01-01T00:00:00.000Z is after NOW, which is 1970-01-01T00:00:01.002Z" in later.stderr
     )
 
-    once = tureen_("sql", "--once", "--json", f"SELECT COUNT(*) AS n FROM {name}", broker=broker)
+    once = tureen_("sql", "--json", f"SELECT COUNT(*) AS n FROM {name}", broker=broker)
     assert json.loads(once.stdout)["rows"] == [[3]]
     assert json.loads(once.stdout).keys() == answer.keys()
     assert "handle" not in json.loads(once.stdout)
@@ -159,6 +159,74 @@ def test_a_session_from_stream_to_snapshot(broker: Broker, tmp_path: Path) -> No
     dropped = tureen_("sql", f"DROP STREAM {name}", broker=broker)
     assert dropped.exit_code == 0, dropped.output
     assert f"stream {name} is gone" in dropped.stderr
+
+
+def test_a_select_asks_once_and_register_registers(broker: Broker, trades: str) -> None:
+    before = {one["query_id"] for one in json.loads(tureen_("queries", "--json", broker=broker).stdout)}
+    text = f"SELECT price FROM {trades} WHERE price > 7"
+    piped = tureen_("sql", text, broker=broker)
+    assert piped.stdout.splitlines() == ["price", "8.0", "9.0"]
+    table = tureen_("sql", text, "--format", "table", broker=broker)
+    assert "2 rows" in table.stderr
+    after = {one["query_id"] for one in json.loads(tureen_("queries", "--json", broker=broker).stdout)}
+    assert not [one for one in after - before if one in piped.output + table.output]
+
+    registered = tureen_("sql", f"register {text}", broker=broker)
+    handle = registered.stdout.strip()
+    # By the same rule snapshot writes what sql writes.
+    assert tureen_("snapshot", handle, broker=broker).stdout == piped.stdout
+    refused = tureen_("sql", f"REGISTER SELECT prize FROM {trades}", broker=broker)
+    assert "hint: did you mean price?" in refused.stderr
+    assert tureen_("unregister", handle, broker=broker).exit_code == 0
+
+
+def test_alter_unregister_many_and_drop_with_what_reads_it(broker: Broker) -> None:
+    name = f"cli_{tureen.new_handle()[:8]}"
+    assert tureen_("sql", f"CREATE STREAM {name} (v DOUBLE, w DOUBLE)", broker=broker).exit_code == 0
+    handles = [
+        tureen_("register", f"SELECT v FROM {name} WHERE v > {n}", broker=broker).stdout.strip()
+        for n in range(5)
+    ]
+    altered = tureen_("alter", handles[0], f"SELECT v FROM {name} WHERE v > 9", broker=broker)
+    assert altered.exit_code == 0, altered.output
+    assert "difference of both answers" in altered.stderr
+    other = tureen_("sql", f"ALTER QUERY '{handles[0]}' AS SELECT w FROM {name}", broker=broker)
+    assert "must_refetch" in other.stderr, other.output
+    refused = tureen_("alter", handles[0], f"SELECT x FROM {name}", broker=broker)
+    assert (refused.exit_code, "^" in refused.stderr) == (1, True)
+    by_topic = tureen_("alter", handles[0], f"SELECT v FROM {name}", "--by-topic", broker=broker)
+    assert by_topic.exit_code == 0, by_topic.output
+    with tureen.connect(broker.url) as client:
+        assert client.status(handles[0]).sql == f"SELECT v FROM {name}"
+
+    public = tureen.query_id(handles[1])
+    needed = tureen_("snapshot", public, broker=broker)
+    assert "public id" in needed.stderr
+    assert f"tureen unregister {public}" in needed.stderr
+    assert "public id" in tureen_("snapshot", public, "--by-topic", broker=broker).stderr
+    ended = tureen_("unregister", handles[0], public, tureen.new_handle(), "--json", broker=broker)
+    assert ended.exit_code == 1
+    assert json.loads(ended.stdout)["ended"] == [tureen.query_id(handles[0]), public]
+    assert [one["place"] for one in json.loads(ended.stdout)["unknown"]] == [2]
+    last = tureen.query_id(handles[4])
+    assert tureen_("unregister", last, "--by-topic", broker=broker).exit_code == 0
+    wait_until(lambda: last not in tureen_("queries", "--json", broker=broker).stdout, what="it is gone")
+    dropped = tureen_("sql", f"DROP STREAM {name} CASCADE", broker=broker)
+    assert dropped.exit_code == 0, dropped.output
+    for handle in handles[2:4]:
+        assert f"query {tureen.query_id(handle)} is gone with it" in dropped.stderr
+    assert tureen_("unregister", "--all-of", name, broker=broker).exit_code == 1
+
+
+def test_all_of_a_source_end_in_one_call(broker: Broker) -> None:
+    name = f"cli_{tureen.new_handle()[:8]}"
+    tureen_("sql", f"CREATE STREAM {name} (v DOUBLE)", broker=broker)
+    handles = [tureen_("register", f"SELECT v FROM {name}", broker=broker).stdout.strip() for _ in range(2)]
+    ended = tureen_("unregister", "--all-of", name, broker=broker)
+    assert (ended.exit_code, ended.stderr.count("is gone")) == (0, 2), ended.output
+    assert "no query reads it" in tureen_("unregister", "--all-of", name, broker=broker).stderr
+    assert tureen_("sql", f"DROP STREAM {name}", broker=broker).exit_code == 0
+    assert len(handles) == 2
 
 
 def test_a_refusal_shows_the_place(broker: Broker, trades: str) -> None:
@@ -180,7 +248,7 @@ def test_statements_from_stdin_and_file(broker: Broker, trades: str, tmp_path: P
     assert [json.loads(line)["state"] for line in result.stdout.splitlines()] == ["RUNNING", "RUNNING"]
     file = tmp_path / "q.sql"
     file.write_text(text)
-    result = tureen_("sql", "--once", "--json", "--file", str(file), broker=broker)
+    result = tureen_("sql", "--json", "--file", str(file), broker=broker)
     assert [json.loads(line)["rows"] for line in result.stdout.splitlines()] == [
         [[1.0]],
         [[2.0]],
@@ -189,7 +257,7 @@ def test_statements_from_stdin_and_file(broker: Broker, trades: str, tmp_path: P
 
 def test_once_over_a_stream_that_is_missing_leaves_nothing(broker: Broker) -> None:
     name = f"missing_{tureen.new_handle()[:8]}"
-    result = tureen_("sql", "--once", f"SELECT v FROM {name}", broker=broker)
+    result = tureen_("sql", f"SELECT v FROM {name}", broker=broker)
     assert result.exit_code == 1
     assert name in result.stderr
     wait_until(
@@ -204,7 +272,8 @@ def test_a_query_that_waits_says_for_what(broker: Broker, trades: str) -> None:
     assert f"waits for its stream to be created: there is no stream named '{missing}'" in shown.stderr
     assert f"hint: did you mean {trades}?" in shown.stderr
     assert "looked at again by itself whenever a stream, a table or a view is created" in shown.stderr
-    told = json.loads(tureen_("sql", f"SELECT price FROM {missing}", "--json", broker=broker).stdout)
+    text = f"REGISTER SELECT price FROM {missing}"
+    told = json.loads(tureen_("sql", text, "--json", broker=broker).stdout)
     assert (told["state"], told["error"]["code"]) == ("PENDING", "unknown_source")
     for handle in (shown.stdout.strip(), told["handle"]):
         assert tureen_("unregister", handle, broker=broker).exit_code == 0
@@ -246,6 +315,11 @@ def test_by_topic_alone(broker: Broker, trades: str) -> None:
         ["register", "DROP STREAM s"],
         ["register", "SHOW QUERIES"],
         ["pause"],
+        ["unregister"],
+        ["unregister", "h", "--all-of", "s"],
+        ["unregister", "--all-of", "s", "--by-topic"],
+        ["alter", "h", "SELECT 1; SELECT 2"],
+        ["alter", "h", "DROP STREAM s"],
         ["explain"],
         ["match", "s", "{}", "--limit", "-1"],
         ["sql", "--file", "/nowhere.sql"],
@@ -288,7 +362,7 @@ def test_the_prompt_runs_statements_and_survives_a_refusal(broker: Broker, trade
     try:
         wait_until(lambda: until("tureen> "), what="the prompt")
         os.write(terminal, b"SELECT nothing\nFROM nowhere;\n")
-        wait_until(lambda: until("waits for its stream"), what=seen)
+        wait_until(lambda: until("no stream named"), what=seen)
         os.write(terminal, f"SELECT prize FROM {trades};\n".encode())
         wait_until(lambda: until("did you mean price?"), what=seen)
         os.write(terminal, f"SELECT price FROM {trades} WHERE price = 8;\nexit\n".encode())

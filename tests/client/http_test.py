@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 import pytest
 
@@ -11,7 +11,9 @@ from tests.client.conftest import Broker
 from tests.kafka import wait_until
 from tureen.errors import (
     HandleInUse,
+    HandleNeeded,
     InstantOutOfRange,
+    InstantRefused,
     NotSupported,
     SourceConflict,
     SyntaxRefused,
@@ -57,8 +59,31 @@ def test_an_earlier_instant(client: tureen.Client, trades: str) -> None:
     assert [row["price"] for row in query.snapshot(at=datetime.fromtimestamp(1_001, UTC))] == [0.0, 1.0]
     with pytest.raises(InstantOutOfRange):
         query.snapshot(at=99_000_000)
-    with pytest.raises(ValueError, match="time zone"):
-        query.snapshot(at=datetime(1970, 1, 1))
+    for same in ("1970-01-01T00:16:41", "1001000", datetime(1970, 1, 1, 0, 16, 41)):
+        assert [row["price"] for row in query.snapshot(at=same)] == [0.0, 1.0]
+    for day in ("1970-01-01", date(1970, 1, 1)):
+        assert query.snapshot(at=day).rows() == []
+    with pytest.raises(InstantRefused, match="not an instant"):
+        query.snapshot(at="yesterday")
+
+
+def test_text_is_altered_and_queries_end_in_one_call(client: tureen.Client, trades: str) -> None:
+    query = client.register(f"SELECT price FROM {trades} WHERE price > 7")
+    with query.follow() as live:
+        status = query.alter(f"SELECT price FROM {trades} WHERE price > 6")
+        assert (status.state, status.facts["changes"]) == ("RUNNING", "continue")
+        live.wait_for(lambda: len(live) == 3, timeout=30)
+        query.alter(template=f"SELECT price FROM {trades} WHERE price > ?", parameters=[8])
+        live.wait_for(lambda: len(live) == 1, timeout=30)
+    with pytest.raises(UnknownColumn):
+        query.alter(f"SELECT prize FROM {trades}")
+    assert query.snapshot().rows() == [{"price": 9.0}]
+    other = client.register(f"SELECT price FROM {trades}")
+    with pytest.raises(HandleNeeded):
+        client.snapshot(other.query_id)
+    ended = client.unregister_many([query.handle, tureen.new_handle(), other.query_id])
+    assert ended.query_ids == (query.query_id, other.query_id)
+    assert [(place, error.code) for place, error in ended.unknown] == [(1, "unknown_query")]
 
 
 def test_registering_twice_under_one_handle_is_one_query(client: tureen.Client, trades: str) -> None:
