@@ -277,8 +277,9 @@ class Engine(Embedding):
         return came
 
     def continues(self, registration: Registration) -> bool:
-        """Whether changes of a query go on if its text becomes this one: :func:`engine.changes.output.continues`,
-        and it is not paused. True as well of a text that is refused: altering it changes nothing.
+        """Whether changes of a query continue if its text becomes this one; see
+        :func:`engine.changes.output.continues`. False for paused queries. True also for a text that is
+        refused: altering the query to it changes nothing.
         """
         standing = self._queries.get(registration.query_id)
         if standing is None:
