@@ -134,8 +134,8 @@ def step_bodies(
 
     ``queries``: id -> what stands, ``sources``: streams and views that stand; both are looked at when a step
     is asked for, so the caller keeps them up to date in between. A text under the id of another one alters
-    that query where ``continues`` says that its changes keep their shape, else it replaces it: a removal, then
-    a registration. The same text with other options changes those, and nothing else.
+    that query where ``continues`` says that its changes keep their shape, else it replaces it: a removal, and
+    then a registration. The same text with other options changes those, and nothing else.
     """
     place = 0
     while place < len(commands):
