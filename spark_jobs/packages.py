@@ -19,6 +19,7 @@ from pathlib import Path
 import pyspark
 
 from topics.jars import cache_directory
+from topics.private import check_code
 
 SCALA_VERSION = "2.13"
 KAFKA = f"org.apache.spark:spark-sql-kafka-0-10_{SCALA_VERSION}:{pyspark.__version__}"
@@ -81,6 +82,8 @@ def class_path_settings(cache: Path | None = None, extras: Extras = Extras()) ->
     Raises OSError where the cache directory cannot be written.
     """
     root = directory(cache, extras)
+    if root.is_dir():
+        check_code(root)
     jars = _listed(root)
     if jars is not None:
         yield {"spark.jars": ",".join(str(jar) for jar in jars)}

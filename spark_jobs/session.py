@@ -24,6 +24,7 @@ from spark_jobs.errors import JarsMissing, JavaUnsuitable, SparkError
 from spark_jobs.failures import root_text
 from spark_jobs.settings import SparkSettings
 from topics.java import Java, runtimes
+from topics.private import UMASK
 
 JAVA_VERSION_MIN = 17
 JAVA_VERSION_MAX = 21
@@ -39,6 +40,9 @@ DRIVER_OPTIONS = (
     *(("-Djdk.lang.Process.launchMechanism=VFORK",) if sys.platform == "linux" else ()),
 )
 """Of a driver's Java; the user's own ``spark.driver.extraJavaOptions`` stand behind them."""
+
+PRIVATE = {"spark.hadoop.fs.permissions.umask-mode": "077"}
+"""On one machine: checkpoints, state and archives hold rows, so they are made for their owner alone."""
 
 MEANING = {
     # A text without a zone is UTC, as everywhere in Tureen.
@@ -147,6 +151,7 @@ def _launch(
                 "spark.databricks.delta.snapshotPartitions": "2",
                 "spark.ui.showConsoleProgress": str(progress and sys.stderr.isatty()).lower(),
                 "spark.executorEnv.PYTHONSAFEPATH": "1",
+                **(PRIVATE if settings.master.startswith("local") else {}),
                 "spark.driver.defaultJavaOptions": " ".join(DRIVER_OPTIONS),
                 **settings.conf,
             }
@@ -176,7 +181,7 @@ def _launch(
 
 @contextmanager
 def _environment(settings: SparkSettings, java: Java) -> Iterator[None]:
-    """What PySpark reads from the environment while it starts, put back afterwards."""
+    """What PySpark and its JVM take from this process while they start, put back afterwards."""
     wanted = {
         "JAVA_HOME": str(java.path.resolve().parent.parent),
         "BASH_ENV": str(LAUNCH),
@@ -194,9 +199,12 @@ def _environment(settings: SparkSettings, java: Java) -> Iterator[None]:
         )
     before = {key: os.environ.get(key) for key in wanted}
     os.environ.update(wanted)
+    umask = os.umask(UMASK) if settings.master.startswith("local") else None
     try:
         yield
     finally:
+        if umask is not None:
+            os.umask(umask)
         for key, value in before.items():
             if value is None:
                 os.environ.pop(key, None)

@@ -27,7 +27,7 @@ class Owner:
         path = directory / OWNER_FILE
         try:
             directory.mkdir(parents=True, exist_ok=True)
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise StoreFull(
                 f"the store at {directory} cannot be written: {error.strerror}",

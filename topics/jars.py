@@ -22,6 +22,7 @@ from platformdirs import user_cache_path
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
+from topics.private import check_code
 from tureen.errors import EmbeddedKafkaError
 
 KAFKA_VERSION = "4.1.1"
@@ -41,9 +42,12 @@ def cache_directory() -> Path:
 def kafka_jars(cache: Path | None = None, console: Console | None = None) -> list[Path]:
     """The class path of Kafka; what is missing is fetched, with progress on ``console``: bars or lines.
 
-    Raises EmbeddedKafkaError: no network, no space, no right to write.
+    Raises EmbeddedKafkaError: no network, no space, no right to write. DirectoryNotPrivate: everybody can
+    write the directory.
     """
     root = (cache or cache_directory()) / "jars"
+    if root.is_dir():
+        check_code(root)
     listing = root / f"kafka-{KAFKA_VERSION}.json"
     if (jars := _listed(root, listing)) is not None:
         return jars

@@ -49,6 +49,19 @@ def private_directory(path: Path) -> None:
             )
 
 
+def check_code(directory: Path) -> None:
+    """Refuse to run what is in a directory that every user of the machine can write.
+
+    Raises DirectoryNotPrivate, and OSError where it cannot be looked at.
+    """
+    real = directory.resolve(strict=True)
+    if real.stat().st_mode & stat.S_IWOTH:
+        raise DirectoryNotPrivate(
+            f"every user of this machine can write {real}, and what is there runs with this user's rights",
+            hint=f"chmod o-w {shlex.quote(str(real))}, or name another directory",
+        )
+
+
 def _check_owner(path: Path, found: os.stat_result) -> None:
     user = os.geteuid()
     # A link that root made is as good as one of this user's.

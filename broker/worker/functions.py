@@ -10,7 +10,6 @@ that cannot be loaded stops the broker: queries that call it could not run.
 
 from __future__ import annotations
 
-import stat
 import sys
 from collections.abc import Iterator, Sequence
 from importlib import import_module
@@ -22,6 +21,7 @@ from typing import Any
 from engine.language.expressions import UserFunction
 from engine.language.functions import FunctionCatalogue
 from engine.language.user_functions import user_function
+from topics.private import check_code
 from tureen.errors import QueryError, SettingsError
 from tureen.udf import FunctionDeclaration, declaration_of
 
@@ -33,8 +33,8 @@ def load(modules: Sequence[str], directory: Path) -> FunctionCatalogue:
     stays on ``sys.path``, since a function may import when it is called.
 
     Raises SettingsError for a module or an entry point that cannot be loaded, one without functions, a
-    function whose types or name will not do, a name that two functions have, and a directory that every user
-    of the machine can write.
+    function whose types or name will not do, and a name that two functions have; DirectoryNotPrivate for a
+    directory that every user of the machine can write.
     """
     if modules:
         _look_last(directory)
@@ -63,19 +63,14 @@ def load(modules: Sequence[str], directory: Path) -> FunctionCatalogue:
 
 def _look_last(directory: Path) -> None:
     """Have modules found in the directory that are nowhere else."""
-    real = directory.resolve()
     try:
-        mode = real.stat().st_mode
+        check_code(directory)
     except OSError as failed:
         raise SettingsError(
             f"functions_path={directory} cannot be used: {failed.strerror}",
             hint="set TUREEN_FUNCTIONS_PATH to the directory of the modules that TUREEN_FUNCTIONS names",
         ) from None
-    if mode & stat.S_IWOTH:
-        raise SettingsError(
-            f"every user of this machine can write {real}, and modules there run with the broker's rights",
-            hint="set TUREEN_FUNCTIONS_PATH to another directory, or chmod o-w this one",
-        )
+    real = directory.resolve()
     if str(real) not in sys.path:
         sys.path.append(str(real))
 

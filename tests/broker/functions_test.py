@@ -12,7 +12,7 @@ from broker.worker.functions import facts, load
 from tests.broker.conftest import stream_sql
 from tests.broker.running import READY_S, Broker
 from tests.kafka import wait_until
-from tureen.errors import SettingsError
+from tureen.errors import DirectoryNotPrivate, SettingsError
 
 BASE_MS = 1_700_000_000_000
 
@@ -86,7 +86,7 @@ def test_without_modules_no_directory_is_looked_at(modules: Path) -> None:
 def test_modules_that_everybody_can_write_are_refused(modules: Path) -> None:
     (modules / "shapes.py").write_text(FUNCTIONS)
     modules.chmod(0o1777)
-    with pytest.raises(SettingsError, match="can write"):
+    with pytest.raises(DirectoryNotPrivate, match="can write"):
         load(["shapes"], modules)
     with pytest.raises(SettingsError, match="functions_path"):
         load(["shapes"], modules / "missing")
