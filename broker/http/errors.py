@@ -44,10 +44,10 @@ STATUS = {
 """Other codes are refusals: 400."""
 
 LOOKED_AT_AGAIN = (
-    "this is the result of the last check: where a stream, a table or a view is created it is looked at "
-    "again by itself, so ask again in a moment"
+    "this is the result of the last check: it is checked again whenever a stream, a table or a view is "
+    "created, so try again in a moment"
 )
-"""Of a query that waits: whoever has just made what it waits for may ask before that."""
+"""Of a pending query: a client that has just created the missing source may be faster than the check."""
 
 log = logs.get()
 

@@ -63,7 +63,7 @@ def test_a_query_waits_for_its_stream(shared: Broker, name: str) -> None:
     assert (facts["state"], facts["error"]["code"]) == ("PENDING", "unknown_source")
     refused = shared.http.get(f"/queries/{facts['handle']}/snapshot")
     assert (refused.status_code, refused.json()["code"]) == (409, "query_not_running")
-    assert "looked at again by itself" in refused.json()["hint"]
+    assert "it is checked again whenever a stream" in refused.json()["hint"]
     shared.create(stream_sql(name))
     wait_until(lambda: shared.state(facts["handle"]) == "RUNNING")
     wait_until(lambda: len(shared.status_topic().get(facts["query_id"], [])) == 2)
