@@ -20,7 +20,7 @@ def rows(count: int, start: int = 0) -> list[dict[str, object]]:
 
 def test_http_registers_and_answers(shared: Broker, name: str) -> None:
     made = {"name": name, "kind": "stream", "topic": name, "state": "RUNNING", "error": None}
-    assert shared.create(stream_sql(name)) == made
+    assert made.items() <= shared.create(stream_sql(name)).items()
     reply = shared.http.post("/queries", json={"sql": f"SELECT id FROM {name} WHERE v >= 2"})
     facts = reply.json()
     assert (reply.status_code, facts["state"], facts["error"]) == (201, "RUNNING", None)

@@ -37,7 +37,7 @@ def table_sql(name: str) -> str:
 
 def test_rows_are_put_replaced_and_deleted_by_key(shared: Broker, name: str) -> None:
     made = {"name": name, "kind": "table", "topic": name, "state": "RUNNING", "error": None}
-    assert shared.create(table_sql(name)) == made
+    assert made.items() <= shared.create(table_sql(name)).items()
     config = shared.admin.configs([name])[name]
     assert (config["cleanup.policy"], config["message.timestamp.type"]) == ("compact", "LogAppendTime")
     plain = shared.register(f"SELECT tail, seats FROM {name}")
