@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import stat
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 import httpx
 import psutil
 import pytest
 
+from broker.commands.doctor import _disk
+from broker.commands.serve import _socket_path
 from tests.broker.conftest import stream_sql
 from tests.broker.running import READY_S, Broker
 from tests.kafka import wait_until
+from tureen.errors import DirectoryNotPrivate, SettingsError
 
 CALLS = (
     ("GET", "/internal/ready"),
@@ -76,3 +82,38 @@ def test_a_start_on_an_open_directory_is_refused(kafka: str, tmp_path: Path, ser
     one = Broker(kafka, data, service_id)
     assert one.launch().wait(READY_S) == 1
     assert f"chmod 700 {data}" in one.log.read_text()
+
+
+def test_a_socket_elsewhere_is_in_a_directory_of_this_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the data directory's path is too long for a socket's."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    data = Path("/", "long" * 40)
+    made = _socket_path(data).parent
+    assert made.parent == tmp_path
+    assert stat.S_IMODE(made.stat().st_mode) == 0o700
+    made.chmod(0o755)
+    with pytest.raises(DirectoryNotPrivate):
+        _socket_path(data)
+    made.rmdir()
+    made.symlink_to(tmp_path)
+    with pytest.raises(SettingsError, match="symbolic link"):
+        _socket_path(data)
+
+
+def test_doctor_looks_at_the_directory(tmp_path: Path) -> None:
+    assert _disk(tmp_path).state == "ok"
+    tmp_path.chmod(0o755)
+    found = _disk(tmp_path)
+    assert (found.state, found.do) == ("fail", f"chmod 700 {tmp_path}")
+
+
+def test_connections_leave_files_to_the_stores() -> None:
+    code = (
+        "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (600, 1_500))\n"
+        "from broker.worker.open_files import allow; print(allow(12_000), allow(400))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "750 400"
+    assert "open_files_limited" in done.stdout + done.stderr
