@@ -202,7 +202,7 @@ def write_answer(content: bytes, form: str) -> None:
 def show_altered(facts: Mapping[str, Any]) -> None:
     """What became of the feeds of a query that has another text."""
     told = {
-        "continue": "its feeds go on with the difference of both answers",
+        "continue": "its feeds continue with the difference of both answers",
         "must_refetch": "its columns or sources are others, so its feeds end with must_refetch",
     }
     if facts.get("changes") in told:

@@ -271,7 +271,7 @@ def test_a_query_that_waits_says_for_what(broker: Broker, trades: str) -> None:
     assert shown.exit_code == 0
     assert f"waits for its stream to be created: there is no stream named '{missing}'" in shown.stderr
     assert f"hint: did you mean {trades}?" in shown.stderr
-    assert "looked at again by itself whenever a stream, a table or a view is created" in shown.stderr
+    assert "checked again whenever a stream, a table or a view is created" in shown.stderr
     text = f"REGISTER SELECT price FROM {missing}"
     told = json.loads(tureen_("sql", text, "--json", broker=broker).stdout)
     assert (told["state"], told["error"]["code"]) == ("PENDING", "unknown_source")
