@@ -124,7 +124,7 @@ class Engine(Embedding):
         return self._catalogue.templates.statement(sql)
 
     def learn(self, sql: str, query: Query, catalogue: Mapping[str, Stream | Derived]) -> None:
-        """Take over what a long text means, so that the step that registers it need not bind it.
+        """Take over what a text means that no template serves: the step that registers it need not bind it.
 
         catalogue: what it was bound against. Where what the query reads is defined in another way here,
         nothing is taken over. O(sources).

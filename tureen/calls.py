@@ -60,18 +60,27 @@ def register(
             status = QueryStatus("", "ERROR", one.sql, error=error)
         return [status]
     statuses: list[QueryStatus] = []
+    known = 0
+
+    def heard(lines: int) -> None:
+        nonlocal known
+        if progress is not None and len(statuses) + lines > known:
+            known = len(statuses) + lines
+            progress(known)
+
     for part in bodies(publications):
         lines = "".join(json.dumps(_registration(one)) + "\n" for one in part)
         body = {"content": lines.encode(), "headers": _NDJSON}
-        told: list[QueryStatus] = yield Request("POST", "/queries", _outcomes, body=body, wait_s=wait_s)
+        told: list[QueryStatus] = yield Request(
+            "POST", "/queries", _outcomes, body=body, wait_s=wait_s, heard=heard if progress else None
+        )
         if len(told) != len(part):
             raise BrokerUnavailable(
                 f"the broker answered {len(told)} of {len(part)} registrations",
                 hint="register the same handles again: those already registered are left as they are",
             )
         statuses += told
-        if progress is not None:
-            progress(len(statuses))
+        heard(0)
     return statuses
 
 

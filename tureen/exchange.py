@@ -49,6 +49,7 @@ class Request(Generic[Result]):
     read: makes the result of a response that is no refusal. again: whether it may be sent twice.
     wait_s: how long the broker may take, None for the client's own patience.
     body: what httpx takes: ``json``, or ``content`` and ``headers``.
+    heard: told, while a response of lines comes, how many of them have come.
     """
 
     method: str
@@ -58,6 +59,7 @@ class Request(Generic[Result]):
     body: Mapping[str, Any] = field(default_factory=dict)
     again: bool = True
     wait_s: float | None = None
+    heard: Callable[[int], None] | None = None
 
     def arguments(self) -> dict[str, Any]:
         """What ``httpx.Client.request`` takes besides method and path."""
@@ -67,6 +69,31 @@ class Request(Generic[Result]):
         if self.wait_s is not None:
             found["timeout"] = max(self.wait_s, BROKER_WAIT_S) + 5.0
         return found
+
+
+class Heard:
+    """A response of lines as it comes. heard: told how many lines have come, after each piece."""
+
+    def __init__(self, reply: httpx.Response, heard: Callable[[int], None]) -> None:
+        self._reply = reply
+        self._heard = heard
+        self._content = bytearray()
+        self._lines = 0
+
+    def take(self, piece: bytes) -> None:
+        self._content += piece
+        lines = piece.count(b"\n")
+        if lines and self._reply.status_code < 400:
+            self._lines += lines
+            self._heard(self._lines)
+
+    def response(self) -> httpx.Response:
+        """The whole, once it has come."""
+        reply, kind = self._reply, self._reply.headers.get("Content-Type")
+        headers = {"Content-Type": kind} if kind else None
+        return httpx.Response(
+            reply.status_code, headers=headers, content=bytes(self._content), request=reply.request
+        )
 
 
 @dataclass(frozen=True, slots=True)

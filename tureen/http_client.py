@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import httpx
 
 from tureen import calls
-from tureen.exchange import Pause, Talk, settings, steps
+from tureen.exchange import Heard, Pause, Request, Talk, settings, steps
 from tureen.facts import QueryStatus, Source
 from tureen.protocol import SnapshotFormat
 from tureen.snapshot import Reply
@@ -41,7 +41,7 @@ class HttpTransport:
                     step = doing.send(None)
                     continue
                 try:
-                    response = self.connections.request(step.method, step.path, **step.arguments())
+                    response = self._answer(step)
                 except (httpx.HTTPError, httpx.InvalidURL) as error:
                     step = doing.throw(error)
                 else:
@@ -49,6 +49,15 @@ class HttpTransport:
         except StopIteration as done:
             result: Result = done.value
             return result
+
+    def _answer(self, step: Request[Any]) -> httpx.Response:
+        if step.heard is None:
+            return self.connections.request(step.method, step.path, **step.arguments())
+        with self.connections.stream(step.method, step.path, **step.arguments()) as reply:
+            heard = Heard(reply, step.heard)
+            for piece in reply.iter_bytes():
+                heard.take(piece)
+        return heard.response()
 
     def create(self, sql: str, wait_s: float) -> Source:
         return self.run(calls.create(sql, wait_s))
@@ -100,7 +109,7 @@ class AsyncHttp:
                     step = doing.send(None)
                     continue
                 try:
-                    response = await self.connections.request(step.method, step.path, **step.arguments())
+                    response = await self._answer(step)
                 except (httpx.HTTPError, httpx.InvalidURL) as error:
                     step = doing.throw(error)
                 else:
@@ -108,6 +117,15 @@ class AsyncHttp:
         except StopIteration as done:
             result: Result = done.value
             return result
+
+    async def _answer(self, step: Request[Any]) -> httpx.Response:
+        if step.heard is None:
+            return await self.connections.request(step.method, step.path, **step.arguments())
+        async with self.connections.stream(step.method, step.path, **step.arguments()) as reply:
+            heard = Heard(reply, step.heard)
+            async for piece in reply.aiter_bytes():
+                heard.take(piece)
+        return heard.response()
 
     async def close(self) -> None:
         await self.connections.aclose()

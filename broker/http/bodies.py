@@ -9,7 +9,7 @@ from starlette.requests import Request
 from broker.http.connection import connection_of
 from tureen.errors import LimitExceeded
 
-PART_LINES = 5_000
+PART_LINES = 500
 PART_BYTES = 1024 * 1024
 
 Line = bytes | LimitExceeded

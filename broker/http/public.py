@@ -7,11 +7,11 @@ off and nothing logs a path.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import AsyncIterator, Awaitable
 from typing import Annotated
 
 from fastapi import FastAPI, Query, Request
-from fastapi.responses import Response
+from fastapi.responses import Response, StreamingResponse
 
 import tureen
 from broker.http.answers import Snapshots
@@ -96,8 +96,9 @@ def public_api(
     async def post_query(request: Request) -> Response:
         """Register `{"sql", "handle"?, "options"?}`; NDJSON for many, answered line by line."""
         if media_type(dict(request.scope["headers"])) == NDJSON:
-            lines = await writes.register_many(parts(request, settings.request_bytes_max))
-            return Response(b"\n".join([*lines, b""]), media_type=NDJSON)
+            answers = writes.register_many(parts(request, settings.request_bytes_max))
+            first = await anext(answers, b"")  # what refuses the whole body is raised here
+            return StreamingResponse(_all(first, answers), media_type=NDJSON)
         return await told(writes.register(register_request(await request.body(), settings.sql_bytes_max)))
 
     @app.get("/queries", tags=["queries"])
@@ -199,3 +200,9 @@ def public_api(
         return Response(metrics.text(node), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     return app
+
+
+async def _all(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    async for each in rest:
+        yield each

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +41,10 @@ from tureen.protocol import query_id
 
 Answer = tuple[int, dict[str, Any]]
 
+PARTS_AT_WORK = 2
+READ_AHEAD_BYTES = 1024 * 1024
+"""Of a body of many registrations about so much waits, besides the parts that are worked off."""
+
 log = logs.get()
 
 
@@ -58,6 +62,72 @@ class _Writing:
     answer: dict[str, Any] | None = None
 
 
+@dataclass(slots=True)
+class _Part:
+    """Answers that are to be given out, and the ids of new queries among them whose handles were made here.
+
+    lines: how many answers there were so far, given out or not.
+    """
+
+    answers: list[bytes]
+    ours: list[str]
+    lines: int = 0
+
+    def take(self, part: _Part) -> None:
+        self.answers += part.answers
+        self.ours += part.ours
+        self.lines += len(part.answers)
+
+    def give(self) -> bytes:
+        given = b"\n".join([*self.answers, b""])
+        self.answers, self.ours = [], []
+        return given
+
+
+_Begun = asyncio.Queue["asyncio.Task[_Part] | Exception | None"]
+"""Parts that are worked off, in order; last comes why the body ended early, or None."""
+
+
+class _Ahead:
+    """Parts of a body that were read and wait; last comes why it ended early, or None."""
+
+    def __init__(self) -> None:
+        self._queue: asyncio.Queue[list[Line] | Exception | None] = asyncio.Queue()
+        self._bytes = 0
+        self._room = asyncio.Event()
+        self.is_whole = False
+        """Nothing of the body is to come."""
+
+    async def read(self, parts: AsyncIterator[list[Line]]) -> None:
+        """A body to its end, while there is room."""
+        why: Exception | None = None
+        try:
+            async for lines in parts:
+                self._bytes += _size(lines)
+                self._queue.put_nowait(lines)
+                while self._bytes >= READ_AHEAD_BYTES:
+                    self._room.clear()
+                    await self._room.wait()
+            self.is_whole = True
+        except (LimitExceeded, ClientDisconnect) as broken:
+            why = broken
+        except Exception as failed:
+            log.error("registrations_unread", error=repr(failed), exc_info=failed)
+            why = failed
+        self._queue.put_nowait(why)
+
+    async def get(self) -> list[Line] | Exception | None:
+        part = await self._queue.get()
+        if isinstance(part, list):
+            self._bytes -= _size(part)
+            self._room.set()
+        return part
+
+
+def _size(lines: list[Line]) -> int:
+    return sum(len(line) for line in lines if isinstance(line, bytes))
+
+
 class Writes:
     """Registers and unregisters by way of the topics."""
 
@@ -67,6 +137,7 @@ class Writes:
         self._publisher = publisher
         self._reserved: dict[str, str] = {}
         """What is being registered under ids whose outcome is awaited."""
+        self._bulk: set[asyncio.Task[None]] = set()
 
     async def register(self, request: RegisterRequest) -> Answer:
         """(status, body). Raises QueryError, OptionRefused, LimitExceeded, HandleInUse."""
@@ -84,35 +155,71 @@ class Writes:
             self._reserved.pop(writing.name, None)
         return self._answer(writing, outcome)
 
-    async def register_many(self, parts: AsyncIterator[list[Line]]) -> list[bytes]:
+    async def register_many(self, parts: AsyncIterator[list[Line]]) -> AsyncIterator[bytes]:
         """One answer line for each line of the body, in order; a refused line spoils no other.
 
-        The lines of a part are checked, written and waited for together, while the rest of the body waits.
-        Of a body that turns out to be too long the lines before that stand, and a last answer says why the
-        others do not. Of one that breaks off, queries are taken back whose handles nobody can know, since
-        they were to be told in the answer.
+        The lines of a part are checked, written and waited for together; a part is checked while the one
+        before is carried out. Answers are given out part by part, from when the body was read to its end:
+        whoever sends it need not read at the same time. Of a body that turns out to be too long the lines
+        before that stand, and a last answer says why the others do not. Where it breaks off, or nobody reads
+        the answers any more, queries are taken back whose handles nobody can know, since they were to be told
+        in the answer.
 
         Raises ClientDisconnect: it broke off. LimitExceeded: it is too long, and nothing stands.
         """
-        answers: list[bytes] = []
-        untold: list[str] = []
+        ahead = _Ahead()
+        begun: _Begun = asyncio.Queue()
+        self._in_background(ahead.read(parts))
+        self._in_background(self._begin_parts(ahead, begun))
+        told = _Part([], [])
         try:
-            async for lines in parts:
-                answers += await self._register_part(lines, untold)
-        except LimitExceeded as over:
-            if not answers:
-                raise
-            answers.append(orjson.dumps(self._refused(None, over.as_dict())))
+            while isinstance(part := await begun.get(), asyncio.Task):
+                told.take(await asyncio.shield(part))
+                if ahead.is_whole:
+                    yield told.give()
+            if isinstance(part, LimitExceeded) and told.lines:
+                told.answers.append(orjson.dumps(self._refused(None, part.as_dict())))
+            elif part is not None:
+                raise part
+            if told.answers:
+                yield told.give()
         except ClientDisconnect:
-            log.warning("registrations_broken_off", lines=len(answers), taken_back=len(untold))
-            await self._publisher.publish_many(
-                self._settings.names.queries, [(name, None) for name in untold]
-            )
+            self._in_background(self._take_back(told, None))
             raise
-        return answers
+        except (GeneratorExit, asyncio.CancelledError):
+            self._in_background(self._take_back(told, begun))
+            raise
 
-    async def _register_part(self, lines: list[Line], untold: list[str]) -> list[bytes]:
-        """untold: gets the ids of new queries whose handles were made here."""
+    def _in_background(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """What goes on when nobody waits for it any more."""
+        task = asyncio.create_task(work)
+        self._bulk.add(task)
+        task.add_done_callback(self._bulk.discard)
+        return task
+
+    async def _begin_parts(self, ahead: _Ahead, begun: _Begun) -> None:
+        """Part after part, while the ones before are carried out; last comes why the body ended early."""
+        free = asyncio.Semaphore(PARTS_AT_WORK)
+        while isinstance(lines := await ahead.get(), list):
+            await free.acquire()
+            part = asyncio.create_task(self._register_part(lines))
+            part.add_done_callback(lambda _: free.release())
+            begun.put_nowait(part)
+        begun.put_nowait(lines)
+
+    async def _take_back(self, told: _Part, begun: _Begun | None) -> None:
+        """End the new queries whose handles were made here, of parts that nobody was told of.
+
+        begun: parts that are still worked off.
+        """
+        while begun is not None and isinstance(part := await begun.get(), asyncio.Task):
+            told.take(await part)
+        log.warning("registrations_broken_off", lines=told.lines, taken_back=len(told.ours))
+        names = self._settings.names.queries
+        await self._publisher.publish_many(names, [(name, None) for name in told.ours])
+
+    async def _register_part(self, lines: list[Line]) -> _Part:
+        ours: list[str] = []
         checked = await asyncio.to_thread(lambda: [self._checked(line) for line in lines])
         answers: list[dict[str, Any]] = [{}] * len(lines)
         begun: list[tuple[int, _Writing]] = []
@@ -133,7 +240,7 @@ class Writes:
                 else:
                     begun.append((place, writing))
                     if writing.new and request.is_handle_ours:
-                        untold.append(writing.name)
+                        ours.append(writing.name)
         try:
             outcomes = await self._written_queries([writing for _, writing in begun])
             await self._forget(list(zip((writing for _, writing in begun), outcomes, strict=True)))
@@ -153,7 +260,7 @@ class Writes:
                 _, answers[place] = await self.register(request)
             except TureenError as error:
                 answers[place] = self._refused(request, error.as_dict())
-        return [orjson.dumps(answer) for answer in answers]
+        return _Part([orjson.dumps(answer) for answer in answers], ours)
 
     def _checked(self, line: Line) -> tuple[RegisterRequest | None, dict[str, Any] | None]:
         """A line's request, and why it is refused on sight. Any thread.

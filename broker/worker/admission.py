@@ -7,7 +7,7 @@ another thread than the event loop's, for one batch at a time.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from broker.worker import options
@@ -16,8 +16,7 @@ from broker.worker.directory import Directory
 from broker.worker.shard_command import Meant
 from engine.changes.output import output_of
 from engine.language.query import Query
-from engine.language.templates import LONG_CHARACTERS
-from engine.model.source import Derived, SourceName, Stream
+from engine.model.source import SourceName, Stream
 from engine.operators.pipeline import schema_of
 from topics.control_records import Command
 from topics.outputs import Outputs, Readiness, destination, facts
@@ -29,7 +28,7 @@ from tureen.protocol import TopicNames
 @dataclass(frozen=True, slots=True)
 class Admitted:
     """A query that may stand; output: where its changes go, as lists show it, if it emits them. meant: of a
-    long text without parameters.
+    text that no template serves.
     """
 
     query: Query
@@ -52,15 +51,14 @@ class Admission:
         """For each command of distinct queries: that it may stand, or why it may not; None of a removal, and
         of what is refused by its own ``error``. What it emits until now is released.
         """
-        catalogue = self._directory.catalogue
         meant = [self._meant(command) for command in commands]
         streams = self._directory.streams()
         ready = Readiness(self._outputs)
         judged: list[Admitted | TureenError | None] = []
-        for command, query in zip(commands, meant, strict=True):
+        for command, found in zip(commands, meant, strict=True):
             self._outputs.release(command["name"])
             try:
-                judged.append(self._admitted(command, query, streams, catalogue, ready))
+                judged.append(self._admitted(command, found, streams, ready))
             except TureenError as refused:
                 self._outputs.release(command["name"])
                 judged.append(refused)
@@ -69,23 +67,20 @@ class Admission:
     def _admitted(
         self,
         command: Command,
-        query: Query | TureenError | None,
+        found: Admitted | TureenError | None,
         streams: Mapping[SourceName, Stream],
-        catalogue: Mapping[str, Stream | Derived],
         ready: Readiness,
     ) -> Admitted | TureenError | None:
         """Raises the refusal of its output."""
-        if not isinstance(query, Query):
-            return query
-        if query.emit is None:
-            return Admitted(query, None, _long(command, query, catalogue))
-        to = destination(self._names, output_of(query, streams))
+        if not isinstance(found, Admitted) or found.query.emit is None:
+            return found
+        to = destination(self._names, output_of(found.query, streams))
         assert to is not None
-        columns = schema_of(query.columns)
+        columns = schema_of(found.query.columns)
         self._outputs.agree(command["name"], to)
         if not self._stands(command):
             ready.check(to, columns)
-        return Admitted(query, facts(to, columns), _long(command, query, catalogue))
+        return replace(found, output=facts(to, columns))
 
     def kept(self, name: str) -> None:
         """Another text for a query was refused, so it emits as before. Any thread."""
@@ -98,18 +93,18 @@ class Admission:
         assert to is not None
         self._outputs.agree(name, to)
 
-    def _meant(self, command: Command) -> Query | TureenError | None:
+    def _meant(self, command: Command) -> Admitted | TureenError | None:
         """What a registration means, or why it means nothing. CPU only."""
         broken = self._broken.reason(command)
         if command["kind"] != "register" or broken is not None:
             return broken
         try:
             options.check(command.get("options", {}))
-            statement = self._directory.parse(command["sql"], command.get("parameters"))
+            statement, meant = self._directory.meant(command["sql"], command.get("parameters"))
         except (OptionRefused, QueryError, LimitExceeded) as refused:
             return refused
         if isinstance(statement, Query):
-            return statement
+            return Admitted(statement, meant=meant)
         return NotSupported(
             "only a SELECT can be registered as a query",
             hint="run CREATE and DROP as statements",
@@ -123,9 +118,3 @@ class Admission:
             and old.shard is not None
             and old.said == said(command["sql"], command.get("parameters"))
         )
-
-
-def _long(command: Command, query: Query, catalogue: Mapping[str, Stream | Derived]) -> Meant | None:
-    if command.get("parameters") is not None or len(command["sql"]) < LONG_CHARACTERS:
-        return None
-    return Meant(query, catalogue)

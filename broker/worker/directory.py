@@ -17,7 +17,9 @@ from broker.worker.engines import Engines
 from broker.worker.entries import QueryEntry, SourceEntry, ViewEntry, WaitingView
 from broker.worker.parsed import Parsed
 from broker.worker.placement import shard_of
+from broker.worker.shard_command import Meant
 from engine.language.query import Statement
+from engine.language.templates import Fixed
 from engine.model.source import Derived, SourceName, Stream
 from topics.wording import Values
 
@@ -80,6 +82,14 @@ class Directory:
     def parse(self, sql: str, parameters: Values | None = None) -> Statement:
         """A statement against what stands now. Raises QueryError, LimitExceeded. Any thread."""
         return self._parsed.statement(sql, parameters)
+
+    def meant(self, sql: str, parameters: Values | None = None) -> tuple[Statement, Meant | None]:
+        """As :meth:`parse`, and what shards can take over of it: where there is no template for the text."""
+        parsed = self._parsed
+        meaning, statement = parsed.read(sql, parameters)
+        if isinstance(meaning, Fixed) and parameters is None:
+            return statement, Meant(meaning.bound, parsed.catalogue)
+        return statement, None
 
     def _against(self, catalogue: Mapping[str, Stream | Derived]) -> Parsed:
         return Parsed(catalogue, self.engines.limits, self.engines.functions)

@@ -1,8 +1,8 @@
 """What other threads want of a shard: commands to carry out and questions to its engine, until it ends.
 
 The shard's thread sleeps here while it has nothing to do, and whoever brings something wakes it. Commands
-come out in the order in which they came, all that have come at a time; they are *at work* until their
-outcomes are told. When the shard has ended whatever still comes is refused.
+come out in the order in which they came, some at a time, so that data waits for no more than those; they are
+*at work* until their outcomes are told. When the shard has ended whatever still comes is refused.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from broker.worker.questions import Found, Questions
 from broker.worker.shard_command import ShardCommand
 from engine.engine import Engine
 from tureen.errors import BrokerUnavailable, TureenError
+
+COMMANDS_AT_ONCE = 256
+"""A shard carries out about so many before it looks at data again."""
 
 
 @dataclass(slots=True)
@@ -72,13 +75,17 @@ class Inbox:
             self._wake.notify()
 
     def take(self, wait_s: float) -> Sequence[Job]:
-        """All that came, which is at work from now on. wait_s: for a command, a question or a call, if there
-        is none.
+        """The first jobs that came, of COMMANDS_AT_ONCE commands or one job, which are at work from now on.
+
+        wait_s: for a command, a question or a call, if there is none.
         """
         with self._wake:
             if wait_s and not self._jobs and not self._questions:
                 self._wake.wait(wait_s)
-            self._at_work, self._jobs = list(self._jobs), deque()
+            self._at_work, commands = [], 0
+            while self._jobs and (not commands or commands + len(self._jobs[0].commands) <= COMMANDS_AT_ONCE):
+                self._at_work.append(self._jobs.popleft())
+                commands += len(self._at_work[-1].commands)
         return self._at_work
 
     def answer(self, engine: Engine) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from engine.language.functions import BUILT_IN, FunctionCatalogue
 from engine.language.parameters import refused_at, written
 from engine.language.query import Statement
-from engine.language.templates import Templates
+from engine.language.templates import Meaning, Templates
 from engine.limits import Limits
 from engine.model.source import Derived, Stream
 from tureen.errors import TureenError
@@ -34,12 +34,19 @@ class Parsed:
         self._templates = Templates(catalogue, limits, functions)
 
     def statement(self, sql: str, parameters: Any = None) -> Statement:
-        """Raises what :func:`engine.language.statements.parse` raises, ParametersRefused."""
+        """As :meth:`read`."""
+        return self.read(sql, parameters)[1]
+
+    def read(self, sql: str, parameters: Any = None) -> tuple[Meaning | None, Statement]:
+        """A statement and, of a query, what to keep of it.
+
+        Raises what :func:`engine.language.statements.parse` raises, ParametersRefused.
+        """
         if isinstance(parameters, list):
             parameters = tuple(parameters)
         try:
             text = written(sql, parameters)
             with self._lock:
-                return self._templates.statement(text)
+                return self._templates.read(text)
         except TureenError as refusal:
             raise refused_at(refusal, sql, parameters) from None

@@ -38,7 +38,7 @@ Standing = tuple[str, Mapping[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Meant:
-    """What a long text was found to mean, against this catalogue."""
+    """What a text was found to mean, against this catalogue."""
 
     query: Query
     catalogue: Mapping[str, Stream | Derived]

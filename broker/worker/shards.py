@@ -15,6 +15,7 @@ from broker.internal import Outcome
 from broker.liveness import Liveness, Pulse
 from broker.settings import Settings
 from broker.worker.engines import Engines
+from broker.worker.inbox import COMMANDS_AT_ONCE
 from broker.worker.listener import Listener
 from broker.worker.memory import Memory
 from broker.worker.questions import Found
@@ -72,7 +73,10 @@ class Shards:
         if shard is None:
             shard = self._start(number)
             await asyncio.wrap_future(shard.recovered)
-        return await asyncio.wrap_future(shard.submit(commands))
+        parts = range(0, len(commands), COMMANDS_AT_ONCE) or (0,)
+        futures = [shard.submit(commands[first : first + COMMANDS_AT_ONCE]) for first in parts]
+        outcomes = await asyncio.gather(*map(asyncio.wrap_future, futures))
+        return [outcome for part in outcomes for outcome in part]
 
     async def ask(self, number: int, work: Callable[[Engine], Found]) -> Found:
         """What ``work`` finds in a shard's engine between two steps. Raises its errors, BrokerUnavailable."""

@@ -42,8 +42,6 @@ from engine.model.types import STRING, Type
 from tureen.errors import TureenError
 
 TEMPLATES_MAX = 2_048
-LONG_CHARACTERS = 2_000
-"""A text from so many characters on is slow to bind, milliseconds or more."""
 TEXTS_MAX = 1_024
 """Texts that no template served, whose statements are kept for those who say the very same."""
 VARIANTS_MAX = 8
@@ -206,8 +204,10 @@ class Templates:
         return self._compiled(found, known)
 
     def learn(self, text: str, query: Query) -> None:
-        """What a long text means, from somebody who bound it against the same definitions. O(1)."""
-        if len(text) >= LONG_CHARACTERS and text not in self._texts:
+        """What a text means that no template serves, from somebody who bound it against the same
+        definitions. O(1).
+        """
+        if text not in self._texts:
             _keep(self._texts, text, (Fixed(query), query), TEXTS_MAX)
 
     def _is_writable(self, text: str) -> bool:

@@ -137,6 +137,16 @@ def test_a_thousand_at_once(client: tureen.Client, trades: str) -> None:
     assert {query.query_id for query in queries} <= listed
 
 
+def test_progress_is_told_while_outcomes_come(client: tureen.Client, trades: str) -> None:
+    told: list[int] = []
+    texts = [f"SELECT price AS p{i} FROM {trades} WHERE price = {i}" for i in range(1_500)]
+    queries = client.register_many(texts, progress=told.append)
+    assert {query.state for query in queries} == {"RUNNING"}
+    assert len(told) > 1
+    assert told == sorted(set(told))
+    assert told[-1] == len(texts)
+
+
 def test_unregistered_the_handle_opens_nothing(client: tureen.Client, trades: str) -> None:
     query = client.register(f"SELECT price FROM {trades}")
 
