@@ -43,8 +43,8 @@ class Catalogue:
         """Something came or went: texts may mean something else."""
         self.templates = Templates(self.definitions, self._limits, self.functions)
 
-    def create(self, stream: Stream, sql: str, clock_ms: int) -> None:
-        """A stream comes; one of this very definition may be there. clock_ms: of the step.
+    def create(self, stream: Stream, sql: str, clock_ms: int | None = None) -> None:
+        """A stream comes; one of this very definition may be there. clock_ms: of the step, where it is known.
 
         Raises SourceConflict.
         """

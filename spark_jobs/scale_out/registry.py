@@ -297,6 +297,8 @@ class Registry:
                     if name in self._statements:
                         raise SourceConflict(f"{name} exists with another definition")
                     partitions = statement.partitions
+                    if not statement.create_topic:
+                        self._admin.partitions(stream.topic)
                     self._admin.ensure_source_topic(
                         stream.topic, partitions, arrival_time=not stream.event_time, table=stream.is_table
                     )
