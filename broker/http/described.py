@@ -44,6 +44,8 @@ def listed(node: Node, name: str, entry: QueryEntry) -> dict[str, Any]:
         with contextlib.suppress(UnknownQuery):  # it is just being replaced
             info = node.shards[entry.shard].view().query(name)
             told |= {"maintenance": info.maintenance, "paused": info.paused, "weight": info.weight}
+        if entry.output is not None:
+            told["output"] = entry.output | {"waiting": node.shards[entry.shard].waiting(name)}
     return told
 
 

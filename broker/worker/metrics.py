@@ -180,6 +180,12 @@ def _of_shards(node: Node) -> Iterator[Metric]:
     for shard in node.shards:
         ready.add_metric([str(shard.number)], float(shard.trouble is None))
     yield ready
+    waiting = GaugeMetricFamily(
+        "tureen_changes_waiting", "Changes that are still to be written to result topics.", labels=["shard"]
+    )
+    for shard in node.shards:
+        waiting.add_metric([str(shard.number)], float(shard.waiting()))
+    yield waiting
 
 
 def _of_queries(node: Node) -> Iterator[Metric]:

@@ -44,7 +44,7 @@ from topics.producer import (
 )
 from topics.results import Records
 from topics.sizes import producing
-from tureen.errors import Fenced, KafkaUnavailable, OutputRefused, TureenError
+from tureen.errors import Fenced, KafkaUnavailable, OutputRefused, TopicMissing, TureenError
 
 SLOW = 0.8
 """A transaction that took this part of its time, or more, and failed, is given twice the time."""
@@ -139,7 +139,7 @@ class Outbox:
 
         stored: of the last step in the store. Returns the claim's position, of an epoch that no other owner
         has; the journal ends there until this owner commits. Waits for Kafka. Raises Fenced: others take it
-        over at the same time; Interrupted, JournalUnreadable, TopicMissing.
+        over at the same time; Interrupted, JournalUnreadable.
         """
         owner = secrets.token_hex(16)
         fenced = 0
@@ -279,12 +279,12 @@ class Outbox:
         )
 
     def _tail(self) -> StepRecord | None:
-        """The journal's last record. Waits for Kafka."""
+        """The journal's last record. Waits for Kafka, and for the topic. Raises JournalUnreadable."""
         while True:
             self._pulse.rest(3 * READ_TIMEOUT_S)  # where it begins, where it ends, what is there
             try:
                 return last_record(self._kafka, self._settings.names.steps, self._number)
-            except KafkaUnavailable as away:
+            except (KafkaUnavailable, TopicMissing) as away:
                 self._wait(away)
 
     def _wait(self, reason: TureenError) -> None:

@@ -182,6 +182,11 @@ class Shard(threading.Thread):
         """Queries that went since their changes could not be told, and why."""
         return self._emission.broken
 
+    def waiting(self, query_id: str | None = None) -> int:
+        """How many changes of a query, or of all, are still to be written to result topics."""
+        pending = self._steps.pending
+        return pending.rows if query_id is None else pending.of(query_id)
+
     @property
     def stream_errors(self) -> dict[str, dict[str, Any]]:
         """Streams that read no more, and why."""

@@ -256,6 +256,7 @@ def status(node: Node, settings: Settings, metrics: Metrics) -> dict[str, Any]:
                 "sources": sorted(n for n, s in directory.sources.items() if s.shard == shard.number),
                 "guests": sorted(node.hosting.guests_on(shard.number)),
                 "transactions": shard.counts.transactions,
+                "changes_waiting": shard.waiting(),
                 "steps": shard.counts.steps,
             }
             for shard in sorted(node.shards, key=lambda shard: shard.number)

@@ -66,6 +66,7 @@ def test_a_first_answer_in_several_transactions(one: Broker, name: str) -> None:
     send(one, name, 30, 200)
     for form, handle in handles.items():
         rows = compare(one, handle, one.names.results_into(f"{name}_{form}"), form)
+        assert one.http.get(f"/queries/{handle}").json()["output"]["waiting"] == 0
         assert rows.total() == pairs(229)
         records = told(one, handle)
         for partition in {record.partition() for record in records}:
