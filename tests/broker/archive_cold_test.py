@@ -72,7 +72,7 @@ def test_what_limits_an_answer() -> None:
         log = fed(kept, archive, 30, archived_rows=0)
         cold = ColdAnswers(kept.settings, kept.shelf)
         archive.append(log.rows[:10])
-        with pytest.raises(HistoryUnavailable, match="have yet to reach"):
+        with pytest.raises(HistoryUnavailable, match="are not in the archive yet"):
             cold.answer(kept.engine.view(), "q", None, 1_000)
         archive.append(log.rows[10:])
         with pytest.raises(LimitExceeded, match="archive_rows_max"):

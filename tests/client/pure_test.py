@@ -245,6 +245,16 @@ def test_a_plan_shows_update_patterns_and_shared_predicates_only_if_verbose(caps
     assert {"WKS", "cohort"} <= set(capsys.readouterr().out.split())
 
 
+def test_ends_of_many_queries_are_counted_rather_than_listed(capsys) -> None:
+    from tureen.answers import Ended
+    from tureen.commands import unregister
+
+    unregister._show(Ended(tuple(f"q{place}" for place in range(1_002)), (), ()), as_json=False)
+    lines = capsys.readouterr().err.splitlines()
+    assert (lines[0], len(lines)) == ("query q0 is gone", unregister.LISTED_MAX + 1)
+    assert lines[-1] == "and 982 others; 1,002 queries are gone"
+
+
 def test_modules_show_a_dash_for_what_they_cannot_say() -> None:
     from tureen import plans
 

@@ -40,7 +40,7 @@ def test_statements_give_tables(client: tureen.Client, trades: str) -> None:
     view = f"v_{tureen.new_handle()[:8]}"
     assert client.create(f"CREATE VIEW {view} AS SELECT price FROM {trades} WHERE price > 8").name == view
     assert client.register(f"SELECT * FROM {view}").snapshot().rows() == [{"price": 9.0}]
-    with pytest.raises(NotSupported, match="stands as a query"):
+    with pytest.raises(NotSupported, match="is registered as a query"):
         client.execute(f"SELECT price FROM {trades}")
     with pytest.raises(SyntaxRefused):
         client.execute("SHOW NOTHING")

@@ -95,11 +95,12 @@ def test_a_registration_that_nobody_answers_says_what_it_waits_for(service: Serv
     done = service.run("register", "--by-topic", "--wait", "0.1", "SELECT v FROM s EMIT CHANGES INTO mine")
     handle = done.stdout.strip()
     assert done.stderr.splitlines() == [
-        f"waiting up to 0.1 s for {service.status} to tell of it",
-        f"query {query_id(handle)} is published; nothing has told of it on {service.status} yet",
+        f"waiting up to 0.1 s for its record on {service.status}",
+        f"query {query_id(handle)} is published; there is no record of it on {service.status} yet",
         "its handle, a secret that is shown only once:",
         "its state: tureen queries --by-topic",
-        f"its changes go to {service.service_id}.results.mine; follow them: tureen watch --by-topic {handle}",
+        f"its changes go to {service.service_id}.results.mine; to follow them: "
+        f"tureen watch --by-topic {handle}",
     ]
     alone = service.run("register", "--by-topic", "--wait", "0", "SELECT v FROM s")
     assert alone.stderr.endswith(f"fetch its answer: tureen snapshot --by-topic {alone.stdout.strip()}\n")

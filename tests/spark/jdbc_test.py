@@ -219,7 +219,7 @@ def test_databases_that_cannot_be_read(
     ("wrong", "reason"),
     [
         ({"url": "postgresql://h/d"}, "does not begin with jdbc:"),
-        ({"url": "jdbc:x://h/d?user=a&Password=b"}, "holds a password"),
+        ({"url": "jdbc:x://h/d?user=a&Password=b"}, "contains a password"),
         ({"table": None}, "either"),
         ({"query": "SELECT 1"}, "either"),
         ({"lower": "1"}, "go together"),

@@ -206,7 +206,7 @@ def test_checkpoints_that_cannot_be_used(copy: Copy, tmp_path: Path) -> None:
     foreign.mkdir()
     (foreign / "metadata").write_text("{}")
     copy.checkpoint = str(foreign)
-    with pytest.raises(CheckpointMismatch, match="not ours"):
+    with pytest.raises(CheckpointMismatch, match="not a checkpoint of Tureen"):
         copy.run()
     copy.checkpoint = str(foreign / "metadata" / "below")
     with pytest.raises(PathNotWritable):

@@ -8,6 +8,9 @@ from tureen import console
 from tureen.answers import Ended
 from tureen.errors import TureenError
 
+LISTED_MAX = 20
+"""Queries named one by one; of more the number is printed."""
+
 
 @click.command()
 @click.argument("queries", metavar="[HANDLE|ID]...", nargs=-1)
@@ -65,8 +68,11 @@ def _show(ended: Ended, as_json: bool) -> None:
         if refused is not None:
             raise SystemExit(1)
         return
-    for query_id in ended.query_ids:
+    for query_id in ended.query_ids[:LISTED_MAX]:
         console.err().print(f"query {query_id} is gone", style="green")
+    if len(ended.query_ids) > LISTED_MAX:
+        more = len(ended.query_ids) - LISTED_MAX
+        console.err().print(f"and {more:,} others; {len(ended.query_ids):,} queries are gone", style="green")
     for query_id in ended.pending:
         console.err().print(f"query {query_id} is about to end: its removal is written", style="yellow")
     if not (ended.query_ids or ended.pending or refused):
