@@ -99,8 +99,10 @@ def test_a_registration_that_nobody_answers_says_what_it_waits_for(service: Serv
         f"query {query_id(handle)} is published; there is no record of it on {service.status} yet",
         "its handle, a secret that is shown only once:",
         "its state: tureen queries --by-topic",
-        f"its changes go to {service.service_id}.results.mine; to follow them: "
-        f"tureen watch --by-topic {handle}",
+        (
+            f"its changes go to {service.service_id}.results.mine; to follow them: "
+            f"tureen watch --by-topic {handle}"
+        ),
     ]
     alone = service.run("register", "--by-topic", "--wait", "0", "SELECT v FROM s")
     assert alone.stderr.endswith(f"fetch its answer: tureen snapshot --by-topic {alone.stdout.strip()}\n")
