@@ -2,6 +2,8 @@
 
 python examples/offline_client.py             # registers, fetches the answer, goes offline
 python examples/offline_client.py             # back again: only what came and went meanwhile
+
+What the device keeps is in deliveries.json where it is run; remove that file to begin anew.
 """
 
 from __future__ import annotations

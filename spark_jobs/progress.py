@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 PLAIN_EVERY_S = 10.0
 RATE_OVER_S = 10.0
+LONG_S = 3.0
+"""A micro-batch that takes longer is said to be at work."""
 ENDED_MAX_S = 5.0
 """How long the end of a run waits for a line that is being made."""
 
@@ -30,7 +32,8 @@ ENDED_MAX_S = 5.0
 class Figures:
     """What the line is made of. lag: rows that are there and were not read; None: not known.
 
-    waiting: what the job waits for, instead of working.
+    waiting: what the job waits for, instead of working. began_s: when the micro-batch at hand began; None
+    between two.
     """
 
     job: str
@@ -40,6 +43,7 @@ class Figures:
     batch_ms: int | None = None
     lag: int | None = None
     waiting: str | None = None
+    began_s: float | None = None
     _recent: deque[tuple[float, int]] = field(default_factory=deque)
 
     def note(self, batch: int, rows: int, batch_ms: int, now_s: float) -> None:
@@ -49,6 +53,7 @@ class Figures:
         self.batch = batch
         self.batch_ms = batch_ms
         self.waiting = None
+        self.began_s = None
         self._recent.append((now_s - batch_ms / 1000, rows))
 
     def rows_per_s(self, now_s: float) -> float:
@@ -64,12 +69,18 @@ class Figures:
         parts = [f"{self.job}: {self.rows:,} rows"]
         if self.waiting is not None:
             return f"{parts[0]}, waiting: {self.waiting}"
+        working = None
+        if self.began_s is not None and now_s - self.began_s >= LONG_S:
+            working = f"at work on the {'first' if self.batch is None else 'next'} micro-batch"
+            working += f" for {now_s - self.began_s:,.0f} s"
         if self.batch is None:
-            return f"{parts[0]}, nothing has come in yet"
+            return f"{parts[0]}, {working or 'no micro-batch is done yet'}"
         parts.append(f"{self.rows_per_s(now_s):,.0f} rows/s")
         parts.append(f"batch {self.batch:,} in {self.batch_ms:,} ms")
         if self.lag is not None:
             parts.append(f"{self.lag:,} behind")
+        if working is not None:
+            parts.append(working)
         return ", ".join(parts)
 
 
@@ -91,8 +102,9 @@ def shown(console: Console | None = None, clock: Callable[[], float] = time.mono
         nonlocal told, told_s
         now_s = clock()
         state = (figures.waiting, figures.batches)
+        working = figures.began_s is not None and now_s - figures.began_s >= PLAIN_EVERY_S
         changed = figures.waiting != (None if told is None else told[0])
-        if changed or (state != told and now_s - told_s >= PLAIN_EVERY_S):
+        if changed or ((state != told or working) and now_s - told_s >= PLAIN_EVERY_S):
             console.print(figures.line(now_s), markup=False)
             told, told_s = state, now_s
 

@@ -198,7 +198,7 @@ class _Attempt:
                 if self._stop.asked:
                     raise _Asked
                 self._busy = True
-            began_s = time.monotonic()
+            began_s = self._figures.began_s = time.monotonic()
             _as_wide_as_spark(rows.sparkSession)
             done = self._batch(rows, number, self._checkpoint)
             ended_s = time.monotonic()
@@ -210,6 +210,7 @@ class _Attempt:
         finally:
             self._done = number
             self._busy = False
+            self._figures.began_s = None
 
     def run(self, frame: DataFrame, settings: StreamSettings) -> None:
         """Until the query has ended. Raises what ended it, if it was not asked to."""

@@ -67,6 +67,11 @@ class Running:
     version: str = KAFKA_VERSION
     found: bool = False
 
+    @property
+    def port(self) -> int:
+        """Of the clients' listener."""
+        return int(self.bootstrap.rpartition(":")[2])
+
     def as_dict(self) -> dict[str, object]:
         return {**asdict(self), "data_dir": str(self.data_dir)}
 
@@ -97,7 +102,13 @@ def up(
         root.mkdir(mode=0o700, exist_ok=True)
         with _exclusive(root, timeout_s):
             if _alive(root):
-                return _await_ready(root, timeout_s, found=True)
+                running = _await_ready(root, timeout_s, found=True)
+                if port is not None and running.port != port:
+                    raise EmbeddedKafkaError(
+                        f"a Kafka is already running at {running.bootstrap}, with its data in {root.parent}",
+                        hint="stop it first with `tureen down`, or start another with --data-dir",
+                    )
+                return running
             java = find_java()
             class_path = os.pathsep.join(str(jar) for jar in kafka_jars(console=console))
             port = PORT_DEFAULT if port is None else port

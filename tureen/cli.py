@@ -69,9 +69,19 @@ class Commands(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 
-    def invoke(self, ctx: click.Context) -> Any:
+    def _invoked(self, ctx: click.Context) -> Any:
+        """A command may import what it needs as late as when it runs."""
         try:
             return super().invoke(ctx)
+        except ModuleNotFoundError as missing:
+            name = ctx.invoked_subcommand or ""
+            if (missing.name or "").split(".", 1)[0] in _OURS or name not in self._found:
+                raise
+            raise click.ClickException(_missing(name, self._found[name].module, missing)) from None
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return self._invoked(ctx)
         except TureenError as error:
             from tureen.console import show_error
 
@@ -114,10 +124,16 @@ def _missing(name: str, module: str, missing: ModuleNotFoundError) -> str:
     package = (missing.name or "").split(".", 1)[0]
     if package == "tureen":
         return f"tureen {name} is not part of this installation: {missing}"
+    extra = _EXTRAS.get(name, "server")
     return (
-        f"`tureen {name}` needs the broker's packages, and {package!r} is not installed.\n"
-        f"In a clone of Tureen: pip install '.[{'server,demo' if name == 'demo' else 'server'}]'"
+        f"`tureen {name}` needs packages of the extra {extra!r}, and {package!r} is not installed.\n"
+        f"In a clone of Tureen: pip install '.[{extra}]'"
     )
+
+
+_OURS = {"tureen", "broker", "topics", "engine", "storage", "spark_jobs"}
+_EXTRAS = {"demo": "server,demo", "demo-spark": "server,demo-spark", "spark": "server,spark"}
+"""Of commands that need more than the extra ``server``."""
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -145,6 +145,9 @@ class Board:
             count = f"{len(fold):,} row{'' if len(fold) == 1 else 's'}"
             if len(fold) > self._rows:
                 count += f", the last {self._rows:,} shown"
+            if fold.position is None:
+                told = self._told or "waiting for the first answer"
+                return Text(told, style="dim")
             now = "nothing has come in yet" if fold.now_ms is None else _now(fold.now_ms)
             told = f"\n{self._told}" if self._told else ""
             return Group(table, Text(f"{count}, {now}{told}", style="dim"))

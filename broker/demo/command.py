@@ -176,7 +176,7 @@ class Show:
             good = not verdict.wrong and not progress.late and not progress.refused
             self._conclude(replay, progress, verdict, {**returned, **late, "matched": matched.total}, good)
             if not self.as_json:
-                self._look_next(client, board, flights, matched)
+                self._look_next(client, board, flights, matched, keep)
             if keep:
                 self._stay(running, handle)
             with self._part("stopping", "stop"):
@@ -316,19 +316,25 @@ class Show:
         verdict.wrong += [f"{ids[key].sql}: does not match the last flight" for key in told - wanted]
         return found
 
-    def _look_next(self, client: Client, board: Audience, flights: Replayed, matched: Matches) -> None:
+    def _look_next(
+        self, client: Client, board: Audience, flights: Replayed, matched: Matches, keep: bool
+    ) -> None:
         """What to try: a plan, and which queries a record satisfies; here as they are answered now."""
         command = _command()
         place = next(at for at, one in enumerate(BOARD) if " FROM late " in one.sql)
         last = len(flights.ts_ms) - 1
         self.console.print("\nThe plan of an answer:", style="bold")
-        self._say(f'{command} explain "{BOARD[place].sql}"')
+        if keep:  # else nobody answers it any more
+            self._say(f'{command} explain "{BOARD[place].sql}"')
         explain.show(client.plan(board.handles[place]))
         self.console.print("\nThe queries that a record satisfies, here the last flight:", style="bold")
-        self._say(f"{command} match flights '{flights.records(last, last + 1)[0].decode()}'")
+        record = flights.records(last, last + 1)[0].decode()
+        self._say(f"{command} match flights '{record}'" if keep else record)
         self.console.print(Text(f"  {matched.total:,} queries, {', '.join(matched.query_ids[:2])}, ..."))
-        if not self.headless:
-            self.console.print("\nmake demo ARGS=--keep leaves all of it running, to try that.", style="dim")
+        if not keep:
+            self.console.print(
+                f"\n`{command} demo --keep` leaves all of it running, to ask it yourself.", style="dim"
+            )
 
     def _conclude(
         self,

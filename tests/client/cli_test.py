@@ -62,6 +62,36 @@ def test_a_missing_server_package_is_said_in_one_line() -> None:
     assert "pip install '.[server,demo]'" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("args", "extra"),
+    [
+        (["serve"], "server"),
+        (["up"], "server"),
+        (["status"], None),
+        (["doctor"], None),
+        (["records", "t"], "server"),
+        (["late"], "server"),
+        (["spark", "jobs"], "server,spark"),
+        (["spark", "run"], "server,spark"),
+        (["spark", "run", "archive", "--help"], "server,spark"),
+        (["demo-spark"], "server,demo-spark"),
+    ],
+)
+def test_commands_without_their_packages_name_the_extra(args: list[str], extra: str | None) -> None:
+    """As after `pip install .`, without any extra."""
+    missing = "numpy numba pydantic pydantic_settings platformdirs pyspark sqlglot structlog orjson faust"
+    program = (
+        "import sys\n"
+        f"sys.modules.update(dict.fromkeys({missing.split()!r}))\n"
+        f"from tureen.cli import main; main({args!r})"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert "Traceback" not in done.stderr
+    if extra is not None:
+        assert done.returncode == 1
+        assert f"pip install '.[{extra}]'" in done.stderr
+
+
 def test_a_mistyped_command_gets_a_suggestion() -> None:
     result = tureen_("snapshto")
     assert result.exit_code == 2

@@ -20,7 +20,10 @@ from tests.kafka import wait_until
 
 def test_progress_in_words() -> None:
     figures = Figures("copy")
-    assert figures.line(0.0) == "copy: 0 rows, nothing has come in yet"
+    assert figures.line(0.0) == "copy: 0 rows, no micro-batch is done yet"
+    figures.began_s = 1.0
+    assert figures.line(61.0) == "copy: 0 rows, at work on the first micro-batch for 60 s"
+    figures.began_s = None
     figures.note(0, 1000, 500, 1.0)
     figures.note(1, 3000, 1500, 2.5)
     figures.lag = 7

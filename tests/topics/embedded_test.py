@@ -29,6 +29,9 @@ def test_a_second_up_finds_the_first(kafka_node: Node) -> None:
     again = up(kafka_node.data_dir)  # the default port is not asked for: the node has one
     assert again.found
     assert (again.pid, again.bootstrap) == (first.pid, kafka_node.bootstrap)
+    assert up(kafka_node.data_dir, first.port).pid == first.pid
+    with pytest.raises(EmbeddedKafkaError, match=f"already running at {first.bootstrap}"):
+        up(kafka_node.data_dir, first.port + 1)
 
 
 def test_what_was_stored_survives_stop_kill_and_start(kafka_node: Node) -> None:

@@ -11,7 +11,9 @@ import os
 import shlex
 import subprocess
 import sys
+import threading
 import time
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -38,6 +40,8 @@ TITLE = "mean delay of the departures of the last 24 hours, minutes, as answered
 WAIT_S = 120.0
 POLL_S = 0.1
 JOB_S = 900.0
+HEARD_LINES = 50
+"""Of a job that failed, so many lines are shown at most."""
 EARLIER_DAYS = 14
 
 
@@ -199,28 +203,54 @@ class Story:
         environment = {name: text for name, text in os.environ.items() if not name.startswith("TUREEN_KAFKA")}
         began = time.monotonic()
         try:
-            done = subprocess.run(
-                [sys.executable, "-P", "-m", "tureen", "spark", "run", name, *options, *settings],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=None if self.console.is_terminal and not self.as_json else subprocess.PIPE,
-                text=True,
-                timeout=JOB_S,
-                env=environment | {"TUREEN_SERVICE_ID": "tureen"},
-                check=False,
-                start_new_session=True,  # Ctrl-C reaches the demo alone, which ends the job
-            )
+            with self._heard(running) as (errors, heard):
+                done = subprocess.run(
+                    [sys.executable, "-P", "-m", "tureen", "spark", "run", name, *options, *settings],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=errors,
+                    text=True,
+                    timeout=JOB_S,
+                    env=environment | {"TUREEN_SERVICE_ID": "tureen"},
+                    check=False,
+                    start_new_session=True,  # Ctrl-C reaches the demo alone, which ends the job
+                )
         except subprocess.TimeoutExpired as late:
             raise JobFailed(
                 f"{name} did not end within {JOB_S:.0f} s", hint="is the machine very busy? try fewer --days"
             ) from late
         self.seconds[name] = time.monotonic() - began
         if done.returncode:
-            said = (done.stderr or done.stdout or "").strip()
+            said = ("".join(heard) or done.stdout or "").strip()
             raise JobFailed(f"{name} ended with code {done.returncode}: {said[-2_000:]}")
         for told in done.stdout.splitlines():
             self._say(self._short(running, told))
         self._took("that job", name)
+
+    @contextlib.contextmanager
+    def _heard(self, running: Services) -> Iterator[tuple[int | None, deque[str]]]:
+        """Where a job writes its progress, and its last lines: the terminal itself, elsewhere a pipe whose
+        lines are shown as they come.
+        """
+        heard: deque[str] = deque(maxlen=HEARD_LINES)
+        if self.console.is_terminal and not self.as_json:
+            yield None, heard
+            return
+        read, write = os.pipe()
+
+        def listen() -> None:
+            with os.fdopen(read, errors="replace") as lines:
+                for line in lines:
+                    heard.append(line)
+                    self._say(self._short(running, line.rstrip()))
+
+        listener = threading.Thread(target=listen, name="progress", daemon=True)
+        listener.start()
+        try:
+            yield write, heard
+        finally:
+            os.close(write)
+            listener.join(POLL_S + 5)
 
     def _short(self, running: Services, text: str) -> str:
         """Paths as seen from the demo's directory, which is told at the start."""
@@ -235,6 +265,8 @@ class Story:
 
     @contextlib.contextmanager
     def _part(self, text: str, name: str) -> Iterator[None]:
+        if not self.console.is_terminal:
+            self._say(f"{text} ...", style="dim")
         began = time.monotonic()
         yield
         self.seconds[name] = time.monotonic() - began
