@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 
 from starlette.requests import Request
 
-from broker.http.connection import connection_of
+from broker.http.connection import Connection, connection_of
 from tureen.errors import LimitExceeded
 
 PART_LINES = 500
@@ -16,11 +17,24 @@ Line = bytes | LimitExceeded
 """A line, or why it is refused unread."""
 
 
-async def parts(request: Request, line_bytes_max: int) -> AsyncIterator[list[Line]]:
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Lines of a body. size: bytes that were read for them; they count as in memory until ``release``."""
+
+    lines: list[Line]
+    size: int
+    connection: Connection
+
+    def release(self) -> None:
+        """The lines are worked off."""
+        self.connection.release(self.size)
+
+
+async def parts(request: Request, line_bytes_max: int) -> AsyncIterator[Part]:
     """The lines of a body, in order, without empty ones, at most PART_LINES or about PART_BYTES at a time.
 
-    The client is not read further while a part is worked off, so a body of any length holds PART_BYTES and
-    what is on its way. A line of more than ``line_bytes_max`` is refused without being kept.
+    The client is read further when the next part is asked for. A line of more than ``line_bytes_max`` is
+    refused without being kept.
 
     Raises LimitExceeded where the body is too long, ClientDisconnect where it breaks off; what was given out
     before that stays given.
@@ -32,12 +46,12 @@ async def parts(request: Request, line_bytes_max: int) -> AsyncIterator[list[Lin
         taken += len(chunk)
         cutter.feed(chunk)
         while len(cutter.lines) >= PART_LINES or (cutter.lines and taken >= PART_BYTES):
-            yield cutter.take(PART_LINES)
-            connection.release(taken)
+            yield Part(cutter.take(PART_LINES), taken, connection)
             taken = 0
     cutter.end()
     while cutter.lines:
-        yield cutter.take(PART_LINES)
+        yield Part(cutter.take(PART_LINES), taken, connection)
+        taken = 0
 
 
 class _Cutter:

@@ -11,13 +11,14 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import orjson
 from starlette.requests import ClientDisconnect
 
 from broker import logs
-from broker.http.bodies import Line
+from broker.http.bodies import Line, Part
 from broker.http.errors import status_of
 from broker.http.requests import RegisterRequest, register_request
 from broker.internal import Outcome
@@ -92,19 +93,19 @@ class _Ahead:
     """Parts of a body that were read and wait; last comes why it ended early, or None."""
 
     def __init__(self) -> None:
-        self._queue: asyncio.Queue[list[Line] | Exception | None] = asyncio.Queue()
+        self._queue: asyncio.Queue[Part | Exception | None] = asyncio.Queue()
         self._bytes = 0
         self._room = asyncio.Event()
         self.is_whole = False
         """Nothing of the body is to come."""
 
-    async def read(self, parts: AsyncIterator[list[Line]]) -> None:
+    async def read(self, parts: AsyncIterator[Part]) -> None:
         """A body to its end, while there is room."""
         why: Exception | None = None
         try:
-            async for lines in parts:
-                self._bytes += _size(lines)
-                self._queue.put_nowait(lines)
+            async for part in parts:
+                self._bytes += part.size
+                self._queue.put_nowait(part)
                 while self._bytes >= READ_AHEAD_BYTES:
                     self._room.clear()
                     await self._room.wait()
@@ -116,16 +117,16 @@ class _Ahead:
             why = failed
         self._queue.put_nowait(why)
 
-    async def get(self) -> list[Line] | Exception | None:
+    async def get(self) -> Part | Exception | None:
         part = await self._queue.get()
-        if isinstance(part, list):
-            self._bytes -= _size(part)
+        if isinstance(part, Part):
+            self._bytes -= part.size
             self._room.set()
         return part
 
 
-def _size(lines: list[Line]) -> int:
-    return sum(len(line) for line in lines if isinstance(line, bytes))
+def _worked_off(part: Part, _: asyncio.Task[_Part]) -> None:
+    part.release()
 
 
 class Writes:
@@ -155,7 +156,7 @@ class Writes:
             self._reserved.pop(writing.name, None)
         return self._answer(writing, outcome)
 
-    async def register_many(self, parts: AsyncIterator[list[Line]]) -> AsyncIterator[bytes]:
+    async def register_many(self, parts: AsyncIterator[Part]) -> AsyncIterator[bytes]:
         """One answer line for each line of the body, in order; a refused line spoils no other.
 
         The lines of a part are checked, written and waited for together; a part is checked while the one
@@ -200,12 +201,13 @@ class Writes:
     async def _begin_parts(self, ahead: _Ahead, begun: _Begun) -> None:
         """Part after part, while the ones before are carried out; last comes why the body ended early."""
         free = asyncio.Semaphore(PARTS_AT_WORK)
-        while isinstance(lines := await ahead.get(), list):
+        while isinstance(part := await ahead.get(), Part):
             await free.acquire()
-            part = asyncio.create_task(self._register_part(lines))
-            part.add_done_callback(lambda _: free.release())
-            begun.put_nowait(part)
-        begun.put_nowait(lines)
+            work = asyncio.create_task(self._register_part(part.lines))
+            work.add_done_callback(lambda _: free.release())
+            work.add_done_callback(partial(_worked_off, part))
+            begun.put_nowait(work)
+        begun.put_nowait(part)
 
     async def _take_back(self, told: _Part, begun: _Begun | None) -> None:
         """End the new queries whose handles were made here, of parts that nobody was told of.
