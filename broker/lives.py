@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import threading
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -53,14 +54,14 @@ def note(data_dir: Path, end: End) -> None:
 
 
 def forget(data_dir: Path, causes: Sequence[str]) -> None:
-    """An operator has said to try again what these ended."""
+    """What ended lives by these causes is mended, or an operator has said to try it again."""
     kept = [end for end in read(data_dir) if end.cause not in causes]
     with contextlib.suppress(OSError):
         _write(data_dir / NAME, kept)
 
 
 def _write(path: Path, ends: Sequence[End]) -> None:
-    beside = path.with_suffix(".tmp")
+    beside = path.with_suffix(f".{os.getpid()}.{threading.get_ident()}.tmp")
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "w") as file:
         json.dump([asdict(end) for end in ends], file)

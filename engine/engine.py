@@ -353,6 +353,8 @@ class Engine(Embedding):
             self._unsaved_queries.discard(query_id)
             if query.born <= self._saved_position:
                 self._dropped_queries.add(query_id)
+        else:
+            self._dropped_queries.add(query_id)  # it was left out when this was restored
 
     # --- followers --------------------------------------------------------------------------------
 
@@ -380,6 +382,13 @@ class Engine(Embedding):
         """
         of = self._source(source)
         return wanted(of.seam_ms, of.rows.rows(), self._sets.holds(of.stream.name))
+
+    def needed(self, source: str) -> tuple[int, int] | None:
+        """What retention and standing queries need of a stream's rows: (those from this instant on, and so
+        many of the last); None: all there are. O(sets of sources that read it). Raises StepOutOfOrder.
+        """
+        of = self._source(source)
+        return of.needs(self._sets.holds(of.stream.name))
 
     # --- readers ----------------------------------------------------------------------------------
 

@@ -286,6 +286,15 @@ class Source:
             retained_ms = max(retained_ms, self.retained_from_ms)
         return retained_ms, min(counted, rows.first_at_or_after(retained_ms))
 
+    def needs(self, holds: Sequence[Hold]) -> tuple[int, int] | None:
+        """(rows from this instant on, so many of the last), whatever rows there are; None: all of them."""
+        now_ms, retain_ms = self.clock.now_ms, self.stream.retain_ms
+        instants = [hold.now_ms for hold in holds if hold.now_ms is not None]
+        if now_ms is None or len(instants) < len(holds) or any(at_ms != now_ms for at_ms in instants):
+            return None
+        reach_ms = max((hold.reach_ms for hold in holds), default=0)
+        return now_ms - max(reach_ms, retain_ms), max((hold.rows for hold in holds), default=0)
+
     # --- readers ----------------------------------------------------------------------------------
 
     def view(self) -> SourceView:

@@ -280,6 +280,10 @@ class AsyncClient:
         """All streams, tables and views."""
         return await self._http.run(calls.sources())
 
+    async def retry(self) -> list[int]:
+        """Have shards that the broker holds try to come back; their numbers."""
+        return await self._http.run(calls.retry())
+
     async def service(self) -> Mapping[str, Any]:
         """The broker's own figures, as ``GET /status`` gives them."""
         return await self._http.run(calls.service())

@@ -122,6 +122,11 @@ def change(
     return ask(Request("PATCH", _path(handle), _status, body=body, wait_s=0))
 
 
+def retry() -> Talk[list[int]]:
+    """POST /retry; again changes nothing."""
+    return ask(Request("POST", "/retry", _shards, wait_s=0))
+
+
 def execute(sql: str, wait_s: float) -> Talk[Listing]:
     """POST /statements: anything but a SELECT."""
     body = {"json": {"sql": sql}}
@@ -222,6 +227,10 @@ def _line(record: Mapping[str, Any] | str | bytes) -> bytes:
 
 def _nothing(_: httpx.Response) -> None:
     """Done is all that is told."""
+
+
+def _shards(response: httpx.Response) -> list[int]:
+    return list(json_of(response)["shards"])
 
 
 def _status(response: httpx.Response) -> QueryStatus:

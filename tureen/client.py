@@ -375,6 +375,10 @@ class Client:
         """All streams, tables and views."""
         return self._http.run(calls.sources())
 
+    def retry(self) -> list[int]:
+        """Have shards that the broker holds try to come back; their numbers."""
+        return self._http.run(calls.retry())
+
     def service(self) -> Mapping[str, Any]:
         """The broker's own figures, as ``GET /status`` gives them."""
         return self._http.run(calls.service())

@@ -478,6 +478,22 @@ class MemoryPaused(TureenError):
         super().__init__(f"paused by the broker: {because}", **facts)
 
 
+class ShardHeld(TureenError):
+    """A shard does not come back by itself, for the reason of ``cause``: its code is among the facts."""
+
+    code = "shard_held"
+
+    def __init__(self, shard: int, cause: str, why: str, **facts: Any) -> None:
+        self.shard = shard
+        self.cause = cause
+        facts.setdefault(
+            "hint",
+            "unregister queries or drop streams that it does not need to have, or raise "
+            "TUREEN_MEMORY_BUDGET_BYTES and start again; `tureen resume --held` has it try as it is",
+        )
+        super().__init__(f"shard {shard} is held: {why}", **facts)
+
+
 class SettingsError(TureenError):
     """A setting is out of range, or two settings contradict each other."""
 

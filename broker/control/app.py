@@ -51,7 +51,7 @@ PARTS = 8
 """Of registrations so many batches are taken at once: one is noted while another is carried out."""
 WAITING_BATCHES = 2
 
-AWAITED = ("registry_unavailable", "kafka_unavailable", "memory_budget")
+AWAITED = ("registry_unavailable", "kafka_unavailable", "memory_budget", "shard_held")
 """Errors of a query that waits for its output, or for memory: it is said again."""
 AWAITED_S = 2.0
 BROKEN = "changes_broken"

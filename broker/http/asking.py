@@ -27,13 +27,17 @@ async def asked(
 ) -> Found:
     """What ``find`` gives for the shard of a query, by its number; counted as one time it was asked for.
 
-    Raises UnknownQuery, QueryNotRunning, BrokerUnavailable, and what ``find`` raises but UnknownQuery.
+    Raises UnknownQuery, QueryNotRunning, BrokerUnavailable, ShardHeld, and what ``find`` raises but
+    UnknownQuery.
     """
     deadline_s = time.monotonic() + REPLACED_WAIT_S
     while True:
         entry = standing(node, name)
         if entry.shard is None:
             raise QueryNotRunning(entry.state, entry.error)
+        held = node.shards[entry.shard].held
+        if held is not None:
+            raise held
         await _arrived(node, entry.shard, arrival_wait_s)
         node.shards[entry.shard].asked.count(name)
         try:

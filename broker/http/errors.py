@@ -36,6 +36,7 @@ STATUS = {
     "broker_unavailable": 503,
     "store_full": 503,
     "memory_budget": 503,
+    "shard_held": 503,
     "history_unavailable": 503,
     "archive_unreadable": 503,
     "archive_missing": 503,

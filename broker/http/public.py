@@ -178,6 +178,11 @@ def public_api(
         lines = media_type(dict(request.scope["headers"])) == NDJSON
         return json(await matching.match(match_lines(source, body, limit) if lines else match_request(body)))
 
+    @app.post("/retry", tags=["service"])
+    async def post_retry() -> Response:
+        """Have shards that are held try to come back: `{"shards"}`, their numbers."""
+        return json({"shards": await node.retry()})
+
     @app.get("/status", tags=["service"])
     async def get_status() -> Response:
         """Rates, queries, sources and shards, for people and their tools."""

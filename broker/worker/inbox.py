@@ -92,6 +92,11 @@ class Inbox:
         """Answer some of the questions."""
         self._questions.answer(engine)
 
+    def turn_away(self, error: TureenError) -> None:
+        """Nobody can answer questions at present."""
+        with self._wake:
+            self._questions.refuse(error)
+
     def done(self) -> None:
         """What is at work is journalled: tell the outcomes."""
         for job in self._at_work:

@@ -156,10 +156,10 @@ class Memory:
         self.look()
         return self._used
 
-    def look(self) -> Level:
-        """The level now."""
+    def look(self, *, again: bool = False) -> Level:
+        """The level now. again: however short ago the last look was."""
         now_s = self._now_s()
-        if now_s - self._looked_s < LOOK_S:
+        if not again and now_s - self._looked_s < LOOK_S:
             return self.level
         held, counted = self._held(), sum(self.structures().values())
         with self._lock:

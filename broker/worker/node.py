@@ -15,7 +15,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Sequence
 
-from broker import logs
+from broker import lives, logs
 from broker.archive.shelf import Shelf
 from broker.internal import Outcome
 from broker.liveness import Liveness
@@ -73,13 +73,26 @@ class Node:
         self.prober = prober
         self.outputs = Outputs(output_settings(settings), prober)
         self.directory = Directory(engines, settings.shards)
+        found = lives.read(settings.data_dir)
+        self._causes = lives.repeated(found, time.time(), memory.budget.budget_bytes)
         self.shards = Shards(
-            settings, kafka, engines, prober, self.outputs, listener, on_fenced, self.shelf, liveness, memory
+            settings,
+            kafka,
+            engines,
+            prober,
+            self.outputs,
+            listener,
+            on_fenced,
+            self.shelf,
+            liveness,
+            memory,
+            self._causes,
         )
         self.hosting = Hosting(self.directory, self.shards)
         self.broken = BrokenQueries(self.directory, self.shards, self.hosting, self.outputs)
         self.waiters = Waiters()
         self._names = settings.names
+        self._data_dir = settings.data_dir
         self._creation = Creation(
             settings.service_id, admin, self.directory, self.shards, self.hosting, memory
         )
@@ -107,6 +120,11 @@ class Node:
         await asyncio.to_thread(adopt_outputs, self.directory, self.outputs, self._names)
         self.started = True
         self._back.set()
+
+    async def retry(self) -> list[int]:
+        """Have shards that are held try to come back, whatever ended the worker before; their numbers."""
+        await asyncio.to_thread(lives.forget, self._data_dir, self._causes)
+        return self.shards.retry()
 
     def control_seen(self) -> None:
         """The control process has called."""

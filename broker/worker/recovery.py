@@ -16,7 +16,7 @@ queries registered again, from the registry.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from broker import logs
@@ -25,12 +25,24 @@ from broker.archive.seam import Seam
 from broker.archive.shelf import Shelf
 from broker.settings import Settings
 from broker.worker.engines import Engines
+from broker.worker.held import Remaining, Removals, Rowless, begins_without
 from broker.worker.pending import Pending
 from broker.worker.replay import Output
 from engine.engine import Engine
 from engine.model.batch import Batch
 from engine.model.source import Derived, SourceName, Stream
-from engine.model.step import Backfill, Claim, Position, Step
+from engine.model.step import (
+    Backfill,
+    Body,
+    Claim,
+    CreateDerived,
+    CreateSource,
+    DropSource,
+    Position,
+    Register,
+    Step,
+    Unregister,
+)
 from engine.persistence import QueryState, SourceState, StateSource
 from storage.archive.errors import ArchiveMismatch, ArchiveUnreadable
 from storage.store import Store
@@ -129,22 +141,62 @@ def recover(
     kafka: dict[str, str],
     engines: Engines,
     check: Callable[[], None],
+    removals: Removals,
     shelf: Shelf | None = None,
 ) -> Recovered:
     """Restore and replay, up to the claim of the owner that does. check: called between pieces of the store
-    and between steps; what it raises ends this. shelf: the archive, where there is one.
+    and between steps; what it raises ends this. removals: are left out, with what only they need; to be
+    removed by steps after this. shelf: the archive, where there is one.
 
     Raises StoreCorrupt, StoreVersionUnknown, JournalUnreadable, OffsetLost, KafkaUnavailable, TopicMissing.
     """
     stored = store.position()
     try:
-        engine = engines.restored(_Checked(store, check))
-        return _replayed(number, engine, claimed, settings, kafka, check, shelf)
+        stood: StateSource = store
+        if removals:
+            rowless = engines.restored(Rowless(store, removals))
+            stood = Remaining(store, removals, begins_without(store, removals, rowless))
+        engine = engines.restored(_Checked(stood, check))
+        return _replayed(number, engine, claimed, settings, kafka, check, removals, shelf)
     except (JournalUnreadable, OffsetLost, TopicMissing) as gone:
         if stored is not None:
             raise
         log.warning("shard_begins_anew", shard=number, after=str(claimed), reason=gone.message)
         return Recovered(engines.restored(_EmptyAt(claimed)), 0)
+
+
+def rowless(
+    number: int,
+    store: Store,
+    claimed: Position,
+    settings: Settings,
+    kafka: dict[str, str],
+    engines: Engines,
+    removals: Removals,
+) -> Engine:
+    """What stands on a shard after its last step, without a row: for lists, not for answers.
+
+    Raises as :func:`recover`.
+    """
+    engine = engines.restored(Rowless(store, removals))
+    engine.tells = False
+    for record in read_steps(kafka, settings.names.steps, number, engine.position):
+        body: Body = Unregister(())
+        if isinstance(record.body, Register | Unregister | CreateSource | CreateDerived | DropSource):
+            body = record.body
+        engine.enqueue(without(Step(record.position, record.clock_ms, body), removals))
+        engine.run()
+        if record.position == claimed:
+            break
+    return engine
+
+
+def without(step: Step, removals: Removals) -> Step:
+    """A step that registers nothing of what is removed."""
+    if not isinstance(step.body, Register) or not removals.queries:
+        return step
+    kept = tuple(one for one in step.body.registrations if one.query_id not in removals.queries)
+    return replace(step, body=Register(kept))
 
 
 def _replayed(
@@ -154,6 +206,7 @@ def _replayed(
     settings: Settings,
     kafka: dict[str, str],
     check: Callable[[], None],
+    removals: Removals,
     shelf: Shelf | None,
 ) -> Recovered:
     stored = engine.position
@@ -178,7 +231,7 @@ def _replayed(
                 if record.body.source in history.lost:
                     output.differs(record.body.source)
             else:
-                step = record.step(batch, compacted=compacted)
+                step = without(record.step(batch, compacted=compacted), removals)
             output.replay(record, step)
             replayed += not isinstance(record.body, Claim)
             if record.position == claimed:

@@ -174,6 +174,11 @@ class Registrations:
             await asyncio.to_thread(self._admission.kept, name)
             kept = before.outcome(outcome.get("position"))
             return {**kept, "error": outcome.get("error"), "output": before.output, "refused": True}
+        if entry is not None and outcome is not None and outcome["state"] == "PENDING":
+            if before is None:
+                entry.state, entry.error, entry.shard = "PENDING", outcome.get("error"), None
+                self._directory.queries[name] = entry
+            return outcome
         if entry is None or entry.state != "PAUSED" or entry.error is None:
             self._directory.paused_by_broker.discard(name)
         else:

@@ -25,7 +25,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Literal
 
-from broker import logs
+from broker import lives, logs
 from broker.archive.backfill import Backfills
 from broker.archive.notes import HistoryNotes
 from broker.archive.shelf import Shelf
@@ -38,13 +38,14 @@ from broker.worker.counts import STEP_SECONDS, Counts
 from broker.worker.emission import Emission
 from broker.worker.engines import Engines
 from broker.worker.execution import Execution
+from broker.worker.held import Removals, carried_out
 from broker.worker.inbox import Inbox
 from broker.worker.ingestion import Ingestion
 from broker.worker.listener import Listener
-from broker.worker.memory import Level, Memory
+from broker.worker.memory import Level, Memory, trim
 from broker.worker.outbox import Outbox, Outgoing
 from broker.worker.questions import Asked, Found
-from broker.worker.recovery import Recovered, recover
+from broker.worker.recovery import Recovered, recover, rowless
 from broker.worker.saving import Saving
 from broker.worker.shard_command import ShardCommand
 from broker.worker.steps import Steps
@@ -62,13 +63,17 @@ from tureen.errors import (
     ChangesBroken,
     Fenced,
     KafkaUnavailable,
+    MemoryBudgetExceeded,
+    ShardHeld,
     StoreFull,
     TureenError,
 )
 
-State = Literal["recovering", "live", "failed", "fenced", "stopped"]
+State = Literal["recovering", "held", "live", "failed", "fenced", "stopped"]
 
 COUNT_S = 1.0
+HELD_S = 1.0
+"""A shard that is held tries to come back when nothing more was removed for so long."""
 
 log = logs.get()
 
@@ -89,11 +94,16 @@ class Shard(threading.Thread):
         shelf: Shelf | None,
         pulse: Pulse,
         memory: Memory,
+        held: ShardHeld | None,
     ) -> None:
-        """shelf: the archive, where there is one. pulse: the thread's signs of life."""
+        """shelf: the archive, where there is one. pulse: the thread's signs of life. held: why it does not
+        come back by itself.
+        """
         super().__init__(name=f"shard-{number}", daemon=True)
         self.number = number
         self.state: State = "recovering"
+        self.held = held
+        """Why it does not come back by itself, while that is so."""
         self.counts = Counts()
         self.asked = Asked(settings.revise_interval_ms / 1_000)
         self.recovered: Future[None] = Future()
@@ -110,6 +120,9 @@ class Shard(threading.Thread):
         self._pulse = pulse
         self._memory = memory
         self._count_s = 0.0
+        self._removed_at: Position | None = None
+        self._held_by: str | None = None
+        self._retry = threading.Event()
         self._store: Store | None = None
         self._lost_history: Mapping[str, dict[str, Any]] = {}
         self._lost_output: Mapping[str, TureenError] = {}
@@ -220,6 +233,11 @@ class Shard(threading.Thread):
         """What ``work`` finds in the engine between two steps, in the shard's own thread."""
         return self._inbox.ask(work)
 
+    def retry(self) -> None:
+        """Where it is held: try to come back."""
+        self._retry.set()
+        self._inbox.wake()
+
     def stop(self) -> None:
         """Finish the step at hand, save, end."""
         self._troubles.stop()
@@ -272,6 +290,7 @@ class Shard(threading.Thread):
 
     def _come_back(self) -> None:
         self._pulse.toil()
+        self._removals = Removals.read(self._settings.data_dir / "shards" / f"{self.number}.removals.json")
         self._store = self._opened()
         claimed = self._outbox.take_over(self._store.position() or BEGINNING)
         self._pulse.toil()
@@ -289,8 +308,34 @@ class Shard(threading.Thread):
             stream = self._books.sources[info.name]
             assert isinstance(stream, Stream)
             self._streams.add(stream, info.next_offsets, self._steps.now_ms())
+        self._remove_at_last()
+        if self._held_by is not None:
+            lives.forget(self._settings.data_dir, [self._held_by])
         self.state = "live"
-        self.recovered.set_result(None)
+        if not self.recovered.done():
+            self.recovered.set_result(None)
+
+    def _remove_at_last(self) -> None:
+        """Make steps of what was removed while the shard was held; the engine came back without."""
+        removals = self._removals
+        if not removals:
+            return
+        self._books.queries |= dict.fromkeys(removals.queries, ("", {}))
+        commands = [ShardCommand.unregister(name) for name in sorted(removals.queries)]
+        commands += [ShardCommand.drop(name) for name in removals.sources]
+        outgoing = Outgoing()
+        outcomes = self._execution.carry_out(commands, outgoing)
+        self._steps.commit(outgoing)
+        self._view = self._steps.engine.view()
+        self._removed_at = self._steps.engine.position
+        refused = [outcome["error"] for outcome in outcomes if outcome["state"] == "ERROR"]
+        log.info("removals_made", shard=self.number, removed=len(commands), refused=refused)
+
+    def _forget_removals(self) -> None:
+        """Once the store has no word of what was removed, a start needs not leave it out."""
+        saved, removed = self._saving.position, self._removed_at
+        if self._removals and saved is not None and removed is not None and saved >= removed:
+            self._removals.forget()
 
     def _opened(self) -> Store:
         while True:
@@ -304,6 +349,8 @@ class Shard(threading.Thread):
 
     def _recovered(self, store: Store, claimed: Position) -> Recovered:
         while True:
+            if self.held is not None:
+                self._hold(store, claimed, self.held)
             try:
                 self.life = life_of(self._admin.topic_id(self._settings.names.steps))
                 back = recover(
@@ -313,14 +360,82 @@ class Shard(threading.Thread):
                     self._settings,
                     self._kafka,
                     self._engines,
-                    self._pulse.toil,
+                    self._check,
+                    self._removals,
                     self._shelf,
+                )
+            except KafkaUnavailable as away:
+                self._troubles.wait("journal", away)
+            except MemoryBudgetExceeded as short:
+                self.held = ShardHeld(self.number, "memory", short.message)
+            else:
+                self._troubles.tell("journal", None)
+                return back
+
+    def _check(self) -> None:
+        """Between two pieces of what comes back. Raises MemoryBudgetExceeded, Interrupted."""
+        self._pulse.toil()
+        if self._troubles.stopping:
+            raise Interrupted
+        if self._memory.look() < Level.SHED:
+            return
+        trim()  # what comes back piece by piece leaves much behind
+        if self._memory.look(again=True) >= Level.SHED:
+            raise self._memory.error("what it holds does not fit")
+
+    def _hold(self, store: Store, claimed: Position, error: ShardHeld) -> None:
+        """Know what stands, and wait until something was removed, or to try again. Raises Interrupted."""
+        log.error("shard_held", shard=self.number, cause=error.cause, reason=error.message, hint=error.hint)
+        self._memory.counted(self.number, None)
+        trim()
+        if not self.recovered.done():
+            self._know(store, claimed)
+        self.state = "held"
+        self._troubles.tell("held", error.as_dict())
+        if not self.recovered.done():
+            self.recovered.set_result(None)
+        removed = False
+        while not self._retry.is_set():
+            self._pulse.rest(HELD_S)
+            jobs = self._inbox.take(HELD_S)
+            if self._troubles.stopping:
+                raise Interrupted
+            self._inbox.turn_away(error)
+            if removed and not jobs:
+                break
+            before = len(self._removals)
+            for job in jobs:
+                job.outcomes = [carried_out(one, self._books, self._removals, error) for one in job.commands]
+            if len(self._removals) > before:
+                self._removals.note()
+                removed = True
+            self._inbox.done()
+        self._retry.clear()
+        self._pulse.toil()
+        self.state, self.held, self._held_by = "recovering", None, error.cause
+        self._troubles.tell("held", None)
+        log.info("shard_tries_again", shard=self.number, removed=len(self._removals))
+
+    def _know(self, store: Store, claimed: Position) -> None:
+        """What stands, without a row of it."""
+        while True:
+            try:
+                engine = rowless(
+                    self.number,
+                    store,
+                    claimed,
+                    self._settings,
+                    self._kafka,
+                    self._engines,
+                    self._removals,
                 )
             except KafkaUnavailable as away:
                 self._troubles.wait("journal", away)
             else:
                 self._troubles.tell("journal", None)
-                return back
+                break
+        self._view = engine.view()
+        self._books.begin(self._view, engine.catalogue)
 
     def _live(self) -> None:
         idle_s = self._settings.heartbeat_ms / 1_000
@@ -354,6 +469,7 @@ class Shard(threading.Thread):
             self._inbox.done()
             self._revise_if_due()
             self._saving.save_if_due(self._steps.engine, self._steps.pending)
+            self._forget_removals()
             self._count_if_due()
         self._pulse.beat()
         self._saving.save_last(self._steps.engine, self._steps.pending)

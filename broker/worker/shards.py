@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from broker.archive.shelf import Shelf
 from broker.internal import Outcome
 from broker.liveness import Liveness, Pulse
 from broker.settings import Settings
 from broker.worker.engines import Engines
+from broker.worker.held import reason
 from broker.worker.inbox import COMMANDS_AT_ONCE
 from broker.worker.listener import Listener
 from broker.worker.memory import Memory
@@ -24,7 +25,7 @@ from broker.worker.shard_command import ShardCommand
 from engine.engine import Engine
 from topics.admin import Admin
 from topics.outputs import Outputs
-from tureen.errors import BrokerUnavailable
+from tureen.errors import BrokerUnavailable, ShardHeld
 
 
 class Shards:
@@ -42,8 +43,11 @@ class Shards:
         shelf: Shelf | None,
         liveness: Liveness,
         memory: Memory,
+        causes: Collection[str],
     ) -> None:
-        """What every shard is made with. prober: asks Kafka and gives up soon."""
+        """What every shard is made with. prober: asks Kafka and gives up soon. causes: of the worker's last
+        ends, again and again; they hold shards that were there before.
+        """
         self._settings = settings
         self._kafka = kafka
         self._engines = engines
@@ -54,6 +58,7 @@ class Shards:
         self._shelf = shelf
         self._liveness = liveness
         self._memory = memory
+        self._causes = causes
         self._by_number: dict[int, Shard] = {}
 
     def __getitem__(self, number: int) -> Shard:
@@ -65,7 +70,7 @@ class Shards:
     def start(self, numbers: Iterable[int]) -> None:
         """Bring these back from their stores and journals, side by side; nothing is waited for."""
         for number in sorted(set(numbers)):
-            self._start(number)
+            self._start(number, reason(number, self._causes))
 
     async def hand_over(self, number: int, commands: list[ShardCommand]) -> list[Outcome]:
         """Have a shard carry out commands, in order; one outcome each."""
@@ -101,7 +106,14 @@ class Shards:
             await asyncio.to_thread(shard.join, max(0.0, deadline_s - time.monotonic()))
         return not any(shard.is_alive() for shard in self)
 
-    def _start(self, number: int) -> Shard:
+    def retry(self) -> list[int]:
+        """Have those that are held try to come back; their numbers."""
+        held = [shard for shard in self if shard.held is not None]
+        for shard in held:
+            shard.retry()
+        return sorted(shard.number for shard in held)
+
+    def _start(self, number: int, held: ShardHeld | None = None) -> Shard:
         shard = self._by_number[number] = Shard(
             number,
             self._settings,
@@ -114,6 +126,7 @@ class Shards:
             self._shelf,
             Pulse(self._liveness, number + 1, self._settings.liveness_timeout_ms / 1_000),
             self._memory,
+            held,
         )
         shard.start()
         return shard

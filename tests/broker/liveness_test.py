@@ -88,14 +88,3 @@ def test_a_frozen_child_is_replaced_and_its_shards_go_on(
         assert len(one.rows(one.register(f"SELECT id FROM {name} WHERE id >= 50"))) == 49
     assert [end.cause for end in lives.read(one.data_dir)] == ["worker"]
     assert one.stop() == 0
-
-
-LOOPS = """
-import tureen
-
-@tureen.function(arguments=["BIGINT"], returns="BIGINT")
-def endless(value):
-    while value == 7:
-        pass
-    return value
-"""

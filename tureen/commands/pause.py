@@ -16,11 +16,27 @@ def pause(handle: str, url: str, token: str | None, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("handle")
+@click.argument("handle", required=False)
+@click.option("--held", is_flag=True, help="Not a query: the shards that the broker holds try to come back.")
 @console.broker_options
-def resume(handle: str, url: str, token: str | None, as_json: bool) -> None:
-    """Resume a paused query, as if it had never been paused."""
-    _change(handle, False, url, token, as_json)
+def resume(handle: str | None, held: bool, url: str, token: str | None, as_json: bool) -> None:
+    """Resume a paused query, as if it had never been paused; with --held, shards.
+
+    A shard is held where coming back ended the broker's worker again and again, or where memory is too short
+    for it; `tureen status` says why, and what to remove or to change first.
+    """
+    if held == (handle is not None):
+        raise click.UsageError("name a query by its handle, or say --held")
+    if handle is not None:
+        _change(handle, False, url, token, as_json)
+        return
+    with console.client(url, token) as client:
+        shards = client.retry()
+    if as_json:
+        console.show_json({"shards": shards})
+    else:
+        told = f"trying again: shards {', '.join(map(str, shards))}; see `tureen status`"
+        console.err().print(told if shards else "no shard is held")
 
 
 def _change(handle: str, paused: bool, url: str, token: str | None, as_json: bool) -> None:

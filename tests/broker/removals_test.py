@@ -1,0 +1,107 @@
+"""A shard that comes back without what was removed answers as if it had been removed before."""
+
+from __future__ import annotations
+
+from copy import copy
+from pathlib import Path
+
+from broker.worker.books import Books
+from broker.worker.held import Remaining, Removals, Rowless, begins_without, carried_out, reason
+from broker.worker.shard_command import ShardCommand
+from engine.engine import Engine
+from engine.model.step import Position, Step, Unregister
+from tests.engine.feed import Feed
+from tests.memory_state import MemoryState
+from tureen.errors import ShardHeld
+
+QUERIES = {
+    "wide": "SELECT k, v FROM s [RANGE 1 DAY]",
+    "narrow": "SELECT k, v FROM s [RANGE 2 SECONDS] WHERE v > 3",
+    "last": "SELECT v FROM s [ROWS 25]",
+    "sum": "SELECT k, SUM(v) AS total FROM s [RANGE 1 SECOND] GROUP BY k",
+}
+STEP = 8_192
+
+
+def fed() -> Feed:
+    feed = Feed(retain="1 SECOND")
+    for query_id, sql in QUERIES.items():
+        feed.engine.register(query_id, sql)
+    for first in range(0, 20 * STEP, STEP):
+        feed.put(*((place, f"k{place % 5}", float(place % 11)) for place in range(first, first + STEP)))
+    return feed
+
+
+def unregister(engine: Engine, *query_ids: str) -> None:
+    position = Position(engine.position.epoch, engine.position.sequence + 1)
+    engine.enqueue(Step(position, 0, Unregister(query_ids)))
+    engine.run()
+
+
+def test_what_remains_is_restored_with_the_rows_it_needs(tmp_path: Path) -> None:
+    feed, store = fed(), MemoryState()
+    feed.engine.save(store)
+    removals = Removals(tmp_path / "0.removals.json", {"wide"})
+    rowless = Engine.restore(Rowless(store, removals))
+    assert {info.query_id for info in rowless.view().queries()} == QUERIES.keys() - {"wide"}
+    assert rowless.stats()["data-stem/s"]["rows"] == 0
+    back = Engine.restore(Remaining(store, removals, begins_without(store, removals, rowless)))
+    whole = feed.engine.stats()["data-stem/s"]["rows"]
+    assert back.stats()["data-stem/s"]["rows"] < whole / 2
+    back._check()
+
+    # The removal is then a step; from there on both are the same, with rows that come later too.
+    twin = copy(feed)
+    twin.engine = back
+    for each in (feed, twin):
+        unregister(each.engine, "wide")
+    for first in range(20 * STEP, 20 * STEP + 3_000, 1_000):
+        for query_id in QUERIES.keys() - {"wide"}:
+            one, two = (each.engine.view().snapshot(query_id) for each in (feed, twin))
+            assert one.table.equals(two.table), query_id
+            assert one.table.num_rows, query_id
+            assert (one.position, one.now_ms, one.complete) == (two.position, two.now_ms, two.complete)
+            assert one.complete_from_ms == two.complete_from_ms
+        for each in (feed, twin):
+            each.put(*((place, "k1", float(place % 13)) for place in range(first, first + 1_000)))
+    back._check()
+    back.save(store)
+    assert {state.registration.query_id for state in store.queries()} == QUERIES.keys() - {"wide"}
+    again = Engine.restore(store)
+    for query_id in QUERIES.keys() - {"wide"}:
+        assert again.view().snapshot(query_id).table.equals(back.view().snapshot(query_id).table)
+
+
+def test_removals_are_noted_until_they_are_made(tmp_path: Path) -> None:
+    path = tmp_path / "shards" / "3.removals.json"
+    removals, books = Removals.read(path), Books()
+    assert not removals
+    books.queries = {"a": ("SELECT 1", {}), "b": ("SELECT 2", {})}
+    held = reason(3, ["shard-3"])
+    assert held is not None
+    states = [
+        carried_out(command, books, removals, held)["state"]
+        for command in (
+            ShardCommand.register("a", "SELECT 1", {}),
+            ShardCommand.register("a", "SELECT 1", {"paused": True}),
+            ShardCommand.register("c", "SELECT 3", {}),
+            ShardCommand.unregister("b"),
+            ShardCommand.unregister("nobody"),
+            ShardCommand.prove(),
+        )
+    ]
+    assert states == ["RUNNING", "PENDING", "PENDING", "GONE", "GONE", "RUNNING"]
+    removals.note()
+    assert Removals.read(path).queries == {"b"}
+    removals.forget()
+    assert not Removals.read(path)
+
+
+def test_a_shard_is_held_by_its_own_hanging_and_by_what_ends_the_worker() -> None:
+    assert reason(3, []) is None
+    assert reason(3, ["shard-4"]) is None
+    for cause in ("shard-3", "memory", "worker"):
+        held = reason(3, [cause, "shard-4"])
+        assert isinstance(held, ShardHeld)
+        assert (held.shard, held.cause, held.code) == (3, cause, "shard_held")
+        assert held.hint
