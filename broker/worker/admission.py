@@ -6,7 +6,7 @@ another thread than the event loop's, for one batch at a time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from broker.worker import options
 from broker.worker.broken import BrokenQueries
 from broker.worker.directory import Directory
 from broker.worker.shard_command import Meant
+from broker.worker.troubles import Trouble
 from engine.changes.output import output_of
 from engine.language.query import Query
 from engine.model.source import SourceName, Stream
@@ -21,7 +22,7 @@ from engine.operators.pipeline import schema_of
 from topics.control_records import Command
 from topics.outputs import Outputs, Readiness, destination, facts
 from topics.wording import said
-from tureen.errors import LimitExceeded, NotSupported, OptionRefused, QueryError, TureenError
+from tureen.errors import LimitExceeded, NotSupported, OptionRefused, QueryError, TureenError, UnknownSource
 from tureen.protocol import TopicNames
 
 
@@ -40,8 +41,15 @@ class Admission:
     """Judges registrations."""
 
     def __init__(
-        self, names: TopicNames, directory: Directory, outputs: Outputs, broken: BrokenQueries
+        self,
+        names: TopicNames,
+        directory: Directory,
+        outputs: Outputs,
+        broken: BrokenQueries,
+        failure_of: Callable[[str], Trouble | None],
     ) -> None:
+        """failure_of: why the shard of a source has failed; None where it has not."""
+        self._failure_of = failure_of
         self._names = names
         self._directory = directory
         self._outputs = outputs
@@ -101,6 +109,8 @@ class Admission:
         try:
             options.check(command.get("options", {}))
             statement, meant = self._directory.meant(command["sql"], command.get("parameters"))
+        except UnknownSource as missing:
+            return self._explained(missing)
         except (OptionRefused, QueryError, LimitExceeded) as refused:
             return refused
         if isinstance(statement, Query):
@@ -109,6 +119,14 @@ class Admission:
             "only a SELECT can be registered as a query",
             hint="run CREATE and DROP as statements",
         )
+
+    def _explained(self, missing: UnknownSource) -> UnknownSource:
+        """A source whose shard has failed cannot be created again, but it is no mistake of the query."""
+        failure = self._failure_of(missing.name)
+        if failure is not None:
+            missing.message = f"the shard of {missing.name!r} has failed: {failure['message']}"
+            missing.hint = failure.get("hint")
+        return missing
 
     def _stands(self, command: Command) -> bool:
         """Whether it says what stands: its shard then waits for its output, where that is away."""

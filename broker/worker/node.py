@@ -102,7 +102,7 @@ class Node:
             self.shards,
             self.hosting,
             self.outputs,
-            Admission(self._names, self.directory, self.outputs, self.broken),
+            Admission(self._names, self.directory, self.outputs, self.broken, self.shards.failure_of),
             memory,
         )
         self._order = asyncio.Lock()

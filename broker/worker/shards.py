@@ -19,9 +19,11 @@ from broker.worker.held import reason
 from broker.worker.inbox import COMMANDS_AT_ONCE
 from broker.worker.listener import Listener
 from broker.worker.memory import Memory
+from broker.worker.placement import shard_of
 from broker.worker.questions import Found
 from broker.worker.shard import Shard
 from broker.worker.shard_command import ShardCommand
+from broker.worker.troubles import Trouble
 from engine.engine import Engine
 from topics.admin import Admin
 from topics.outputs import Outputs
@@ -71,6 +73,11 @@ class Shards:
         """Bring these back from their stores and journals, side by side; nothing is waited for."""
         for number in sorted(set(numbers)):
             self._start(number, reason(number, self._causes))
+
+    def failure_of(self, source: str) -> Trouble | None:
+        """Why the shard that is a source's home has failed; None where it has not."""
+        shard = self._by_number.get(shard_of([source], self._settings.shards))
+        return shard.trouble if shard is not None and shard.state == "failed" else None
 
     async def hand_over(self, number: int, commands: list[ShardCommand]) -> list[Outcome]:
         """Have a shard carry out commands, in order; one outcome each."""

@@ -66,3 +66,46 @@ def test_a_start_after_the_supervisor_was_killed_waits_for_its_children(own: Bro
     wait_until(lambda: own.log.read_text().count("Ready in") == 2, 60.0, "the new one is ready")
     assert own.rows(handle) == before
     assert own.stop() == 0
+
+
+def test_a_damaged_store_fails_its_shard_and_says_what_to_move_away(own: Broker, name: str) -> None:
+    """The other shards go on; without the store the answers are those from before."""
+    streams = [f"{name}{number}" for number in range(6)]
+    handles = {}
+    for stream in streams:
+        own.create(stream_sql(stream))
+        handles[stream] = own.register(f"SELECT id FROM {stream}")
+        own.send(stream, rows(0, 20))
+    before = {stream: own.await_rows(handles[stream], 19) for stream in streams}
+    home = {stream: own.source(stream)["shard"] for stream in streams}
+    assert own.stop() == 0
+    broken = home[streams[0]]
+    directory = own.data_dir / "shards" / str(broken)
+    tables = sorted(directory.glob("*.sst"))
+    assert tables
+    for path in tables:
+        data = bytearray(path.read_bytes())
+        data[len(data) // 2 :] = bytes(len(data) - len(data) // 2)
+        path.write_bytes(data)
+    own.launch()
+    wait_until(lambda: own.readiness()[1].get("reasons", [{}])[0].get("code") == "store_corrupt", 60.0)
+    (reason,) = own.readiness()[1]["reasons"]
+    assert reason["shards"] == [broken]
+    assert str(directory) in reason["message"] + reason["hint"]
+    for stream in streams:
+        if home[stream] != broken:
+            assert own.rows(handles[stream]) == before[stream]
+            own.send(stream, rows(20, 1))
+            own.await_rows(handles[stream], 20)
+        else:
+            reply = own.http.get(f"/queries/{handles[stream]}/snapshot")
+            assert reply.status_code == 409, reply.text
+            assert str(directory) in reply.json()["message"]
+    assert own.stop() == 0
+    directory.rename(own.data_dir / "moved away")
+    own.start()
+    for stream in streams:
+        assert own.rows(handles[stream])[:19] == before[stream]
+        own.send(stream, rows(21, 1))
+        own.await_rows(handles[stream], 20)
+    assert own.stop() == 0
