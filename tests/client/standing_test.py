@@ -66,6 +66,8 @@ def test_matches(broker: Broker, client: tureen.Client, trades: str) -> None:
     assert isinstance(none.error, tureen.TureenError)
     assert client.match(trades, [record], limit=0)[0].total == both.total
     assert client.match(trades, []) == []
+    for alone in (record, json.dumps(record), json.dumps(record).encode()):
+        assert client.match(trades, alone) == [both]
 
     told = tureen_("match", trades, json.dumps(record), broker=broker)
     assert told.exit_code == 0, told.output

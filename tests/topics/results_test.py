@@ -86,6 +86,17 @@ KEYED: list[Change] = [
 ]
 
 
+def test_log_of_rows_that_came_has_no_record_for_those_that_an_altered_text_leaves_out() -> None:
+    given: list[Change] = [("a", -1, 6, (1, "x")), ("a", 1, 6, (2, "y")), ("b", 1, 6, (3, "z"))]
+    records = written(changes(given), to("upsert", key=None, operator="istream"))
+    assert plain(records) == [
+        ({"query": "a", "row": "77-1"}, {"k": 2, "v": "y"}),
+        ({"query": "b", "row": "77-0"}, {"k": 3, "v": "z"}),
+    ]
+    (went, came, _) = plain(written(changes(given), to("diff", key=None, operator="istream")))
+    assert (went[1]["weight"], came[1]["weight"]) == (-1, 1)
+
+
 def test_upsert_by_key_writes_rows_and_deletions_and_one_record_where_a_row_is_replaced() -> None:
     key_a, key_b = {"query": "a", "key": {"k": 1}}, {"query": "b", "key": {"k": 1}}
     records = written(changes(KEYED), to("upsert", key=(0,)))
