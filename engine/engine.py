@@ -119,6 +119,10 @@ class Engine(Embedding):
         """The sets of sources that queries stand over."""
         return self._sets.keys()
 
+    def is_read(self, source: str) -> bool:
+        """Whether a query stands over this source. O(1)."""
+        return self._sets.is_read(source)
+
     def prepare(self, sql: str) -> Statement:
         """What a text means against the streams there are. Raises QueryError or LimitExceeded."""
         return self._catalogue.templates.statement(sql)

@@ -99,6 +99,10 @@ class SourceSets:
     def _reading(self, name: SourceName) -> list[SourceSet]:
         return list(self._readers.get(name, {}).values())
 
+    def is_read(self, name: str) -> bool:
+        """Whether a query reads it."""
+        return name in self._readers
+
     def is_joined(self, name: SourceName) -> bool:
         """Whether a query over several sources reads it."""
         return any(len(over.sources) > 1 for over in self._reading(name))

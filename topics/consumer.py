@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from engine.model.batch import Int32Array, Int64Array
 from topics.failures import MISSING_TOPIC, UNREACHABLE, as_ours
@@ -139,10 +140,17 @@ class BatchConsumer:
     """One reader of any number of partitions. Not safe for use from several threads at once.
 
     settings: any of librdkafka's; they override the defaults, but not what correctness rests on.
-    pause_s: so long after the end of the last poll, ends that were seen are doubted.
+    pause_s: so long after the end of the last poll, ends that were seen are doubted. admin: gives a client to
+    look after topics with, shared among many readers.
     """
 
-    def __init__(self, settings: KafkaSettings, *, pause_s: float = PAUSE_S) -> None:
+    def __init__(
+        self,
+        settings: KafkaSettings,
+        *,
+        pause_s: float = PAUSE_S,
+        admin: Callable[[], AdminClient] | None = None,
+    ) -> None:
         self.unavailable = False
         self._pause_s = pause_s
         self._polled_s = time.monotonic()
@@ -150,7 +158,7 @@ class BatchConsumer:
         self._places: dict[str, dict[int, _Place]] = {}
         self._untimed: set[str] = set()
         self._failures: list[TureenError] = []
-        self._watch = TopicWatch(settings)
+        self._watch = TopicWatch(settings, admin)
         self._consumer = Consumer({**DEFAULTS, **settings, **_FIXED, "error_cb": self._note})
 
     def add(self, topic: str, offsets: Mapping[int, int], *, append_times: bool = True) -> None:

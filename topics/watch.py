@@ -7,7 +7,7 @@ waiting for the answer; a topic counts as gone when two answers in a row say so.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from typing import Any
 
@@ -26,9 +26,10 @@ ANSWERS_TO_BE_SURE = 2
 class TopicWatch:
     """Asks after the ids of topics. ``hurry``: something is wrong with one of them, look at once."""
 
-    def __init__(self, settings: KafkaSettings) -> None:
+    def __init__(self, settings: KafkaSettings, client: Callable[[], AdminClient] | None = None) -> None:
+        """client: gives the one to ask with, where many watch; without it, one of its own is made."""
         self._settings = settings
-        self._client: AdminClient | None = None
+        self._client = client
         self._due = time.monotonic() + INTERVAL_S
         self._asked_at = 0.0
         self._pending: dict[str, Future[Any]] = {}
@@ -48,8 +49,9 @@ class TopicWatch:
             self._due, self._asked_at, self.hurry = now + INTERVAL_S, now, False
             if names := sorted(topics):
                 if self._client is None:
-                    self._client = AdminClient({"log_level": 0, **self._settings})
-                self._pending = self._client.describe_topics(TopicCollection(names), request_timeout=5)
+                    own = AdminClient({"log_level": 0, **self._settings})
+                    self._client = lambda: own
+                self._pending = self._client().describe_topics(TopicCollection(names), request_timeout=5)
         return gone
 
     def forget(self, topic: str) -> None:

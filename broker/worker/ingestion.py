@@ -9,6 +9,7 @@ Used by the shard's thread alone.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from broker import logs
@@ -117,13 +118,28 @@ class Ingestion:
             assert stream.intake is not None
             name, lagging = stream.stream.name, stream.intake.lagging
             self._streams.lagging[name] = lagging
+            if stream.pace.is_due(clock_ms, lagging, self._steps.engine.is_read(name)):
+                self._beat(stream, lagging, outgoing)
+
+    def wake(self, names: Iterable[str], outgoing: Outgoing) -> None:
+        """Queries are about to come over these: the clock of those that no query read may be behind."""
+        clock_ms = self._steps.now_ms()
+        for name in names:
+            stream = self._streams.by_name.get(name)
+            if stream is None or stream.intake is None or self._steps.engine.is_read(name):
+                continue
+            lagging = stream.intake.lagging
             if stream.pace.is_due(clock_ms, lagging):
-                result = self._steps.make(Heartbeat(name, lagging), outgoing)
-                stream.pace.stepped(self._steps.clock_ms, (), lagging)
-                if self._is_home(name):
-                    self._counts.entered[name] += result.entered
-                if result.entered:
-                    self._saving.changed()
+                self._beat(stream, lagging, outgoing)
+
+    def _beat(self, stream: ReadStream, lagging: frozenset[int], outgoing: Outgoing) -> None:
+        name = stream.stream.name
+        result = self._steps.make(Heartbeat(name, lagging), outgoing)
+        stream.pace.stepped(self._steps.clock_ms, (), lagging)
+        if self._is_home(name):
+            self._counts.entered[name] += result.entered
+        if result.entered:
+            self._saving.changed()
 
     def _is_home(self, name: str) -> bool:
         """Whether a stream that is read here is no guest."""

@@ -24,6 +24,9 @@ from topics.consumer import BatchConsumer, Polled, Range
 from topics.keyed import decode_messages
 from tureen.errors import TopicMissing, TopicRecreated
 
+SINGLE_PARTITION = {"fetch.wait.max.ms": "200"}
+"""Kafka answers as soon as there are records; nothing else waits behind the fetch of a single partition."""
+
 
 def topic_deleted(stream: Stream) -> TopicMissing:
     """The error of a stream or a table whose topic is gone."""
@@ -84,7 +87,8 @@ class Intake:
         self._beginnings = Beginnings(stream, admin, new)
         self._topic_id = admin.topic_id(stream.topic)
         self._partitions = len(begin)
-        self._consumer = BatchConsumer(kafka)
+        waits = SINGLE_PARTITION if len(begin) == 1 else {}
+        self._consumer = BatchConsumer({**waits, **kafka}, admin=admin.client)
         self._consumer.add(stream.topic, begin)
         self._awaited: dict[int, float] = {}
         self._await(partition for partition, offset in begin.items() if offset <= 0)

@@ -157,7 +157,8 @@ class Registrations:
         change = _Change(name, entry, before if before is not None and before.shard == number else None)
         pairs = moves.coming.setdefault(number, [])
         pairs += ((None, guest) for guest in self._hosting.invited(name, number, query))
-        pairs.append((change, ShardCommand.register(name, sql, given, parameters, admitted.meant)))
+        register = ShardCommand.register(name, sql, given, parameters, admitted.meant, query.sources)
+        pairs.append((change, register))
         return change
 
     def _leave(self, name: str, moves: _Moves) -> None:

@@ -453,6 +453,9 @@ class Shard(threading.Thread):
             self._inbox.answer(self._steps.engine)
             outgoing = Outgoing()
             began_s = time.perf_counter()
+            self._ingestion.wake(
+                {name for job in jobs for one in job.commands for name in one.reads}, outgoing
+            )
             for job in jobs:
                 job.outcomes = self._execution.carry_out(job.commands, outgoing)
             if not self._saving.full and not self._steps.is_full and self._memory.look() < Level.HOLD:

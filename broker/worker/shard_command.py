@@ -48,7 +48,8 @@ class Meant:
 class ShardCommand:
     """One change of what stands on a shard; ``name`` is a query id, or the name of a stream or a view.
 
-    meant: of a registration, so that the shard's thread need not bind its text again.
+    meant: of a registration, so that the shard's thread need not bind its text again. reads: the sources of
+    its query.
     """
 
     kind: Literal["register", "unregister", "create", "drop", "prove"]
@@ -58,6 +59,7 @@ class ShardCommand:
     source: Stream | Derived | None = None
     parameters: Values | None = None
     meant: Meant | None = None
+    reads: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:
@@ -90,8 +92,9 @@ class ShardCommand:
         options: Mapping[str, Any],
         parameters: Values | None = None,
         meant: Meant | None = None,
+        reads: tuple[str, ...] = (),
     ) -> ShardCommand:
-        return cls("register", name, sql, as_text(options), parameters=parameters, meant=meant)
+        return cls("register", name, sql, as_text(options), parameters=parameters, meant=meant, reads=reads)
 
     @classmethod
     def unregister(cls, name: str) -> ShardCommand:
