@@ -262,8 +262,9 @@ def test_a_terminal_shows_a_table_that_changes(broker: Broker, prices: Prices) -
         prices.send(("Zug", 1.0), ("Rom", 1.0))
         wait_until(lambda: until_seen("+   Rom"), what="the row that came")
         assert re.search(r"9m-.*9mBern", seen)  # struck out
+        seen = ""
         os.write(terminal, b"\x03")
-        wait_until(lambda: until_seen("continue from here"), what="the terminal")
+        wait_until(lambda: until_seen("tureen> "), what="the prompt again")  # the query was only asked
         os.write(terminal, b"exit\n")
         wait_until(lambda: os.waitpid(pid, os.WNOHANG) != (0, 0), what="it ends")
         pid = 0
