@@ -241,7 +241,7 @@ class MustRefetch(TureenError):
 
 
 class PositionRefused(TureenError):
-    """A change position that is malformed, another query's, or one that this query has not reached."""
+    """A change position that is malformed, or another query's."""
 
     code = "position_refused"
 
