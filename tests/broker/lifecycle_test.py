@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -167,6 +168,19 @@ def test_arrival_time_moves_with_the_clock(shared: Broker, name: str) -> None:
     # At the instant at which the last of them came in, the short window held it.
     (came,) = (record.timestamp()[1] for record in shared.records(name)[-1:])
     assert [4] in shared.snapshot(short, at=came)["rows"]
+
+
+def test_a_clock_that_rested_is_right_for_the_next_query(shared: Broker, name: str) -> None:
+    shared.create(f"CREATE STREAM {name} (id BIGINT)")
+    shared.send(name, [{"id": 1}])
+    wait_until(lambda: shared.source(name)["rows"] == 1, what="the row has entered")
+    (came,) = (record.timestamp()[1] for record in shared.records(name))
+    wait_until(lambda: time.time() * 1_000 > came + 3_000, what="it is 3 seconds old")
+    assert shared.source(name)["now_ms"] < came + 2_000, "nobody reads the stream, so its clock rests"
+    handle = shared.register(f"SELECT id FROM {name} [RANGE 1 SECONDS]")
+    first = shared.snapshot(handle)
+    assert first["rows"] == []
+    assert first["now_ms"] > came + 2_000
 
 
 def test_arrival_time_wants_log_append_time(shared: Broker, name: str) -> None:
