@@ -96,6 +96,7 @@ def wide(first: int, count: int) -> list[dict[str, object]]:
     return [{"id": i, "v": f"{i:09d}" * 30, "ts": BASE_MS + i} for i in range(first, first + count)]
 
 
+@pytest.mark.slow
 def test_a_store_that_does_not_fit_is_held_and_comes_back_without_what_was_removed(
     kafka: str, tmp_path: Path, service_id: str, name: str
 ) -> None:
