@@ -468,7 +468,7 @@ class MemoryBudgetExceeded(TureenError):
 class MemoryPaused(TureenError):
     """The broker has paused a query to free memory. ``because``: what it kept of what budget."""
 
-    code = "memory_budget"
+    code = "memory_paused"
 
     def __init__(self, because: str, **facts: Any) -> None:
         self.because = because

@@ -164,7 +164,7 @@ def reason(shard: int, causes: Collection[str]) -> ShardHeld | None:
             "mend the function and start again; `tureen resume --held` has it try as it is",
         )
     if "memory" in causes:
-        return ShardHeld(shard, "memory", "the worker was killed for want of memory again and again")
+        return ShardHeld(shard, "memory", "the worker was killed because memory ran out again and again")
     if "worker" in causes:
         return ShardHeld(
             shard,

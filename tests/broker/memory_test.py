@@ -155,12 +155,12 @@ def test_short_of_memory_the_broker_refuses_pauses_and_holds_and_goes_on_with_ro
     wait_until(lambda: one.state(heavy) == "PAUSED", 60.0, "the heaviest is paused")
     assert one.state(light) == "RUNNING"
     told = one.http.get(f"/queries/{heavy}").json()
-    assert told["error"]["code"] == "memory_budget"
+    assert told["error"]["code"] == "memory_paused"
     status = one.status_topic()[query_id(heavy)][-1]
     assert status is not None
     assert (status["state"], status["error"]) == ("PAUSED", told["error"])
     named = [each for each in one.readiness()[1]["degraded"] if each.get("query_id") == query_id(heavy)]
-    assert [each["code"] for each in named] == ["memory_budget"]
+    assert [each["code"] for each in named] == ["memory_paused"]
     wait_until(lambda: "tureen_memory_pauses_total 1.0" in one.http.get("/metrics").text)
     assert "tureen_memory_budget_bytes 3.145728e+08" in one.http.get("/metrics").text
 
