@@ -78,7 +78,7 @@ class Settings(BaseSettings):
         32 * MIB, ge=MIB, description="Bytes of changes written by one commit, approximately; as the records."
     )
     transaction_write_ms: int = Field(
-        500,
+        250,
         ge=50,
         description="Where writing changes takes longer, the next commits write fewer: so long other queries "
         "wait for those of one.",

@@ -446,7 +446,8 @@ class Shard(threading.Thread):
             self._view = self._steps.engine.view()
         while not self._troubles.stopping:
             pending = self._steps.pending
-            busy = bool(pending) or bool(self._streams.reading())
+            waiting = bool(pending)
+            busy = waiting or bool(self._streams.reading())
             self._pulse.rest(idle_s)
             jobs = [] if self._steps.is_full else self._inbox.take(0.0 if busy else idle_s)
             self._pulse.beat()
@@ -459,10 +460,10 @@ class Shard(threading.Thread):
             for job in jobs:
                 job.outcomes = self._execution.carry_out(job.commands, outgoing)
             if not self._saving.full and not self._steps.is_full and self._memory.look() < Level.HOLD:
-                self._ingestion.take_up(self._view, outgoing, wait=not jobs and not pending)
+                self._ingestion.take_up(self._view, outgoing, wait=not jobs and not waiting)
                 self._ingestion.bring_back(outgoing)
             self._ingestion.beat(outgoing)
-            if pending:
+            if waiting:  # a step that has just caused them took its time: it is shown first
                 self._steps.write_later(outgoing)
             if outgoing.last is not None:
                 STEP_SECONDS.labels(str(self.number)).observe(time.perf_counter() - began_s)
