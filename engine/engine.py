@@ -182,7 +182,7 @@ class Engine(Embedding):
                 self._tell_end(query_ids, told)
                 for query_id in query_ids:
                     self._unregister(query_id)
-                result = StepResult(step.position)
+                result = StepResult(step.position, gone=query_ids)
             case CreateSource() | CreateDerived() | DropSource() as body:
                 result = StepResult(step.position, failed=self._define(body))
             case Claim() | Written():
@@ -334,7 +334,9 @@ class Engine(Embedding):
                 was = old[name]
                 self._come([(was.registration, was.meaning, was.query, was.born)])
                 self._following.back(followed[name], self._queries[name])
-        return StepResult(position, failed=asked.failed, continued=tuple(continued))
+        stayed = {*continued, *asked.failed}
+        gone = tuple(name for name in old if name not in stayed)
+        return StepResult(position, failed=asked.failed, continued=tuple(continued), gone=gone)
 
     def _change(self, registration: Registration, told: Telling) -> None:
         before = self._queries[registration.query_id]

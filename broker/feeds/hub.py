@@ -72,11 +72,8 @@ class Hub:
                     memory = self._mine(query_id, shard)
                     if memory is not None:
                         self._end(memory, _broken(error))
-            for query_id in touched:
-                memory = self._mine(query_id, shard)
-                end = None if memory is None else _ended(memory, view)
-                if memory is not None and end is not None:
-                    self._end(memory, end)
+                self._end_if_over(result.gone, shard, view)  # what a later step tells is of another text
+            self._end_if_over(touched, shard, view)
             wakes = not before and bool(self._touched)
         if wakes:
             self._wake()
@@ -116,6 +113,13 @@ class Hub:
         if memory is None or memory.shard != shard or memory.since is None:
             return None
         return memory
+
+    def _end_if_over(self, query_ids: Iterable[str], shard: int, view: View) -> None:
+        for query_id in query_ids:
+            memory = self._mine(query_id, shard)
+            end = None if memory is None else _ended(memory, view)
+            if memory is not None and end is not None:
+                self._end(memory, end)
 
     def _end(self, memory: Memory, end: End) -> None:
         memory.end = end

@@ -240,6 +240,7 @@ class StepResult:
     changes: of the answers of queries that are followed; several of one query in the order in which they are
     to be read. broken: query id -> why its changes could not be told; it is followed no more.
     continued: altered queries that are followed on: ``changes`` has the difference of their two answers.
+    gone: queries that were removed, or have another text and are not followed on.
     """
 
     position: Position
@@ -252,3 +253,4 @@ class StepResult:
     changes: tuple[Changes, ...] = ()
     broken: Mapping[str, Exception] = field(default_factory=dict)
     continued: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()

@@ -171,3 +171,27 @@ def test_changes_whose_rows_are_gone_are_not_made_up() -> None:
             await reader.more()
 
     asyncio.run(told())
+
+
+def test_what_another_text_tells_in_the_same_commit_is_not_given_as_of_the_one_before() -> None:
+    async def told() -> None:
+        bridge = Bridge(sql=f"{SQL} EMIT CHANGES")
+        memory = bridge.follow()
+        engine = bridge.feed.engine
+        bridge.feed.put(*ticks([10, 11]))
+        bridge.commit()
+        reader = bridge.reader(memory)
+        await reader.snapshot()
+        bridge.feed.put(*ticks([12]))
+        gone = engine.unregister("q0")
+        came = engine.register("q0", "SELECT v FROM s [RANGE 5 MILLISECONDS] EMIT CHANGES")
+        bridge.feed.put(*ticks([13, 14, 15]))
+        before, after = bridge.feed.told[-2:]
+        assert before.changes
+        assert after.changes
+        bridge.commit([before, gone, came, after], touched=["q0"])
+        assert [piece.cursor.position for piece in await drained(reader)] == [before.position]
+        assert reader.end is not None
+        assert reader.end.reason == "must_refetch"
+
+    asyncio.run(told())
