@@ -32,6 +32,7 @@ from engine.engine import Engine
 from engine.model.batch import Batch
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import (
+    Alter,
     Backfill,
     Body,
     Claim,
@@ -182,7 +183,7 @@ def rowless(
     engine.tells = False
     for record in read_steps(kafka, settings.names.steps, number, engine.position):
         body: Body = Unregister(())
-        if isinstance(record.body, Register | Unregister | CreateSource | CreateDerived | DropSource):
+        if isinstance(record.body, Register | Alter | Unregister | CreateSource | CreateDerived | DropSource):
             body = record.body
         engine.enqueue(without(Step(record.position, record.clock_ms, body), removals))
         engine.run()

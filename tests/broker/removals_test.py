@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from copy import copy
 from pathlib import Path
+from typing import cast
 
+import pytest
+
+from broker.settings import Settings
+from broker.worker import recovery
 from broker.worker.books import Books
+from broker.worker.engines import Engines
 from broker.worker.held import Remaining, Removals, Rowless, begins_without, carried_out, reason
 from broker.worker.shard_command import ShardCommand
 from engine.engine import Engine
-from engine.model.step import Position, Step, Unregister
+from engine.limits import Limits
+from engine.model.step import Alter, Claim, Position, Registration, Step, Unregister
+from storage.store import Store
 from tests.engine.feed import Feed
 from tests.memory_state import MemoryState
+from topics.journal import StepRecord
 from tureen.errors import ShardHeld
 
 QUERIES = {
@@ -70,6 +79,27 @@ def test_what_remains_is_restored_with_the_rows_it_needs(tmp_path: Path) -> None
     again = Engine.restore(store)
     for query_id in QUERIES.keys() - {"wide"}:
         assert again.view().snapshot(query_id).table.equals(back.view().snapshot(query_id).table)
+
+
+def test_what_stands_is_known_with_the_texts_that_queries_have_by_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    feed, store = fed(), MemoryState()
+    feed.engine.save(store)
+    position = Position(1, feed.engine.position.sequence + 1)
+    claimed = Position(1, position.sequence + 1)
+    altered = Alter(tuple(Registration(name, "SELECT v FROM s WHERE v > 5") for name in ("narrow", "wide")))
+    steps = [
+        StepRecord(position, 0, altered, None, frozenset()),
+        StepRecord(claimed, 0, Claim("me"), None, frozenset()),
+    ]
+    monkeypatch.setattr(recovery, "read_steps", lambda *_: iter(steps))
+    removals = Removals(tmp_path / "0.removals.json", {"wide"})
+    known = recovery.rowless(0, cast("Store", store), claimed, Settings(), {}, Engines(Limits()), removals)
+    texts = {info.query_id: info.sql for info in known.view().queries()}
+    left = {name: sql for name, sql in QUERIES.items() if name != "wide"}
+    assert texts == left | {"narrow": "SELECT v FROM s WHERE v > 5"}
+    assert known.stats()["data-stem/s"]["rows"] == 0
 
 
 def test_removals_are_noted_until_they_are_made(tmp_path: Path) -> None:
