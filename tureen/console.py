@@ -35,11 +35,19 @@ KAFKA_BOOTSTRAP_DEFAULT = "127.0.0.1:19092"
 KAFKA_PREFIX = "TUREEN_KAFKA__"
 
 
+PIPE_COLUMNS = 100_000
+"""How wide a table may get in a pipe or a file, where nothing is cut or folded."""
+
+WHOLE_MAX, RATIO_MAX = 12, 80
+"""Characters: a column of the first is never cut, one longer than the second gets no more room for it."""
+
+
 def out() -> Console:
-    """The terminal that answers go to."""
+    """Where answers go: a terminal, as wide as it is, or a pipe or a file, as wide as it takes."""
     from rich.console import Console
 
-    return Console(highlight=False)
+    wide = not sys.stdout.isatty() and "COLUMNS" not in os.environ
+    return Console(highlight=False, width=PIPE_COLUMNS if wide else None)
 
 
 def err() -> Console:
@@ -280,29 +288,38 @@ def show_table(
     rows: Sequence[Sequence[Any]],
     numeric: Sequence[bool],
     cut: Sequence[bool] | None = None,
+    folded: str | None = None,
 ) -> None:
-    """A table; ``numeric`` columns stand to the right, ``cut`` ones give way where room is short.
+    """A table; ``numeric`` columns are aligned to the right.
 
-    Without ``cut`` every column may fold.
+    A terminal may be too narrow: ``cut`` columns are then cut, the more the longer they are, but the one
+    named ``folded`` goes on in the next line. Without ``cut`` every column may fold.
     """
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
+    console = out()
+    longest = [max(map(len, map(cell, values))) for values in zip(columns, *rows, strict=True)]
+    may = cut or [False] * len(columns)
+    flexible = [one and length > WHOLE_MAX for one, length in zip(may, longest, strict=True)]
     table = Table(
-        box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, expand=cut is not None and any(cut)
+        box=box.SIMPLE_HEAD,
+        header_style="bold",
+        pad_edge=False,
+        expand=any(flexible) and console.width < PIPE_COLUMNS,
     )
     for place, (name, right) in enumerate(zip(columns, numeric, strict=True)):
         table.add_column(
             Text(cell(name)),
             justify="right" if right else "left",
-            overflow="fold" if cut is None else "ellipsis",
-            no_wrap=cut is not None,
-            ratio=1 if cut is not None and cut[place] else None,
+            overflow="fold" if cut is None or name == folded else "ellipsis",
+            no_wrap=cut is not None and name != folded,
+            ratio=min(longest[place], RATIO_MAX) * (1 + (name == folded)) if flexible[place] else None,
         )
     for row in rows:
         table.add_row(*(Text(cell(value), style="dim" if value is None else "") for value in row))
-    out().print(table)
+    console.print(table)
 
 
 def show_snapshot(snapshot: Snapshot, rows_max: int, *, stands: bool = True) -> None:

@@ -123,7 +123,8 @@ def _refused(
             for one, headers in found
         ],
         [False, False, True, True, False, False],
-        [False, False, False, False, False, True],
+        [False, False, False, False, True, True],
+        folded="reason",
     )
     if not found:
         console.err().print(nothing if of is None else f"{nothing} of {of}", style="dim", markup=False)

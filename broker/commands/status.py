@@ -73,7 +73,8 @@ def fetch(url: str, token: str | None) -> dict[str, Any]:
         facts: dict[str, Any] = reply.json()
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
         raise BrokerUnavailable(
-            f"no broker answers at {url}: {error}", hint="start one: tureen serve; another address: --url"
+            f"no broker answers at {url}: {error}",
+            hint="start one with `tureen serve`, or give its address with --url or TUREEN_URL",
         ) from None
     return facts
 

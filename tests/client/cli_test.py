@@ -20,6 +20,7 @@ import tureen
 from tests.client.conftest import Broker
 from tests.kafka import wait_until
 from tureen.cli import main
+from tureen.console import show_table
 
 COMMANDS = {
     "completion", "demo", "doctor", "down", "explain", "match", "pause", "queries", "register", "resume",
@@ -433,3 +434,39 @@ def test_what_is_likely_to_be_wrong_is_said_beside_answers(broker: Broker) -> No
     other = tureen_("sql", f"{sql.replace(name, name + 'b', 1)})", broker=broker)
     assert "which has 2 partitions and 2 records" in other.stderr
     assert "none of the newest 2 records has temp" in other.stderr
+
+
+LETTER = (
+    "2026-01-01 10:00:00.000",
+    "orders",
+    "7",
+    "startedat: looks like seconds",
+    '{"id": 7, "city": "Bern"}' * 9,
+)
+
+
+def letter_table(capsys: pytest.CaptureFixture[str]) -> str:
+    names = ["at (UTC)", "topic", "offset", "reason", "value"]
+    show_table(names, [LETTER], [False] * 5, [False, False, False, True, True], folded="reason")
+    return capsys.readouterr().out
+
+
+def test_a_table_in_a_pipe_is_whole(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    row = letter_table(capsys).splitlines()[3]
+    assert all(value in row for value in LETTER)
+    assert len(row) < 350
+
+
+def test_a_narrow_table_cuts_long_columns_and_keeps_the_others(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = letter_table(capsys).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert all(value in lines[3] for value in LETTER[:3])
+    assert "…" in lines[3]
+    reason = lines[1].index("reason"), lines[1].index("value")
+    assert " ".join(line[slice(*reason)].strip() for line in lines[3:-1]) == LETTER[3]
