@@ -93,6 +93,12 @@ class Settings(BaseSettings):
         5_000, ge=0, description="How long NOW waits for the first record of a new partition, at most."
     )
     poll_ms: int = Field(25, ge=1, description="Longest wait for records before commands are handled.")
+    quiet_poll_ms: int = Field(
+        250,
+        ge=1,
+        description="Longest time between two looks at streams on which nothing comes; it grows with the "
+        "time since the last record, after a second without one, and at most to heartbeat_ms.",
+    )
     save_interval_ms: int = Field(500, ge=0, description="Longest time between two saves of a busy store.")
     save_rows: int = Field(65_536, ge=1, description="Rows after which the store is always saved.")
     revise_interval_ms: int = Field(

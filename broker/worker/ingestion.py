@@ -9,6 +9,7 @@ Used by the shard's thread alone.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from typing import Any
 
@@ -30,6 +31,11 @@ from engine.model.step import Heartbeat
 from engine.results.view import View
 from topics.letters import forwarded
 from tureen.errors import KafkaUnavailable
+
+QUIET_S = 1.0
+"""From so long without a record on, the streams of a shard are quiet."""
+REST_SHARE = 0.05
+"""The first record after that is seen late by this share of the time without one, at most."""
 
 log = logs.get()
 
@@ -62,6 +68,22 @@ class Ingestion:
         self._history = history
         self._memory = memory
         self._step_size = StepSize(settings.step_rows_max)
+        self._busy_s = time.monotonic()
+
+    def rest_s(self) -> float:
+        """How long the shard may wait for commands before it looks for records again: not at all, as long as
+        records come or may be waited for; where all streams are quiet, in proportion to how long they are.
+        """
+        reading = self._streams.reading()
+        if not reading:
+            return self._settings.heartbeat_ms / 1_000
+        if any(one.intake is not None and one.intake.lagging for one in reading):
+            self._busy_s = time.monotonic()
+        quiet_s = time.monotonic() - self._busy_s
+        if quiet_s < QUIET_S:
+            return 0.0
+        longest_ms = min(self._settings.quiet_poll_ms, self._settings.heartbeat_ms)
+        return min(quiet_s * REST_SHARE, longest_ms / 1_000)
 
     def take_up(self, view: View, outgoing: Outgoing, *, wait: bool) -> None:
         """Make steps of what the streams have, up to a transaction's worth of rows.
@@ -94,6 +116,7 @@ class Ingestion:
                 taken = self._streams.poll(stream, self._step_size.rows, timeout_s)
                 if taken is None:
                     break
+                self._busy_s = time.monotonic()
                 taken_rows += len(taken.messages)
                 self._records(stream, taken, outgoing)
                 if not taken.body.lagging:

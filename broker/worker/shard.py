@@ -438,7 +438,6 @@ class Shard(threading.Thread):
         self._books.begin(self._view, engine.catalogue)
 
     def _live(self) -> None:
-        idle_s = self._settings.heartbeat_ms / 1_000
         if self._lost_output:
             outgoing = Outgoing()
             self._steps.give_up(self._lost_output, outgoing)
@@ -447,9 +446,9 @@ class Shard(threading.Thread):
         while not self._troubles.stopping:
             pending = self._steps.pending
             waiting = bool(pending)
-            busy = waiting or bool(self._streams.reading())
-            self._pulse.rest(idle_s)
-            jobs = [] if self._steps.is_full else self._inbox.take(0.0 if busy else idle_s)
+            rest_s = 0.0 if waiting else self._ingestion.rest_s()
+            self._pulse.rest(rest_s)
+            jobs = [] if self._steps.is_full else self._inbox.take(rest_s)
             self._pulse.beat()
             self._inbox.answer(self._steps.engine)
             outgoing = Outgoing()
@@ -460,7 +459,7 @@ class Shard(threading.Thread):
             for job in jobs:
                 job.outcomes = self._execution.carry_out(job.commands, outgoing)
             if not self._saving.full and not self._steps.is_full and self._memory.look() < Level.HOLD:
-                self._ingestion.take_up(self._view, outgoing, wait=not jobs and not waiting)
+                self._ingestion.take_up(self._view, outgoing, wait=not (jobs or waiting or rest_s))
                 self._ingestion.bring_back(outgoing)
             self._ingestion.beat(outgoing)
             if waiting:  # a step that has just caused them took its time: it is shown first
