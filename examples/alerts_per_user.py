@@ -70,13 +70,14 @@ async def main() -> None:
         print(f"{len(online)} users are online and were notified {sum(map(len, hits))} times")
         busiest = max(online, key=wanted.__getitem__)
         shops = ", ".join(f"{row['shop']} {row['amount']:.0f}" for row in hits[online.index(busiest)])
-        print(f"user {busiest}, told above {limits[busiest]:.0f}: {shops}")
+        print(f"user {busiest}, notified of payments above {limits[busiest]:.0f}: {shops}")
 
         # And without being kept: who would be told of this one?
         record = {"account": FIRST + busiest, "shop": "jeweller", "amount": 999}
         (found,) = await client.match("payments", [record])
+        noun = "query" if found.total == 1 else "queries"
         own = "the user's own among them" if alerts[busiest].query_id in found.query_ids else "not the user's"
-        print(f"a payment of 999 satisfies {found.total} queries, {own}")
+        print(f"a payment of 999 satisfies {found.total} {noun}, {own}")
     # Ten thousand goodbyes are quickest as records on a topic: nobody waits for an answer to each.
     with tureen.connect(URL, kafka={"bootstrap.servers": KAFKA}, service_id=SERVICE) as goodbye:
         for alert in alerts:

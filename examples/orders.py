@@ -69,10 +69,11 @@ def main() -> None:
 
 
 def find(producer: Producer) -> None:
-    """Wait for Kafka, which may be starting."""
+    """Wait for Kafka, which may be starting, and look for the topic."""
     for wait_s in (min(5.0, WAIT_S), WAIT_S / 4):
         try:
-            producer.list_topics(timeout=wait_s)
+            if TOPIC not in producer.list_topics(timeout=wait_s).topics:
+                sys.exit(f"There is no topic {TOPIC}: create the stream first.")
             return
         except KafkaException:
             print(f"Kafka does not answer at {KAFKA} yet ...", file=sys.stderr)

@@ -432,8 +432,8 @@ def show_handle(query: Query, on_stdout: bool, topics: ByTopic | None = None) ->
 
 
 LOOKED_AT_AGAIN = (
-    "it is checked again whenever a stream, a table or a view is created: by a broker at once, "
-    "by a scale-out at its next micro-batch"
+    "it is checked again whenever a stream, a table or a view is created; a scale-out does so "
+    "at its next micro-batch"
 )
 """Of a PENDING query, whose status is that of the last check."""
 

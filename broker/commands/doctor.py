@@ -105,7 +105,8 @@ def examine() -> Iterator[Finding]:
         else:
             kafka["bootstrap.servers"] = embedded.bootstrap
     if not running[1]:
-        yield _port("http port", loaded.http_host, loaded.http_port, "set TUREEN_HTTP_PORT")
+        do = "choose another: tureen serve --port ..., or TUREEN_HTTP_PORT"
+        yield _port("http port", loaded.http_host, loaded.http_port, do)
     if "bootstrap.servers" in kafka:
         yield from _kafka(loaded, kafka)
     else:

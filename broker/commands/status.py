@@ -36,7 +36,7 @@ def status(data_dir: Path | None, url: str, token: str | None, as_json: bool) ->
         if as_json:
             console.show_json(facts | {"error": away.as_dict()})
         else:
-            _show_kafka(facts["kafka"], "embedded, not running (tureen up)")
+            _show_kafka(facts["kafka"], "embedded, not running (tureen up)", " (tureen doctor tries it)")
             console.show_error(away)
         raise SystemExit(3) from None
     if as_json:
@@ -79,12 +79,16 @@ def fetch(url: str, token: str | None) -> dict[str, Any]:
     return facts
 
 
-def _show_kafka(kafka: dict[str, Any], otherwise: str) -> None:
-    """``otherwise``: what to tell else: the broker may use the node of another data directory."""
+def _show_kafka(kafka: dict[str, Any], otherwise: str, configured: str = "") -> None:
+    """``otherwise``: what to show else: the broker may use the node of another data directory.
+
+    configured: added to an address that is only configured, not asked.
+    """
     if kafka["embedded"] and kafka["running"]:
         told = f"embedded, at {kafka['bootstrap']} (process {kafka['pid']})"
     else:
-        told = kafka["bootstrap"] if not kafka["embedded"] and kafka["bootstrap"] else otherwise
+        given = not kafka["embedded"] and kafka["bootstrap"]
+        told = kafka["bootstrap"] + configured if given else otherwise
     console.out().print(f"Kafka   {told}")
 
 

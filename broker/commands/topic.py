@@ -27,7 +27,7 @@ def topic() -> None:
     type=click.IntRange(1, PARTITIONS_MAX),
     default=1,
     show_default=True,
-    help="How many readers, and how many orders of records, it has.",
+    help="How many it gets; records are in order within each.",
 )
 @click.option("--arrival-time", is_flag=True, help="Kafka stamps records: for a stream without a timestamp.")
 @click.option("--table", is_flag=True, help="Keep the last record of each key for ever: for CREATE TABLE.")

@@ -63,9 +63,9 @@ def test_by_topic_alone(broker: Broker) -> None:
 
 def test_alerts_per_user(broker: Broker) -> None:
     told = example(broker, "alerts_per_user.py", USERS="300").splitlines()
-    assert told[0].startswith("300 alerts stand")
+    assert told[0].startswith("300 alerts are running")
     assert re.fullmatch(r"3 users are online and were notified \d+ times", told[1])
-    assert re.fullmatch(r"user \d+, told above \d+: \w+ \d+.*", told[2])
+    assert re.fullmatch(r"user \d+, notified of payments above \d+: \w+ \d+.*", told[2])
     assert told[3].endswith("the user's own among them")
 
 
@@ -109,9 +109,11 @@ def test_what_the_tour_reads(broker: Broker, client: tureen.Client) -> None:
     assert "1,000 customers" in example(broker, "customers.py", CUSTOMERS_TOPIC=topic)
 
 
-def run_orders(bootstrap: str, *args: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def run_orders(
+    bootstrap: str, *args: str, name: str = "orders.py", **environment: str
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, str(EXAMPLES / "orders.py"), *args],
+        [sys.executable, str(EXAMPLES / name), *args],
         env={**os.environ, "TUREEN_KAFKA__BOOTSTRAP_SERVERS": bootstrap} | environment,
         capture_output=True,
         text=True,
@@ -131,10 +133,14 @@ def test_those_with_arguments_tell_them(name: str) -> None:
     assert "usage:" in done.stdout
 
 
-def test_orders_say_that_kafka_is_away_or_why_it_refuses(kafka: str, service_id: str) -> None:
+def test_orders_say_that_kafka_or_the_topic_is_missing_or_why_it_refuses(kafka: str, service_id: str) -> None:
     away = run_orders("127.0.0.1:1", "1", ORDERS_WAIT_S="1")
     assert away.returncode == 1
     assert "No Kafka answers at 127.0.0.1:1" in away.stderr
+    for name, source in (("orders", "stream"), ("customers", "table")):
+        missing = run_orders(kafka, name=f"{name}.py", ORDERS_TOPIC=service_id, CUSTOMERS_TOPIC=service_id)
+        assert missing.returncode == 1
+        assert missing.stderr == f"There is no topic {service_id}: create the {source} first.\n"
     topic = NewTopic(service_id, 1, 1, config={"max.message.bytes": "100"})
     admin = AdminClient({"bootstrap.servers": kafka})
     (made,) = admin.create_topics([topic]).values()

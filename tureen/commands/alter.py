@@ -14,7 +14,10 @@ from tureen.statements import is_query, split
 @click.argument("handle")
 @click.argument("text", required=False)
 @click.option(
-    "--file", "-f", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Read from it."
+    "--file",
+    "-f",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Read the text from it.",
 )
 @console.kafka_options
 @console.broker_options

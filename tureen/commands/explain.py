@@ -12,10 +12,12 @@ from tureen.statements import SELECTS, keyword
 
 
 @click.command()
-@click.argument("subject", metavar="HANDLE|SELECT")
+@click.argument("subject", metavar="HANDLE|ID|SELECT")
 @click.option("--analyze", is_flag=True, help="Evaluate it once, and show the measured rows and times.")
 @click.option(
-    "--verbose", is_flag=True, help="Also show update patterns (edge), shared predicates and rows of modules."
+    "--verbose",
+    is_flag=True,
+    help="Also show update patterns (edge) and shared predicates; with --analyze, rows in each module.",
 )
 @console.broker_options
 def explain(subject: str, analyze: bool, verbose: bool, url: str, token: str | None, as_json: bool) -> None:

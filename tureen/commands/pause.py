@@ -8,25 +8,25 @@ from tureen import console
 
 
 @click.command()
-@click.argument("handle")
+@click.argument("handle", metavar="HANDLE|ID")
 @console.broker_options
 def pause(handle: str, url: str, token: str | None, as_json: bool) -> None:
-    """Pause the query of a handle: it stays registered, costs nothing and has no answer."""
+    """Pause a query: it stays registered, costs nothing and has no answer."""
     _change(handle, True, url, token, as_json)
 
 
 @click.command()
-@click.argument("handle", required=False)
-@click.option("--held", is_flag=True, help="Not a query: the shards that the broker holds try to come back.")
+@click.argument("handle", required=False, metavar="[HANDLE|ID]")
+@click.option("--held", is_flag=True, help="Instead of a query, resume the shards that are held.")
 @console.broker_options
 def resume(handle: str | None, held: bool, url: str, token: str | None, as_json: bool) -> None:
-    """Resume a paused query, as if it had never been paused; with --held, shards.
+    """Resume a paused query, as if it had never been paused, or held shards.
 
     A shard is held where coming back ended the broker's worker again and again, or where memory is too short
     for it; `tureen status` says why, and what to remove or to change first.
     """
     if held == (handle is not None):
-        raise click.UsageError("name a query by its handle, or say --held")
+        raise click.UsageError("give the handle or the id of a query, or --held")
     if handle is not None:
         _change(handle, False, url, token, as_json)
         return
