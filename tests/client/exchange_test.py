@@ -66,7 +66,7 @@ def test_it_is_given_up_in_the_end() -> None:
 
 
 @pytest.mark.parametrize(
-    "talk", [calls.create("CREATE ...", 1), calls.drop("s", 1), calls.execute("SHOW QUERIES", 1)]
+    "talk", [calls.create("CREATE ...", 1), calls.drop("s", False, 1), calls.execute("SHOW QUERIES", 1)]
 )
 def test_what_could_count_twice_is_not_sent_again_once_it_may_have_arrived(talk: Talk[Any]) -> None:
     with pytest.raises(BrokerUnavailable):
