@@ -1,4 +1,4 @@
-"""The producers of the broker's own control records: all in sync, none twice.
+"""The producers of the broker's own control records: all in sync, none twice, a key in one partition.
 
 What a user set for Kafka stands below these settings, and a producer's own above.
 """
@@ -22,6 +22,7 @@ def producer(kafka: Mapping[str, str], record_bytes_max: int, own: Mapping[str, 
             "acks": "all",
             "enable.idempotence": "true",
             **producing(record_bytes_max),
+            "partitioner": "murmur2_random",  # as Java's clients, Faust's and tureen's: one order for a key
             **own,
         }
     )

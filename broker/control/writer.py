@@ -41,7 +41,6 @@ class Writer:
             kafka,
             record_bytes_max,
             {
-                "partitioner": "murmur2_random",  # as Java's clients and Faust's
                 "linger.ms": "5",
                 "message.timeout.ms": "0",
                 "delivery.report.only.error": True,

@@ -9,7 +9,10 @@ import pytest
 import tureen
 from tests.client.conftest import Broker
 from tests.kafka import wait_until
+from topics.admin import Admin
+from topics.newest import facts_of, newest
 from tureen.errors import KafkaUnavailable, UnknownColumn, UnknownQuery
+from tureen.protocol import TopicNames
 
 
 @pytest.fixture
@@ -77,6 +80,28 @@ def test_unregistering_removes_it_for_everybody(
     query.unregister()
 
     wait_until(lambda: query.query_id not in {one.query_id for one in client.queries()}, what="it is gone")
+
+
+def test_records_of_a_query_are_in_one_partition_whoever_wrote_them(
+    by_topic: tureen.Client, client: tureen.Client, broker: Broker, trades: str
+) -> None:
+    sql = f"SELECT price FROM {trades}"
+    queries = [way.register(sql) for way in (client, by_topic) for _ in range(8)]
+    for number, query in enumerate(queries):
+        (client if number % 2 else by_topic).unregister(query.handle)
+    ids = {query.query_id for query in queries}
+    wait_until(lambda: ids.isdisjoint(one.query_id for one in client.queries()), what="they are gone")
+
+    topic = TopicNames(broker.service_id).queries
+    settings = {"bootstrap.servers": broker.bootstrap}
+    places = facts_of(Admin(settings), topic)
+    found: dict[str, set[int]] = {}
+    for one in newest(settings, topic, places, count=10_000):
+        if (key := one.key().decode()) in ids:
+            found.setdefault(key, set()).add(one.partition())
+    assert places.partitions > 1
+    assert {key: len(partitions) for key, partitions in found.items()} == dict.fromkeys(ids, 1)
+    assert ids.isdisjoint(one.query_id for one in by_topic.queries())
 
 
 def test_an_answer_of_many_chunks(by_topic: tureen.Client, broker: Broker, client: tureen.Client) -> None:
