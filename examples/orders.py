@@ -1,7 +1,7 @@
 """Twenty thousand orders for the topic `orders`: something to query while getting to know Tureen.
 
 python examples/orders.py
-python examples/orders.py 10       # later: ten more, behind those
+python examples/orders.py 10       # later: the ten after those, the same ones each time
 """
 
 from __future__ import annotations

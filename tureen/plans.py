@@ -64,7 +64,7 @@ def headline(plan: Mapping[str, Any]) -> list[str]:
     state = ", paused" if plan["paused"] else ""
     lines = [f"{subject} over {', '.join(plan['sources'])}, maintenance {plan['maintenance']}{state}"]
     if plan["uses"]:
-        lines.append(f"by way of {', '.join(plan['uses'])}")
+        lines.append(f"through {'views' if len(plan['uses']) > 1 else 'the view'} {', '.join(plan['uses'])}")
     if plan["reason"]:
         lines.append(plan["reason"])
     if plan["waits_for"]:
