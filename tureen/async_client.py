@@ -79,9 +79,12 @@ class AsyncQuery(Handled["AsyncClient"]):
         *,
         template: str | Select | None = None,
         parameters: Sequence[Parameter] | Mapping[str, Parameter] | None = None,
+        wait: float = WAIT_DEFAULT_S,
     ) -> QueryStatus:
         """Give it another text while it runs: :meth:`tureen.Client.alter`."""
-        status = await self._client.alter(self.handle, sql, template=template, parameters=parameters)
+        status = await self._client.alter(
+            self.handle, sql, template=template, parameters=parameters, wait=wait
+        )
         self.sql = status.sql
         return status
 
@@ -226,10 +229,11 @@ class AsyncClient:
         *,
         template: str | Select | None = None,
         parameters: Sequence[Parameter] | Mapping[str, Parameter] | None = None,
+        wait: float = WAIT_DEFAULT_S,
     ) -> QueryStatus:
         """Give a query another text while it runs: :meth:`tureen.Client.alter`."""
         publication = published(said_of(sql, template, parameters), handle, None)
-        return await self._http.run(calls.alter(publication))
+        return await self._http.run(calls.alter(publication, wait))
 
     async def unregister(self, handle: str) -> None:
         """End a query, by its handle or, for the operator, its public id. Raises UnknownQuery."""

@@ -106,11 +106,11 @@ def unregister_all_of(source: str) -> Talk[Ended]:
     return ask(Request("POST", "/queries/unregister", _ended, body=body, again=False))
 
 
-def alter(publication: Publication) -> Talk[QueryStatus]:
+def alter(publication: Publication, wait_s: float) -> Talk[QueryStatus]:
     """PATCH /queries/{handle} with another text."""
     fields = publication.fields()
     body = {"json": fields | fields.pop("options", {})}
-    return ask(Request("PATCH", _path(publication.handle), _status, body=body, again=False, wait_s=0))
+    return ask(Request("PATCH", _path(publication.handle), _status, body=body, again=False, wait_s=wait_s))
 
 
 def change(

@@ -77,7 +77,7 @@ class HttpTransport:
         return self.run(calls.queries())
 
     def alter(self, publication: Publication, wait_s: float) -> QueryStatus:
-        return self.run(calls.alter(publication))
+        return self.run(calls.alter(publication, wait_s))
 
     def unregister(self, handle: str) -> None:
         self.run(calls.unregister(handle))

@@ -117,7 +117,7 @@ def test_lists_are_read_page_by_page() -> None:
 def test_handles_and_names_are_one_part_of_an_address_whatever_is_in_them() -> None:
     for talk, path in [
         (calls.status("../a b"), "/queries/..%2Fa%20b"),
-        (calls.drop("a/b?c", 1), "/sources/a%2Fb%3Fc"),
+        (calls.drop("a/b?c", False, 1), "/sources/a%2Fb%3Fc"),
     ]:
         step = next(steps(talk, ADDRESS))
         assert isinstance(step, Request)

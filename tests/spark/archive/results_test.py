@@ -139,4 +139,4 @@ def test_what_is_no_result(key: bytes | None, value: bytes | None, reason: str) 
 def test_avro_that_is_cut_off() -> None:
     schemas = ResultSchemas("t", WIDE, None, "upsert")
     (told,) = rows(record(b'{"query":"q","key":{}}', b"\0\0\0\0\x07\x02"), {7: schemas.texts("avro")[1]})
-    assert "the value is no Avro of its schema" in told[REASON]
+    assert "the value is not Avro of its schema" in told[REASON]
