@@ -65,9 +65,9 @@ class Counts:
     """By topic and operator, as the next two; a row that takes another's place is two."""
     result_records: dict[tuple[str, str], int] = field(default_factory=lambda: defaultdict(int))
     result_bytes: dict[tuple[str, str], int] = field(default_factory=lambda: defaultdict(int))
-    letters_lost: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    forwarded_lost: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     """Late rows and dead letters that their topic refused, by topic; as the next."""
-    letters_refused: dict[str, dict[str, Any]] = field(default_factory=dict)
+    forwarding_refused: dict[str, dict[str, Any]] = field(default_factory=dict)
     steps: int = 0
     transactions: int = 0
     revised: int = 0

@@ -141,11 +141,13 @@ def _of_streams(node: Node) -> Iterator[Metric]:
 
 def _of_letters(node: Node) -> Iterator[Metric]:
     lost = CounterMetricFamily(
-        "tureen_letters_lost", "Late rows and dead letters that their topic refused.", labels=["topic"]
+        "tureen_forwarded_records_lost",
+        "Late rows and dead letters that their topic refused.",
+        labels=["topic"],
     )
     totals: Counter[str] = Counter()
     for shard in node.shards:
-        totals.update(dict(shard.counts.letters_lost))
+        totals.update(dict(shard.counts.forwarded_lost))
     for topic, count in totals.items():
         lost.add_metric([topic], count)
     yield lost

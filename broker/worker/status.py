@@ -46,7 +46,7 @@ def readiness(node: Node) -> dict[str, Any]:
         for name, error in list(shard.stream_errors.items()):
             if name not in guests:
                 degraded.append({"stream": name} | error)
-    degraded += _letters_lost(node)
+    degraded += _forwarded_lost(node)
     degraded += _archive_troubles(node)
     _add_memory(node, reasons, degraded)
     return {"ready": not reasons, "reasons": reasons, "degraded": degraded}
@@ -66,13 +66,13 @@ def _shard_troubles(node: Node) -> list[dict[str, Any]]:
     return list(found.values())
 
 
-def _letters_lost(node: Node) -> list[dict[str, Any]]:
+def _forwarded_lost(node: Node) -> list[dict[str, Any]]:
     """Topics for late rows and dead letters that have refused some since the start, and why."""
     lost: Counter[str] = Counter()
     reasons: dict[str, dict[str, Any]] = {}
     for shard in node.shards:
-        lost.update(dict(shard.counts.letters_lost))
-        reasons |= dict(shard.counts.letters_refused)
+        lost.update(dict(shard.counts.forwarded_lost))
+        reasons |= dict(shard.counts.forwarding_refused)
     return [{"topic": name, "records": count} | reasons[name] for name, count in sorted(lost.items())]
 
 

@@ -234,10 +234,14 @@ class Steps:
         left = Counter(one.topic for one in outgoing.letters if one.topic in refused)
         outgoing.letters = [one for one in outgoing.letters if one.topic not in refused]
         for topic, count in left.items():
-            self._counts.letters_lost[topic] += count
-            self._counts.letters_refused[topic] = refused[topic].as_dict()
+            self._counts.forwarded_lost[topic] += count
+            self._counts.forwarding_refused[topic] = refused[topic].as_dict()
             log.error(
-                "letters_lost", shard=self._number, topic=topic, records=count, reason=refused[topic].message
+                "forwarded_records_lost",
+                shard=self._number,
+                topic=topic,
+                records=count,
+                reason=refused[topic].message,
             )
 
     def _emitted(self, body: Body, result: StepResult, outgoing: Outgoing) -> Emitted:

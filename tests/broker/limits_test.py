@@ -243,8 +243,8 @@ def test_letters_that_their_topic_refuses_are_passed_over(
     wait_until(lambda: [1] in limited.rows(handle), 60.0)
     told = {one.get("topic"): one for one in limited.readiness()[1]["degraded"]}
     assert (told[topic]["records"], told[topic]["code"]) == (1, "topic_policy_mismatch")
-    assert f'tureen_letters_lost_total{{topic="{topic}"}} 1.0' in limited.http.get("/metrics").text
-    assert "letters_lost" in {one.get("event") for one in limited.events()}
+    assert f'tureen_forwarded_records_lost_total{{topic="{topic}"}} 1.0' in limited.http.get("/metrics").text
+    assert "forwarded_records_lost" in {one.get("event") for one in limited.events()}
     limited.admin.delete_topics([topic])
     produce(writer, name, random.randbytes(60_000))
     produce(writer, name, record(100, 3, ts=5_000_003))
