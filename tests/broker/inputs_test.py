@@ -62,13 +62,12 @@ def test_a_record_without_an_id_is_a_dead_letter(shared: Broker) -> None:
 
 
 def test_a_text_that_is_refused_is_told_on_the_status_topic(shared: Broker, name: str) -> None:
+    """As the first text of a query; as another one it leaves the query running (altering_test)."""
     shared.create(stream_sql(name))
     handle = new_handle()
-    shared.publish(handle, {"sql": f"SELECT id FROM {name}"})
-    wait_until(lambda: shared.state(handle) == "RUNNING")
     shared.publish(handle, {"sql": f"SELECT nothing\nFROM {name}"})
     wait_until(lambda: shared.state(handle) == "ERROR")
-    wait_until(lambda: len(shared.status_topic()[query_id(handle)]) == 2)
+    wait_until(lambda: len(shared.status_topic().get(query_id(handle), ())) == 1)
     status = shared.status_topic()[query_id(handle)][-1]
     assert status is not None
     assert (status["error"]["code"], status["error"]["line"], status["error"]["column"]) == (

@@ -190,6 +190,7 @@ def test_control_records_that_are_too_large(limited: Broker, writer: Producer, k
     works(limited, name, handle, restart=True)
 
 
+@pytest.mark.slow
 def test_registrations_that_are_larger_together_than_a_step(
     limited: Broker, writer: Producer, kafka: str, name: str
 ) -> None:

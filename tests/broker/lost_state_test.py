@@ -68,6 +68,7 @@ def test_a_start_after_the_supervisor_was_killed_waits_for_its_children(own: Bro
     assert own.stop() == 0
 
 
+@pytest.mark.slow
 def test_a_damaged_store_fails_its_shard_and_says_what_to_move_away(own: Broker, name: str) -> None:
     """The other shards go on; without the store the answers are those from before."""
     streams = [f"{name}{number}" for number in range(6)]

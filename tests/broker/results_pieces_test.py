@@ -117,6 +117,7 @@ def test_what_waits_counts_with_what_comes(one: Broker, name: str) -> None:
     assert one.readiness()[0] == 200
 
 
+@pytest.mark.slow
 def test_unregistered_while_it_is_written_all_is_taken_back(one: Broker, name: str) -> None:
     one.create(stream_sql(name, columns=COLUMNS))
     send(one, name, 230)
