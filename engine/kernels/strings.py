@@ -89,6 +89,26 @@ def is_same(given: ByteArray, start: int, other: ByteArray, there: int, length: 
 
 
 @kernel
+def has_code(
+    given: ByteArray,
+    start: int,
+    length: int,
+    mixed: np.uint64,
+    code: int,
+    hashes: HashArray,
+    starts: Int64Array,
+    data: ByteArray,
+) -> bool:
+    """Whether a run of bytes, whose hash is ``mixed``, is the table's string with this code."""
+    there = starts[code]
+    return (
+        hashes[code] == mixed
+        and starts[code + 1] - there == length
+        and is_same(given, start, data, there, length)
+    )
+
+
+@kernel
 def number(
     offsets: Int32Array,
     given: ByteArray,
@@ -125,12 +145,7 @@ def number(
                 codes[i] = count
                 count += 1
                 break
-            there = starts[code]
-            if (
-                hashes[code] == mixed
-                and starts[code + 1] - there == length
-                and is_same(given, start, data, there, length)
-            ):
+            if has_code(given, start, length, mixed, code, hashes, starts, data):
                 codes[i] = code
                 break
             place = (place + 1) & mask
@@ -158,12 +173,7 @@ def find(
         codes[i] = UNKNOWN
         while places[place] != EMPTY:
             code = places[place]
-            there = starts[code]
-            if (
-                hashes[code] == mixed
-                and starts[code + 1] - there == length
-                and is_same(given, start, data, there, length)
-            ):
+            if has_code(given, start, length, mixed, code, hashes, starts, data):
                 codes[i] = code
                 break
             place = (place + 1) & mask
