@@ -1,10 +1,10 @@
 """Memory after 100,000 queries came and went: adding and dropping for ever leaves it where it was.
 
 Over 1,000 standing queries of PSoup's workload and the rows of a window, a cycle registers a query and drops
-it; after each thousand cycles a batch of rows comes. 10,000 cycles run first, so that caches are full and
-arrays as large as they get. Some dropped slots are taken by others that stay a while: of the queries that
-come, each waits behind 100 others for its end. At the end the answers of standing queries are compared with
-numpy.
+it; after each thousand cycles a batch of rows comes, and the engine is saved to a store, as a broker saves
+it. 10,000 cycles run first, so that caches are full and arrays as large as they get. Some dropped slots are
+taken by others that stay a while: of the queries that come, each waits behind 100 others for its end. At the
+end the answers of standing queries are compared with numpy.
 
 Figures: `bytes_grown_per_cycle`, by which resident memory grew from the warm-up's end to the end, a cycle;
 `cycles_per_s`; `resident_mb`. The plot shows the memory all along.
@@ -12,8 +12,10 @@ Figures: `bytes_grown_per_cycle`, by which resident memory grew from the warm-up
 
 import argparse
 import sys
+import tempfile
 import time
 from collections import deque
+from pathlib import Path
 
 import numpy as np
 
@@ -23,6 +25,7 @@ from benchmarks.report import Plot, Report, Series
 from benchmarks.resident import resident_bytes
 from engine.engine import Engine
 from engine.model.batch import BATCH_ROWS_MAX
+from storage.store import Store
 
 BATCH_EVERY = 1_000
 WAITING = 100
@@ -40,6 +43,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> Report:
+    """Cycle over a store of its own."""
+    with tempfile.TemporaryDirectory() as directory, Store(Path(directory) / "store") as store:
+        return cycles_over(store, options)
+
+
+def cycles_over(store: Store, options: argparse.Namespace) -> Report:
     """Cycle, measuring after each hundredth."""
     rng = np.random.default_rng(options.seed)
     warm_up = min(WARM_UP, options.cycles)
@@ -69,6 +78,7 @@ def run(options: argparse.Namespace) -> Report:
             engine.unregister(waiting.popleft())
         if cycle % BATCH_EVERY == 0:
             engine.ingest("psoup", batches.popleft(), clock_ms)
+            engine.save(store)
     seconds = time.perf_counter() - began
     after = resident_bytes()
     check(engine, rows, bounds)

@@ -359,7 +359,7 @@ class Engine(Embedding):
             self._unsaved_queries.discard(query_id)
             if query.born <= self._saved_position:
                 self._dropped_queries.add(query_id)
-        else:
+        elif self._saved_position != BEGINNING:
             self._dropped_queries.add(query_id)  # it was left out when this was restored
 
     # --- followers --------------------------------------------------------------------------------

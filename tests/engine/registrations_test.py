@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pytest
@@ -26,6 +26,7 @@ from engine.model.step import (
     Step,
     Unregister,
 )
+from engine.persistence import QueryState
 from engine.reference import Reference
 from tests.engine.steps_test import CREATE, engine_with, rows, values
 from tests.memory_state import MemoryState
@@ -180,6 +181,15 @@ class _Counted(MemoryState):
         super().drop_query(query_id)
 
 
+class _LeavingOut(MemoryState):
+    """Does not tell of one of its queries where it is asked to."""
+
+    left_out: str | None = None
+
+    def queries(self) -> Iterable[QueryState]:
+        return [state for state in super().queries() if state.registration.query_id != self.left_out]
+
+
 def test_a_query_that_was_never_saved_leaves_nothing_for_the_store() -> None:
     engine, store = filled(), _Counted()
     engine.register("kept", "SELECT v FROM s WHERE v < 2")
@@ -195,6 +205,29 @@ def test_a_query_that_was_never_saved_leaves_nothing_for_the_store() -> None:
     engine.save(store)
     assert store.drops == 1
     assert not list(store.queries())
+
+
+def test_an_engine_that_no_store_knows_notes_no_removals() -> None:
+    engine = filled()
+    for number in range(50):
+        engine.register(f"q{number}", "SELECT v FROM s WHERE v > 2")
+        engine.unregister(f"q{number}")
+        engine.unregister(f"unknown{number}")
+    assert not engine._dropped_queries
+
+
+def test_a_saved_query_that_was_left_out_of_a_restored_engine_is_dropped_once_it_goes() -> None:
+    engine, store = filled(), _LeavingOut()
+    engine.register("kept", "SELECT v FROM s WHERE v < 2")
+    engine.register("other", "SELECT v FROM s WHERE v > 2")
+    engine.save(store)
+    store.left_out = "other"
+    again = Engine.restore(store)
+    again.unregister("other")
+    again.save(store)
+    store.left_out = None
+    assert [state.registration.query_id for state in store.queries()] == ["kept"]
+    assert not again._dropped_queries
 
 
 def test_a_saved_query_that_was_replaced_is_saved_as_its_successor() -> None:
