@@ -6,10 +6,12 @@ registration comes, and before the next none; the batch is delayed by what regis
 together beyond the middle batch without. In bulk, in the engine: steps of 1,000 registrations over the same
 window. In bulk, through the topic: a whole broker with Kafka on the same cores, a retained stream, and
 100,000 texts written to the topic of queries; the clock runs from the first record until the topic of states
-says of each that it runs. Answers are checked with numpy.
+says of each that it runs. Over HTTP: single queries beside those, one request after another. Restart: the
+broker is ended in good order and started, until it is ready with all of them. Answers are checked with numpy.
 
 Figures: `alone_ms`, the median, and `alone_ms.p99`; `stall_ms.p50`, `stall_ms.p99`; `engine_bulk_per_s`;
-`bulk_per_s`, through the topic, and `bulk_s`. `--no-broker` leaves the topic out.
+`bulk_per_s`, through the topic, and `bulk_s`; `http_ms`, the median, and `http_ms.p99`;
+`restart_s.q100000`. `--no-broker` leaves the topic out.
 """
 
 import argparse
@@ -20,13 +22,15 @@ from collections.abc import Iterator
 from itertools import count
 from statistics import median
 
+import httpx
 import numpy as np
+import numpy.typing as npt
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
 from benchmarks import psoup
 from benchmarks.psoup import COLUMNS, ROWS_PER_MS, Bounds, Rows
 from benchmarks.report import Figure, Report
-from benchmarks.served import DEADLINE_S, await_entered, create_stream, load, serving
+from benchmarks.served import DEADLINE_S, await_entered, brokers, create_stream, load
 from engine.engine import Engine
 from engine.model.batch import BATCH_ROWS_MAX
 from engine.model.step import Register, Registration
@@ -57,7 +61,7 @@ def run(options: argparse.Namespace) -> Report:
     figures = in_engine(rng, options)
     print(f"alone {figures['alone_ms']:.2f} ms", file=sys.stderr)
     if options.broker:
-        figures |= through_topic(rng, options.bulk, options.topic_rows)
+        figures |= through_topic(rng, options.bulk, options.topic_rows, options.times)
     return Report(figures)
 
 
@@ -125,8 +129,10 @@ def check(engine: Engine, bounds: Bounds, first: int, rows: Rows) -> None:
             raise RuntimeError(f"q{first + place} counts {counted} rows, numpy {expected}")
 
 
-def through_topic(rng: np.random.Generator, bulk: int, rows: int) -> dict[str, Figure]:
-    """Write texts to the topic of queries until the broker says of each that it runs."""
+def through_topic(rng: np.random.Generator, bulk: int, rows: int, times: int) -> dict[str, Figure]:
+    """Write texts to the topic of queries until the broker says of each that it runs; then some over HTTP,
+    and a restart with all.
+    """
     values = rng.integers(0, 256, (len(COLUMNS), rows))
     bounds = psoup.make_bounds(rng, bulk)
     handles = [new_handle() for _ in bounds]
@@ -139,7 +145,8 @@ def through_topic(rng: np.random.Generator, bulk: int, rows: int) -> dict[str, F
         for place, one in enumerate(bounds)
     ]
     topics = TopicNames()
-    with serving() as (client, kafka):
+    with brokers() as broker:
+        client, kafka = broker.client, broker.kafka
         create_stream(client)
         load(kafka, values, 0)
         await_entered(client, rows)
@@ -152,13 +159,44 @@ def through_topic(rng: np.random.Generator, bulk: int, rows: int) -> dict[str, F
         seconds = time.perf_counter() - began
         reader.close()
         producer.close()
-        for place in counted:
-            answer = client.get(f"/queries/{handles[place]}/snapshot").raise_for_status().json()["rows"][0][0]
-            expected = int(psoup.matches(bounds[place], values).sum())
-            if not expected - ROWS_PER_MS <= answer <= expected:  # the last millisecond is not visible yet
-                raise RuntimeError(f"{counted[place]} gives {answer}, numpy {expected}")
-    print(f"{bulk:,} through the topic in {seconds:.1f} s", file=sys.stderr)
-    return {"bulk_per_s": bulk / seconds, "bulk_s": seconds}
+        check_counts(client, counted, handles, bounds, values)
+        print(f"{bulk:,} through the topic in {seconds:.1f} s", file=sys.stderr)
+        figures: dict[str, Figure] = {"bulk_per_s": bulk / seconds, "bulk_s": seconds}
+        figures |= over_http(client, rng, times)
+        broker.stop()
+        began = time.perf_counter()
+        broker.start()
+        figures[f"restart_s.q{bulk}"] = time.perf_counter() - began
+        check_counts(client, counted, handles, bounds, values)
+    return figures
+
+
+def check_counts(
+    client: httpx.Client,
+    counted: dict[int, str],
+    handles: list[str],
+    bounds: Bounds,
+    values: npt.NDArray[np.integer],
+) -> None:
+    """Compare some answers with numpy. Raises RuntimeError."""
+    for place, text in counted.items():
+        answer = client.get(f"/queries/{handles[place]}/snapshot").raise_for_status().json()["rows"][0][0]
+        expected = int(psoup.matches(bounds[place], values).sum())
+        if not expected - ROWS_PER_MS <= answer <= expected:  # the last millisecond is not visible yet
+            raise RuntimeError(f"{text} gives {answer}, numpy {expected}")
+
+
+def over_http(client: httpx.Client, rng: np.random.Generator, times: int) -> dict[str, Figure]:
+    """One query after another, each by a request of its own."""
+    took = []
+    for one in psoup.make_bounds(rng, times, grid=1):
+        body = {"sql": psoup.text(one)}
+        began = time.perf_counter()
+        reply = client.post("/queries", json=body)
+        took.append((time.perf_counter() - began) * 1e3)
+        if reply.status_code != 201:
+            raise RuntimeError(f"a query was refused: {reply.text}")
+    return {"http_ms": median(took), "http_ms.p99": float(np.percentile(took, 99))}
 
 
 def states_reader(kafka: str, topic: str) -> Consumer:

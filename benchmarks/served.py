@@ -29,9 +29,36 @@ BEGIN_MS = 1_700_000_000_000
 DEADLINE_S = 180.0
 
 
+class Broker:
+    """A broker that is ready. client: of its HTTP interface. kafka: the address."""
+
+    def __init__(self, client: httpx.Client, kafka: str, environment: dict[str, str], log: Path) -> None:
+        self.client = client
+        self.kafka = kafka
+        self._environment = environment
+        self._log = log
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Returns once it is ready."""
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "tureen", "serve"], env=self._environment, stdout=log, stderr=log
+            )
+        self.client.headers["X-Process"] = str(self._process.pid)
+        _await_ready(self.client, self._process, self._log)
+
+    def stop(self) -> None:
+        """End it in good order. Harmless when done twice."""
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(30)
+            self._process = None
+
+
 @contextmanager
-def serving(**settings: str) -> Iterator[tuple[httpx.Client, str]]:
-    """(client of a broker that is ready, Kafka's address); settings: environment of the broker."""
+def brokers(**settings: str) -> Iterator[Broker]:
+    """A broker that can be stopped and started again; settings: its environment."""
     port, kafka_port, controller_port = free_ports(3)
     with tempfile.TemporaryDirectory(prefix="tureen-bench-", ignore_cleanup_errors=True) as temporary:
         directory = Path(temporary)
@@ -42,20 +69,23 @@ def serving(**settings: str) -> Iterator[tuple[httpx.Client, str]]:
             "TUREEN_KAFKA__BOOTSTRAP_SERVERS": kafka,
             **settings,
         }
-        log = (directory / "broker.log").open("wb")
-        process = subprocess.Popen(
-            [sys.executable, "-m", "tureen", "serve"], env=environment, stdout=log, stderr=log
-        )
         try:
             with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=120.0) as client:
-                client.headers["X-Process"] = str(process.pid)
-                _await_ready(client, process, directory / "broker.log")
-                yield client, kafka
+                broker = Broker(client, kafka, environment, directory / "broker.log")
+                try:
+                    broker.start()
+                    yield broker
+                finally:
+                    broker.stop()
         finally:
-            process.terminate()
-            process.wait(30)
-            log.close()
             embedded.down(directory)
+
+
+@contextmanager
+def serving(**settings: str) -> Iterator[tuple[httpx.Client, str]]:
+    """(client of a broker that is ready, Kafka's address); settings: environment of the broker."""
+    with brokers(**settings) as broker:
+        yield broker.client, broker.kafka
 
 
 def _await_ready(client: httpx.Client, process: subprocess.Popen[bytes], log: Path) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from engine.eddy.eddy import Timer
 from engine.language.functions import FunctionCatalogue
 from engine.language.query import Query
 from engine.language.statements import parse
-from engine.language.templates import Templates
+from engine.language.templates import Read, Templates
 from engine.limits import Limits
 from engine.model.source import Derived, SourceName, Stream
 from engine.persistence import StateSink
@@ -42,6 +42,31 @@ class Catalogue:
     def changed(self) -> None:
         """Something came or went: texts may mean something else."""
         self.templates = Templates(self.definitions, self._limits, self.functions)
+        self._learnt: dict[str, Read] = {}
+
+    def read(self, text: str) -> Read:
+        """What a text means. Raises QueryError, LimitExceeded. O(1) for one that was learnt."""
+        return self._learnt.get(text) or self.templates.read(text)
+
+    def learn(self, texts: Iterable[tuple[Read, Mapping[str, Stream | Derived]]]) -> None:
+        """Take over queries that were bound elsewhere, each against a catalogue, in the place of those that
+        were learnt before. Those that read what is defined in another way here are passed over.
+        """
+        self._learnt = {}
+        known = self.definitions
+        of: Mapping[str, Stream | Derived] | None = None
+        same: dict[str, bool] = {}
+        for read, against in texts:
+            if against is not of:
+                of, same = against, {}
+            assert read.meaning is not None
+            for name in (*read.meaning.sources, *read.meaning.uses):
+                if name not in same:
+                    same[name] = known.get(name) == against.get(name)
+                if not same[name]:
+                    break
+            else:
+                self._learnt[read.text] = read
 
     def create(self, stream: Stream, sql: str, clock_ms: int | None = None) -> None:
         """A stream comes; one of this very definition may be there. clock_ms: of the step, where it is known.

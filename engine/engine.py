@@ -20,6 +20,7 @@ from engine.allowance import Allowance
 from engine.backfill import Wanted, wanted
 from engine.catalogue import Catalogue
 from engine.changes.output import continues
+from engine.coming import Coming
 from engine.eddy.eddy import Timer
 from engine.embedding import Embedding
 from engine.explain import Plan
@@ -27,6 +28,7 @@ from engine.following import Following, Telling
 from engine.footprint import Footprint, Heavy, footprint, heaviest
 from engine.language.functions import BUILT_IN, FunctionCatalogue
 from engine.language.query import Query, Statement
+from engine.language.templates import Read
 from engine.limits import Limits
 from engine.maintenance import Costs, Options
 from engine.model.attributes import Attribute, AttributeValue
@@ -51,10 +53,9 @@ from engine.model.step import (
 )
 from engine.persistence import QueryState, StateSink, StateSource
 from engine.planner import Planner, is_left_open
-from engine.registrations import meant, sort_out, sort_out_altered
+from engine.registrations import bound, sort_out, sort_out_altered
 from engine.results.view import View
 from engine.source import Source
-from engine.source_set import Coming
 from engine.source_sets import SourceSets
 from engine.standing import SetKey, StandingQuery, set_key
 from tureen.errors import (
@@ -127,15 +128,14 @@ class Engine(Embedding):
         """What a text means against the streams there are. Raises QueryError or LimitExceeded."""
         return self._catalogue.templates.statement(sql)
 
-    def learn(self, sql: str, query: Query, catalogue: Mapping[str, Stream | Derived]) -> None:
-        """Take over what a text means that no template serves: the step that registers it need not bind it.
+    def learn(self, texts: Iterable[tuple[Read, Mapping[str, Stream | Derived]]]) -> None:
+        """Take over what the texts of the next steps mean, so that these need not bind them; what was taken
+        over before is forgotten.
 
-        catalogue: what it was bound against. Where what the query reads is defined in another way here,
-        nothing is taken over. O(sources).
+        Each comes with the catalogue that it was bound against. Where what the query reads is defined in
+        another way here, it is passed over. O(texts).
         """
-        known = self._catalogue.definitions
-        if all(known.get(name) == catalogue.get(name) for name in (*query.sources, *query.uses)):
-            self._catalogue.templates.learn(sql, query)
+        self._catalogue.learn(texts)
 
     # --- steps ------------------------------------------------------------------------------------
 
@@ -254,29 +254,31 @@ class Engine(Embedding):
     def _register(
         self, registrations: tuple[Registration, ...], position: Position, told: Telling
     ) -> StepResult:
-        asked = sort_out(registrations, self._queries, self._catalogue, self.limits)
+        asked = sort_out(registrations, position, self._queries, self._catalogue, self.limits)
         for registration in asked.changed:
             try:
                 self._change(registration, told)
             except TureenError as refusal:
                 asked.failed[registration.query_id] = refusal
-        for standing, query in self._come([(*one, position) for one in asked.coming]):
-            if self._following.came(standing, query) and self.tells and not standing.paused:
-                told.began.append(standing)
+        for standing, one in self._come(asked.coming):
+            if one.meaning.emits:
+                self._following.came(standing, one.query)
+                if self.tells and not standing.paused:
+                    told.began.append(standing)
         return StepResult(position, failed=asked.failed)
 
-    def _come(self, coming: Sequence[Coming]) -> list[tuple[StandingQuery, Query]]:
-        """Put queries in their sets, with their trees."""
+    def _come(self, coming: Sequence[Coming]) -> list[tuple[StandingQuery, Coming]]:
+        """Put queries in their sets."""
         by_set: dict[SetKey, list[Coming]] = {}
         for one in coming:
-            by_set.setdefault(set_key(one[1].sources), []).append(one)
-        came: list[tuple[StandingQuery, Query]] = []
+            by_set.setdefault(set_key(one.meaning.sources), []).append(one)
+        came: list[tuple[StandingQuery, Coming]] = []
         for key, queries in by_set.items():
             registered = self._sets.joined(key).register(queries)
-            for standing, (_, _, query, _) in zip(registered, queries, strict=True):
+            for standing, one in zip(registered, queries, strict=True):
                 self._queries[standing.query_id] = standing
                 self._unsaved_queries.add(standing.query_id)
-                came.append((standing, query))
+                came.append((standing, one))
         self._shown = self._view = None
         return came
 
@@ -290,7 +292,7 @@ class Engine(Embedding):
             return False
         try:
             paused = Options.of(registration.options).paused
-            query = meant(registration, self._catalogue)[1]
+            query = bound(registration, self._catalogue).query
         except TureenError:
             return True
         if standing.paused or paused:
@@ -303,8 +305,8 @@ class Engine(Embedding):
         self, registrations: tuple[Registration, ...], position: Position, told: Telling
     ) -> StepResult:
         """Give queries other texts; one whose answer cannot be told stays as it was."""
-        asked = sort_out_altered(registrations, self._queries, self._catalogue)
-        old = {one.query_id: self._queries[one.query_id] for one, _, _ in asked.coming}
+        asked = sort_out_altered(registrations, position, self._queries, self._catalogue)
+        old = {name: self._queries[name] for one in asked.coming if (name := one.registration.query_id)}
         view = self.view() if self.tells and any(name in self._following for name in old) else None
         followed = {
             name: before
@@ -313,13 +315,13 @@ class Engine(Embedding):
         }
         for name in old:
             self._unregister(name)
-        came = self._come([(*one, position) for one in asked.coming])
+        came = self._come(asked.coming)
         if view is not None:
             view = self.view()
             self._view = None  # the step is not over
         continued: list[str] = []
-        for standing, query in came:
-            name = standing.query_id
+        for standing, one in came:
+            name, query = standing.query_id, one.query
             if name not in followed:
                 if self._following.came(standing, query) and self.tells and not standing.paused:
                     told.began.append(standing)
@@ -332,7 +334,7 @@ class Engine(Embedding):
                 asked.failed[name] = refusal
                 self._unregister(name)
                 was = old[name]
-                self._come([(was.registration, was.meaning, was.query, was.born)])
+                self._come([Coming(was.registration, Read.of(was.query), was.meaning, was.born)])
                 self._following.back(followed[name], self._queries[name])
         stayed = {*continued, *asked.failed}
         gone = tuple(name for name in old if name not in stayed)
@@ -576,13 +578,13 @@ class Engine(Embedding):
         engine._catalogue.derived.update({derived.name: derived for derived in store.derived()})
         engine._catalogue.changed()
         by_set: dict[SetKey, list[Coming]] = {}
-        emitting: dict[str, Query] = {}
+        emitting: list[Coming] = []
         for stored in sorted(store.queries(), key=lambda q: q.born):
-            meaning, query = meant(stored.registration, engine._catalogue)
-            coming = stored.registration, meaning, query, stored.born
-            by_set.setdefault(set_key(meaning.sources), []).append(coming)
-            if query.emit is not None:
-                emitting[stored.registration.query_id] = query
+            read = bound(stored.registration, engine._catalogue)
+            coming = Coming.of(stored.registration, read, stored.born)
+            by_set.setdefault(set_key(coming.meaning.sources), []).append(coming)
+            if coming.meaning.emits:
+                emitting.append(coming)
             engine._saved_errors[stored.registration.query_id] = stored.predicate_errors
         for key, queries in by_set.items():
             engine._sets.joined(key).register(queries, apply=False)
@@ -592,8 +594,8 @@ class Engine(Embedding):
         for over in engine._sets:
             over.restored({query_id: engine._saved_errors[query_id] for query_id in over.standing})
             engine._queries.update(over.standing)
-        for query_id, query in emitting.items():
-            engine._following.came(engine._queries[query_id], query)
+        for coming in emitting:
+            engine._following.came(engine._queries[coming.registration.query_id], coming.query)
         return engine
 
     def _check(self) -> None:

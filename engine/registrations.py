@@ -6,35 +6,35 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from engine.catalogue import Catalogue
+from engine.coming import Coming
 from engine.language.parameters import refused_at, text_of
-from engine.language.query import Query
-from engine.language.templates import Fixed, Meaning
+from engine.language.templates import Read
 from engine.limits import Limits
 from engine.maintenance import Options
-from engine.model.step import Registration
+from engine.model.step import Position, Registration
 from engine.standing import StandingQuery
 from tureen.errors import HandleInUse, LimitExceeded, NotSupported, TureenError, UnknownQuery
 
 
 @dataclass(slots=True)
 class Asked:
-    """changed: of queries that stand, with the same text and other options. coming: new ones with what they
-    mean, to keep and to work with now. failed: query id -> why it was refused. What stands as it is asked for
-    is in none of them.
+    """changed: of queries that stand, with the same text and other options. coming: new ones. failed: query
+    id -> why it was refused. What stands as it is asked for is in none of them.
     """
 
     changed: list[Registration] = field(default_factory=list)
-    coming: list[tuple[Registration, Meaning, Query]] = field(default_factory=list)
+    coming: list[Coming] = field(default_factory=list)
     failed: dict[str, Exception] = field(default_factory=dict)
 
 
 def sort_out(
     registrations: tuple[Registration, ...],
+    position: Position,
     standing: Mapping[str, StandingQuery],
     catalogue: Catalogue,
     limits: Limits,
 ) -> Asked:
-    """Look at each in turn; O(1) a text that a template serves."""
+    """Look at each in turn; O(1) a text that a template serves. position: of the step."""
     asked = Asked()
     seen: dict[str, Registration] = {}
     for registration in registrations:
@@ -44,10 +44,10 @@ def sort_out(
             there = seen.get(query_id) if query is None else query.registration
             if there is None:
                 Options.of(registration.options)
-                meaning, bound = meant(registration, catalogue)
+                coming = Coming.of(registration, bound(registration, catalogue), position)
                 _room_for(len(standing) + len(asked.coming) + 1, limits)
                 seen[query_id] = registration
-                asked.coming.append((registration, meaning, bound))
+                asked.coming.append(coming)
             elif not _is_same_text(there, registration):
                 raise HandleInUse(query_id, hint="unregister it first, or make a new handle")
             elif query is not None and there != registration:
@@ -58,7 +58,10 @@ def sort_out(
 
 
 def sort_out_altered(
-    registrations: tuple[Registration, ...], standing: Mapping[str, StandingQuery], catalogue: Catalogue
+    registrations: tuple[Registration, ...],
+    position: Position,
+    standing: Mapping[str, StandingQuery],
+    catalogue: Catalogue,
 ) -> Asked:
     """The new texts of an :class:`engine.model.step.Alter`, as ``coming``, and those that are refused."""
     asked = Asked()
@@ -67,25 +70,23 @@ def sort_out_altered(
             if registration.query_id not in standing:
                 raise UnknownQuery()
             Options.of(registration.options)
-            asked.coming.append((registration, *meant(registration, catalogue)))
+            asked.coming.append(Coming.of(registration, bound(registration, catalogue), position))
         except TureenError as refusal:
             asked.failed[registration.query_id] = refusal
     return asked
 
 
-def meant(registration: Registration, catalogue: Catalogue) -> tuple[Meaning, Query]:
-    """What a registration means: to keep, and to work with now. Raises QueryError, LimitExceeded."""
+def bound(registration: Registration, catalogue: Catalogue) -> Read:
+    """The query that a registration means. Raises QueryError, LimitExceeded."""
     try:
-        meaning, statement = catalogue.templates.read(text_of(registration))
+        read = catalogue.read(text_of(registration))
     except TureenError as refusal:
         raise refused_at(refusal, registration.sql, registration.parameters) from None
-    if meaning is None or not isinstance(statement, Query):
+    if read.meaning is None:
         raise NotSupported(
             "only SELECT can be registered", hint="send CREATE and DROP as sources", line=1, column=1
         )
-    if statement.emit is not None:  # whoever tells its changes holds the query all the time
-        meaning = Fixed(statement)
-    return meaning, statement
+    return read
 
 
 def _room_for(queries: int, limits: Limits) -> None:

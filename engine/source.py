@@ -20,6 +20,7 @@ from engine.persistence import SourceState, StateSink
 from engine.planner import Meter
 from engine.results.source_view import SourceView
 from engine.stems.data_stem import RAISED, DataStem, Rows
+from engine.stems.factors import Factors
 from engine.stems.new_queries import NewQueries
 from engine.stems.pending import PendingRows, Piece
 from engine.stems.query_stem import QueryStem
@@ -192,7 +193,7 @@ class Source:
 
     # --- queries ----------------------------------------------------------------------------------
 
-    def keep(self, predicates: Sequence[Expression], *, apply: bool) -> list[Kept]:
+    def keep(self, predicates: Sequence[Expression | Factors], *, apply: bool) -> list[Kept]:
         """Keep the matches of these, whoever else asked for the same. apply: to the rows that are there, in
         one pass for all; without it they are about to come.
         """

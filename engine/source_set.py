@@ -14,18 +14,20 @@ from sortedcontainers import SortedList
 
 from engine.allowance import Allowance
 from engine.changes.courses import Mark
+from engine.coming import Coming
 from engine.eddy.eddy import Timer
 from engine.explain import Plan, explain
 from engine.joins.group import JoinGroup
 from engine.joins.joins import Joins
 from engine.joins.key_index import KeyIndexes
+from engine.language.expressions import Expression
 from engine.language.query import Query
-from engine.language.templates import Fixed, Meaning
+from engine.language.templates import Fixed, Read
 from engine.limits import Limits
-from engine.maintenance import Options
+from engine.maintenance import Maintenance, Options
 from engine.model.attributes import Attribute
 from engine.model.source import SourceName
-from engine.model.step import Position, Registration
+from engine.model.step import Registration
 from engine.operators.maintained.ranked_aggregates import RankedAggregates
 from engine.operators.scan import ScanAt
 from engine.planner import Planner, Setting
@@ -34,11 +36,12 @@ from engine.results.source_view import SourceView, now_of, sources_at, timeless
 from engine.results.view import SetView
 from engine.source import Hold, Source
 from engine.standing import StandingQuery
+from engine.stems.factors import Factors
 from engine.windows.clauses import RowWindow
 from engine.windows.retention import reach_ms
 
-Coming = tuple[Registration, Meaning, Query, Position]
-"""A query that comes: what its text means, the tree, and since when it stands."""
+Predicates = tuple[tuple[SourceName, Expression | Factors], ...]
+"""Of a query, with their sources."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,45 +94,57 @@ class SourceSet:
         """
         setting = self._setting()
         allowance = Allowance(self._timer if apply else None)
-        standing = [
-            self._standing(registration, meaning, query, born, setting, allowance)
-            for registration, meaning, query, born in coming
+        wanted = [one.predicates() for one in coming]
+        modes = self._modes(coming, wanted, setting, allowance)
+        needed: list[Predicates] = [
+            () if mode == "none" or paused else each
+            for each, (mode, paused) in zip(wanted, modes, strict=True)
         ]
-        bound = [query for _, _, query, _ in coming]
-        for query in bound:
-            self._count_windows(query, 1)
-        put = self._put(self._keep_matches(standing, bound, apply=apply), bound)
-        shared = [self._joins.add(query) for one, query in zip(put, bound, strict=True) if one.keeps_matches]
+        standing = [
+            StandingQuery(one.registration, one.meaning, one.born, mode, paused, slots)
+            for one, (mode, paused), slots in zip(coming, modes, self._keep(needed, apply=apply), strict=True)
+        ]
+        for one in coming:
+            self._count_windows(one.like, 1)
+        put = self._put(standing, coming)
+        shared = [
+            self._joins.add(one.like) for one, kept in zip(coming, put, strict=True) if kept.keeps_matches
+        ]
         if apply and any(shared):
             self._advance_joins()
         return put
 
-    def _standing(
+    def _modes(
         self,
-        registration: Registration,
-        meaning: Meaning,
-        query: Query,
-        born: Position,
+        coming: Sequence[Coming],
+        wanted: Sequence[Predicates],
         setting: Setting,
         allowance: Allowance,
-        keeps: bool = False,
-    ) -> StandingQuery:
-        """keeps: its matches are kept already."""
-        options = Options.of(registration.options)
-        maintenance = options.maintenance
-        if maintenance == "auto":
-            maintenance = self._planner.first(query, setting).maintenance
-        self._unaffordable.discard(registration.query_id)
-        if maintenance != "none" and not (keeps or options.paused or allowance.takes(query, self.sources)):
-            maintenance = "none"
-            self._unaffordable.add(registration.query_id)
-        return StandingQuery(registration, meaning, born, maintenance, options.paused)
+    ) -> list[tuple[Maintenance, bool]]:
+        """How each is maintained, and whether it is paused. wanted: its predicates."""
+        chosen: dict[int, Maintenance] = {}
+        modes: list[tuple[Maintenance, bool]] = []
+        for one, predicates in zip(coming, wanted, strict=True):
+            options = Options.of(one.registration.options)
+            mode = options.maintenance
+            if mode == "auto":
+                like = one.like
+                mode = chosen.get(id(like)) or self._planner.first(like, setting).maintenance
+                chosen[id(like)] = mode
+            query_id = one.registration.query_id
+            self._unaffordable.discard(query_id)
+            is_free = all(isinstance(predicate, Factors) for _, predicate in predicates)
+            if not (mode == "none" or options.paused or is_free or allowance.takes(one.query, self.sources)):
+                mode = "none"
+                self._unaffordable.add(query_id)
+            modes.append((mode, options.paused))
+        return modes
 
-    def _put(self, standing: Sequence[StandingQuery], bound: Sequence[Query]) -> list[StandingQuery]:
+    def _put(self, standing: Sequence[StandingQuery], coming: Sequence[Coming]) -> list[StandingQuery]:
         self._view = None
         eager = {  # their trees are read at every step
-            one.query_id: replace(one, meaning=Fixed(query))
-            for one, query in zip(standing, bound, strict=True)
+            one.query_id: replace(one, meaning=Fixed(like.query))
+            for one, like in zip(standing, coming, strict=True)
             if one.keeps_answer
         }
         if eager and self._lone is not None:
@@ -151,32 +166,22 @@ class SourceSet:
             put.append(query)
         return put
 
-    def _keep_matches(
-        self, standing: Sequence[StandingQuery], bound: Sequence[Query], *, apply: bool
-    ) -> list[StandingQuery]:
-        """Slots for those that keep matches and have none. bound: ``query`` of each."""
-        needed = [
-            query.predicates() if one.keeps_matches else ()
-            for one, query in zip(standing, bound, strict=True)
-        ]
+    def _keep(self, wanted: Sequence[Predicates], *, apply: bool) -> list[tuple[tuple[int, int], ...]]:
+        """The (slot, generation) of each predicate, for each query."""
         places = {
-            name: iter(source.keep([p for each in needed for of, p in each if of == name], apply=apply))
+            name: iter(source.keep([p for each in wanted for of, p in each if of == name], apply=apply))
             for name, source in self.sources.items()
         }
-        return [
-            replace(one, slots=tuple(next(places[of]) for of, _ in each))
-            for one, each in zip(standing, needed, strict=True)
-        ]
+        return [tuple([next(places[of]) for of, _ in each]) for each in wanted]
 
     def change(self, registration: Registration) -> StandingQuery:
         """A standing query gets other options. Raises OptionRefused, and then nothing changed."""
         before = self.standing[registration.query_id]
-        query = before.query
-        keeps, allowance = before.keeps_matches, Allowance(self._timer)
-        after = self._standing(
-            registration, before.meaning, query, before.born, self._setting(), allowance, keeps
-        )
-        return self._replace(before, after, query)
+        coming = Coming(registration, Read.of(before.query), before.meaning, before.born)
+        predicates = () if before.keeps_matches else coming.predicates()  # those are kept, and cost nothing
+        ((mode, paused),) = self._modes([coming], [predicates], self._setting(), Allowance(self._timer))
+        after = StandingQuery(registration, before.meaning, before.born, mode, paused)
+        return self._replace(before, after, coming)
 
     def revise(self, before: StandingQuery, answers_per_s: float, allowance: Allowance) -> StandingQuery:
         """Let the planner choose again for a query that leaves it open."""
@@ -186,24 +191,26 @@ class SourceSet:
         if not before.keeps_matches and not allowance.takes(before.query, self.sources):
             return before
         self._unaffordable.discard(before.query_id)
-        return self._replace(before, replace(before, maintenance=choice.maintenance), before.query)
+        coming = Coming(before.registration, Read.of(before.query), before.meaning, before.born)
+        return self._replace(before, replace(before, maintenance=choice.maintenance), coming)
 
-    def _replace(self, before: StandingQuery, after: StandingQuery, query: Query) -> StandingQuery:
+    def _replace(self, before: StandingQuery, after: StandingQuery, coming: Coming) -> StandingQuery:
         after = replace(after, slots=(), partials=None)
         if not after.keeps_answer:
             self._trees.remove([before.query_id])
         if after.keeps_matches and before.keeps_matches:
             after = replace(after, slots=before.slots)
         elif after.keeps_matches:
-            (after,) = self._keep_matches([after], [query], apply=True)
+            (slots,) = self._keep([coming.predicates()], apply=True)
+            after = replace(after, slots=slots)
         else:
             self._release(before)
         if after.keeps_matches and not before.keeps_matches:
-            self._joins.add(query)
+            self._joins.add(coming.query)
             self._advance_joins()
         elif before.keeps_matches and not after.keeps_matches:
-            self._joins.remove(query)
-        (after,) = self._put([after], [query])
+            self._joins.remove(coming.query)
+        (after,) = self._put([after], [coming])
         return after
 
     def unregister(self, query_id: str) -> None:

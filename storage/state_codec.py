@@ -12,6 +12,8 @@ import struct
 from collections.abc import Mapping
 from typing import Any
 
+import orjson
+
 from engine.model.plain import (
     registration_as_dict,
     registration_from_dict,
@@ -88,7 +90,7 @@ def decode_source(value: bytes, key: str) -> SourceState:
     """The inverse of ``encode_source``. Raises StoreVersionUnknown, StoreCorrupt."""
     payload = unwrap(value, SOURCE_VERSION, key)
     try:
-        facts = dict(json.loads(bytes(payload)))
+        facts = _decode_json(payload)
         stream = stream_from_dict(facts.pop("stream"))
         partitions = {
             partition: PartitionClock(timestamp_max_ms, active_clock_ms, next_offset)
@@ -116,7 +118,7 @@ def decode_query(value: bytes, key: str) -> QueryState:
     version = QUERY_VERSION_PLAIN if value[:1] == bytes([QUERY_VERSION_PLAIN]) else QUERY_VERSION
     payload = unwrap(value, version, key)
     try:
-        facts = dict(json.loads(bytes(payload)))
+        facts = _decode_json(payload)
         epoch, sequence = facts.pop("born")
         predicate_errors = tuple(facts.pop("predicate_errors"))
         return QueryState(registration_from_dict(facts), Position(epoch, sequence), predicate_errors)
@@ -135,10 +137,21 @@ def decode_derived(value: bytes, key: str) -> Derived:
     """The inverse of ``encode_derived``. Raises StoreVersionUnknown, StoreCorrupt."""
     payload = unwrap(value, DERIVED_VERSION, key)
     try:
-        return Derived(**json.loads(bytes(payload)))
+        return Derived(**_decode_json(payload))
     except (ValueError, TypeError) as error:
         raise corrupt(key, repr(error)) from error
 
 
 def _encode_json(version: int, facts: Mapping[str, Any]) -> bytes:
-    return wrap(version, json.dumps(facts, separators=(",", ":")).encode("ascii"))
+    try:
+        return wrap(version, orjson.dumps(facts))
+    except TypeError:  # a number or a string that it does not take
+        return wrap(version, json.dumps(facts, separators=(",", ":")).encode("ascii"))
+
+
+def _decode_json(payload: memoryview) -> dict[str, Any]:
+    """Raises ValueError, TypeError."""
+    try:
+        return dict(orjson.loads(payload))
+    except orjson.JSONDecodeError:  # as above
+        return dict(json.loads(bytes(payload)))

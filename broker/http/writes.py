@@ -27,7 +27,6 @@ from broker.worker import options as query_options
 from broker.worker.memory import Level
 from broker.worker.node import Node
 from broker.worker.publisher import Publisher
-from engine.language.query import Query
 from topics.control_records import check_size
 from tureen.errors import (
     BrokerUnavailable,
@@ -284,10 +283,10 @@ class Writes:
         """Raise what can be refused on sight. Any thread."""
         query_options.check(request.options)
         try:
-            statement = self._node.directory.parse(request.wording.sql, request.wording.parameters)
+            bound = self._node.directory.bound(request.wording.sql, request.wording.parameters)
         except UnknownSource:
             return  # It waits for its stream.
-        if not isinstance(statement, Query):
+        if bound.read.meaning is None:
             raise NotSupported(
                 "only a SELECT can be registered as a query",
                 hint="run CREATE and DROP as statements",

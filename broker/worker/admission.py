@@ -13,10 +13,11 @@ from typing import Any
 from broker.worker import options
 from broker.worker.broken import BrokenQueries
 from broker.worker.directory import Directory
-from broker.worker.shard_command import Meant
+from broker.worker.shard_command import Bound
 from broker.worker.troubles import Trouble
 from engine.changes.output import output_of
 from engine.language.query import Query
+from engine.language.templates import Meaning
 from engine.model.source import SourceName, Stream
 from engine.operators.pipeline import schema_of
 from topics.control_records import Command
@@ -28,13 +29,19 @@ from tureen.protocol import TopicNames
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """A query that may stand; output: where its changes go, as lists show it, if it emits them. meant: of a
-    text that no template serves.
+    """A query that may stand: its text, bound. output: where its changes go, as lists show it, if it emits
+    them.
     """
 
-    query: Query
+    bound: Bound
     output: dict[str, Any] | None = None
-    meant: Meant | None = None
+
+    @property
+    def meaning(self) -> Meaning:
+        """What its text means."""
+        meaning = self.bound.read.meaning
+        assert meaning is not None
+        return meaning
 
 
 class Admission:
@@ -80,11 +87,12 @@ class Admission:
         ready: Readiness,
     ) -> Admitted | TureenError | None:
         """Raises the refusal of its output."""
-        if not isinstance(found, Admitted) or found.query.emit is None:
+        if not isinstance(found, Admitted) or not found.meaning.emits:
             return found
-        to = destination(self._names, output_of(found.query, streams))
+        query = found.bound.read.query
+        to = destination(self._names, output_of(query, streams))
         assert to is not None
-        columns = schema_of(found.query.columns)
+        columns = schema_of(query.columns)
         self._outputs.agree(command["name"], to)
         if not self._stands(command):
             ready.check(to, columns)
@@ -108,13 +116,13 @@ class Admission:
             return broken
         try:
             options.check(command.get("options", {}))
-            statement, meant = self._directory.meant(command["sql"], command.get("parameters"))
+            bound = self._directory.bound(command["sql"], command.get("parameters"))
         except UnknownSource as missing:
             return self._explained(missing)
         except (OptionRefused, QueryError, LimitExceeded) as refused:
             return refused
-        if isinstance(statement, Query):
-            return Admitted(statement, meant=meant)
+        if bound.read.meaning is not None:
+            return Admitted(bound)
         return NotSupported(
             "only a SELECT can be registered as a query",
             hint="run CREATE and DROP as statements",

@@ -17,9 +17,8 @@ from broker.worker.engines import Engines
 from broker.worker.entries import QueryEntry, SourceEntry, ViewEntry, WaitingView
 from broker.worker.parsed import Parsed
 from broker.worker.placement import shard_of
-from broker.worker.shard_command import Meant
+from broker.worker.shard_command import Bound
 from engine.language.query import Statement
-from engine.language.templates import Fixed
 from engine.model.source import Derived, SourceName, Stream
 from topics.wording import Values
 
@@ -83,13 +82,12 @@ class Directory:
         """A statement against what stands now. Raises QueryError, LimitExceeded. Any thread."""
         return self._parsed.statement(sql, parameters)
 
-    def meant(self, sql: str, parameters: Values | None = None) -> tuple[Statement, Meant | None]:
-        """As :meth:`parse`, and what shards can take over of it: where there is no template for the text."""
+    def bound(self, sql: str, parameters: Values | None = None) -> Bound:
+        """A text bound against what stands now; without a tree where a template serves. Raises as
+        :meth:`parse`. Any thread.
+        """
         parsed = self._parsed
-        meaning, statement = parsed.read(sql, parameters)
-        if isinstance(meaning, Fixed) and parameters is None:
-            return statement, Meant(meaning.bound, parsed.catalogue)
-        return statement, None
+        return Bound(parsed.read(sql, parameters), parsed.catalogue)
 
     def _against(self, catalogue: Mapping[str, Stream | Derived]) -> Parsed:
         return Parsed(catalogue, self.engines.limits, self.engines.functions)

@@ -92,7 +92,7 @@ class _Accepted:
         for state in self._stored.queries():
             registration = state.registration
             try:
-                parsed.statement(registration.sql, registration.parameters)
+                parsed.read(registration.sql, registration.parameters)
             except (QueryError, LimitExceeded) as refused:
                 log.warning("query_refused_at_start", query=registration.query_id, code=refused.code)
                 continue

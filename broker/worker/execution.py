@@ -34,9 +34,7 @@ class Execution:
     def carry_out(self, commands: Sequence[ShardCommand], outgoing: Outgoing) -> list[Outcome]:
         """Make the steps of some commands, in order; one outcome each. Raises Interrupted."""
         self._saving.changed()
-        for command in commands:
-            if command.meant is not None:
-                self._steps.engine.learn(command.sql, command.meant.query, command.meant.catalogue)
+        self._steps.engine.learn([command.bound for command in commands if command.bound is not None])
         outcomes: list[Outcome] = [{"state": "RUNNING", "error": None, "position": None}] * len(commands)
         for made in step_bodies(
             commands,

@@ -16,6 +16,7 @@ from broker.worker.placement import Guests
 from broker.worker.shard_command import ShardCommand
 from broker.worker.shards import Shards
 from engine.language.query import Query
+from engine.language.templates import Meaning
 
 
 class Hosting:
@@ -39,7 +40,7 @@ class Hosting:
         """A view that a restart brought back needs these of what else it brought back there."""
         self._guests.need_more(who, shard, names)
 
-    def invited(self, who: str, number: int, query: Query) -> list[ShardCommand]:
+    def invited(self, who: str, number: int, query: Query | Meaning) -> list[ShardCommand]:
         """What a shard is to be told before a query, or a view over it, comes there: its guests."""
         sources, views = self._directory.sources, self._directory.views
         names: list[str] = [name for name in query.sources if sources[name].shard != number]

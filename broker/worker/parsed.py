@@ -2,22 +2,27 @@
 placed. Texts that differ in constants are parsed once (:mod:`engine.language.templates`).
 
 Valid for one catalogue: a stream that comes or goes begins anew. Safe to use from several threads: one at a
-time, tens of microseconds where a template serves.
+time, tens of microseconds where a template serves. What was found for a text is kept for a while, since who
+places a registration asks again what HTTP asked before.
 """
 
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
 
 from engine.language.functions import BUILT_IN, FunctionCatalogue
 from engine.language.parameters import refused_at, written
 from engine.language.query import Statement
-from engine.language.templates import Meaning, Templates
+from engine.language.templates import Read, Templates
 from engine.limits import Limits
 from engine.model.source import Derived, Stream
 from tureen.errors import TureenError
+
+READS_MAX = 2_048
+"""Texts whose meaning is kept for the next who asks: as many as are between HTTP and a shard at a time."""
 
 
 class Parsed:
@@ -32,13 +37,14 @@ class Parsed:
         self.catalogue = catalogue
         self._lock = threading.Lock()
         self._templates = Templates(catalogue, limits, functions)
+        self._reads: OrderedDict[str, Read] = OrderedDict()
 
     def statement(self, sql: str, parameters: Any = None) -> Statement:
-        """As :meth:`read`."""
-        return self.read(sql, parameters)[1]
+        """As :meth:`read`, with its tree."""
+        return self.read(sql, parameters).statement
 
-    def read(self, sql: str, parameters: Any = None) -> tuple[Meaning | None, Statement]:
-        """A statement and, of a query, what to keep of it.
+    def read(self, sql: str, parameters: Any = None) -> Read:
+        """What a text means.
 
         Raises what :func:`engine.language.statements.parse` raises, ParametersRefused.
         """
@@ -47,6 +53,10 @@ class Parsed:
         try:
             text = written(sql, parameters)
             with self._lock:
-                return self._templates.read(text)
+                read = self._reads.pop(text, None) or self._templates.read(text)
+                self._reads[text] = read
+                if len(self._reads) > READS_MAX:
+                    self._reads.popitem(last=False)
+                return read
         except TureenError as refusal:
             raise refused_at(refusal, sql, parameters) from None

@@ -125,7 +125,7 @@ class Registrations:
         return None if old.said == said(command["sql"], command.get("parameters")) else old
 
     def _coming(self, command: Command, admitted: Admitted, moves: _Moves) -> _Change:
-        name, query = command["name"], admitted.query
+        name, query = command["name"], admitted.meaning
         old = self._directory.queries.get(name)
         if old is None or old.shard is None:
             moves.standing += 1
@@ -157,7 +157,7 @@ class Registrations:
         change = _Change(name, entry, before if before is not None and before.shard == number else None)
         pairs = moves.coming.setdefault(number, [])
         pairs += ((None, guest) for guest in self._hosting.invited(name, number, query))
-        register = ShardCommand.register(name, sql, given, parameters, admitted.meant, query.sources)
+        register = ShardCommand.register(name, sql, given, parameters, admitted.bound)
         pairs.append((change, register))
         return change
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import orjson
 
 from broker.internal import Outcome
 from broker.worker.options import as_text, weight_of
-from engine.language.query import Query
+from engine.language.templates import Read
 from engine.model.plain import compact
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import (
@@ -36,11 +36,10 @@ Standing = tuple[str, Mapping[str, str]]
 """Of a query that stands: what its registration said, and its options."""
 
 
-@dataclass(frozen=True, slots=True)
-class Meant:
-    """What a text was found to mean, against this catalogue."""
+class Bound(NamedTuple):
+    """A text that was bound, and the catalogue that it was bound against."""
 
-    query: Query
+    read: Read
     catalogue: Mapping[str, Stream | Derived]
 
 
@@ -48,8 +47,7 @@ class Meant:
 class ShardCommand:
     """One change of what stands on a shard; ``name`` is a query id, or the name of a stream or a view.
 
-    meant: of a registration, so that the shard's thread need not bind its text again. reads: the sources of
-    its query.
+    bound: of a registration, so that the shard's thread need not bind its text again.
     """
 
     kind: Literal["register", "unregister", "create", "drop", "prove"]
@@ -58,8 +56,14 @@ class ShardCommand:
     options: Mapping[str, str] = field(default_factory=dict)
     source: Stream | Derived | None = None
     parameters: Values | None = None
-    meant: Meant | None = None
-    reads: tuple[str, ...] = ()
+    bound: Bound | None = None
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The sources of a query that is registered."""
+        return (
+            () if self.bound is None or self.bound.read.meaning is None else self.bound.read.meaning.sources
+        )
 
     @property
     def size(self) -> int:
@@ -91,10 +95,9 @@ class ShardCommand:
         sql: str,
         options: Mapping[str, Any],
         parameters: Values | None = None,
-        meant: Meant | None = None,
-        reads: tuple[str, ...] = (),
+        bound: Bound | None = None,
     ) -> ShardCommand:
-        return cls("register", name, sql, as_text(options), parameters=parameters, meant=meant, reads=reads)
+        return cls("register", name, sql, as_text(options), parameters=parameters, bound=bound)
 
     @classmethod
     def unregister(cls, name: str) -> ShardCommand:

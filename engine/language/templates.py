@@ -15,8 +15,12 @@ must give the query that the whole way gives. So nothing that reads a literal be
 unnoticed.
 
 Valid for one catalogue. Bounded: the least recently used go. A shape is compiled when it is seen the second
-time. Cost of a query by template: some 20 to 40 us for a handful of literals; the whole way is 0.5 ms.
-Not thread-safe; the queries and templates that it gives out are.
+time. Cost of a text by template: some 15 us for a handful of literals, and twice that for its tree, which is
+built when somebody asks for it; the whole way is 0.5 ms. Not thread-safe; the queries and templates that it
+gives out are.
+
+Most queries are conjunctions of comparisons of columns with constants, over one source. Their template says
+so (:mod:`engine.language.selection`): whoever keeps many of them needs the constants alone, and no tree.
 """
 
 from __future__ import annotations
@@ -24,7 +28,7 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from decimal import Decimal
 from enum import Enum
 from functools import lru_cache
@@ -34,6 +38,7 @@ from engine.language.cutting import Cut, Shape, cut, is_sure
 from engine.language.expressions import Literal
 from engine.language.functions import BUILT_IN, FunctionCatalogue
 from engine.language.query import Query, Statement
+from engine.language.selection import Selection, comparisons_of
 from engine.language.statements import parse
 from engine.language.tracing import Conversion, Trace, Traced
 from engine.limits import Limits
@@ -53,7 +58,6 @@ CONDITIONS_MAX = 1_000
 INSTANCES_MAX = 2_048
 """Queries of standing texts that are kept for the next time they are asked for."""
 
-Read = tuple["Meaning | None", Statement]
 Build = Callable[[Sequence[Literal], str], Any]
 Key = TypeVar("Key", bound=Hashable)
 Held = TypeVar("Held")
@@ -67,6 +71,9 @@ class Meaning(Protocol):
 
     @property
     def uses(self) -> tuple[str, ...]: ...
+
+    @property
+    def emits(self) -> bool: ...
 
     def query(self, text: str) -> Query: ...
 
@@ -85,6 +92,10 @@ class Fixed:
     def uses(self) -> tuple[str, ...]:
         return self.bound.uses
 
+    @property
+    def emits(self) -> bool:
+        return self.bound.emit is not None
+
     def query(self, text: str) -> Query:
         """``text``: the one that was bound."""
         return self.bound
@@ -94,12 +105,15 @@ class Fixed:
 class Template:
     """The meaning of every text of one shape whose literals fulfil the conditions; immutable.
 
-    alike, differ: literals (by number, conversions included) that must be equal, or all different.
+    sources, uses, emits: of each of its queries. selection: what they are, where they are of that form and do
+    not emit. alike, differ: literals (by number, conversions included) that must be equal, or all different.
     differ_from: literals that must not be these constants.
     """
 
     sources: tuple[SourceName, ...]
     uses: tuple[str, ...]
+    emits: bool
+    selection: Selection | None
     conversions: tuple[Conversion, ...]
     alike: tuple[tuple[int, int], ...]
     differ: tuple[tuple[int, ...], ...]
@@ -112,6 +126,18 @@ class Template:
 
     def instance(self, found: Cut) -> Query | None:
         """The query of a text of this shape, None where a condition fails. O(tree)."""
+        values = self.values(found)
+        return None if values is None else self.built(values, found.sql)
+
+    def built(self, values: Sequence[Literal], text: str) -> Query:
+        """The query of a text, from what :meth:`values` gave for it. O(tree)."""
+        query: Query = self.build(values, text)
+        return query
+
+    def values(self, found: Cut) -> Sequence[Literal] | None:
+        """The literals of a text of this shape and their conversions, None where a condition fails.
+        O(literals).
+        """
         values = found.literals
         if self.conversions:
             values = values.copy()
@@ -132,8 +158,7 @@ class Template:
         for number, constant in self.differ_from:
             if values[number] == constant:
                 return None
-        query: Query = self.build(values, found.sql)
-        return query
+        return values
 
 
 @lru_cache(maxsize=INSTANCES_MAX)
@@ -142,6 +167,50 @@ def _instance(template: Template, text: str) -> Query:
     query = None if found is None else template.instance(found)
     assert query is not None
     return query
+
+
+class Read:
+    """A text that was bound. Immutable but for its tree, which is built when it is first asked for.
+
+    text: as it was bound. meaning: what to keep of a query; None of another statement. values: of a text by
+    template, what it is built from.
+    """
+
+    __slots__ = ("_statement", "meaning", "text", "values")
+
+    def __init__(
+        self,
+        text: str,
+        meaning: Meaning | None,
+        statement: Statement | None,
+        values: Sequence[Literal] | None = None,
+    ) -> None:
+        """statement: None where ``meaning`` is a template, and ``values`` are given."""
+        self.text = text
+        self.meaning = meaning
+        self.values = values
+        self._statement = statement
+
+    @classmethod
+    def of(cls, query: Query) -> Read:
+        """A query whose tree is there."""
+        return cls(query.sql, Fixed(query), query)
+
+    @property
+    def statement(self) -> Statement:
+        """The tree. O(1) but for the first time, O(tree)."""
+        if self._statement is None:
+            assert isinstance(self.meaning, Template)
+            assert self.values is not None
+            self._statement = self.meaning.built(self.values, self.text)
+        return self._statement
+
+    @property
+    def query(self) -> Query:
+        """The tree of a query."""
+        statement = self.statement
+        assert isinstance(statement, Query)
+        return statement
 
 
 @dataclass(slots=True)
@@ -168,10 +237,10 @@ class Templates:
 
     def statement(self, text: str) -> Statement:
         """What :func:`engine.language.statements.parse` gives. Raises what it raises."""
-        return self.read(text)[1]
+        return self.read(text).statement
 
     def read(self, text: str) -> Read:
-        """A statement and, of a query, the meaning to keep. Raises as :meth:`statement`."""
+        """What a text means; no tree is built where a template serves. Raises as :meth:`statement`."""
         same = self._texts.get(text)
         if same is not None:
             self._texts.move_to_end(text)
@@ -193,22 +262,15 @@ class Templates:
                 return self._whole(text)
             self._templates.move_to_end(key)
             for template in variants:
-                query = template.instance(found)
-                if query is not None:
+                values = template.values(found)
+                if values is not None:
                     known.served += 1
-                    return template, query
+                    return Read(text, template, None, values)
             if len(variants) >= VARIANTS_MAX:
                 return self._whole(text)
         if known.compiled > MISSES_MAX + known.served:
             return self._whole(text)
         return self._compiled(found, known)
-
-    def learn(self, text: str, query: Query) -> None:
-        """What a text means that no template serves, from somebody who bound it against the same
-        definitions. O(1).
-        """
-        if text not in self._texts:
-            _keep(self._texts, text, (Fixed(query), query), TEXTS_MAX)
 
     def _is_writable(self, text: str) -> bool:
         """Whether the size and the characters of a text are surely served; the whole way says why not."""
@@ -216,7 +278,7 @@ class Templates:
 
     def _whole(self, text: str) -> Read:
         statement = parse(text, self.catalogue, self._limits, functions=self._functions)
-        read: Read = (Fixed(statement) if isinstance(statement, Query) else None), statement
+        read = Read(text, Fixed(statement) if isinstance(statement, Query) else None, statement)
         _keep(self._texts, text, read, TEXTS_MAX)
         return read
 
@@ -234,15 +296,19 @@ class Templates:
             trace.close()
         template = _template(traced, found, trace)
         fixed = set(range(len(found.texts))) - trace.read | trace.pinned | set(known.fixed or ())
-        query = None if template is None else template.instance(found)
-        if template is None or query is None or not self._is_proved(template, found, fixed):
+        values = None if template is None else template.values(found)
+        if template is None or values is None or not self._is_proved(template, found, fixed):
             return self._whole(found.sql)
+        assert isinstance(traced, Query)
+        compared = comparisons_of(traced)
+        if compared is not None:
+            template = replace(template, selection=Selection(template.built(values, found.sql), compared))
         known.fixed = tuple(sorted(fixed))
         key = (found.shape, tuple([found.texts[number] for number in known.fixed]))
         if key not in self._templates:
             _keep(self._templates, key, [])
         self._templates[key].append(template)
-        return template, query
+        return Read(found.sql, template, None, values)
 
     def _is_proved(self, template: Template, found: Cut, fixed: set[int]) -> bool:
         """Whether it gives the right query for other literals in all the places that are not fixed."""
@@ -317,6 +383,8 @@ def _template(traced: Statement, found: Cut, trace: Trace) -> Template | None:
     return Template(
         traced.sources,
         traced.uses,
+        traced.emit is not None,
+        None,
         tuple(trace.conversions),
         tuple(sorted(trace.alike)),
         _groups({(same.get(one, one), same.get(other, other)) for one, other in trace.differ}),

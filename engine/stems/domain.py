@@ -50,12 +50,12 @@ class Domain:
 
     def intervals(self, region: Region) -> tuple[KeyInterval, ...]:
         """The intervals of a named region as keys, ascending."""
+        key = self._key
         return tuple(
-            (
-                KEY_MIN if start is BELOW else self._key(start),
-                KEY_MAX if stop is ABOVE else self._key(stop) - 1,
-            )
-            for start, stop in region.intervals
+            [
+                (KEY_MIN if start is BELOW else key(start), KEY_MAX if stop is ABOVE else key(stop) - 1)
+                for start, stop in region.intervals
+            ]
         )
 
     def _key(self, value: Key) -> int:

@@ -14,14 +14,28 @@ terms can be an error, so terms may be tested in any order, before residuals.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.language import expressions as ex
-from engine.stems.regions import EMPTY, Region, intersect, simple_region, truth_of
+from engine.language.selection import Comparison
+from engine.stems.regions import (
+    ABOVE,
+    BELOW,
+    EMPTY,
+    WHOLE,
+    Region,
+    intersect,
+    simple_region,
+    truth_of,
+    where,
+)
 
 TERMS_MAX = 16
 INTERVALS_MAX = 4_096
 """Intervals of one predicate, over all its terms."""
+
+LAST = 2**63 - 1
 
 Term = dict[int, Region]
 """By place of the column. No region: every row."""
@@ -70,6 +84,51 @@ def factors(predicate: ex.Expression) -> Factors:
             all_terms = wider
     possible = [term for term in all_terms if EMPTY not in term.values()]
     return Factors(possible, tuple(residuals) if possible else ())
+
+
+def compared(comparisons: Sequence[Comparison], values: Sequence[ex.Literal]) -> Factors | None:
+    """What :func:`factors` gives for the conjunction of comparisons with these constants, without its tree;
+    None where one of them does not become a region. O(comparisons), a microsecond each where they are of
+    integers or instants.
+    """
+    term: Term = {}
+    bounds: dict[int, list[int | None]] = {}
+    """Of columns of whole numbers: the first value, and the first above the last; None: no bound."""
+    for comparison in comparisons:
+        column, op, constant = comparison.column, comparison.op, comparison.constant
+        literal = values[constant] if isinstance(constant, int) else constant
+        value, kind = literal.value, column.type.kind
+        same = literal.type.kind is kind and op != "<>"
+        if same and kind in WHOLE and type(value) is int and -LAST < value < LAST:
+            held = bounds.setdefault(column.index, [None, None])
+            _narrow(held, op, value)
+            continue
+        if value is None:
+            return None
+        region = where(column, op, literal)
+        if region is None:
+            return None
+        known = term.get(column.index)
+        term[column.index] = region if known is None else intersect(known, region)
+    for index, (start, stop) in bounds.items():
+        if start is not None and stop is not None and start >= stop:
+            return Factors([], ())
+        region = Region(((BELOW if start is None else start, ABOVE if stop is None else stop),))
+        known = term.get(index)
+        term[index] = region if known is None else intersect(known, region)
+    return Factors([], ()) if EMPTY in term.values() else Factors([term], ())
+
+
+def _narrow(held: list[int | None], op: ex.CompareOp, value: int) -> None:
+    """Between these bounds and ``op value``."""
+    if op in ("=", ">=", ">"):
+        start = value + 1 if op == ">" else value
+        if held[0] is None or held[0] < start:
+            held[0] = start
+    if op in ("=", "<=", "<"):
+        stop = value if op == "<" else value + 1
+        if held[1] is None or stop < held[1]:
+            held[1] = stop
 
 
 def _terms(e: ex.Expression, *, true: bool) -> list[Term] | None:

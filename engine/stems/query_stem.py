@@ -120,9 +120,13 @@ class QueryStem:
 
     # --- build ------------------------------------------------------------------------------------
 
-    def add(self, predicates: Sequence[ex.Expression]) -> Added:
-        """Put predicates in. O(predicates), and what their constants cost the indexes."""
-        taken = [factors(predicate) for predicate in predicates]
+    def add(self, predicates: Sequence[ex.Expression | Factors]) -> Added:
+        """Put predicates in, those without residuals perhaps taken apart already. O(predicates), and what
+        their constants cost the indexes.
+        """
+        taken = [
+            predicate if isinstance(predicate, Factors) else factors(predicate) for predicate in predicates
+        ]
         self._name_constants(taken)
         slots: list[int] = []
         fresh: list[int] = []
@@ -134,7 +138,10 @@ class QueryStem:
             mine = self._rows_of(each)
             meaning = len(each.terms), mine
             fingerprint = hash(meaning)
-            slot = self._with_residuals.get(predicate) if each.residuals else coming.get(meaning)
+            if each.residuals and not isinstance(predicate, Factors):
+                slot = self._with_residuals.get(predicate)
+            else:
+                slot = coming.get(meaning)
             if slot is None and not each.residuals:
                 slot = self._shared_slot(fingerprint, len(each.terms), mine)
             if slot is not None:
@@ -145,7 +152,7 @@ class QueryStem:
                 rows.extend(mine)
                 counts.append(len(mine))
                 terms.append(len(each.terms))
-                if each.residuals:
+                if each.residuals and not isinstance(predicate, Factors):
                     self._with_residuals[predicate] = slot
                     self._predicate_of[slot] = predicate
                     self.residuals.share(slot, each.residuals)

@@ -48,7 +48,8 @@ class _Below:
 ABOVE = _Above()
 BELOW = _Below()
 
-_WHOLE = frozenset({Kind.INTEGER, Kind.BIGINT, Kind.DATE, Kind.TIMESTAMP})
+WHOLE = frozenset({Kind.INTEGER, Kind.BIGINT, Kind.DATE, Kind.TIMESTAMP})
+"""Kinds whose values are integers: those of one kind compare as these do."""
 
 Interval = tuple[Key, Key]
 """``[start, stop)``; start may be BELOW, stop may be ABOVE."""
@@ -270,7 +271,7 @@ def _comparison(
         return None
     if literal.value is None:
         return UNKNOWN
-    true = _where(column, op, literal)
+    true = where(column, op, literal)
     return None if true is None else Truth(true, complement(true))
 
 
@@ -284,11 +285,12 @@ def simple_region(predicate: ex.Expression) -> tuple[int, Region] | None:
     column, literal = predicate.left, predicate.right
     if not isinstance(column, ex.Column) or not isinstance(literal, ex.Literal) or literal.value is None:
         return None
-    region = _where(column, predicate.op, literal)
+    region = where(column, predicate.op, literal)
     return None if region is None else (column.index, region)
 
 
-def _where(column: ex.Column, op: ex.CompareOp, literal: ex.Literal) -> Region | None:
+def where(column: ex.Column, op: ex.CompareOp, literal: ex.Literal) -> Region | None:
+    """Where ``column op literal`` is TRUE, of a literal that is not NULL; None where it is no region."""
     bounds = _bounds(column.type, literal)
     if bounds is None:
         return None
@@ -344,7 +346,7 @@ def _bounds(type_: Type, literal: ex.Literal) -> tuple[Key, Key] | None:
     None: the two cannot be compared key by key exactly.
     """
     value, kind = literal.value, literal.type.kind
-    if type(value) is int and type_.kind is kind and kind in _WHOLE and abs(value) < 2**63 - 1:
+    if type(value) is int and type_.kind is kind and kind in WHOLE and abs(value) < 2**63 - 1:
         return value, value + 1
     match type_.kind:
         case Kind.STRING if isinstance(value, str):

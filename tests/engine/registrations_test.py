@@ -13,7 +13,7 @@ from engine.language import templates
 from engine.language.expressions import Compare
 from engine.language.query import CreateStream, Query
 from engine.language.statements import parse
-from engine.language.templates import INSTANCES_MAX, Template
+from engine.language.templates import INSTANCES_MAX, Read, Template
 from engine.model.source import SourceName
 from engine.model.step import (
     Body,
@@ -252,14 +252,15 @@ def test_what_a_long_text_means_is_taken_over_from_who_bound_it(monkeypatch: pyt
     other.create("CREATE STREAM s (v BIGINT, ts TIMESTAMP) WITH (timestamp = 'ts')")
     query = binder.prepare(sql)
     assert isinstance(query, Query)
+    bound_elsewhere = [(Read.of(query), binder.catalogue)]
     bound = []
     monkeypatch.setattr(templates, "parse", lambda *given, **named: bound.append(1) or parse(*given, **named))
-    engine.learn(sql, query, binder.catalogue)
+    engine.learn(bound_elsewhere)
     engine.register("q", sql)
     assert not bound
     binder.register("q", sql)
     assert values(engine, "q") == values(binder, "q") == [0, 2, 4, 6, 8]
     bound.clear()
-    other.learn(sql, query, binder.catalogue)  # its stream has another column: the text is bound there
+    other.learn(bound_elsewhere)  # its stream has another column: the text is bound there
     other.register("q", sql)
     assert bound

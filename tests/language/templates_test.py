@@ -206,7 +206,7 @@ def test_mutated_texts(forms: list[str], data: st.DataObject) -> None:
 )
 def test_the_third_text_of_a_shape_is_not_parsed(form: str, rounds: list[tuple[str, ...]]) -> None:
     templates = Templates(CATALOGUE, Limits())
-    meanings = [templates.read(form.format(*literals))[0] for literals in rounds]
+    meanings = [templates.read(form.format(*literals)).meaning for literals in rounds]
     assert [type(meaning) for meaning in meanings] == [Fixed, Template, Template]
     assert meanings[1] is meanings[2]
     for literals, meaning in zip(rounds, meanings, strict=True):
@@ -224,7 +224,7 @@ def test_joins_that_differ_in_constants_share_a_template() -> None:
     )
     templates = Templates(CATALOGUE, Limits())
     rounds = [("2", "1.5", "'A'", "3", "4"), ("3", "2.5", "'B'", "5", "6"), ("4", "7.5", "'C'", "8", "9")]
-    meanings = [templates.read(form.format(*literals))[0] for literals in rounds]
+    meanings = [templates.read(form.format(*literals)).meaning for literals in rounds]
     assert [type(meaning) for meaning in meanings] == [Fixed, Template, Template]
     assert meanings[1] is meanings[2]
     for literals, meaning in zip(rounds, meanings, strict=True):
@@ -288,7 +288,7 @@ def test_where_changes_go_is_part_of_the_shape() -> None:
             text = f"SELECT carrier FROM flights WHERE flight = {flight}{tail}"
             assert outcome(templates.statement, text) == outcome(whole, text)
             if flight > 1 and "'x'" not in tail:
-                assert isinstance(templates.read(text)[0], Template)
+                assert isinstance(templates.read(text).meaning, Template)
 
 
 def test_a_text_that_is_too_long_is_refused_though_its_template_is_known() -> None:
@@ -332,6 +332,6 @@ def test_a_cut_text_has_the_tokens_that_the_tokenizer_finds(words: list[str], gl
 def test_only_queries_have_meanings() -> None:
     templates = Templates({}, Limits())
     for _ in range(3):
-        meaning, statement = templates.read("CREATE STREAM s (a INTEGER) RETAIN 7 DAYS")
-        assert meaning is None
-        assert not isinstance(statement, Query)
+        read = templates.read("CREATE STREAM s (a INTEGER) RETAIN 7 DAYS")
+        assert read.meaning is None
+        assert not isinstance(read.statement, Query)
