@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from engine.kernels.time import in_order
+from engine.kernels.admission import in_order
 from engine.model.batch import Batch
 from engine.model.source import Stream
 from engine.model.step import Backfill

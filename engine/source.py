@@ -25,7 +25,7 @@ from engine.stems.new_queries import NewQueries
 from engine.stems.pending import PendingRows, Piece
 from engine.stems.query_stem import QueryStem
 from engine.stems.table_stem import TableStem
-from engine.windows.source_clock import LATE, REJECTED, SourceClock
+from engine.windows.source_clock import LATE, REJECTED, TAKEN, Passage, SourceClock
 from tureen.errors import LimitExceeded, StepOutOfOrder
 
 Kept = tuple[int, int]
@@ -62,7 +62,6 @@ class Source:
         self.rows = (
             TableStem(stream, self.queries, base) if stream.is_table else DataStem(schema, self.queries, base)
         )
-        self.next_offsets: dict[int, int] = {}
         self.retained_from_ms: int | None = None
         self.late = 0
         self.rejected = 0
@@ -79,43 +78,44 @@ class Source:
     def records(self, step: Records, position: Position, clock_ms: int) -> StepResult:
         """Rows arrive. Raises StepOutOfOrder where offsets do not follow."""
         batch = step.batch
-        self._follow(step)
+        if len(batch.schema) != len(self.rows.schema):
+            raise StepOutOfOrder(f"a batch for {self.stream.name} has another schema")
         self._view = None
         self.unreadable += step.unreadable
         if step.whole_from_ms is not None:
             self.rows.lack(step.whole_from_ms)
         if step.decided is not None:
-            self.clock.follow(step.decided.now_ms, clock_ms)
-            entered = self._enter(batch)
+            self.clock.follow(batch, step.decided.now_ms, clock_ms)
+            self.clock.read_to(step.next_offsets)
+            entered = self._enter(batch, None)
             self.meter.count(len(batch), self.clock.clock_ms)
             return StepResult(position, self.clock.now_ms, entered=entered)
-        passage = self.clock.records(batch, clock_ms, step.lagging)
-        late = np.flatnonzero(passage.fate == LATE)
-        rejected = np.flatnonzero(passage.fate == REJECTED)
+        passage = self.clock.records(batch, clock_ms, step.lagging, checked=True)
+        self.clock.read_to(step.next_offsets)
         if passage.timestamp is not batch.timestamp:
-            batch = Batch(batch.schema, batch.columns, batch.partition, batch.offset, passage.timestamp)
-        if len(late) or len(rejected):
-            batch = batch.take(np.flatnonzero(passage.fate == 0))
-        entered = self._enter(batch)
+            batch = replace(batch, timestamp=passage.timestamp)
+        if passage.late or passage.rejected:
+            batch = batch.take(np.flatnonzero(passage.fate == TAKEN))
+        entered = self._enter(batch, passage.in_order)
         self.meter.count(len(step.batch), self.clock.clock_ms)
-        self.late += len(late)
-        self.rejected += len(rejected)
+        self.late += passage.late
+        self.rejected += passage.rejected
+        return StepResult(position, self.clock.now_ms, self.clock.idle, entered, *self._refused(passage))
+
+    def _refused(self, passage: Passage) -> tuple[tuple[int, ...], tuple[Refusal, ...]]:
+        """(rows that came late, rows too far ahead of the clock)."""
+        late = tuple(np.flatnonzero(passage.fate == LATE).tolist()) if passage.late else ()
+        if not passage.rejected:
+            return late, ()
         limit_ms = self.clock.clock_ms + self.stream.future_max_ms
         reason = f"the timestamp is beyond the clock plus future_max ({limit_ms} ms since 1970)"
-        return StepResult(
-            position,
-            self.clock.now_ms,
-            self.clock.idle,
-            entered,
-            tuple(late.tolist()),
-            tuple(Refusal(row, reason) for row in rejected.tolist()),
-        )
+        return late, tuple(Refusal(row, reason) for row in np.flatnonzero(passage.fate == REJECTED).tolist())
 
     def heartbeat(self, lagging: frozenset[int], position: Position, clock_ms: int) -> StepResult:
         """The clock went on."""
         self._view = None
         self.clock.heartbeat(self._empty, clock_ms, lagging)
-        entered = self._enter(self._empty)
+        entered = self._enter(self._empty, True)
         return StepResult(position, self.clock.now_ms, self.clock.idle, entered)
 
     @property
@@ -165,25 +165,10 @@ class Source:
         self._view = None
         return StepResult(position, self.clock.now_ms, entered=len(step.batch))
 
-    def _follow(self, step: Records) -> None:
-        batch = step.batch
-        if len(batch.schema) != len(self.rows.schema):
-            raise StepOutOfOrder(f"a batch for {self.stream.name} has another schema")
-        partitions = batch.partitions()
-        for partition in partitions:
-            offsets = batch.offset if len(partitions) == 1 else batch.offset[batch.partition == partition]
-            if offsets[0] < self.next_offsets.get(partition, 0) or bool((np.diff(offsets) <= 0).any()):
-                raise StepOutOfOrder(
-                    f"offsets of {self.stream.name}[{partition}] do not follow the last step"
-                )
-            self.next_offsets[partition] = int(offsets[-1]) + 1
-        for partition, offset in step.next_offsets.items():
-            self.next_offsets[partition] = max(offset, self.next_offsets.get(partition, 0))
-
-    def _enter(self, arrived: Batch) -> int:
-        entering = self.pending.pass_through(arrived, self.clock.now_ms)
+    def _enter(self, arrived: Batch, ascending: bool | None) -> int:
+        entering = self.pending.pass_through(arrived, self.clock.now_ms, ascending)
         if len(entering):
-            self.rows.append(entering)
+            self.rows.enter(entering)
         if len(self.pending) > self.limits.pending_rows_max:
             hint = "a partition is not read or a timestamp runs ahead; see NOW of the stream's partitions"
             raise LimitExceeded(
@@ -309,7 +294,7 @@ class Source:
                 self.rows.rows(),
                 tuple(self.pending.pieces()),
                 Lost(self.late, self.rejected, self.unreadable, self.counted_from_ms),
-                dict(self.next_offsets),
+                self.clock.next_offsets,
                 self.queries.generations,
                 self.queries.errors,
             )
@@ -394,7 +379,7 @@ class Source:
             self.rows.end,
             self.late,
             self.rejected,
-            self.clock.partitions(self.next_offsets),
+            self.clock.partitions(),
             self.rows.origin,
             self.rows.whole_from_ms,
             self.unreadable,
@@ -404,7 +389,6 @@ class Source:
     def restore_state(self, state: SourceState) -> None:
         """The clock and counts as saved."""
         self.clock.restore(state.now_ms, state.clock_ms, dict(state.partitions))
-        self.next_offsets = {p: clock.next_offset for p, clock in state.partitions.items()}
         self.retained_from_ms = state.retained_from_ms
         self.late, self.rejected, self.unreadable = state.late, state.rejected, state.unreadable
         self.counted_from_ms = state.counted_from_ms

@@ -276,6 +276,8 @@ def concatenate(schema: Schema, batches: Sequence[Batch]) -> Batch:
 
 def concatenate_columns(type_: Type, columns: Sequence[Column]) -> Column:
     """The columns one after another as one; O(rows + distinct strings)."""
+    if len(columns) == 1:
+        return columns[0]
     valid: BoolArray | None = None
     if any(column.valid is not None for column in columns):
         valid = np.concatenate([np.ones(len(c), np.bool_) if c.valid is None else c.valid for c in columns])

@@ -21,6 +21,7 @@ from engine.model.attributes import Attribute
 from engine.model.batch import BATCH_ROWS_MAX, Batch, concatenate
 from engine.model.source import Schema
 from engine.stems.cohorts import Cohorts
+from engine.stems.entering import Entering
 from engine.stems.new_queries import NewQueries
 from engine.stems.segment import BitPool, Part, Tail
 from engine.stems.selective_index import Pairs
@@ -149,17 +150,24 @@ class DataStem:
         return self.end - self.base
 
     def append(self, rows: Batch) -> None:
+        """As :meth:`enter`, of a batch that is in order."""
+        self.enter(Entering.of(rows))
+
+    def enter(self, rows: Entering) -> None:
         """Rows enter and meet all queries. O(rows * words + candidates)."""
         start = 0
         while start < len(rows):
-            stop = min(len(rows), start + BATCH_ROWS_MAX, start + self._tail.room)
-            piece = rows if stop - start == len(rows) else rows.slice(start, stop)
-            pairs = self._queries.match(piece, self._tail.bits, self._tail.count)
-            self._tail.append(piece, pairs)
+            start = self._fill(self._tail, rows, start)
             if not self._tail.room:
                 self._seal()
-            start = stop
         self._rows = None
+
+    def _fill(self, tail: Tail, rows: Entering, start: int) -> int:
+        """Rows from ``start`` on, some of them, enter a segment; returns where to go on."""
+        stop = min(len(rows), start + BATCH_ROWS_MAX, start + tail.room)
+        written = tail.write(rows, start, stop)
+        tail.take(len(written), self._queries.match(written, tail.bits, tail.count))
+        return stop
 
     def _seal(self) -> None:
         self._sealed.append(self._tail.seal(self._queries.words))
@@ -207,13 +215,11 @@ class DataStem:
         """Sealed segments of rows from this ordinal on."""
         parts = []
         start = 0
+        entering = Entering.of(rows)
         while start < len(rows):
             tail = Tail(self.schema, first + start, self._queries.cohorts, self._queries.words, self._pool)
             while start < len(rows) and tail.room:
-                stop = min(len(rows), start + BATCH_ROWS_MAX, start + tail.room)
-                piece = rows.slice(start, stop)
-                tail.append(piece, self._queries.match(piece, tail.bits, tail.count))
-                start = stop
+                start = self._fill(tail, entering, start)
             parts.append(tail.seal(self._queries.words))
         return parts
 

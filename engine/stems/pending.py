@@ -7,13 +7,15 @@ only those that NOW has reached. Cost of a release: O(released + pieces touched 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from sortedcontainers import SortedKeyList
 
-from engine.kernels.time import in_order
-from engine.model.batch import Batch, concatenate
+from engine.kernels.admission import in_order, order_of
+from engine.model.batch import Batch
 from engine.model.source import Schema
+from engine.stems.entering import Entering, merged
 
 
 @dataclass(slots=True)
@@ -28,7 +30,18 @@ def sort_rows(rows: Batch) -> Batch:
     """Rows by (timestamp, partition, offset); the batch itself where they are in order."""
     if in_order(rows.timestamp, rows.partition, rows.offset):
         return rows
-    return rows.take(np.lexsort((rows.offset, rows.partition, rows.timestamp)))
+    order = np.empty(len(rows), np.int64)
+    order_of(rows.timestamp, rows.partition, rows.offset, order, np.empty(len(rows), np.int64))
+    return rows.take(order)
+
+
+def _in_succession(batches: list[Batch]) -> bool:
+    """Whether each of these, in order itself, begins at or after the end of the one before."""
+    return all(
+        (before.timestamp[-1], before.partition[-1], before.offset[-1])
+        <= (after.timestamp[0], after.partition[0], after.offset[0])
+        for before, after in pairwise(batches)
+    )
 
 
 class PendingRows:
@@ -44,21 +57,29 @@ class PendingRows:
     def __len__(self) -> int:
         return self._count
 
-    def pass_through(self, arrived: Batch, now_ms: int | None) -> Batch:
-        """Take new rows, give back all that are at or before NOW, in order."""
+    def pass_through(self, arrived: Batch, now_ms: int | None, ascending: bool | None = None) -> Entering:
+        """Take new rows, give back all that are at or before NOW, in order.
+
+        ascending: whether the new rows are in order; None: it is not known.
+        """
         if now_ms is None:
             self._put(Piece(sort_rows(arrived)))
-            return arrived.slice(0, 0)
-        released = self._release(now_ms)
-        if len(arrived):
-            arrived = sort_rows(arrived)
-            reached = int(np.searchsorted(arrived.timestamp, now_ms, "right"))
-            self._put(Piece(arrived.slice(reached, len(arrived))))
-            if reached:
-                released.append(arrived.slice(0, reached))
-        if not released:
-            return arrived.slice(0, 0)
-        return sort_rows(concatenate(self.schema, released))
+            return Entering(self.schema, (), 0)
+        batches = self._release(now_ms)
+        if ascending is None:
+            ascending = bool(in_order(arrived.timestamp, arrived.partition, arrived.offset))
+        if not ascending:
+            released = sum(map(len, batches))
+            entering, waiting = merged(self.schema, [*batches, arrived], now_ms)
+            self._put(Piece(arrived.take(waiting - released)))
+            return entering
+        reached = int(arrived.timestamp.searchsorted(now_ms, "right"))
+        self._put(Piece(arrived.slice(reached, len(arrived))))
+        if reached:
+            batches.append(arrived.slice(0, reached))
+        if _in_succession(batches):
+            return Entering(self.schema, tuple(batches), sum(map(len, batches)))
+        return merged(self.schema, batches, now_ms)[0]
 
     def _put(self, piece: Piece) -> None:
         if len(piece.rows):

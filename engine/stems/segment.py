@@ -26,6 +26,7 @@ from engine.results.part_matches import PairLog, PartMatches, sealed_lists, with
 from engine.results.slot_lists import SlotLists
 from engine.results.word_column import DenseWord, WordColumn, pack
 from engine.stems.cohorts import Cohorts
+from engine.stems.entering import Entering, Run, in_places
 from engine.stems.new_queries import Found, NewQueries
 from engine.stems.selective_index import Pairs
 from engine.stems.zone import Zone, zone_of
@@ -194,23 +195,44 @@ class Tail:
         wider[self.bits.shape[0] :, : self.count] = 0
         self.bits = wider
 
-    def append(self, rows: Batch, pairs: Pairs) -> None:
-        """Take rows (at most ``room``) whose bits stand in ``bits`` already, and their pairs."""
-        start, stop = self.count, self.count + len(rows)
+    def write(self, rows: Entering, first: int, last: int) -> Batch:
+        """Put rows first to last (at most ``room``) behind those that are here; return them as a batch.
+
+        Nobody sees them before :meth:`take`.
+        """
+        start, n = self.count, last - first
+        stop = start + n
+        runs = rows.runs(first, last)
+        timestamp, offset = self.timestamp[start:stop], self.offset[start:stop]
+        partition = self.partition[start:stop]
+        for run in runs:
+            timestamp[run.places] = run.batch.timestamp[run.rows]
+            offset[run.places] = run.batch.offset[run.rows]
+            partition[run.places] = run.batch.partition[run.rows]
+        columns = tuple(self._write_column(place, runs, start, stop) for place in range(len(self.schema)))
+        return Batch(self.schema, columns, partition, offset, timestamp)
+
+    def _write_column(self, place: int, runs: Sequence[Run], start: int, stop: int) -> Column:
+        parts = [run.column(place) for run in runs]
+        if self._valid[place] is None and any(part.valid is not None for part in parts):
+            self._valid[place] = np.ones(SEGMENT_ROWS, np.bool_)
+        held = self._valid[place]
+        valid = None if held is None else held[start:stop]
+        values = self._values[place][start:stop]
+        table = self._strings[place]
+        for run, part in zip(runs, parts, strict=True):
+            values[run.places] = part.values if table is None else part.codes_in(table)
+            if valid is not None:
+                valid[run.places] = True if part.valid is None else part.valid
+        if table is None:
+            return Column(self.schema.fields[place].type, values, valid)
+        return in_places(parts, runs)  # its dictionary is shorter than the segment's
+
+    def take(self, n: int, pairs: Pairs) -> None:
+        """The next n rows that were written, whose bits stand in ``bits`` already, and their pairs."""
         if len(pairs):
-            self._log.append(pairs.rows, pairs.slots, start)
-        self.timestamp[start:stop] = rows.timestamp
-        self.offset[start:stop] = rows.offset
-        self.partition[start:stop] = rows.partition
-        for place, column in enumerate(rows.columns):
-            table = self._strings[place]
-            self._values[place][start:stop] = column.values if table is None else column.codes_in(table)
-            valid = self._valid[place]
-            if column.valid is not None:
-                if valid is None:
-                    valid = self._valid[place] = np.ones(SEGMENT_ROWS, np.bool_)
-                valid[start:stop] = column.valid
-        self.count = stop
+            self._log.append(pairs.rows, pairs.slots, self.count)
+        self.count += n
         self._part = None
 
     def part(self, words: int) -> Part:

@@ -18,6 +18,7 @@ from engine.model.batch import BATCH_ROWS_MAX, Batch, Int64Array, concatenate
 from engine.model.source import Stream
 from engine.model.types import Kind
 from engine.stems.data_stem import DataStem, Matcher, Rows
+from engine.stems.entering import Entering
 from engine.stems.versions import Versions
 
 
@@ -55,10 +56,10 @@ class TableStem(DataStem):
         places = [stream.schema.index(name) for name in stream.key]
         self._versions = Versions([place for place in places if place is not None], base)
 
-    def append(self, rows: Batch) -> None:
+    def enter(self, rows: Entering) -> None:
         """Versions enter and meet all queries."""
-        self._versions.enter(rows)
-        super().append(rows)
+        self._versions.enter(rows.batch())
+        super().enter(rows)
 
     @property
     def superseded(self) -> int:

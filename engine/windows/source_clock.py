@@ -12,15 +12,18 @@ clock; NOW is 1 ms behind the least. Nothing is late: a row's instant is at leas
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from engine.kernels.time import NEVER, advance_arrival_time, advance_event_time
-from engine.model.batch import Batch, BoolArray, Int64Array
+from engine.kernels import admission
+from engine.kernels.admission import FOLLOWS, NEVER, NEW_PARTITION, Arrived, Partitions, Rules
+from engine.model.batch import Batch, Int64Array
 from engine.model.source import Stream
 from engine.persistence import PartitionClock
+from tureen.errors import StepOutOfOrder
 
 TAKEN, LATE, REJECTED = 0, 1, 2
 
@@ -29,94 +32,89 @@ TAKEN, LATE, REJECTED = 0, 1, 2
 class Passage:
     """What the clock said of a step's rows.
 
-    fate: uint8[n]: TAKEN, LATE or REJECTED. timestamp: int64[n], the instant each row has.
+    fate: uint8[n]: TAKEN, LATE or REJECTED. timestamp: int64[n], the instant each row has. late, rejected:
+    how many are. in_order: whether the others ascend by (timestamp, partition, offset).
     """
 
     fate: npt.NDArray[np.uint8]
     timestamp: Int64Array
+    late: int
+    rejected: int
+    in_order: bool
 
 
 class SourceClock:
-    """The time of one stream. ``now_ms`` is None until there is a NOW."""
+    """The time of one stream, and where reading it goes on. ``now_ms`` is None until there is a NOW."""
 
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
         self.now_ms: int | None = None
         self.clock_ms = 0
         self.idle: frozenset[int] = frozenset()
+        self._rules = Rules(
+            stream.event_time,
+            stream.lateness_ms + 1,
+            stream.future_max_ms,
+            stream.idle_timeout_ms,
+            stream.idle_advances,
+        )
         self._partitions: dict[int, int] = {}
-        self._latest = np.zeros(0, np.int64)
-        self._active = np.zeros(0, np.int64)
+        self._state = _state_of({})
 
-    def records(self, rows: Batch, clock_ms: int, lagging: frozenset[int]) -> Passage:
-        """Move on over a step's rows, in their order. O(rows + partitions)."""
-        self.clock_ms = max(self.clock_ms, clock_ms)
-        slots = self._slots_of(rows, lagging)
-        present = np.zeros(len(self._latest), np.bool_)
-        present[slots] = True
-        fate = np.zeros(len(rows), np.uint8)
+    def records(
+        self, rows: Batch, clock_ms: int, lagging: frozenset[int], *, checked: bool = False
+    ) -> Passage:
+        """Move on over a step's rows, in their order. O(rows + partitions).
+
+        checked: raise StepOutOfOrder, with nothing changed, where offsets do not follow those of the last
+        step, and go on behind them.
+        """
+        clock_ms = max(self.clock_ms, clock_ms)
+        event_time, n = self.stream.event_time, len(rows)
+        instants = np.empty(0 if event_time else n, np.int64)
+        fate = np.empty(n, np.uint8) if event_time else np.zeros(n, np.uint8)
         now_ms = NEVER if self.now_ms is None else self.now_ms
-        if self.stream.event_time:
-            holds = self._holding(lagging) | present
-            timestamp = rows.timestamp
-            now_ms = advance_event_time(
-                slots,
-                timestamp,
-                self._latest,
-                holds,
-                self.stream.lateness_ms + 1,
-                self.clock_ms + self.stream.future_max_ms,
-                now_ms,
-                fate,
-            )
-        else:
-            timestamp = np.empty(len(rows), np.int64)
-            now_ms = advance_arrival_time(
-                slots,
-                rows.timestamp,
-                self._latest,
-                np.bincount(slots, minlength=len(self._latest)).astype(np.int64),
-                self._lagging(lagging),
-                self.clock_ms,
-                now_ms,
-                timestamp,
-            )
-        self._active[present] = self.clock_ms
-        self.now_ms = None if now_ms == NEVER else int(now_ms)
-        self._settle(lagging)
-        return Passage(fate, timestamp)
+        arrived = Arrived(rows.partition, rows.offset, rows.timestamp)
+        behind = [self._slot(partition) for partition in lagging]
+        self._state.lagging[behind] = True
+        beside = self._rules, checked, clock_ms, now_ms, fate, instants
+        said = admission.admit(arrived, self._state, *beside)
+        if said.follows == NEW_PARTITION:
+            self._meet(rows)
+            said = admission.admit(arrived, self._state, *beside)
+        if lagging:
+            self._state.lagging[:] = False
+        if said.follows != FOLLOWS:
+            raise self._out_of_order(said.culprit)
+        self.clock_ms = clock_ms
+        self.now_ms = None if said.now_ms == NEVER else said.now_ms
+        if event_time:
+            self.idle = self._idle()
+        timestamp = rows.timestamp if event_time else instants
+        return Passage(fate, timestamp, said.late, said.rejected, said.in_order)
 
-    def follow(self, now_ms: int | None, clock_ms: int) -> None:
-        """Go where another clock went that saw all rows. NOW does not go back."""
+    def follow(self, rows: Batch, now_ms: int | None, clock_ms: int) -> None:
+        """Go where another clock went that saw all rows, of which these are some. NOW does not go back.
+
+        Raises StepOutOfOrder, with nothing changed, where their offsets do not follow.
+        """
+        arrived = Arrived(rows.partition, rows.offset, rows.timestamp)
+        follows, partition = admission.follow(arrived, self._state)
+        if follows == NEW_PARTITION:
+            self._meet(rows)
+            follows, partition = admission.follow(arrived, self._state)
+        if follows != FOLLOWS:
+            raise self._out_of_order(partition)
         self.clock_ms = max(self.clock_ms, clock_ms)
         if now_ms is not None:
             self.now_ms = now_ms if self.now_ms is None else max(self.now_ms, now_ms)
 
+    def _out_of_order(self, partition: int) -> StepOutOfOrder:
+        return StepOutOfOrder(f"offsets of {self.stream.name}[{partition}] do not follow the last step")
+
     def heartbeat(self, empty: Batch, clock_ms: int, lagging: frozenset[int]) -> None:
         """The clock went on without records. empty: a batch of the schema with no row."""
         self.records(empty, clock_ms, lagging)
-
-    def _settle(self, lagging: frozenset[int]) -> None:
-        """After a step: who is idle, and NOW when all are."""
-        holds = self._holding(lagging)
-        if not self.stream.event_time:
-            return
-        quiet = (self._active != NEVER) & ~holds
-        self.idle = frozenset(p for p, slot in self._partitions.items() if quiet[slot])
-        if holds.any():
-            return
-        seen = self._latest != NEVER
-        if not seen.any():
-            return
-        now_ms = int(self._latest[seen].max())
-        if self.stream.idle_advances:
-            now_ms += max(0, self.clock_ms - self.idle_since_clock_ms())
-        self.now_ms = now_ms if self.now_ms is None else max(self.now_ms, now_ms)
-
-    def idle_since_clock_ms(self) -> int:
-        """The clock at which the last partition that had records fell idle."""
-        seen = self._active != NEVER
-        return int(self._active[seen].max()) + self.stream.idle_timeout_ms
 
     def next_change_clock_ms(self) -> int | None:
         """The clock at which a heartbeat would first change something; None: not by the clock alone.
@@ -125,64 +123,87 @@ class SourceClock:
         """
         if not self.stream.event_time:
             return self.clock_ms + 1
-        seen = self._active != NEVER
-        if not seen.any():
+        active = self._state.active
+        seen = active[active != NEVER]
+        if not len(seen):
             return None
-        falls = self._active[seen] + self.stream.idle_timeout_ms
+        falls = seen + self.stream.idle_timeout_ms
         waiting = falls[falls > self.clock_ms]
         if len(waiting):
             return int(waiting.min())
         return self.clock_ms + 1 if self.stream.idle_advances else None
 
-    def _holding(self, lagging: frozenset[int]) -> BoolArray:
-        recent: BoolArray = (self._active != NEVER) & (
-            self.clock_ms - self._active < self.stream.idle_timeout_ms
-        )
-        return recent | self._lagging(lagging)
+    def _idle(self) -> frozenset[int]:
+        idle = self._state.idle
+        if not idle.any():
+            return frozenset()
+        return frozenset(partition for partition, slot in self._partitions.items() if idle[slot])
 
-    def _lagging(self, lagging: frozenset[int]) -> npt.NDArray[np.bool_]:
-        mask = np.zeros(len(self._latest), np.bool_)
-        for partition in lagging:
-            mask[self._partitions[partition]] = True
-        return mask
+    # --- partitions -------------------------------------------------------------------------------
 
-    def _slots_of(self, rows: Batch, lagging: frozenset[int]) -> npt.NDArray[np.int32]:
-        """Each row's place in the state arrays; partitions never seen get one."""
-        named = rows.partitions()
-        for p in sorted({*named, *lagging} - self._partitions.keys()):
-            self._partitions[p] = len(self._partitions)
-            self._latest = np.append(self._latest, NEVER)
-            self._active = np.append(self._active, NEVER)
-        if len(named) == 1:
-            return np.full(len(rows), self._partitions[named[0]], np.int32)
-        lookup = np.zeros(max(named, default=0) + 1, np.int32)
-        for p in named:
-            lookup[p] = self._partitions[p]
-        return lookup[rows.partition]
+    @property
+    def next_offsets(self) -> dict[int, int]:
+        """Where reading goes on, by partition, of those that were read."""
+        offsets = self._state.next_offset
+        return {p: int(offsets[slot]) for p, slot in self._partitions.items() if offsets[slot] >= 0}
 
-    def partitions(self, next_offsets: dict[int, int]) -> dict[int, PartitionClock]:
-        """The state to save, with where reading goes on."""
+    def read_to(self, next_offsets: Mapping[int, int]) -> None:
+        """Reading goes on at or behind these, past records that gave no row."""
+        for partition, offset in next_offsets.items():
+            slot, known = self._slot(partition), self._state.next_offset
+            known[slot] = max(offset, int(known[slot]))
+
+    def _meet(self, rows: Batch) -> None:
+        for partition in rows.partitions():
+            self._slot(partition)
+
+    def _slot(self, partition: int) -> int:
+        """A partition's place in the state; one never seen gets one."""
+        slot = self._partitions.get(partition)
+        if slot is None:
+            slot = self._partitions[partition] = len(self._partitions)
+            self._state = _state_of(self._partitions, self._state)
+        return slot
+
+    def partitions(self, next_offsets: Mapping[int, int] | None = None) -> dict[int, PartitionClock]:
+        """The state to save. next_offsets: where reading goes on, if others know that."""
+        known = self.next_offsets if next_offsets is None else next_offsets
         clocks = {}
-        for p in sorted({*self._partitions, *next_offsets}):
+        for p in sorted({*self._partitions, *known}):
             slot = self._partitions.get(p)
-            latest = NEVER if slot is None else int(self._latest[slot])
-            active = NEVER if slot is None else int(self._active[slot])
+            latest = NEVER if slot is None else int(self._state.latest[slot])
+            active = NEVER if slot is None else int(self._state.active[slot])
             clocks[p] = PartitionClock(
                 None if latest == NEVER else latest,
                 None if active == NEVER else active,
-                next_offsets.get(p, 0),
+                known.get(p, 0),
             )
         return clocks
 
-    def restore(self, now_ms: int | None, clock_ms: int, partitions: dict[int, PartitionClock]) -> None:
+    def restore(self, now_ms: int | None, clock_ms: int, partitions: Mapping[int, PartitionClock]) -> None:
         """Back to a saved state."""
         self.now_ms = now_ms
         self.clock_ms = clock_ms
         self._partitions = {p: slot for slot, p in enumerate(partitions)}
-        clocks = list(partitions.values())
-        self._latest = np.array(
-            [NEVER if c.timestamp_max_ms is None else c.timestamp_max_ms for c in clocks], np.int64
-        )
-        self._active = np.array(
-            [NEVER if c.active_clock_ms is None else c.active_clock_ms for c in clocks], np.int64
-        )
+        self._state = state = _state_of(self._partitions)
+        for slot, clock in enumerate(partitions.values()):
+            state.next_offset[slot] = clock.next_offset
+            state.latest[slot] = NEVER if clock.timestamp_max_ms is None else clock.timestamp_max_ms
+            state.active[slot] = NEVER if clock.active_clock_ms is None else clock.active_clock_ms
+
+
+def _state_of(slots: Mapping[int, int], before: Partitions | None = None) -> Partitions:
+    """Of these partitions, by number, those of before as they stood."""
+    n = len(slots)
+    state = Partitions(
+        np.full(max(slots, default=-1) + 1, -1, np.int32),
+        np.full(n, -1, np.int64),
+        np.full(n, NEVER, np.int64),
+        np.full(n, NEVER, np.int64),
+        np.zeros(n, np.bool_),
+        np.zeros(n, np.bool_),
+    )
+    state.slot_of[list(slots)] = list(slots.values())
+    for held, old in zip(state[1:], before[1:] if before else (), strict=False):
+        held[: len(old)] = old
+    return state

@@ -18,17 +18,26 @@ Cost: O(rows of the piece + pieces), where one partition alone is behind.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from engine.model.batch import Batch, Int64Array
 from engine.model.source import Schema, Stream
 from engine.persistence import PartitionClock
-from engine.windows.source_clock import Passage, SourceClock
+from engine.windows.source_clock import SourceClock
 from spark_jobs.scale_out.micro_batch import ClockState, SourceStep, Summary
 
 _NO_COLUMNS = Schema(())
+
+
+@dataclass(frozen=True, slots=True)
+class Fates:
+    """Of some rows of a step, as in :class:`engine.windows.source_clock.Passage`."""
+
+    fate: npt.NDArray[np.uint8]
+    timestamp: Int64Array
 
 
 def judged(stream: Stream, step: SourceStep, summaries: Sequence[Summary], clock_ms: int) -> SourceStep:
@@ -45,7 +54,7 @@ def judged(stream: Stream, step: SourceStep, summaries: Sequence[Summary], clock
 
 def passage(
     stream: Stream, step: SourceStep, clock_ms: int, partition: int, first: int, timestamps: Int64Array
-) -> Passage:
+) -> Fates:
     """What the clock says of the rows of one piece, which is one of ``step.summaries``.
 
     timestamps: int64[n], as decoded. first: the offset that its summary has.
@@ -60,7 +69,7 @@ def passage(
     rows = _rows(before, [own, _rows(after, [])])
     found = clock.records(rows, clock_ms, step.lagging)
     mine = slice(len(head), len(head) + len(timestamps))
-    return Passage(found.fate[mine], found.timestamp[mine])
+    return Fates(found.fate[mine], found.timestamp[mine])
 
 
 def never_late_above(

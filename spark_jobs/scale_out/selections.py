@@ -284,7 +284,7 @@ class _Lane:
             if data is None:
                 raise TureenError(f"{known.file} is missing in the checkpoint {self._job.checkpoint}")
             waiting.restore(0, read_piece(data, stream), step.now_before_ms)
-        entering = waiting.pass_through(arrived, step.now_ms)
+        entering = waiting.pass_through(arrived, step.now_ms).batch()
         left = waiting.pieces()
         if left:
             rows = concatenate(stream.stored_schema, left)

@@ -18,6 +18,7 @@ from engine.operators.scan import ScanAt
 from engine.reference.rows import Row, Source
 from engine.reference.seen import Seen
 from engine.stems.data_stem import Rows
+from engine.stems.entering import Entering
 from engine.stems.query_stem import QueryStem
 from engine.stems.segment import BitPool, Tail
 from tests.operators.relations import PRICE, column
@@ -61,7 +62,8 @@ def parts(
     for low, high in pairwise(bounds):
         tail = Tail(SCHEMA, base + low, stem.cohorts, stem.words, BitPool())
         piece = batch(rows[low:high], stamps[low:high], low)
-        tail.append(piece, stem.match(piece, tail.bits, 0))
+        written = tail.write(Entering.of(piece), 0, len(piece))
+        tail.take(len(piece), stem.match(written, tail.bits, 0))
         made.append(tail.part(stem.words) if high == len(rows) else tail.seal(stem.words))
     stored = Rows(SCHEMA, tuple(made), base, base + len(rows))
     return stored, dict(zip(predicates, slots, strict=True))
