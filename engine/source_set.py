@@ -32,6 +32,7 @@ from engine.operators.maintained.ranked_aggregates import RankedAggregates
 from engine.operators.scan import ScanAt
 from engine.planner import Planner, Setting
 from engine.results.kept import KeptAnswers
+from engine.results.row_counts import RowCounts
 from engine.results.source_view import SourceView, now_of, sources_at, timeless
 from engine.results.view import SetView
 from engine.source import Hold, Source
@@ -75,6 +76,7 @@ class SourceSet:
         self._kept = KeptAnswers(limits)
         self._lone = sources[0] if len(sources) == 1 and not sources[0].stream.is_table else None
         self._trees = RankedAggregates(sources[0].rows.base)
+        self._counts = None if self._lone is None else RowCounts()
         self._joins = Joins(
             indexes,
             {source.stream.name: len(source.stream.schema) for source in sources},
@@ -220,6 +222,8 @@ class SourceSet:
         self._view = None
         self._eager.pop(query_id, None)
         self._trees.remove([query_id])
+        if self._counts is not None:
+            self._counts.forget(query_id)
         bound = query.query
         if query.keeps_matches:
             self._joins.remove(bound)
@@ -266,6 +270,7 @@ class SourceSet:
         anew = [query for query in self.standing.values() if query.partials is not None]
         if self._lone is not None:
             rows = self._lone.rows.rows()
+            self._counts = RowCounts()
             self._trees = RankedAggregates(rows.base)
             self._trees.add({query.query_id: (query.query, query.scan_slot) for query in anew}, rows)
         for query in anew:
@@ -332,7 +337,7 @@ class SourceSet:
         if self._view is None or self._view.sources is not seen.sources:
             joins = self._joins.view() if len(self._joins) else None
             kept = self._kept.refresh(self._eager.values(), seen.at, joins)
-            self._view = SetView(seen.sources, seen.now_ms, seen.at, joins, kept)
+            self._view = SetView(seen.sources, seen.now_ms, seen.at, joins, kept, self._counts)
         return self._view
 
     def _setting(self) -> Setting:

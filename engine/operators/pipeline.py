@@ -27,6 +27,7 @@ from engine.language.query import (
     Project,
     Query,
     RowNumber,
+    Scan,
     SemiJoin,
     Sort,
     Stage,
@@ -196,9 +197,7 @@ class _Run:
     def _counted(self, query: Query) -> Relation | None:
         """What a first stage gives that does nothing but count the rows of a range of ordinals."""
         stage, scan = query.stages[0] if query.stages else None, query.scan
-        if not (isinstance(stage, Aggregate) and not stage.keys and is_range(scan)):
-            return None
-        if not all(_counts_rows(call) for call in stage.calls):
+        if not (isinstance(stage, Aggregate) and counts_rows(stage, scan)):
             return None
         scan_at = self._at[scan.source]
         window = scan_at.window(scan)
@@ -238,6 +237,11 @@ class _Run:
         if instant_ms is not None:
             known = self.complete_from_ms
             self.complete_from_ms = instant_ms if known is None else max(known, instant_ms)
+
+
+def counts_rows(stage: Aggregate, scan: Scan) -> bool:
+    """Whether the stage does nothing but count the rows of a range of ordinals."""
+    return not stage.keys and is_range(scan) and all(map(_counts_rows, stage.calls))
 
 
 def _counts_rows(call: AggregateCall) -> bool:

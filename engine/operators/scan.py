@@ -205,7 +205,13 @@ class ScanAt:
     def count(self, predicate: Expression | None, start: int, stop: int) -> int:
         """How many they are."""
         slot = None if predicate is None else self.slot_of(predicate)
+        return self.count_of(predicate, slot, start, stop)
+
+    def count_of(self, predicate: Expression | None, slot: int | None, start: int, stop: int) -> int:
+        """The same. slot: where the matches of the predicate are kept, None where they are not."""
         ranges = self.rows.ranges(start, stop)
         if slot is not None:
             return sum(part.count_of(slot, first, last) for part, first, last in ranges)
+        if predicate is None:
+            return sum(last - first for _, first, last in ranges)
         return sum(len(where) for _, where in self.matching(predicate, start, stop))

@@ -32,7 +32,7 @@ def locate(window: Window, rows: Rows, now_ms: int, retained_from_ms: int | None
             return WindowRange(start, max(start, end))
         return WindowRange(start, max(start, end), complete=False, complete_from_ms=whole_ms)
     begin_ms, last_ms = window.bounds_ms(now_ms)
-    stop = min(end, rows.first_at_or_after(last_ms + 1))
+    stop = end if last_ms >= now_ms else min(end, rows.first_at_or_after(last_ms + 1))
     first_ms = begin_ms
     if retained_from_ms is not None and (begin_ms is None or begin_ms < retained_from_ms):
         first_ms = retained_from_ms

@@ -28,6 +28,7 @@ from engine.operators.earlier import can_answer, require_answer, require_version
 from engine.operators.pipeline import Evaluated, evaluate
 from engine.operators.scan import ScanAt
 from engine.results.kept import Kept
+from engine.results.row_counts import RowCounts
 from engine.results.source_view import SourceView, sources_at
 from engine.standing import SetKey, StandingQuery
 from engine.stems.data_stem import Rows
@@ -40,7 +41,8 @@ class SetView:
     """The queries over a set of sources at the end of a step.
 
     now_ms: their NOW. at: how the sources stand at it. joins: what is kept of joins. kept: answers that are
-    kept. read: answers of eager aggregates that were asked for, each read from its tree once.
+    kept. read: answers of eager aggregates that were asked for, each read from its tree once. counts: of a
+    lone stream what counts are made from.
     """
 
     sources: Mapping[SourceName, SourceView]
@@ -48,6 +50,7 @@ class SetView:
     at: Mapping[SourceName, ScanAt]
     joins: Composites | None
     kept: Mapping[str, Kept]
+    counts: RowCounts | None
     read: dict[str, tuple[StandingQuery, Evaluated]] = field(default_factory=dict)
 
 
@@ -137,12 +140,16 @@ class View:
             known = over.read.get(query.query_id)
             if known is not None and known[0] is query:
                 return known[1]
+        elif over.counts is not None and at_ms is None:
+            counted = over.counts.count(query, over.at[query.sources[0]])
+            if counted is not None:
+                _require_slots(query, over)
+                over.counts.keep(counted)
+                return counted.evaluated()
         at = query.at(over.at if at_ms is None else self._earlier(query, over, at_ms))
         joins = over.joins if query.keeps_matches else None
         result = evaluate(query.query, at, limit, self.limits, query.partials, joins)
-        for name, (slot, generation) in query.places():
-            if over.sources[name].generations[slot] != generation:
-                raise UnknownQuery()
+        _require_slots(query, over)
         if remembers:
             over.read[query.query_id] = query, result
         return result
@@ -274,6 +281,13 @@ class View:
             )
             for source in self._sources.values()
         ]
+
+
+def _require_slots(query: StandingQuery, over: SetView) -> None:
+    """What was read was the query's. Raises UnknownQuery."""
+    for name, (slot, generation) in query.places():
+        if over.sources[name].generations[slot] != generation:
+            raise UnknownQuery()
 
 
 def _lost(over: SetView) -> Lost:

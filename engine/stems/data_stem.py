@@ -10,8 +10,10 @@ rows move up by :data:`RAISED`, so that no ordinal is ever below 0; this happens
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Protocol
 
 import numpy as np
@@ -28,6 +30,9 @@ from engine.stems.selective_index import Pairs
 
 RAISED = 1 << 40
 """A multiple of the blocks that partial results are kept of."""
+
+
+_first = attrgetter("first")
 
 
 class Matcher(Protocol):
@@ -81,8 +86,13 @@ class Rows:
         return max(self.base, part.first + place)
 
     def lacks_before(self, timestamp_ms: int) -> bool:
-        """Whether some row was ever below the first one at or after an instant, or may have been."""
-        return self.first_at_or_after(timestamp_ms) > self.origin
+        """Whether some row was ever below the first one at or after an instant, or may have been. O(1)."""
+        if self.base > self.origin:
+            return True
+        if self.base == self.end:
+            return self.end > self.origin
+        first = self.parts[0]
+        return bool(first.timestamp[self.base - first.first] < timestamp_ms)
 
     def gone_before_ms(self, retained_from_ms: int | None) -> int | None:
         """Of instants before this one rows are gone, or were never there; None: all rows are."""
@@ -111,11 +121,17 @@ class Rows:
         raise IndexError(ordinal)
 
     def ranges(self, start: int, stop: int) -> Iterator[tuple[Part, int, int]]:
-        """(part, first, last): the places of these ordinals in each part that has any, ascending."""
-        for part in self.parts:
+        """(part, first, last): the places of these ordinals in each part that has any, ascending.
+
+        O(log parts + parts that have any).
+        """
+        for number in range(max(0, bisect_right(self.parts, start, key=_first) - 1), len(self.parts)):
+            part = self.parts[number]
             first, last = max(0, start - part.first), min(part.n, stop - part.first)
             if first < last:
                 yield part, first, last
+            elif stop <= part.first:
+                break
 
     def slices(self, start: int, stop: int) -> Iterator[tuple[int, Batch]]:
         """(ordinal of the first row, rows) of these ordinals."""
