@@ -54,11 +54,11 @@ class Report:
 
     figures: flat, by dotted keys with the unit in the first part and what was varied after it, as in
         `rows_per_s.q1000`, `engine_ms`.
-    plot: what --png draws; without one, a bar for each figure.
+    plot: what --png draws, several side by side; without one, a bar for each figure.
     """
 
     figures: Mapping[str, Figure]
-    plot: Plot | None = None
+    plot: Plot | Sequence[Plot] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,16 +115,22 @@ class Run:
             axes.bar_label(bars, [readable(value) for value in figures.values()], padding=3)
             axes.margins(x=0.15)
             axes.invert_yaxis()
+            axes.set_title(self.bench, loc="left")
         else:
-            figure, axes = pyplot.subplots(figsize=(8, 5), layout="constrained")
-            for series in plot.series:
-                axes.plot(series.x, series.y, marker="o", label=series.label)
-            axes.set(xlabel=plot.x_label, ylabel=plot.y_label)
-            if plot.log:
-                axes.set(xscale="log", yscale="log")
-            axes.grid(visible=True, alpha=0.3)
-            axes.legend()
-        axes.set_title(self.bench, loc="left")
+            plots = [plot] if isinstance(plot, Plot) else plot
+            lines = -(-len(plots) // 2)
+            shape, size = ((1, 1), (8.0, 5.0)) if len(plots) == 1 else ((lines, 2), (11.0, 3.6 * lines))
+            figure, every = pyplot.subplots(*shape, figsize=size, layout="constrained", squeeze=False)
+            for axes, one in zip(every.flat, plots, strict=False):
+                for series in one.series:
+                    axes.plot(series.x, series.y, marker="o", label=series.label)
+                axes.set(xlabel=one.x_label, ylabel=one.y_label)
+                if one.log:
+                    axes.set(xscale="log", yscale="log")
+                axes.grid(visible=True, alpha=0.3)
+                if len(one.series) > 1 or len(plots) == 1:
+                    axes.legend()
+            every.flat[0].set_title(self.bench, loc="left")
         figure.savefig(path, dpi=120)
         pyplot.close(figure)
 

@@ -9,16 +9,26 @@ afterwards.
 For comparison, published: percolators about 1,000 documents/s at 225,000 queries on 144 cores, event-ruler
 120,000 events/s on five numeric rules, Le Subscribe 600 events/s at 6 million conjunctions.
 
+Queries are registered in steps of 10,000, over no rows. After the rows the engine is saved, and a new one is
+restored from that store: a restart, but for what Kafka adds to it.
+
 Figures: `rows_per_s.q<queries>`, the median over timed stretches; `matches_per_row.q<queries>`;
-`register_per_s.q<queries>`, texts included; `bytes_per_query.q<queries>`, what the index keeps of a query;
-`spread.q<queries>`, the distance of the quartiles as a share of the median.
+`register_s.q<queries>`, `register_per_s.q<queries>`, texts included; `restart_s.q<queries>`, from the store
+to the first answer; `bytes_per_query.q<queries>`, what the index keeps of a query;
+`resident_bytes_per_query.q<queries>`, by which the process grew for each as they came, its text included;
+`spread.q<queries>`, the distance of the quartiles as a share of the median. The plot shows rate, memory,
+registration and restart by the number of queries.
 """
 
 import argparse
 import gc
 import sys
+import tempfile
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -26,16 +36,28 @@ import numpy.typing as npt
 from benchmarks import psoup
 from benchmarks.psoup import ROWS_PER_MS
 from benchmarks.report import Figure, Plot, Report, Series
+from benchmarks.resident import resident_bytes
 from benchmarks.selections import CHECKED_QUERIES, STRETCHES, add_sizes
 from benchmarks.timing import Timing
 from engine.engine import Engine
 from engine.model.batch import BATCH_ROWS_MAX, Batch, Column
 from engine.model.source import Field, Schema
+from engine.model.step import Register, Registration
 from engine.model.types import INTEGER, TIMESTAMP
+from storage.store import Store
 
+STEP = 10_000
+SELECTIVE_FROM = 10_000
+"""Of fewer queries some are kept as bits: they are cheaper so."""
 KEYS = 10_000
 VALUES = 1_000
 SCHEMA = Schema((Field("key", INTEGER), Field("value", INTEGER), Field("ts", TIMESTAMP, nullable=False)))
+DRAWN = {
+    "rows_per_s": "rows/s",
+    "resident_bytes_per_query": "resident bytes a query",
+    "register_s": "registration of all, s",
+    "restart_s": "restart, s",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -79,32 +101,58 @@ def run(options: argparse.Namespace) -> Report:
         np.arange(n, dtype=np.int64) // ROWS_PER_MS,
     )
     figures: dict[str, Figure] = {}
-    rates = []
     for queries in options.queries:
         keys = rng.integers(0, KEYS, queries)
         above = rng.integers(VALUES - VALUES // 10, VALUES, queries)
         engine = create(options.retain // ROWS_PER_MS)
+        before = resident_bytes()
         began = time.perf_counter()
-        texts = (
-            f"SELECT key, value FROM events WHERE key = {key} AND value > {low}"
-            for key, low in zip(keys.tolist(), above.tolist(), strict=True)
+        register(
+            engine,
+            (
+                f"SELECT key, value FROM events WHERE key = {key} AND value > {low}"
+                for key, low in zip(keys.tolist(), above.tolist(), strict=True)
+            ),
         )
-        psoup.register(engine, texts)
         register_s = time.perf_counter() - began
+        grown = resident_bytes() - before
         timing = feed(engine, rows, warm_up, stretch)
-        rates.append(timing.per_s(stretch))
-        figures[f"rows_per_s.q{queries}"] = rates[-1]
+        figures[f"rows_per_s.q{queries}"] = timing.per_s(stretch)
         figures[f"matches_per_row.q{queries}"] = check(engine, rows, keys, above)
+        figures[f"register_s.q{queries}"] = register_s
         figures[f"register_per_s.q{queries}"] = queries / register_s
+        figures[f"resident_bytes_per_query.q{queries}"] = grown / queries
         stem = engine.stats()["query-stem/events"]
-        if stem["words"]:
+        if stem["words"] and queries >= SELECTIVE_FROM:
             raise RuntimeError(f"{stem['words']} words of bits a row, for queries that are selective")
         figures[f"bytes_per_query.q{queries}"] = int(str(stem["index_bytes"])) / queries
         figures[f"spread.q{queries}"] = timing.spread
-        print(f"{queries:,} queries: {rates[-1]:,.0f} rows/s", file=sys.stderr)
+        with tempfile.TemporaryDirectory() as directory, Store(Path(directory) / "store") as store:
+            engine.save(store)
+            del engine
+            began = time.perf_counter()
+            engine = Engine.restore(store)
+            engine.view().snapshot("q0")
+            figures[f"restart_s.q{queries}"] = time.perf_counter() - began
+        check(engine, rows, keys, above)
+        del engine
+        told = [f"{name} {figures[f'{name}.q{queries}']:,.4g}" for name in DRAWN]
+        print(f"{queries:,} queries: {', '.join(told)}", file=sys.stderr)
     return Report(
-        figures, Plot("standing queries", "rows/s", [Series("Tureen", options.queries, rates)], log=True)
+        figures,
+        [
+            Plot("standing queries", label, [Series("Tureen", options.queries, line)], log=True)
+            for name, label in DRAWN.items()
+            for line in [[float(figures[f"{name}.q{queries}"]) for queries in options.queries]]
+        ],
     )
+
+
+def register(engine: Engine, texts: Iterable[str]) -> None:
+    """As q0, q1, ..., in steps of some. Raises RuntimeError where one is refused."""
+    named = (Registration(f"q{n}", sql) for n, sql in enumerate(texts))
+    while step := tuple(islice(named, STEP)):
+        psoup.apply(engine, Register(step))
 
 
 def create(retain_ms: int) -> Engine:
