@@ -20,8 +20,8 @@ class Limits:
     table's rows that nobody may ask for any more and that stay all the same (or as many as are needed, if
     that is more). join_candidates_max: pairs of rows that the condition of one join is looked at for.
     composites_max: combinations of rows that are kept of one join. changes_max: changes of one answer in one
-    step, and rows on the way to them. folded_rows_max: rows looked at to add up doubles, at all the instants
-    of one step. archive_rows_max: rows of history that one answer from scratch takes in.
+    step, and rows on the way to them. archive_rows_max: rows of history that one answer from scratch takes
+    in.
     """
 
     sql_bytes_max: int = 64 * 1024
@@ -40,5 +40,4 @@ class Limits:
     join_candidates_max: int = 100_000_000
     composites_max: int = 20_000_000
     changes_max: int = 1_000_000
-    folded_rows_max: int = 2_000_000_000
     archive_rows_max: int = 20_000_000

@@ -1,9 +1,9 @@
 """Aggregates over groups whose rows come and go: the value of a call in each piece of time.
 
 To the bit what :mod:`engine.operators.aggregate` gives for the rows that are there. Counts and exact sums are
-added up over events; of MIN, MAX, FIRST, LAST each row that moves claims its pieces, the best first; doubles
-are folded in their tree, of which only what changed is done anew (:mod:`engine.kernels.piece_folds`). What is
-left, sketches, arrays and sums of distinct doubles, repeats each row for every piece that it is there in.
+added up over events, those of doubles by :mod:`engine.kernels.piece_sums`; of MIN, MAX, FIRST, LAST each row
+that moves claims its pieces, the best first. What is left, sketches and arrays, repeats each row for every
+piece that it is there in.
 
 Cost: O(rows + pieces) and a sort of the rows that move; what is repeated: O(rows there, summed over pieces).
 """
@@ -13,13 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
 from engine.changes.pieces import Placed
-from engine.kernels import piece_folds
+from engine.kernels import piece_sums
 from engine.kernels import pieces as kernels
-from engine.language.evaluation.arithmetic import as_double
-from engine.language.evaluation.vector import from_column
 from engine.language.expressions import Expression
 from engine.language.query import AggregateCall
 from engine.limits import Limits
@@ -32,36 +29,28 @@ from engine.operators.keys import encode, order_keys
 from engine.operators.relation import Relation
 from tureen.errors import LimitExceeded
 
-Doubles = npt.NDArray[np.float64]
-
 SPREADS = {"VAR_SAMP", "VAR_POP", "STDDEV_SAMP", "STDDEV_POP"}
 REPEATED = {"ARRAY_AGG", "APPROX_COUNT_DISTINCT", "APPROX_QUANTILE"}
 """What is computed from all rows of each piece."""
 CHUNK_ROWS = 1_000_000
 
 
-def depends_on_order(call: AggregateCall, numbered: bool) -> bool:
-    """Whether a value depends on the order of rows; numbered: ordinals decide where numbers are added."""
-    function = call.function
-    if function in ("FIRST", "LAST") or function in REPEATED:
-        return True
-    if not call.arguments or function == "COUNT":
-        return False
-    double = call.arguments[0].type.kind is Kind.DOUBLE
-    if function in ("MIN", "MAX"):
-        return double  # which of two zeros
-    return not numbered and (function in SPREADS or (function in ("SUM", "AVG") and double))
+def depends_on_order(call: AggregateCall) -> bool:
+    """Whether a value depends on the order of rows."""
+    if call.function in ("MIN", "MAX"):
+        return call.arguments[0].type.kind is Kind.DOUBLE  # which of two zeros
+    return call.function in ("FIRST", "LAST") or call.function in REPEATED
 
 
 class Calls:
     """The rows of an aggregate, in pieces.
 
-    relation: the rows, numbered by a stream, or in their order.
+    relation: the rows, in their order where it matters.
     """
 
     def __init__(self, relation: Relation, placed: Placed, limits: Limits) -> None:
         self._relation = relation
-        self._rows = _Members(None, None, placed)
+        self._rows = _Members(None, placed)
         self._limits = limits
         self._known: dict[tuple[Expression | None, Expression | None, bool], _Members] = {}
 
@@ -72,12 +61,10 @@ class Calls:
         if function == "COUNT":
             return Column(BIGINT, (members.distinct() if call.distinct else members).counts)
         if function in ("SUM", "AVG"):
-            if members.column.type.kind is not Kind.DOUBLE:
-                return _exact(members.distinct() if call.distinct else members, call)
-            if not call.distinct:
-                return _sum(members, call, self._limits)
+            members = members.distinct() if call.distinct else members
+            return (_doubles if members.column.type.kind is Kind.DOUBLE else _whole)(members, call)
         if function in SPREADS:
-            return _spread(members, call, self._limits)
+            return _spread(members, call)
         if function in _PICKS:
             return members.column.take_or_null(_PICKS[function](members))
         return self._repeated(members, call)
@@ -105,10 +92,9 @@ class Calls:
         members, _ = select(relation, argument, condition, nulls, np.arange(n), n)
         rows = members.codes
         assert rows is not None
-        number = members.ordinals if relation.numbered else None
         if len(rows) == n:
-            return _Members(members.column, number, every.placed, every.stay)
-        return _Members(members.column, number, every.placed.take(rows))
+            return _Members(members.column, every.placed, every.stay)
+        return _Members(members.column, every.placed.take(rows))
 
     def _repeated(self, members: _Members, call: AggregateCall) -> Column:
         """By the operator itself, over pieces as groups, some of them at a time."""
@@ -131,18 +117,16 @@ class Calls:
 class _Members:
     """What a call is over: values of rows, in order, and the pieces that each is there in.
 
-    column: the argument; None where there is none. number: makes the rows' ordinals; None: they are counted.
+    column: the argument; None where there is none.
     """
 
     def __init__(
         self,
         column: Column | None,
-        number: Callable[[], Int64Array] | None,
         placed: Placed,
         stay: Int64Array | None = None,
     ) -> None:
         self._column = column
-        self.number = number
         self.placed = placed
         self._stay = stay
         self._counts: Int64Array | None = None
@@ -188,7 +172,7 @@ class _Members:
         rows = np.concatenate([rows[:found], moving[kept[:runs]]])
         codes, low, high = placed.codes[rows], low[:runs], high[:runs]
         moves = found + np.arange(runs)
-        return _Members(self.column.take(rows), None, Placed(placed.pieces, codes, moves, low, high))
+        return _Members(self.column.take(rows), Placed(placed.pieces, codes, moves, low, high))
 
     def repeated(self, start: int, stop: int) -> Members:
         """The rows of pieces start to stop, once for each that they are there in; those are the groups."""
@@ -201,15 +185,13 @@ class _Members:
         repeats = np.repeat(rows, times)
         codes = np.arange(len(repeats)) - np.repeat(np.cumsum(times) - times - (low - start), times)
         column = None if self._column is None else self._column.take(repeats)
-        number = self.number
-        ordinals = None if number is None else lambda: number()[repeats]
-        return Members(column, len(repeats), codes, stop - start, ordinals)
+        return Members(column, len(repeats), codes, stop - start)
 
 
 # --- whole numbers ------------------------------------------------------------------------------------
 
 
-def _exact(members: _Members, call: AggregateCall) -> Column:
+def _whole(members: _Members, call: AggregateCall) -> Column:
     """SUM, AVG of whole numbers and decimals."""
     placed = members.placed
     pieces = placed.pieces
@@ -269,50 +251,32 @@ _PICKS: dict[str, Callable[[_Members], Int64Array]] = {
 # --- doubles ------------------------------------------------------------------------------------------
 
 
-def _sum(members: _Members, call: AggregateCall, limits: Limits) -> Column:
-    values, _ = _folded(members, members.column.values, limits, spread=False)
-    if call.function == "AVG":
-        values = totals.divided(values, members.counts)
-    return Column(DOUBLE, values, members.some())
+def _doubles(members: _Members, call: AggregateCall) -> Column:
+    """SUM, AVG."""
+    out = np.empty(len(members.placed.pieces), np.int64)
+    piece_sums.sums(*_by_group(members), members.counts, call.function == "AVG", out)
+    return Column(DOUBLE, out.view(np.float64), members.some())
 
 
-def _spread(members: _Members, call: AggregateCall, limits: Limits) -> Column:
-    doubles = as_double(from_column(members.column))
-    _, squares = _folded(members, doubles, limits, spread=True)
-    return moments.finished(squares, members.counts, call)
+def _spread(members: _Members, call: AggregateCall) -> Column:
+    out = np.empty(len(members.placed.pieces), np.int64)
+    piece_sums.variances(*_by_group(members), members.counts, moments.less(call), out)
+    return moments.finished(out.view(np.float64), members.counts, call)
 
 
-def _folded(members: _Members, values: Doubles, limits: Limits, *, spread: bool) -> tuple[Doubles, Doubles]:
-    """Totals, or means and squares, of each piece."""
-    placed, ordinals = members.placed, None if members.number is None else members.number()
-    if ordinals is not None and len(ordinals) > 1 and bool((ordinals[1:] < ordinals[:-1]).any()):
-        order = np.argsort(ordinals, kind="stable")
-        placed, ordinals, values = _rearranged(placed, order), ordinals[order], values[order]
+def _by_group(
+    members: _Members,
+) -> tuple[Int64Array, Int64Array, Int64Array, Int64Array, Int64Array, BoolArray]:
+    """The bits of the values as doubles, group by group, where groups begin, and the pieces and events of
+    these rows, as :mod:`engine.kernels.piece_sums` takes them.
+    """
+    placed = members.placed
     pieces, rows = placed.pieces, placed.moving
+    bits = moments.doubles(members.column).view(np.int64)
     starts = np.array([0, len(placed)], np.int64)
     if pieces.groups > 1:
         starts, order = np.empty(pieces.groups + 1, np.int64), np.empty(len(placed), np.int64)
         rows = np.empty(len(placed.moving), np.int64)
         kernels.together(placed.codes, placed.moving, starts, order, rows)
-        values, ordinals = values[order], None if ordinals is None else ordinals[order]
-    results, squares = np.empty(len(pieces), np.float64), np.empty(len(pieces), np.float64)
-    most = limits.folded_rows_max
-    of = (starts, pieces.starts, *placed.events(rows), placed.at_first(rows), most, results, squares)
-    if ordinals is not None:
-        whole = piece_folds.fold_numbered(spread, ordinals, values, *of)
-    else:
-        whole = piece_folds.fold_counted(spread, values, *of)
-    if not whole:
-        hint = "narrow the window, or sum DECIMALs, which are added exactly"
-        raise LimitExceeded("folded_rows_max", most, hint=hint)
-    return results, squares
-
-
-def _rearranged(placed: Placed, order: Int64Array) -> Placed:
-    """The same rows in another order."""
-    places = np.empty(len(order), np.int64)
-    places[order] = np.arange(len(order))
-    moving = places[placed.moving]
-    ascending = np.argsort(moving)
-    low, high = placed.low[ascending], placed.high[ascending]
-    return Placed(placed.pieces, placed.codes[order], moving[ascending], low, high)
+        bits = bits[order]
+    return (bits, starts, pieces.starts, *placed.events(rows), placed.at_first(rows))

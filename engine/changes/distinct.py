@@ -48,10 +48,6 @@ class Distincts:
     def ordered(self) -> bool:
         return self._below.ordered and self._remembered is None
 
-    @property
-    def numbered(self) -> bool:
-        return self._below.numbered and self._remembered is None
-
     def changed(self) -> Lives:
         """The rows that come or go on the way."""
         if self._changed is None:

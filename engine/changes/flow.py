@@ -115,7 +115,7 @@ class Projected:
 
     def __init__(self, outputs: Sequence[Output], below: Input) -> None:
         self.way: Way = below.way
-        self.ordered, self.numbered = below.ordered, below.numbered
+        self.ordered = below.ordered
         self._outputs = outputs
         self._below = below
         self._changed: Lives | None = None
@@ -149,7 +149,7 @@ class Filtered:
 
     def __init__(self, stage: Filter, below: Input) -> None:
         self.way: Way = below.way
-        self.ordered, self.numbered = below.ordered, below.numbered
+        self.ordered = below.ordered
         self._predicate = stage.predicate
         self._below = below
         self._changed: Lives | None = None
@@ -176,7 +176,6 @@ class Reordered:
 
     def __init__(self, below: Input) -> None:
         self.way: Way = below.way
-        self.numbered = below.numbered
         self._below = below
 
     def changed(self) -> Lives:

@@ -32,13 +32,11 @@ def can(stage: Aggregate, below: Input) -> bool:
     if below.ordered:
         return True
     doubles = any(key.type.kind is Kind.DOUBLE for key in stage.keys)  # which of two zeros
-    return not doubles and not any(depends_on_order(call, below.numbered) for call in stage.calls)
+    return not doubles and not any(depends_on_order(call) for call in stage.calls)
 
 
 class Groups:
     """What an aggregate gives."""
-
-    numbered = False
 
     def __init__(
         self, stage: Aggregate, below: Input, limits: Limits, remembered: Remembered | None = None
@@ -116,8 +114,6 @@ class Groups:
     def _given(self, touched: Touched | None) -> Lives:
         rows = self._below.alive(touched)
         relation, n = rows.relation, len(rows)
-        if relation.numbered and not self._below.numbered:
-            relation = Relation(relation.columns, n)
         keys, _ = relation.values_of(key.expression for key in self._stage.keys)
         if self._stage.keys and not n:
             return self._nothing()

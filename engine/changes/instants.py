@@ -21,7 +21,6 @@ class Evaluations:
     """What a query gives on the way, in no order."""
 
     ordered = False
-    numbered = False
 
     def __init__(self, query: Query, trip: Trip) -> None:
         self.way: Way = trip.way

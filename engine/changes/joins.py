@@ -71,12 +71,8 @@ class Pairs:
 class Joining:
     """What a join gives. Rows are in order where those of both sides are."""
 
-    def __init__(
-        self, stage: Join, left: Input, right: Input, limits: Limits, numbered: bool = False
-    ) -> None:
-        """numbered: rows of the left side alone are given, with the numbers that they have there."""
+    def __init__(self, stage: Join, left: Input, right: Input, limits: Limits) -> None:
         self.way: Way = left.way
-        self.numbered = numbered and left.numbered
         self.ordered = left.ordered and right.ordered
         self._stage = stage
         self._left = left
@@ -235,7 +231,7 @@ class Joining:
             if self.ordered:
                 order = np.lexsort((begins, places))
                 places, begins, ends = places[order], begins[order], ends[order]
-            return Lives(self._same(sides.left.relation.take(places)), begins, ends)
+            return Lives(sides.left.relation.take(places), begins, ends)
         if kind in KEEPS_LEFT:
             assert lonely_left is not None
             rows, pairs = lonely_left
@@ -254,10 +250,6 @@ class Joining:
             sides.left.relation, sides.right.relation, lambda: (found.left, found.right), kind
         )
         return Lives(Relation(columns, len(found)), found.begins, found.ends)
-
-    def _same(self, relation: Relation) -> Relation:
-        """Rows of the left side, as the join numbers them."""
-        return relation if self.numbered else Relation(relation.columns, len(relation))
 
 
 # --- keys and conditions --------------------------------------------------------------------------

@@ -59,7 +59,6 @@ class Way:
 class Lives:
     """n rows, each with one life; a bag that has a row twice has it twice here, each with its own life.
 
-    relation: columns, and of :attr:`Input.numbered` inputs the ordinals by which numbers are combined.
     begins, ends: int64[n], ms, begin < end.
     """
 
@@ -162,8 +161,7 @@ class Input(Protocol):
 
     ordered: the order of the rows, here and in any part of it that is given, is that of the relation at every
     instant (those that are there, in this order). Not so: nothing is known of the order.
-    numbered: ``relation.ordinals()`` are the numbers by which values are combined.
-    Both are known of the plan alone. Rows are the same objects however often they are asked for: an
+    It is known of the plan alone. Rows are the same objects however often they are asked for: an
     implementation keeps what it has computed.
     """
 
@@ -172,9 +170,6 @@ class Input(Protocol):
 
     @property
     def ordered(self) -> bool: ...
-
-    @property
-    def numbered(self) -> bool: ...
 
     def changed(self) -> Lives:
         """Rows that come or go on the way, and no others. Equal rows that come and go at one instant may or
@@ -200,11 +195,8 @@ def one_after_another(pieces: Sequence[Lives]) -> Lives:
         columns = [relation.columns[place] for relation in relations]
         return concatenate_columns(columns[0].type, columns)
 
-    number = None
-    if all(relation.numbered for relation in relations):
-        number = lambda: np.concatenate([relation.ordinals() for relation in relations])  # noqa: E731
     return Lives(
-        Relation(LazyColumns(len(relations[0].columns), make), n, number),
+        Relation(LazyColumns(len(relations[0].columns), make), n),
         np.concatenate([piece.begins for piece in pieces]),
         np.concatenate([piece.ends for piece in pieces]),
     )

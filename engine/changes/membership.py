@@ -30,14 +30,13 @@ def membership(stage: SemiJoin, left: Input, right: Input, limits: Limits) -> In
         return NotIn(stage, left, right, limits)
     keys = tuple((key, ColumnOf(place, "", key.type)) for place, key in enumerate(stage.keys))
     join = Join(stage.inner, "anti" if stage.negated else "semi", keys)
-    return Joining(join, left, right if keys else Presence(right), limits, numbered=True)
+    return Joining(join, left, right if keys else Presence(right), limits)
 
 
 class Presence:
     """One row, without columns, while anything is there."""
 
     ordered = True
-    numbered = False
 
     def __init__(self, below: Input) -> None:
         self.way: Way = below.way
@@ -61,7 +60,7 @@ class NotIn:
 
     def __init__(self, stage: SemiJoin, left: Input, right: Input, limits: Limits) -> None:
         self.way: Way = left.way
-        self.ordered, self.numbered = left.ordered, left.numbered
+        self.ordered = left.ordered
         self._key = stage.keys[0]
         self._left = left
         self._right = right

@@ -58,10 +58,6 @@ class Numbered:
     def ordered(self) -> bool:
         return self._below.ordered
 
-    @property
-    def numbered(self) -> bool:
-        return self._below.numbered
-
     def changed(self) -> Lives:
         """Rows with a number that comes or goes on the way. Raises LimitExceeded."""
         if self._changed is None:
@@ -127,10 +123,6 @@ class Firsts:
     @property
     def way(self) -> Way:
         return self._below.way
-
-    @property
-    def numbered(self) -> bool:
-        return self._below.numbered
 
     def changed(self) -> Lives:
         """Rows that come among the first or leave them. Raises LimitExceeded."""

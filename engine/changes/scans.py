@@ -71,10 +71,9 @@ class Asked:
 class Scanning:
     """The rows of a scan on the way."""
 
-    def __init__(self, make: Maker, way: Way, ordered: bool, numbered: bool) -> None:
+    def __init__(self, make: Maker, way: Way, ordered: bool) -> None:
         self.way = way
         self.ordered = ordered
-        self.numbered = numbered
         self._make = make
         self._changed: Lives | None = None
         self._alive: Lives | None = None
@@ -98,10 +97,8 @@ class Scanning:
 
 def scanning(scan: Scan, stretch: Stretch) -> Scanning:
     """The rows of a scan on the way of its source."""
-    of_table = isinstance(stretch.leg.at.rows, TableRows)
-    numbered = scan.assignment is None and not of_table
     ordered = scan.assignment is None or (isinstance(scan.window, TimeWindow) and _keeps_order(stretch))
-    return Scanning(_maker(scan, stretch), stretch.way, ordered, numbered)
+    return Scanning(_maker(scan, stretch), stretch.way, ordered)
 
 
 def _keeps_order(stretch: Stretch) -> bool:

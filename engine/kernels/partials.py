@@ -1,10 +1,9 @@
 """Partial aggregates of 64 query slots at once: what a word column's rows add to the open results of a block.
 
 Every kernel takes ``column``, uint64[n], the match bits of 64 slots over n rows of one block, and ``values``
-of those rows, and brings the results, one a slot, up to date in row order. A slot that does not match a row
-must find its result as if the row were not there: so a sum adds -0.0, which changes no double, -0.0
-among them, and all slots can be treated alike, several to an instruction. Rows that no slot matches are
-passed over.
+of those rows, and brings the results, one a slot, up to date in row order. All slots
+are treated alike, several to an instruction; a slot that does not match a row finds its result as if the row
+were not there. Rows that no slot matches are passed over.
 """
 
 from __future__ import annotations
@@ -94,28 +93,6 @@ def count(column: Words, counts: Int64Array) -> None:
 
 
 @kernel
-def add_doubles(column: Words, values: Float64Array, sums: Float64Array) -> None:
-    """sums[b] += values of the rows with bit b, one by one. Of no rows a sum is -0.0."""
-    one = np.uint64(1)
-    n = column.shape[0]
-    for row in range(0, n - 3, 4):  # four rows for each time the sums are read and written
-        w0, w1, w2, w3 = column[row], column[row + 1], column[row + 2], column[row + 3]
-        if w0 | w1 | w2 | w3 != 0:
-            v0, v1, v2, v3 = values[row], values[row + 1], values[row + 2], values[row + 3]
-            for slot in range(SLOTS):
-                at = np.uint64(slot)
-                total = sums[slot]
-                total += v0 if (w0 >> at) & one else -0.0
-                total += v1 if (w1 >> at) & one else -0.0
-                total += v2 if (w2 >> at) & one else -0.0
-                total += v3 if (w3 >> at) & one else -0.0
-                sums[slot] = total
-    for row in range(n - n % 4, n):
-        for slot in range(SLOTS):
-            sums[slot] += values[row] if (column[row] >> np.uint64(slot)) & one else -0.0
-
-
-@kernel
 def add_whole(column: Words, values: Int64Array, sums: Int64Array) -> None:
     """sums[b] += values of the rows with bit b; whoever calls sees to it that they fit."""
     one = np.uint64(1)
@@ -189,29 +166,6 @@ def greatest_whole(column: Words, values: Int64Array, greatest: Int64Array) -> N
             for b in range(SLOTS):
                 held = greatest[b]
                 greatest[b] = value if ((word >> np.uint64(b)) & one != 0) & (value > held) else held
-
-
-@kernel
-def spread(
-    column: Words, values: Float64Array, n: Float64Array, means: Float64Array, squares: Float64Array
-) -> None:
-    """Welford's update of (n, mean, squares)[b] with the rows that have bit b."""
-    one = np.uint64(1)
-    for row in range(column.shape[0]):
-        word = column[row]
-        if word != 0:
-            value = values[row]
-            for b in range(SLOTS):
-                held = n[b]
-                before = value - means[b]
-                mean = means[b] + np.divide(before, held + 1.0)  # an operator would look out for 0.0
-                square = squares[b] + before * (value - mean)
-                mean = value if held == 0.0 else mean
-                square = 0.0 if held == 0.0 else square
-                there = (word >> np.uint64(b)) & one != 0
-                n[b] = held + 1.0 if there else held
-                means[b] = mean if there else means[b]
-                squares[b] = square if there else squares[b]
 
 
 @kernel

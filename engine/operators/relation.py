@@ -2,10 +2,6 @@
 
 Rows in an order, with columns. A column is made when somebody asks for it, and kept; so a scan gathers only
 what later stages read, and only of the rows that are left by then.
-
-Numbers are combined by *ordinals* (:mod:`engine.kernels.folds`): rows of a scan are *numbered* by the stream
-and keep that number. Rows of a table, a join, an aggregate or a table function are not; there the values that
-a call is over count from 0 in each group, so that what happens in one group is nothing to the others.
 """
 
 from __future__ import annotations
@@ -46,62 +42,45 @@ class LazyColumns(Sequence[Column]):
 
 
 class Relation:
-    """n rows. columns: each of n rows; number: makes their ordinals, int64[n]; None: they have none.
-
-    stored: of a scan's rows where they stand in their source, where that is not what they are numbered by.
+    """n rows. columns: each of n rows; stored: makes the ordinals that rows of a scan have in their source,
+    int64[n]; None of other rows.
     """
 
-    __slots__ = ("_number", "_ordinals", "_stored", "columns", "n")
+    __slots__ = ("_stored", "columns", "n")
 
     def __init__(
         self,
         columns: Sequence[Column],
         n: int,
-        number: Callable[[], Int64Array] | None = None,
         stored: Callable[[], Int64Array] | None = None,
     ) -> None:
         self.columns = columns
         self.n = n
-        self._number = number
         self._stored = stored
-        self._ordinals: Int64Array | None = None
 
     def __len__(self) -> int:
         return self.n
 
-    def ordinals(self) -> Int64Array:
-        """int64[n]; not ascending after a sort. Of rows that are not numbered their places."""
-        if self._ordinals is None:
-            self._ordinals = np.arange(self.n) if self._number is None else self._number()
-        return self._ordinals
-
-    @property
-    def numbered(self) -> bool:
-        """Whether a stream has numbered the rows."""
-        return self._number is not None
-
     def stored_ordinals(self) -> Int64Array:
-        """int64[n], ascending: of the relation that a scan gives, the ordinals of its rows in their
-        source.
-        """
-        return self.ordinals() if self._stored is None else self._stored()
+        """int64[n], of a scan's rows, or some of them."""
+        assert self._stored is not None
+        return self._stored()
 
     def take(self, rows: Int64Array) -> Relation:
         """The rows at these places, in that order."""
-        columns = self.columns
+        columns, stored = self.columns, self._stored
         taken = LazyColumns(len(columns), lambda place: columns[place].take(rows))
-        return Relation(taken, len(rows), (lambda: self.ordinals()[rows]) if self.numbered else None)
+        return Relation(taken, len(rows), None if stored is None else lambda: stored()[rows])
 
     def slice(self, start: int, stop: int) -> Relation:
         """Rows start to stop, without a copy."""
-        columns = self.columns
+        columns, stored = self.columns, self._stored
         cut = LazyColumns(len(columns), lambda place: columns[place].slice(start, stop))
-        numbers = (lambda: self.ordinals()[start:stop]) if self.numbered else None
-        return Relation(cut, stop - start, numbers)
+        return Relation(cut, stop - start, None if stored is None else lambda: stored()[start:stop])
 
     def with_columns(self, columns: Sequence[Column]) -> Relation:
         """The same rows with other columns."""
-        return Relation(columns, self.n, self.ordinals if self.numbered else None)
+        return Relation(columns, self.n, self._stored)
 
     def evaluate(self, expression: ex.Expression) -> Result:
         """The value of an expression for each row."""

@@ -4,10 +4,9 @@ A table has no windows; whatever stands over it, its scan is the whole table as 
 partition, offset) order of the versions. A *history* scan is all versions that are retained, each with a
 column more that says whether it takes its key's row away.
 
-Stored versions move as superseded ones are let go of, and no answer may depend on when that was done; so rows
-are not numbered where numbers are combined, what was superseded at or before ``retained_from`` is in
-no answer, gone or not, and a scan at an earlier instant says that it is incomplete, once there was such a
-version.
+No answer may depend on when superseded versions are let go of; so what was superseded at or before
+``retained_from`` is in no answer, gone or not, and a scan at an earlier instant says that it is incomplete,
+once there was such a version.
 
 Cost: as for a stream, and one comparison a row.
 """
@@ -22,9 +21,8 @@ from engine.language.expressions import Expression
 from engine.language.query import Scan
 from engine.model.batch import Int64Array
 from engine.model.source import Schema
-from engine.operators.gather import ordinals_of, rows_at
+from engine.operators.gather import rows_at
 from engine.operators.places import Places
-from engine.operators.relation import Relation
 from engine.operators.scan import Chosen, ScanAt, Scanned
 from engine.operators.window_range import WindowRange
 from engine.stems.data_stem import Rows
@@ -56,9 +54,7 @@ class TableAt(ScanAt):
         schema = self.rows.schema
         if not scan.history:
             schema = Schema(schema.fields[:-1])
-        gathered = rows_at(schema, chosen.places)
-        relation = Relation(gathered.columns, len(gathered), stored=lambda: ordinals_of(chosen.places))
-        return Scanned(relation, chosen.complete_from_ms)
+        return Scanned(rows_at(schema, chosen.places), chosen.complete_from_ms)
 
     def places(self, scan: Scan) -> Chosen:
         """Those of them that satisfy its predicate."""

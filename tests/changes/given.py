@@ -26,7 +26,6 @@ class Given:
     lives: Lives
     way: Way
     ordered: bool = True
-    numbered: bool = False
 
     def changed(self) -> Lives:
         return self.lives.changing(self.way)
@@ -40,13 +39,12 @@ def given_rows(
     rows: Sequence[tuple[Any, ...]],
     lives: Sequence[tuple[int, int]],
     way: Way,
-    ordinals: Sequence[int] | None = None,
 ) -> Given:
     """Rows of these types, each with its life; those that are never there on the way are left out."""
     begins, ends = np.array([life[0] for life in lives], np.int64), np.array([e for _, e in lives], np.int64)
-    whole = Lives(relation(types, rows, ordinals), begins, ends)
+    whole = Lives(relation(types, rows), begins, ends)
     there = (begins <= way.until_ms) & (ends > way.since_ms)
-    return Given(whole.take(np.flatnonzero(there)), way, numbered=ordinals is not None)
+    return Given(whole.take(np.flatnonzero(there)), way)
 
 
 instants = st.integers(0, LATEST)
@@ -71,7 +69,7 @@ def ways(draw: st.DrawFn) -> Way:
 
 
 @st.composite
-def inputs(draw: st.DrawFn, types: Sequence[Type], most: int = 20, numbered: bool | None = None) -> Given:
+def inputs(draw: st.DrawFn, types: Sequence[Type], most: int = 20) -> Given:
     """Rows that come and go in any order, or, as in a window of time, go in the order in which they came."""
     rows = draw(tables(types, most))
     way = draw(ways())
@@ -82,10 +80,7 @@ def inputs(draw: st.DrawFn, types: Sequence[Type], most: int = 20, numbered: boo
         lives = draw(_many(ends_differ, len(rows)))
     if way.since_ms == NEVER:
         lives = [(max(begin, 0), max(end, 1)) for begin, end in lives]
-    ordinals = None
-    if draw(st.booleans()) if numbered is None else numbered:
-        ordinals = sorted(draw(st.sets(st.integers(0, 10**6), min_size=len(rows), max_size=len(rows))))
-    return given_rows(types, rows, lives, way, ordinals)
+    return given_rows(types, rows, lives, way)
 
 
 def _many(one: st.SearchStrategy[Any], count: int) -> st.SearchStrategy[list[Any]]:
@@ -99,8 +94,7 @@ def told_instants(way: Way) -> Iterable[int]:
 
 def at(given: Input, lives: Lives, instant: int) -> Relation:
     """What is there of these lives."""
-    there = lives.relation.take(lives.at(instant))
-    return there if given.numbered else Relation(there.columns, len(there))
+    return lives.relation.take(lives.at(instant))
 
 
 def shuffled(given: Given, order: Sequence[int]) -> Given:

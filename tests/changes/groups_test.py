@@ -72,7 +72,6 @@ def test_every_aggregate_at_every_instant(function, data, keys):
     assert can(stage, below)
     groups = Groups(stage, below, Limits())
     assert groups.ordered
-    assert not groups.numbered
     assert_same(stage, below, groups.alive())
 
 
@@ -117,7 +116,7 @@ def test_touched_groups_alone(data):
 @given(st.data())
 def test_rows_in_no_order(function, data):
     type_, call = data.draw(calls(function, 0, 1))
-    below = data.draw(inputs([type_, BOOLEAN, STRING], numbered=True))
+    below = data.draw(inputs([type_, BOOLEAN, STRING]))
     mixed = shuffled(below, data.draw(st.permutations(range(len(below.lives)))))
     stage = Aggregate(keyed([STRING], 2), (call,))
     if can(stage, mixed):
@@ -159,20 +158,8 @@ def test_what_is_repeated_for_every_piece_is_limited():
     assert len(Groups(stage, below, Limits(intermediate_rows_max=1_000)).alive()) == 41
 
 
-@pytest.mark.parametrize("numbered", [True, False])
-def test_rows_that_are_added_up_are_limited(numbered):
-    lives = [(instant, instant + 20) for instant in range(1, 41)]
-    ordinals = range(40) if numbered else None
-    below = given_rows([DOUBLE], [(1.5,)] * 40, lives, Way(0, 40), ordinals)
-    stage = Aggregate((), (call_of("SUM", DOUBLE),))
-    with pytest.raises(LimitExceeded, match="folded_rows_max"):
-        Groups(stage, below, Limits(folded_rows_max=100)).alive()
-    assert len(Groups(stage, below, Limits(folded_rows_max=10_000)).alive()) == 41
-
-
 @pytest.mark.parametrize("function", ["SUM", "AVG", "VAR_POP"])
-@pytest.mark.parametrize("numbered", [True, False])
-def test_doubles_of_many_blocks(function, numbered):
+def test_many_doubles(function):
     random = np.random.default_rng(7)
     n, way = 30_000, Way(1_000, 1_010)
     begins = np.sort(random.integers(0, 1_011, n))
@@ -182,8 +169,7 @@ def test_doubles_of_many_blocks(function, numbered):
         Column(DOUBLE, random.normal(size=n) * 10.0 ** random.integers(-9, 9, n)),
         Column(INTEGER, random.integers(0, 2, n).astype(np.int32)),
     ]
-    rows = Relation(columns, n, (lambda: np.arange(n) * 3 + 5) if numbered else None)
-    below = Given(Lives(rows, begins, ends).take(there), way, numbered=numbered)
+    below = Given(Lives(Relation(columns, n), begins, ends).take(there), way)
     for keys in ((), keyed([INTEGER], 1)):
         stage = Aggregate(keys, (call_of(function, DOUBLE),))
         assert_same(stage, below, Groups(stage, below, Limits()).alive())

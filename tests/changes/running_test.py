@@ -56,9 +56,7 @@ def test_groups_that_are_gone_on_with(data, calls, keys):
             continue
         way = Way(since, until)
         lives = below.lives
-        step = Given(
-            lives.where((lives.begins <= until) & (lives.ends > since)), way, numbered=below.numbered
-        )
+        step = Given(lives.where((lives.begins <= until) & (lives.ends > since)), way)
         if standing is None:
             standing = standing_of(stage, step.alive(), way)
         made, standing = run_on(stage, standing, step.changed(), way)

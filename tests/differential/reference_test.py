@@ -28,7 +28,7 @@ from engine.model.source import Derived, Field, Schema, SourceName, Stream
 from engine.model.step import CreateSource, DropSource, Position, Step
 from engine.model.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, STRING, Type, decimal
 from engine.reference import Reference
-from engine.reference.aggregates import BLOCK_ROWS, CHILDREN, Item, aggregate, fold
+from engine.reference.aggregates import aggregate
 from engine.reference.rows import Placed, Row, Source
 from engine.reference.seen import Seen
 from engine.reference.stages import answer
@@ -59,27 +59,30 @@ def call(
     return AggregateCall("o", function, () if argument is None else (argument,), type_, distinct, filter_)
 
 
-def plus(a: float, b: float) -> float:
-    return a + b
+@pytest.mark.parametrize(
+    ("function", "values", "expected"),
+    [
+        ("SUM", (1e16, 1.0, 1.0, -1e16), 2.0),
+        ("SUM", (0.1,) * 10, 1.0),
+        ("SUM", (1e308, 1e308, -1e308), 1e308),
+        ("SUM", (1e308, 1e308), math.inf),
+        ("AVG", (1e308, 1e308), 1e308),
+        ("VAR_POP", (1e16, 1e16 + 2), 1.0),
+        ("STDDEV_SAMP", (0.1, 0.1, 0.1), 0.0),
+    ],
+)
+def test_doubles_are_added_exactly_and_rounded_once(
+    function: str, values: tuple[float, ...], expected: float
+) -> None:
+    placed = [Placed(n, ("k", 0, value)) for n, value in enumerate(values)]
+    for rows_of_group in (placed, placed[::-1]):
+        assert aggregate(call(function, D, DOUBLE), rows_of_group) == (expected, 0)
 
 
-def test_doubles_are_added_in_blocks_of_ordinals_and_up_a_tree() -> None:
-    apart = BLOCK_ROWS * CHILDREN
-    items = [
-        Item(0, 1e16),
-        Item(1, 1.0),
-        Item(BLOCK_ROWS, 1.0),
-        Item(2 * BLOCK_ROWS - 1, 1.0),
-        Item(apart, 1.0),
-    ]
-    assert fold(items, float, plus, plus) == ((1e16 + 1.0) + (1.0 + 1.0)) + 1.0 == 1e16 + 4
-    assert fold(items[::-1], float, plus, plus) == 1e16 + 4
-    together = [Item(n, item.value) for n, item in enumerate(items)]
-    assert fold(together, float, plus, plus) == 1e16
-
-
-def test_who_is_absent_takes_no_part_in_a_sum() -> None:
-    assert math.copysign(1.0, fold([Item(BLOCK_ROWS + 5, -0.0)], float, plus, plus)) == -1.0
+def test_a_sum_that_is_zero_is_positive() -> None:
+    for values in ([-0.0], [-0.0, -0.0], [1.5, -1.5]):
+        total, _ = aggregate(call("SUM", D, DOUBLE), [Placed(n, ("k", 0, v)) for n, v in enumerate(values)])
+        assert math.copysign(1.0, total) == 1.0
 
 
 @pytest.mark.parametrize(

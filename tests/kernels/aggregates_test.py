@@ -102,7 +102,6 @@ def test_counts(seed, n, density):
 
 
 DOUBLES: dict[str, tuple[Any, float, Callable[[float, list[float]], float]]] = {
-    "add": (partials.add_doubles, -0.0, added),
     "least": (
         partials.least_doubles,
         math.nan,
@@ -143,29 +142,6 @@ def test_whole_numbers(name, seed, n, density):
     expected = [twin(int(held[slot]), values[rows_of(column, slot)].tolist()) for slot in range(64)]
     kernel(column, values, held)
     assert held.tolist() == expected
-
-
-@given(seeds, st.integers(0, 40), st.sampled_from([0.02, 0.5]))
-@settings(max_examples=40)
-def test_spreads(seed, n, density):
-    rng = np.random.default_rng(seed)
-    column, values = words(rng, n, density), doubles(rng, n)
-    state = [np.zeros(64) for _ in range(3)]
-    for _ in range(2):  # the second time they are not empty
-        expected = []
-        for slot in range(64):
-            count, mean, squares = (float(each[slot]) for each in state)
-            for value in values[rows_of(column, slot)].tolist():
-                if not count:
-                    count, mean, squares = 1.0, value, 0.0
-                    continue
-                count += 1.0
-                before = value - mean
-                mean += before / count
-                squares += before * (value - mean)
-            expected.append([exact(count), exact(mean), exact(squares)])
-        partials.spread(column, values, *state)
-        assert [[exact(float(each[slot])) for each in state] for slot in range(64)] == expected
 
 
 @given(seeds, st.integers(0, 60), st.integers(1, 30))

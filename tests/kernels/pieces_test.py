@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -10,9 +11,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.kernels import copies, piece_folds, pieces, ranks
+from engine.kernels import copies, piece_sums, pieces, ranks
 from engine.kernels.aggregates import LOW_BITS
-from tests.kernels.folds_test import bits, moments_of, sum_of, values
+from tests.kernels.exactly import mean, same, total, values, variance
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 
@@ -236,81 +237,48 @@ def test_rows_brought_together_and_their_events(rows):
         assert sorted(what[event_starts[piece] : event_starts[piece + 1]].tolist()) == sorted(came + went)
 
 
-def folded(rows: Rows, kernel: Callable[..., bool], spread: bool, *first: Any) -> Any:
+def added(rows: Rows, kernel: Callable[..., None], values: Any, how: int | bool) -> Any:
     """What a kernel makes of rows that stand group by group."""
     codes, moving, low, high, starts = of(rows)
     event_starts, what = np.empty(rows.pieces + 1, np.int64), np.empty(2 * len(moving), np.int64)
     pieces.events(moving, low, high, starts[codes[moving]], starts[codes[moving] + 1], event_starts, what)
     begins = array(sum(code < group for code in codes) for group in range(rows.groups + 1))
     there = np.array([low == rows.starts[group] for group, low, _ in rows.rows], np.bool_)
-    totals, squares = np.empty(rows.pieces), np.empty(rows.pieces)
-    assert kernel(spread, *first, begins, starts, event_starts, what, there, 10**9, totals, squares)
-    return totals, squares
+    counts = array(len(rows.there(piece)) for piece in range(rows.pieces))
+    out = np.empty(rows.pieces, np.int64)
+    bits = np.array(values, np.float64).view(np.int64)
+    kernel(bits, begins, starts, event_starts, what, there, counts, how, out)
+    return out.view(np.float64)
 
 
-@given(st.data(), placed(), st.booleans())
-def test_doubles_that_a_stream_numbered(data, rows, spread):
+@given(st.data(), placed())
+def test_doubles_that_come_and_go(data, rows):
     rows, n = rows.by_group(), len(rows.rows)
     given_values = data.draw(st.lists(values, min_size=n, max_size=n))
-    spaces = data.draw(st.lists(st.sampled_from([1, 5, 3_000, 70_000, 2**26, 2**45]), min_size=n, max_size=n))
-    ordinals = np.cumsum(array(spaces))
-    totals, squares = folded(rows, piece_folds.fold_numbered, spread, ordinals, np.array(given_values))
-    for piece in range(rows.pieces):
-        check(
-            spread, totals, squares, piece, [(int(ordinals[r]), given_values[r]) for r in rows.there(piece)]
-        )
+    for kernel, how, twin in (
+        (piece_sums.sums, False, total),
+        (piece_sums.sums, True, mean),
+        (piece_sums.variances, 0, lambda there: variance(there, 0)),
+        (piece_sums.variances, 1, lambda there: variance(there, 1)),
+    ):
+        found = added(rows, kernel, given_values, how)
+        for piece in range(rows.pieces):
+            assert same(found[piece], twin([given_values[row] for row in rows.there(piece)]))
 
 
-@given(st.data(), placed(), st.booleans())
-def test_doubles_that_are_counted(data, rows, spread):
-    rows, n = rows.by_group(), len(rows.rows)
-    given_values = data.draw(st.lists(values, min_size=n, max_size=n))
-    totals, squares = folded(rows, piece_folds.fold_counted, spread, np.array(given_values, np.float64))
-    for piece in range(rows.pieces):
-        check(spread, totals, squares, piece, [(i, given_values[r]) for i, r in enumerate(rows.there(piece))])
-
-
-def check(spread: bool, totals: Any, squares: Any, piece: int, there: list[tuple[int, float]]) -> None:
-    if spread:
-        wanted = moments_of(there)
-        assert wanted is None or (bits(totals[piece]), bits(squares[piece])) == (
-            bits(wanted[1]),
-            bits(wanted[2]),
-        )
-    else:
-        total = sum_of(there)
-        assert bits(totals[piece]) == bits(-0.0 if total is None else total)
-
-
-def test_many_blocks_that_come_and_go():
-    """More rows than a node of the tree has, some in and out in any order."""
+def test_many_doubles_that_come_and_go():
+    """More rows than fit between two carries, some in and out in any order."""
     random = np.random.default_rng(3)
-    n, pieces_of_all = 270_000, 5
+    n, pieces_of_all = 30_000, 5
     rows = [(0, 0, pieces_of_all)] * n
     for row in [*random.integers(0, n, 300).tolist(), *range(n - 5_000, n)]:
         low = int(random.integers(0, pieces_of_all))
         rows[row] = (0, low, int(random.integers(low + 1, pieces_of_all + 1)))
     many = Rows([0, pieces_of_all], rows)
-    given_values = random.normal(size=n)
-    ordinals = np.cumsum(random.integers(1, 200, n))
-    there = many.there(3)
-    counted = list(enumerate(given_values[there].tolist()))
-    at = list(zip(ordinals[there].tolist(), given_values[there].tolist(), strict=True))
-    for spread in (False, True):
-        check(spread, *folded(many, piece_folds.fold_numbered, spread, ordinals, given_values), 3, at)
-        check(spread, *folded(many, piece_folds.fold_counted, spread, given_values), 3, counted)
-
-
-def test_folds_are_given_up_when_they_look_at_too_many_rows():
-    rows = Rows([0, 3], [(0, 0, 1), (0, 0, 2), (0, 1, 3)])
-    codes, moving, low, high, starts = of(rows)
-    event_starts, what = np.empty(4, np.int64), np.empty(6, np.int64)
-    pieces.events(moving, low, high, starts[codes[moving]], starts[codes[moving] + 1], event_starts, what)
-    totals, squares = np.empty(3), np.empty(3)
-    for kernel, first in ((piece_folds.fold_numbered, (array(range(3)),)), (piece_folds.fold_counted, ())):
-        there = np.array([True, True, False])
-        scope = (array([0, 3]), starts, event_starts, what, there, 1, totals, squares)
-        assert not kernel(False, *first, np.ones(3), *scope)
+    given_values = random.normal(size=n) * 10.0 ** random.integers(-9, 9, n)
+    there = given_values[many.there(3)].tolist()
+    assert added(many, piece_sums.sums, given_values, False)[3] == math.fsum(there)
+    assert same(added(many, piece_sums.variances, given_values, 1)[3], variance(there, 1))
 
 
 @given(placed(), st.integers(1, 4), st.integers(0, 40))

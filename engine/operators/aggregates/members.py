@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from engine.kernels import grouping
@@ -19,11 +17,10 @@ class Members:
     """Values of m rows, in the order of the relation, and the group that each is in.
 
     column: the argument, without the rows that are passed over; None for COUNT(*). codes: int64[m] below
-    ``groups``; None where there is one group. number: makes the rows' ordinals, int64[m]; None: they count
-    from 0 in each group.
+    ``groups``; None where there is one group.
     """
 
-    __slots__ = ("_arranged", "_number", "codes", "column", "groups", "m")
+    __slots__ = ("_arranged", "codes", "column", "groups", "m")
 
     def __init__(
         self,
@@ -31,24 +28,17 @@ class Members:
         m: int,
         codes: Int64Array | None,
         groups: int,
-        number: Callable[[], Int64Array] | None,
     ) -> None:
         self.column = column
         self.m = m
         self.codes = codes
         self.groups = groups
-        self._number = number
         self._arranged: tuple[Int64Array | None, Int64Array] | None = None
 
     @property
     def values(self) -> Column:
         assert self.column is not None
         return self.column
-
-    def ordinals(self) -> Int64Array:
-        """int64[m]; of numbered rows."""
-        assert self._number is not None
-        return self._number()
 
     def counts(self) -> Int64Array:
         """int64[groups]: how many rows each group has."""
@@ -70,22 +60,6 @@ class Members:
                 self._arranged = order, starts
         return self._arranged
 
-    def by_ordinal(self) -> tuple[Int64Array | None, Int64Array, Int64Array]:
-        """The same with ordinals ascending in each group, and those ordinals, int64[m]."""
-        order, starts = self.arranged()
-        if self._number is None:
-            return order, starts, np.arange(self.m) - np.repeat(starts[:-1], np.diff(starts))
-        ordinals = self._number()
-        if self.m > 1 and bool((ordinals[1:] < ordinals[:-1]).any()):  # only behind a sort
-            ascending = np.argsort(ordinals, kind="stable")
-            if self.codes is None:
-                order = ascending
-            else:
-                again = np.empty(self.m, np.int64)
-                grouping.bring_together(self.codes[ascending], starts, again)
-                order = ascending[again]
-        return order, starts, ordinals if order is None else ordinals[order]
-
     def distinct(self) -> Members:
         """Equal values of a group once, the first of them."""
         columns = [self.values]
@@ -93,12 +67,7 @@ class Members:
             columns.append(Column(BIGINT, self.codes))
         _, firsts = encode(columns, self.m)
         codes = None if self.codes is None else self.codes[firsts]
-        number = _taken(self._number, firsts)
-        return Members(self.values.take(firsts), len(firsts), codes, self.groups, number)
-
-
-def _taken(number: Callable[[], Int64Array] | None, rows: Int64Array) -> Callable[[], Int64Array] | None:
-    return None if number is None else lambda: number()[rows]
+        return Members(self.values.take(firsts), len(firsts), codes, self.groups)
 
 
 def select(
@@ -120,18 +89,17 @@ def select(
         passed = np.flatnonzero(true)
         relation = relation.take(passed)
         codes = None if codes is None else codes[passed]
-    number = relation.ordinals if relation.numbered else None
     if argument is None:
-        return Members(None, len(relation), codes, groups, number), errors
+        return Members(None, len(relation), codes, groups), errors
     result = relation.evaluate(argument)
     errors += count(result.error)
     column = result.column
     out = result.error if nulls else None if column.valid is None else ~column.valid
     if out is None or not out.any():
-        return Members(column, len(relation), codes, groups, number), errors
+        return Members(column, len(relation), codes, groups), errors
     kept = np.flatnonzero(~out)
     column = column.take(kept)
     if not nulls:
         column = Column(column.type, column.values, None, column.dictionary)
     codes = None if codes is None else codes[kept]
-    return Members(column, len(kept), codes, groups, _taken(number, kept)), errors
+    return Members(column, len(kept), codes, groups), errors

@@ -1,11 +1,11 @@
-"""Variances and standard deviations, of numbers as doubles. O(rows)."""
+"""Variances and standard deviations, of numbers as doubles, exact until they are rounded. O(rows)."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
-from engine.kernels import folds
+from engine.kernels import exact
 from engine.language.evaluation.arithmetic import as_double
 from engine.language.evaluation.vector import from_column
 from engine.language.query import AggregateCall
@@ -16,24 +16,27 @@ from engine.operators.aggregates.members import Members
 
 def spread(members: Members, call: AggregateCall) -> tuple[Column, int]:
     """VAR_SAMP, VAR_POP, STDDEV_SAMP, STDDEV_POP. Of a sample: NULL for fewer than two rows."""
-    order, starts, ordinals = members.by_ordinal()
-    values = doubles(members)
-    means, squares = np.empty(members.groups, np.float64), np.empty(members.groups, np.float64)
-    folds.fold_moments(ordinals, values if order is None else values[order], starts, means, squares)
-    return finished(squares, members.counts(), call), 0
+    order, starts = members.arranged()
+    values = doubles(members.values)
+    variances = np.empty(members.groups, np.int64)
+    exact.variances(
+        (values if order is None else values[order]).view(np.int64), starts, less(call), variances
+    )
+    return finished(variances.view(np.float64), members.counts(), call), 0
 
 
-def doubles(members: Members) -> npt.NDArray[np.float64]:
+def doubles(column: Column) -> npt.NDArray[np.float64]:
     """The values as doubles, correctly rounded."""
-    return as_double(from_column(members.values))
+    return as_double(from_column(column))
 
 
-def finished(squares: npt.NDArray[np.float64], counts: Int64Array, call: AggregateCall) -> Column:
-    """From sums of squared distances to what was asked for."""
-    less = 1 if call.function.endswith("_SAMP") else 0
-    valid = counts > less
-    with np.errstate(invalid="ignore"):
-        values = squares / np.maximum(counts - less, 1)
-        if call.function.startswith("STDDEV"):
-            values = np.sqrt(values)
+def less(call: AggregateCall) -> int:
+    """By how much the divisor is less than the number of rows: 1 of a sample, 0 of a population."""
+    return 1 if call.function.endswith("_SAMP") else 0
+
+
+def finished(variances: npt.NDArray[np.float64], counts: Int64Array, call: AggregateCall) -> Column:
+    """From variances to what was asked for."""
+    valid = counts > less(call)
+    values = np.sqrt(variances) if call.function.startswith("STDDEV") else variances
     return Column(DOUBLE, values, None if valid.all() else valid)

@@ -1,7 +1,7 @@
 """COUNT, SUM, AVG.
 
-Whole numbers and decimals are added exactly and rounded once; doubles in the tree of
-:mod:`engine.kernels.folds`. A total that does not fit its type is an error. O(rows).
+All are added exactly and rounded once, doubles by :mod:`engine.kernels.exact`. A total of whole numbers or
+decimals that does not fit its type is an error. O(rows).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from engine.kernels import aggregates, folds
+from engine.kernels import aggregates, exact
 from engine.language.query import AggregateCall
 from engine.model.batch import BoolArray, Column, Int64Array
 from engine.model.types import BIGINT, DECIMAL_DIGITS_MAX, DOUBLE, Kind, Type
@@ -28,7 +28,7 @@ def total(members: Members, call: AggregateCall) -> tuple[Column, int]:
     """SUM."""
     counts = members.counts()
     if call.type.kind is Kind.DOUBLE:
-        return Column(DOUBLE, _doubles(members), _some(counts)), 0
+        return Column(DOUBLE, _doubles(members, means=False), _some(counts)), 0
     return fitted(*_exact(members), counts, call.type)
 
 
@@ -49,14 +49,8 @@ def average(members: Members, call: AggregateCall) -> tuple[Column, int]:
     counts = members.counts()
     type_ = members.values.type
     if type_.kind is Kind.DOUBLE:
-        return Column(DOUBLE, divided(_doubles(members), counts), _some(counts)), 0
+        return Column(DOUBLE, _doubles(members, means=True), _some(counts)), 0
     return Column(DOUBLE, quotients(*_exact(members), counts, type_.scale), _some(counts)), 0
-
-
-def divided(totals: npt.NDArray[np.float64], counts: Int64Array) -> npt.NDArray[np.float64]:
-    """Means of doubles; anything where there is none."""
-    means: npt.NDArray[np.float64] = totals / np.maximum(counts, 1)
-    return means
 
 
 def quotients(high: Int64Array, low: Int64Array, counts: Int64Array, scale: int) -> npt.NDArray[np.float64]:
@@ -85,9 +79,9 @@ def _exact(members: Members) -> tuple[Int64Array, Int64Array]:
     return high, low
 
 
-def _doubles(members: Members) -> npt.NDArray[np.float64]:
-    order, starts, ordinals = members.by_ordinal()
+def _doubles(members: Members, *, means: bool) -> npt.NDArray[np.float64]:
+    order, starts = members.arranged()
     values = members.values.values
-    out = np.empty(members.groups, np.float64)
-    folds.fold_sums(ordinals, values if order is None else values[order], starts, out)
-    return out
+    out = np.empty(members.groups, np.int64)
+    exact.sums((values if order is None else values[order]).view(np.int64), starts, means, out)
+    return out.view(np.float64)

@@ -1,8 +1,8 @@
 """Open and closed partial results of one measure, 64 slots a word.
 
-A *state* is a tuple of arrays [..., 64], one or more numbers a slot: a count; a sum of doubles; a sum of
-whole numbers in two limbs; a least or greatest value; count, mean and squares. Each kind of state has an
-empty one that changes nothing when it is merged, so that every slot can be treated alike.
+A *state* is a tuple of arrays [..., 64], one or more numbers a slot: a count; a sum of whole numbers in two
+limbs; a least or greatest value; sums of doubles and their squares (:mod:`.doubles`). Each kind of state has
+an empty one that changes nothing when it is merged, so that every slot can be treated alike.
 """
 
 from __future__ import annotations
@@ -16,10 +16,8 @@ import numpy.typing as npt
 
 from engine.kernels import partials
 from engine.kernels.aggregates import LOW_BITS, LOW_MASK
+from engine.operators.maintained.doubles import DoubleSums, State, Words
 from engine.operators.maintained.measure import Measure, Operands, Statistic
-
-State = tuple[npt.NDArray[Any], ...]
-Words = npt.NDArray[np.uint64]
 
 INT64 = np.iinfo(np.int64)
 SMALL = 2**50
@@ -42,20 +40,24 @@ class Accumulator:
         """Empty states, [*shape, 64]."""
         return tuple(np.full((*shape, partials.SLOTS), value, dtype) for dtype, value in self.empty)
 
+    def fitting(self, operands: Operands) -> Accumulator:
+        """As :meth:`.DoubleSums.fitting`: any values fit."""
+        return self
 
-def accumulator(measure: Measure) -> Accumulator:
+
+def accumulator(measure: Measure) -> Accumulator | DoubleSums:
     """How a measure is kept."""
     match measure.statistic:
         case Statistic.COUNT | Statistic.ERRORS:
             return COUNT
         case Statistic.SUM:
-            return WHOLE_SUM if measure.whole else DOUBLE_SUM
+            return WHOLE_SUM if measure.whole else DoubleSums(squares=False)
         case Statistic.LEAST:
             return WHOLE_LEAST if measure.whole else DOUBLE_LEAST
         case Statistic.GREATEST:
             return WHOLE_GREATEST if measure.whole else DOUBLE_GREATEST
         case Statistic.SPREAD:
-            return SPREAD
+            return DoubleSums(squares=True)
 
 
 def _whole(operands: Operands) -> tuple[npt.NDArray[Any], ...]:
@@ -68,10 +70,6 @@ def _doubles(operands: Operands) -> tuple[npt.NDArray[Any], ...]:
 
 def _count(bits: Words, values: tuple[npt.NDArray[Any], ...], state: State) -> None:
     partials.count(bits, state[0])
-
-
-def _add_doubles(bits: Words, values: tuple[npt.NDArray[Any], ...], state: State) -> None:
-    partials.add_doubles(bits, values[0], state[0])
 
 
 def _limbs(operands: Operands) -> tuple[npt.NDArray[Any], ...]:
@@ -111,22 +109,7 @@ def _merge_greatest(left: State, right: State) -> State:
     return (np.where((b > a) | ((b != b) & (a == a)), b, a),)
 
 
-def _merge_spreads(left: State, right: State) -> State:
-    n, mean, square = left
-    m, other, squares = right
-    count = n + m
-    apart = other - mean
-    with np.errstate(all="ignore"):
-        means = mean + apart * m / count
-        both = square + squares + apart * apart * n * m / count
-    no_left, no_right = n == 0.0, m == 0.0
-    means = np.where(no_left, other, np.where(no_right, mean, means))
-    both = np.where(no_left, squares, np.where(no_right, square, both))
-    return count, means, both
-
-
 COUNT = Accumulator(((np.int64, 0),), lambda operands: (), _count, _merge_added)
-DOUBLE_SUM = Accumulator(((np.float64, -0.0),), _doubles, _add_doubles, _merge_added)
 WHOLE_SUM = Accumulator(((np.int64, 0), (np.int64, 0)), _limbs, _add_whole, _merge_limbs)
 DOUBLE_LEAST = Accumulator(
     ((np.float64, np.nan),),
@@ -151,10 +134,4 @@ WHOLE_GREATEST = Accumulator(
     _whole,
     lambda bits, values, state: partials.greatest_whole(bits, values[0], state[0]),
     _merge_greatest,
-)
-SPREAD = Accumulator(
-    ((np.float64, 0.0), (np.float64, 0.0), (np.float64, 0.0)),
-    _doubles,
-    lambda bits, values, state: partials.spread(bits, values[0], *state),
-    _merge_spreads,
 )

@@ -21,9 +21,10 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.kernels import partials as kernels
-from engine.kernels.folds import BLOCK_SHIFT, FAN_SHIFT
+from engine.kernels.window_totals import BLOCK_SHIFT, FAN_SHIFT
 from engine.model.batch import Int64Array
-from engine.operators.maintained.accumulator import State, accumulator
+from engine.operators.maintained.accumulator import Accumulator, accumulator
+from engine.operators.maintained.doubles import DoubleSums, State
 from engine.operators.maintained.measure import Measure, Operands, Statistic
 
 Words = npt.NDArray[np.uint64]
@@ -36,9 +37,11 @@ FAN = 1 << FAN_SHIFT
 class Partials:
     """What readers see. places: of words in the arrays; masks: uint64[words]; since: ordinals, [words, 64].
 
-    Blocks first <= number < stop are there, and the nodes above that end at or before stop.
+    Blocks first <= number < stop are there, and the nodes above that end at or before stop. kind: what the
+    arrays of a state are.
     """
 
+    kind: Accumulator | DoubleSums
     places: Mapping[int, int]
     masks: Words
     since: Int64Array
@@ -119,6 +122,7 @@ class Bank:
             for word, _ in self.words:
                 self._open[0][self._places[word]] += entered.counts(word)
             return
+        self._become(self.kind.fitting(operands))
         values = self.kind.prepare(operands)
         for word, mask in self.words:
             bits = entered.columns[word]
@@ -127,6 +131,18 @@ class Bank:
                 kernels.restrict(column, np.uint64(mask), ok, bits)
             place = self._places[word]
             self.kind.update(bits, values, tuple(each[place] for each in self._open))
+
+    def _become(self, kind: Accumulator | DoubleSums) -> None:
+        """States get the planes of a kind that has all of theirs."""
+        if kind is self.kind:
+            return
+        before, self.kind = self.kind, kind
+        assert isinstance(before, DoubleSums)
+        assert isinstance(kind, DoubleSums)
+        self._open = kind.adopted(self._open, before)
+        self._blocks = kind.adopted(self._blocks, before)
+        self._above = kind.adopted(self._above, before)
+        self._publish()
 
     def close(self) -> None:
         """The open block is full."""
@@ -201,6 +217,10 @@ class Bank:
 
     def take(self, other: Bank) -> None:
         """The slots of another bank of this measure, that went over the same rows."""
+        if isinstance(self.kind, DoubleSums):
+            assert isinstance(other.kind, DoubleSums)
+            self._become(self.kind.united(set(other.kind.planes)))
+            other._become(self.kind)
         for word, mask in other.words:
             bits = [bit for bit in range(kernels.SLOTS) if mask >> bit & 1]
             mine, its = self._place(word), other._places[word]
@@ -226,7 +246,14 @@ class Bank:
 
     def _publish(self) -> None:
         self.partials = Partials(
-            self._places, self._masks, self._since, self._first, self._stop, self._blocks, self._above
+            self.kind,
+            self._places,
+            self._masks,
+            self._since,
+            self._first,
+            self._stop,
+            self._blocks,
+            self._above,
         )
 
     @property

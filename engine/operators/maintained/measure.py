@@ -20,7 +20,9 @@ from engine.operators.scan import is_range
 
 
 class Statistic(Enum):
-    """ERRORS: how many rows the argument or the filter keeps out as errors. SPREAD: count, mean, squares."""
+    """ERRORS: how many rows the argument or the filter keeps out as errors. SPREAD: the sums of the values as
+    doubles and of their squares.
+    """
 
     COUNT = "count"
     ERRORS = "errors"
@@ -56,10 +58,10 @@ _STATISTICS: dict[str, tuple[Statistic, ...]] = {
     "MAX": (Statistic.COUNT, Statistic.GREATEST),
     "BOOL_AND": (Statistic.COUNT, Statistic.LEAST),
     "BOOL_OR": (Statistic.COUNT, Statistic.GREATEST),
-    "VAR_SAMP": (Statistic.SPREAD,),
-    "VAR_POP": (Statistic.SPREAD,),
-    "STDDEV_SAMP": (Statistic.SPREAD,),
-    "STDDEV_POP": (Statistic.SPREAD,),
+    "VAR_SAMP": (Statistic.COUNT, Statistic.SPREAD),
+    "VAR_POP": (Statistic.COUNT, Statistic.SPREAD),
+    "STDDEV_SAMP": (Statistic.COUNT, Statistic.SPREAD),
+    "STDDEV_POP": (Statistic.COUNT, Statistic.SPREAD),
 }
 
 _NEVER_ERR = (ex.Column, ex.Literal, ex.Compare, ex.And, ex.Or, ex.Not, ex.IsNull, ex.In, ex.Like)

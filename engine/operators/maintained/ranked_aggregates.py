@@ -1,8 +1,8 @@
 """A ranked n-ary tree of partial aggregates for each eager query, all of one stream side by side.
 
 What PSoup (section on aggregation) does with one tree a query is done here for 64 queries at a time: a block
-of 4,096 rows is a leaf, 64 nodes make one above. As the tree is that of :mod:`engine.kernels.folds`, what it
-gives is to the bit what going over the rows would.
+of 4,096 rows is a leaf, 64 nodes make one above. Sums are exact
+(:mod:`.doubles`), so what it gives is to the bit what going over the rows would.
 
 Cost: a row that enters, O(words of slots) a measure; a closed block, O(slots). An answer over any window:
 the rows at its two ends, fewer than 8,192, and O(64 + rows / 262,144) nodes.
