@@ -2,8 +2,7 @@
 
 All but COUNT(*) and ARRAY_AGG pass over rows where the argument is NULL. Without such rows COUNT and
 APPROX_COUNT_DISTINCT are 0 and all others NULL. An argument that is an error is passed over and counted.
-Every aggregate takes FILTER (WHERE ...). How values are combined is for whoever evaluates them; that doubles
-are added in one fixed order is part of what they promise.
+Every aggregate takes FILTER (WHERE ...). Numbers are added exactly and rounded once.
 """
 
 from __future__ import annotations
@@ -115,7 +114,7 @@ _ALL = (
         Distinct.SERVED,
         "SUM([DISTINCT] x)",
         "the sum: BIGINT for whole numbers, DECIMAL(18, places) for DECIMAL, else DOUBLE; "
-        "whole numbers and decimals are added exactly, a total that does not fit is an error",
+        "all are added exactly; a total of whole numbers or decimals that does not fit is an error",
     ),
     AggregateFunction(
         "AVG",
@@ -123,7 +122,7 @@ _ALL = (
         _mean,
         Distinct.SERVED,
         "AVG([DISTINCT] x)",
-        "the mean as DOUBLE; of whole numbers and decimals the exact sum, divided once",
+        "the mean as DOUBLE: the exact sum, divided and rounded once",
     ),
     AggregateFunction("MIN", 1, _same, Distinct.IDLE, "MIN(x)", "the least value; NaN is above all numbers"),
     AggregateFunction("MAX", 1, _same, Distinct.IDLE, "MAX(x)", "the greatest value"),
@@ -133,7 +132,7 @@ _ALL = (
         _spread,
         Distinct.REFUSED,
         "STDDEV_SAMP(x)",
-        "the standard deviation of a sample; NULL for fewer than two values",
+        "the standard deviation of a sample: the square root of its variance; NULL for fewer than two values",
     ),
     AggregateFunction(
         "STDDEV_POP",
@@ -149,7 +148,7 @@ _ALL = (
         _spread,
         Distinct.REFUSED,
         "VAR_SAMP(x)",
-        "the variance of a sample; NULL for fewer than two values",
+        "the variance of a sample, computed exactly and rounded once; NULL for fewer than two values",
     ),
     AggregateFunction(
         "VAR_POP", 1, _spread, Distinct.REFUSED, "VAR_POP(x)", "the variance of a whole population"

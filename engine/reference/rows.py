@@ -40,7 +40,7 @@ class Source:
     """A stream or table with all rows that ever entered, in order; those before place ``base`` are gone for
     every answer.
 
-    first: the ordinal of the first of them, by which numbers are combined. lacks: more may have been before.
+    first: the ordinal of the first of them. lacks: more may have been before.
     whole_from: rows of earlier instants may be missing among those that are there.
     """
 
@@ -70,9 +70,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A row of a relation. ordinal: by which numbers are added up, None where no stream has numbered the row,
-    see :mod:`engine.reference.aggregates`.
-    """
+    """A row of a relation. ordinal: of a scan's row its place in the source, else None."""
 
     ordinal: int | None
     values: Values

@@ -1,6 +1,6 @@
-"""Aggregates over hundreds of thousands of rows: many blocks of the tree, many groups, full segments.
+"""Aggregates over hundreds of thousands of rows: many blocks, many groups, full segments.
 
-Doubles are held to the bit against the tree as the reference defines it, everything against DuckDB, and the
+Doubles are held to the bit against the reference, everything against DuckDB, and the
 sketches against exact answers within the error that they promise.
 """
 
@@ -102,7 +102,7 @@ NOW = (VISIBLE - 1) // 3
         ("[ROWS 50000]", "WHERE a < 9", FLOATS),
     ],
 )
-def test_doubles_come_to_the_bits_of_the_tree(
+def test_doubles_are_exact_in_every_way_of_maintenance(
     engine: Engine, table: pa.Table, window: str, where: str, functions: tuple[str, ...]
 ) -> None:
     calls = ", ".join(f"{name}(x)" for name in functions)

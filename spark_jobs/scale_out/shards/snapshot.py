@@ -1,7 +1,6 @@
 """An engine's whole state as entries of one file, and back.
 
-Taken with :meth:`engine.engine.Engine.copy`, given to :meth:`engine.engine.Engine.restore`. Rows keep their
-ordinals, so that sums of doubles come out the same to the bit afterwards.
+Taken with :meth:`engine.engine.Engine.copy`, given to :meth:`engine.engine.Engine.restore`.
 """
 
 from __future__ import annotations
