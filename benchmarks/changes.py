@@ -225,7 +225,7 @@ def how_late(rate: int, queries: int, seconds: float) -> tuple[npt.NDArray[np.fl
         over = threading.Event()
         watching = threading.Thread(target=_watch, args=(kafka, topic, seen, over))
         watching.start()
-        feeder = Feeder(kafka, "feed", lines, rate)
+        feeder = Feeder(kafka, ["feed"], lines, rate)
         feeder.start()
         time.sleep(SETTLED_S + seconds)
         fed = feeder.stop()

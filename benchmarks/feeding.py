@@ -1,11 +1,11 @@
-"""Records written to a topic at a steady rate by a process of its own, as they would come from elsewhere.
+"""Records written to topics at a steady rate by a process of its own, as they would come from elsewhere.
 
 A record says when it was made in its column ``ts``. What is made depends on the seed alone, but for ``ts``.
 """
 
 import multiprocessing
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
@@ -33,10 +33,11 @@ class Fed:
 class Feeder:
     """Writes from the call of :meth:`start` until :meth:`stop`."""
 
-    def __init__(self, kafka: str, topic: str, lines: Lines, per_s: int) -> None:
+    def __init__(self, kafka: str, topics: Sequence[str], lines: Lines, per_s: int) -> None:
+        """topics: one record after another goes to the next of them. per_s: of all together."""
         context = multiprocessing.get_context("spawn")
         self._here, there = context.Pipe()
-        self._process = context.Process(target=_feed, args=(there, kafka, topic, lines, per_s), daemon=True)
+        self._process = context.Process(target=_feed, args=(there, kafka, topics, lines, per_s), daemon=True)
         self._process.start()
         self._here.recv()
 
@@ -53,7 +54,7 @@ class Feeder:
         return fed
 
 
-def _feed(pipe: Connection, kafka: str, topic: str, lines: Lines, per_s: int) -> None:
+def _feed(pipe: Connection, kafka: str, topics: Sequence[str], lines: Lines, per_s: int) -> None:
     producer = BatchProducer({"bootstrap.servers": kafka, "linger.ms": 1})
     pipe.send("ready")
     pipe.recv()
@@ -65,7 +66,10 @@ def _feed(pipe: Connection, kafka: str, topic: str, lines: Lines, per_s: int) ->
         count = due - written
         if count:
             now_ms = time.time_ns() // 1_000_000
-            producer.send_many(topic, lines(written, count, now_ms))
+            records = lines(written, count, now_ms)
+            for place in range(min(count, len(topics))):
+                topic = topics[(written + place) % len(topics)]
+                producer.send_many(topic, records[place :: len(topics)])
             made.append(np.full(count, now_ms))
             written = due
             late_s = max(late_s, count / per_s - SLICE_S)

@@ -23,6 +23,7 @@ import psutil
 
 from benchmarks.report import Figure, Report
 from benchmarks.served import serving
+from benchmarks.shares import of_kafka, shares
 from topics.producer import BatchProducer
 
 SETTLE_S = 3.0
@@ -75,13 +76,13 @@ def _many(
         producer.send_many(name, [b'{"id":1,"v":1,"ts":%d}' % now_ms])
     producer.close()
     _await_rows(client, names)
-    everything = processes | {"kafka": _of_kafka(kafka)}
-    idle = _shares(everything, options.seconds)
+    everything = processes | {"kafka": of_kafka(kafka)}
+    idle = shares(everything, options.seconds)
     for name in names:
         sql = f"SELECT id FROM {name} WHERE v > 10"
         client.post("/queries", json={"sql": sql}).raise_for_status()
     time.sleep(SETTLE_S)
-    queried = _shares(everything, options.seconds)
+    queried = shares(everything, options.seconds)
     return {
         "cpu_share": idle.pop("worker"),
         **{f"{name}_cpu_share": share for name, share in idle.items()},
@@ -108,26 +109,6 @@ def _await_rows(client: httpx.Client, names: list[str]) -> None:
             break
         time.sleep(0.2)
     time.sleep(2 * SETTLE_S)
-
-
-def _of_kafka(kafka: str) -> psutil.Process:
-    port = int(kafka.rpartition(":")[2])
-    listening = (c for c in psutil.net_connections("tcp") if c.status == psutil.CONN_LISTEN)
-    return psutil.Process(next(c.pid for c in listening if c.laddr.port == port and c.pid is not None))
-
-
-def _shares(processes: dict[str, psutil.Process], seconds: float) -> dict[str, float]:
-    """Percent of a core that each takes in so many seconds."""
-    before = {name: _cpu_s(process) for name, process in processes.items()}
-    began_s = time.perf_counter()
-    time.sleep(seconds)
-    passed_s = time.perf_counter() - began_s
-    return {name: 100 * (_cpu_s(process) - before[name]) / passed_s for name, process in processes.items()}
-
-
-def _cpu_s(process: psutil.Process) -> float:
-    times = process.cpu_times()
-    return float(times.user + times.system)
 
 
 def _use(client: httpx.Client, kafka: str) -> None:

@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> Report:
     with serving() as (client, kafka):
         create(client)
         handles = register(client, texts)
-        feeder = Feeder(kafka, "trades", lines, options.records)
+        feeder = Feeder(kafka, ["trades"], lines, options.records)
         feeder.start()
         await_full(client)
         picked = rng.integers(0, len(texts), int(options.rate * options.seconds))

@@ -30,11 +30,12 @@ _INSTANT = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}(?::[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?)?)?)"
     r"([0-9]*)(Z|[+-][0-9]{2}(?::?[0-9]{2})?)?"
 )
-_RANGES = {
+RANGES: dict[Kind, tuple[int, int]] = {
     Kind.INTEGER: (-(2**31), 2**31 - 1),
     Kind.BIGINT: (-(2**63), 2**63 - 1),
     Kind.TIMESTAMP: (TIMESTAMP_MS_MIN, TIMESTAMP_MS_MAX),
 }
+"""What integers of these types may be."""
 
 
 class BadRecord(ValueError):
@@ -82,7 +83,7 @@ def row_of(stream: Stream, columns: Members, value: bytes) -> list[Any]:
                 raise BadRecord(f"column {field.name}: missing or NULL, but declared NOT NULL")
             row.append(None)
         else:
-            row.append(_convert(field, member))
+            row.append(converted(field, member))
     return row
 
 
@@ -115,14 +116,15 @@ _DECODER = json.JSONDecoder(
 )
 
 
-def _convert(field: Field, member: Any) -> Any:
+def converted(field: Field, member: Any) -> Any:
+    """A member's value as its column has it; a text is a JSON string. Raises BadRecord."""
     kind = field.type.kind
     number = isinstance(member, _Number)
     text = isinstance(member, str) and not number
     if kind is Kind.BOOLEAN and isinstance(member, bool):
         return member
-    if kind in _RANGES and number and _INTEGER.fullmatch(member):
-        low, high = _RANGES[kind]
+    if kind in RANGES and number and _INTEGER.fullmatch(member):
+        low, high = RANGES[kind]
         if len(member.lstrip("-0")) > 20 or not low <= int(member) <= high:
             beyond = f"{_short(member)} is out of the range of {field.type}{hint(kind, member)}"
             raise BadRecord(f"column {field.name}: {beyond}")

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -24,6 +24,12 @@ import orjson
 
 MEMBERS_MAX = 10_000
 """A record with more members is not taken as a model of others."""
+
+SPELLINGS_MAX = 64
+SPELLING_MEMBERS_MAX = 256
+
+Spelling = tuple[tuple[str, bytes], ...]
+"""For each column the name of its member, and that in quotes."""
 
 
 def folded(name: str) -> tuple[str, bool]:
@@ -59,6 +65,33 @@ class Members:
     folds: tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]
     """The folded names of ASCII in ``near``, packed as in :class:`Layout`."""
     beyond_ascii: bool
+    spellings: dict[tuple[str, ...], Spelling | None] = field(default_factory=dict, compare=False, repr=False)
+    """Of records seen lately, by their members."""
+
+    def spelling(self, given: tuple[str, ...]) -> Spelling | None:
+        """How a record with these members, all different, spells the columns; None where that is ambiguous,
+        or there are very many.
+        """
+        try:
+            return self.spellings[given]
+        except KeyError:
+            pass
+        if len(given) > SPELLING_MEMBERS_MAX:
+            return None
+        near: dict[str, list[str]] = {}
+        for member in given:
+            column = self.column_of(member)
+            if column is not None:
+                near.setdefault(column, []).append(member)
+        exact = set(given)
+        names = [[column] if column in exact else near.get(column, [column]) for column in self.columns]
+        found: Spelling | None = None
+        if all(len(one) == 1 for one in names):
+            found = tuple((name, b'"%s"' % name.encode()) for (name,) in names)
+        if len(self.spellings) >= SPELLINGS_MAX:
+            self.spellings.clear()
+        self.spellings[given] = found
+        return found
 
     def column_of(self, member: str) -> str | None:
         """The column that a member is by a name that differs in letter case; None for its exact name too."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from engine.model.batch import Batch
 from engine.model.source import Field, Schema, SourceName, Stream
 from engine.model.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, STRING, TIMESTAMP, Type, decimal
-from topics import codec
+from topics import small_batches
 from topics.codec import DEPTH_MAX, RECORD_BYTES_MAX, Decoded, decode
 from topics.encode import encode
 
@@ -30,6 +31,8 @@ TYPES = {
     "at": TIMESTAMP,
 }
 STREAM = Stream(SourceName("s"), Schema(tuple(Field(n, t) for n, t in TYPES.items())), "s")
+EVENT_TIME = replace(STREAM, timestamp_column="at")
+APPEND_MS = 1_700_000_000_000
 
 
 def read(stream: Stream, values: Sequence[bytes | None]) -> Decoded:
@@ -248,34 +251,51 @@ def told(decoded: Decoded) -> dict[int, Any]:
     return result
 
 
-def _told_alone(stream: Stream, values: Sequence[bytes | None]) -> dict[int, Any]:
+def _told_carefully(stream: Stream, values: Sequence[bytes | None]) -> dict[int, Any]:
     """The same, each record by the careful way alone."""
+
+    def not_plain(*_: Any) -> Any:
+        raise small_batches.NotPlain
+
     result = {}
-    at_once, codec._at_once = codec._at_once, lambda *_: None  # type: ignore[assignment]
+    plain_row, small_batches.plain_row = small_batches.plain_row, not_plain
     try:
         for place, value in enumerate(values):
-            decoded = decode(stream, [value], [0], [place + 100], [0])
-            if decoded.bad:
-                result[place + 100] = decoded.bad[0].reason
-            else:
-                result.update(told(decoded))
+            decoded = decode(stream, [value], [0], [place + 100], [APPEND_MS])
+            result.update(told(decoded) if len(decoded.batch) else {place + 100: decoded.bad[0].reason})
     finally:
-        codec._at_once = at_once
+        small_batches.plain_row = plain_row
     return result
 
 
-@given(st.lists(_records, max_size=12))
-@example([b'{"at": "2023-01-01"}', b'{"at": 5}', b'{"x": NaN}', None])
-@example([b'{"b":', b"true}"])
-@example([b'{"d": ".5"}', b'{"d": "1."}', b'{"d": "+1"}', b'{"d": "1e"}', b'{"d": "."}'])
+@given(st.lists(_records, max_size=12), st.booleans())
+@example([b'{"at": "2023-01-01"}', b'{"at": 5}', b'{"x": NaN}', None], False)
+@example([b'{"at": "2023-01-01"}', b'{"at": 1700000000}', b'{"at": null}', b'{"s": ""}'], True)
+@example([b'{"b":', b"true}"], False)
+@example([b'{"d": ".5"}', b'{"d": "1."}', b'{"d": "+1"}', b'{"d": "1e"}', b'{"d": "."}'], False)
+@example([b'{"f": -0}', b'{"f": 0}', b'{"f": -0.0}', b'{"i": -0}', b'{"f": 0, "day": "2023-01-01"}'], False)
+@example([b'{"f": 18446744073709551616}', b'{"f": 9007199254740993}', b'{"f": 1e999}'], False)
+@example([b'{"f": %d}' % (2**64 - 1), b'{"l": %d}' % 2**63, b'{"l": -%d}' % 2**63, b'{"i": 1.0}'], False)
+@example([b'{"i": 1, "i": 1}', b'{"i": null, "i": 1}', b'{"i": 1, "i": null}', b'{"i": null}'], False)
+@example([b'{"I": 1, "i": 2}', b'{"I": 1}', b'{"I": 1, "I": 2}', b'{"DAY": 1, "Day": 2}'], False)
+@example([b'{"s": "i"}', b'{"s": "i", "i": 3}', b'{"x": {"i": 1}, "i": 2}', b'{"x": {"i": 1}}'], False)
+@example([b'{"x": ' + b"[" * 63 + b"]" * 63 + b"}", b'{"x": ' + b"[" * 64 + b"]" * 64 + b"}"], False)
+@example([b"[]", b"1", b"", b" {} ", b"{} {}", b"\xef\xbb\xbf{}", b'{"s": "\xff"}', b'{"s": "\x01"}'], False)
 @settings(max_examples=200, deadline=None)
-def test_a_record_decodes_the_same_alone_and_among_others(values: list[bytes | None]) -> None:
-    together = told(read(STREAM, values))
-    alone = _told_alone(STREAM, values)
-    assert together == alone
-    for place, value in enumerate(values):  # and alone by the fast way
-        single = decode(STREAM, [value], [0], [place + 100], [0])
-        assert (single.bad[0].reason if single.bad else told(single)[place + 100]) == alone[place + 100]
+def test_a_record_decodes_the_same_alone_and_among_others(
+    values: list[bytes | None], event_time: bool
+) -> None:
+    stream = EVENT_TIME if event_time else STREAM
+    carefully = _told_carefully(stream, values)
+    assert told(_read(stream, values)) == carefully
+    for place, value in enumerate(values):  # by the columns' way, where it can go that
+        alike = [value] * (small_batches.RECORDS_MAX + 1)
+        assert list(told(_read(stream, alike)).values()) == [carefully[place + 100]] * len(alike)
+
+
+def _read(stream: Stream, values: Sequence[bytes | None]) -> Decoded:
+    n = len(values)
+    return decode(stream, values, np.zeros(n), np.arange(n) + 100, np.full(n, APPEND_MS))
 
 
 @given(st.lists(_fitting, min_size=1, max_size=400), st.integers(0, 399), _records)
@@ -283,7 +303,7 @@ def test_a_record_decodes_the_same_alone_and_among_others(values: list[bytes | N
 def test_one_stranger_in_a_large_batch(texts: list[str], at: int, stranger: bytes | None) -> None:
     values: list[bytes | None] = [text.encode("utf-8", "surrogatepass") for text in texts]
     values.insert(at % len(values), stranger)
-    assert told(read(STREAM, values)) == _told_alone(STREAM, values)
+    assert told(read(STREAM, values)) == _told_carefully(STREAM, values)
 
 
 @given(st.lists(_fitting, max_size=20))
