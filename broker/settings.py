@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -40,6 +41,11 @@ def default_data_dir() -> Path:
     return Path(platformdirs.user_data_dir("tureen", appauthor=False))
 
 
+def default_shards() -> int:
+    """Of a new service: what several cores do side by side. Each has a thread and transactions of its own."""
+    return min(16, max(2, os.cpu_count() or 2))
+
+
 class Settings(BaseSettings):
     """The broker's settings; units are in the names."""
 
@@ -63,7 +69,13 @@ class Settings(BaseSettings):
     http_tls_key: Path | None = Field(None, description="PEM key of the certificate.")
     http_threads: int = Field(8, ge=1, le=64, description="Answers computed at the same time.")
 
-    shards: int = Field(16, ge=1, le=1_024, description="Fixed for the life of a service's topics.")
+    shards: int = Field(
+        default_factory=default_shards,
+        ge=1,
+        le=1_024,
+        description="Fixed for the life of a service's topics: where nothing is set, as many as these have; "
+        "new ones get one for each core, 2 to 16.",
+    )
     step_rows_max: int = Field(8_192, ge=1, le=65_536, description="Rows of one step.")
     transaction_rows_max: int = Field(
         65_536, ge=1, description="Rows journalled by one commit while the log is behind: commits cost ms."
@@ -91,6 +103,13 @@ class Settings(BaseSettings):
     heartbeat_ms: int = Field(250, ge=10, description="How often the clock of streams without records moves.")
     first_record_wait_ms: int = Field(
         5_000, ge=0, description="How long NOW waits for the first record of a new partition, at most."
+    )
+    linger_ms: int = Field(
+        20,
+        ge=0,
+        le=1_000,
+        description="Few records are followed by the next so long after they were taken up, so that one "
+        "commit has what came meanwhile; not while more wait, and commands and questions wait for nothing.",
     )
     poll_ms: int = Field(25, ge=1, description="Longest wait for records before commands are handled.")
     quiet_poll_ms: int = Field(
@@ -269,6 +288,7 @@ class Settings(BaseSettings):
         _at_most(self, "sql_bytes_max", "request_bytes_max")
         self._check_record_sizes()
         _at_most(self, "poll_ms", "heartbeat_ms")
+        _at_most(self, "linger_ms", "heartbeat_ms")
         _at_most(self, "retry_ms", "topic_check_ms")
         if self.liveness_timeout_ms < 4 * max(self.heartbeat_ms, self.retry_ms):
             raise ValueError("liveness_timeout_ms must be at least four times heartbeat_ms and retry_ms")

@@ -164,7 +164,8 @@ class Engine(Embedding):
             return self._backfill(step.body, step.position)
         self._view = None
         told = Telling()
-        marks = self._following.marks(self._sets) if self.tells else {}
+        moved = step.body.source if isinstance(step.body, Records | Heartbeat) else None
+        marks = self._following.marks(self._sets, moved) if self.tells else {}
         match step.body:
             case Records(source=name) as body:
                 result = self._source(name).records(body, step.position, self._clock_ms)
@@ -177,7 +178,7 @@ class Engine(Embedding):
             case Alter(registrations):
                 result = self._alter(registrations, step.position, told)
                 if self.tells:  # sets that came with it; where the others stood before the step
-                    marks = {**self._following.marks(self._sets), **marks}
+                    marks = {**self._following.marks(self._sets, None), **marks}
             case Unregister(query_ids):
                 self._tell_end(query_ids, told)
                 for query_id in query_ids:

@@ -235,9 +235,13 @@ class Following:
 
     # --- what steps tell --------------------------------------------------------------------------
 
-    def marks(self, sets: SourceSets) -> Marks:
-        """To be asked before a step."""
-        return {key: sets.seen(key).mark() for key in self._by_set}
+    def marks(self, sets: SourceSets, name: SourceName | None) -> Marks:
+        """To be asked before a step. name: the source that it moves on, None: it may touch any.
+
+        O(sets that it may touch).
+        """
+        keys = self._by_set.keys() if name is None else self._by_set.keys() & sets.reading(name)
+        return {key: sets.seen(key).mark() for key in sorted(keys)}
 
     def rows(self, sets: SourceSets, marks: Marks) -> dict[SourceName, Rows]:
         """Of the sources of these sets; to be asked after a step's rows came, before any are let go of."""

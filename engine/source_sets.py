@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from engine.eddy.eddy import Timer
 from engine.joins.group import JoinGroup
@@ -98,6 +98,10 @@ class SourceSets:
 
     def _reading(self, name: SourceName) -> list[SourceSet]:
         return list(self._readers.get(name, {}).values())
+
+    def reading(self, name: SourceName) -> Iterable[SetKey]:
+        """The sets that read a source."""
+        return self._readers.get(name, {})
 
     def is_read(self, name: str) -> bool:
         """Whether a query reads it."""

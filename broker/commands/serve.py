@@ -106,10 +106,13 @@ def prepare(console: Console, kafka_port: int | None) -> list[str]:
             )
     else:
         console.print(f"Kafka: {kafka['bootstrap.servers']}")
-    from broker.worker.topic_admin import ensure_topics
+    from broker.worker.topic_admin import ensure_topics, shards
     from topics.admin import Admin
 
-    ensure_topics(Admin(kafka), loaded)
+    admin = Admin(kafka)
+    os.environ["TUREEN_SHARDS"] = str(shards(admin, loaded))
+    loaded = settings.load()
+    ensure_topics(admin, loaded)
     socket_path = _socket_path(data_dir)
     os.environ["TUREEN_INTERNAL_SOCKET"] = str(socket_path)
     console.print(f"Data:  {data_dir}")

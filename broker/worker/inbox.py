@@ -8,6 +8,7 @@ come out in the order in which they came, some at a time, so that data waits for
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -47,6 +48,8 @@ class Inbox:
         self._jobs: deque[Job] = deque()
         self._at_work: list[Job] = []
         self._questions = Questions()
+        self._called = False
+        self._arrived = False
         self._refusal: dict[str, Any] | None = None
 
     def submit(self, commands: Sequence[ShardCommand]) -> Future[list[Outcome]]:
@@ -72,16 +75,29 @@ class Inbox:
     def wake(self) -> None:
         """There is something to do."""
         with self._wake:
+            self._called = True
             self._wake.notify()
 
-    def take(self, wait_s: float) -> Sequence[Job]:
+    def arrived(self) -> None:
+        """There are records; they are taken up with those that come while the shard lingers."""
+        with self._wake:
+            self._arrived = True
+            self._wake.notify()
+
+    def take(self, wait_s: float, linger_s: float = 0.0) -> Sequence[Job]:
         """The first jobs that came, of COMMANDS_AT_ONCE commands or one job, which are at work from now on.
 
-        wait_s: for a command, a question or a call, if there is none.
+        wait_s: for a command, a question, a call or records, if there is none. linger_s: records end no wait
+        before this.
         """
         with self._wake:
-            if wait_s and not self._jobs and not self._questions:
-                self._wake.wait(wait_s)
+            began_s = time.monotonic()
+            while not (self._jobs or self._questions or self._called):
+                left_s = began_s + (min(wait_s, linger_s) if self._arrived else wait_s) - time.monotonic()
+                if left_s <= 0:
+                    break
+                self._wake.wait(left_s)
+            self._called = self._arrived = False
             self._at_work, commands = [], 0
             while self._jobs and (not commands or commands + len(self._jobs[0].commands) <= COMMANDS_AT_ONCE):
                 self._at_work.append(self._jobs.popleft())

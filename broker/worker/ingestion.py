@@ -1,8 +1,11 @@
 """What a shard takes up by itself and makes steps of: records of its streams, history, and the clock.
 
-Records come a transaction's worth at a time, shared fairly among the streams that have some. What cannot be
-decoded, or comes late, goes into the same transaction as a letter to the topic for such; of a guest, which
-another shard has as well, only its home writes and counts that.
+Records come a transaction's worth at a time, shared fairly among the streams that have some. Where few come,
+the shard *lingers*: the next are taken up some ms after these, so that one transaction has what all its
+streams brought meanwhile. It does not where more wait than were taken up.
+
+What cannot be decoded, or comes late, goes into the same transaction as a letter to the topic for such; of a
+guest, which another shard has as well, only its home writes and counts that.
 
 Used by the shard's thread alone.
 """
@@ -19,6 +22,7 @@ from broker.archive.notes import HistoryNotes
 from broker.settings import Settings
 from broker.worker.counts import Counts
 from broker.worker.intake import Taken
+from broker.worker.linger import Linger
 from broker.worker.memory import Level, Memory
 from broker.worker.outbox import Letter, Outgoing
 from broker.worker.placement import shard_of
@@ -69,6 +73,11 @@ class Ingestion:
         self._memory = memory
         self._step_size = StepSize(settings.step_rows_max)
         self._busy_s = time.monotonic()
+        self._linger = Linger(settings.linger_ms / 1_000)
+
+    def linger_s(self) -> float:
+        """How long the shard waits, for commands alone, before it looks for more records."""
+        return self._linger.left_s(time.monotonic())
 
     def rest_s(self) -> float:
         """How long the shard may wait for commands before it looks for records again: not at all, as long as
@@ -104,23 +113,34 @@ class Ingestion:
         if joined:
             nows = {info.name: info.now_ms for info in view.sources()}
             reading = self._streams.in_step(nows, joined)
-        timeout_s = self._settings.poll_ms / 1_000 / len(reading) if wait else 0.0
+        began_s = time.monotonic()
         share = max(self._settings.step_rows_max, self._settings.transaction_rows_max // len(reading))
-        for stream in reading:
-            taken_rows = 0
-            while taken_rows < share and stream.intake is not None:
-                if outgoing.caused >= self._steps.size.records:
-                    return
-                if self._memory.look() >= Level.HOLD:
-                    return
-                taken = self._streams.poll(stream, self._step_size.rows, timeout_s)
-                if taken is None:
-                    break
-                self._busy_s = time.monotonic()
-                taken_rows += len(taken.messages)
-                self._records(stream, taken, outgoing)
-                if not taken.body.lagging:
-                    break
+        rows = sum(self._from_one(stream, share, 0.0, outgoing) for stream in reading)
+        if wait and outgoing.last is None:
+            timeout_s = self._settings.poll_ms / 1_000 / len(reading)
+            for stream in reading:
+                rows += self._from_one(stream, share, timeout_s, outgoing)
+                if rows and timeout_s:
+                    timeout_s, began_s = 0.0, time.monotonic()
+        if rows:
+            lagging = any(one.intake is not None and one.intake.lagging for one in reading)
+            self._linger.took(rows, began_s, lagging=lagging)
+
+    def _from_one(self, stream: ReadStream, share: int, timeout_s: float, outgoing: Outgoing) -> int:
+        """Make steps of up to ``share`` rows of one stream; how many."""
+        rows = 0
+        while rows < share and stream.intake is not None:
+            if outgoing.caused >= self._steps.size.records or self._memory.look() >= Level.HOLD:
+                break
+            taken = self._streams.poll(stream, self._step_size.rows, timeout_s)
+            if taken is None:
+                break
+            self._busy_s = time.monotonic()
+            rows += len(taken.messages)
+            self._records(stream, taken, outgoing)
+            if not taken.body.lagging:
+                break
+        return rows
 
     def bring_back(self, outgoing: Outgoing) -> None:
         """Make steps of history that was read from the archive."""

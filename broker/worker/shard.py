@@ -447,8 +447,9 @@ class Shard(threading.Thread):
             pending = self._steps.pending
             waiting = bool(pending)
             rest_s = 0.0 if waiting else self._ingestion.rest_s()
-            self._pulse.rest(rest_s)
-            jobs = [] if self._steps.is_full else self._inbox.take(rest_s)
+            linger_s = 0.0 if waiting else self._ingestion.linger_s()
+            self._pulse.rest(max(rest_s, linger_s))
+            jobs = [] if self._steps.is_full else self._inbox.take(max(rest_s, linger_s), linger_s)
             self._pulse.beat()
             self._inbox.answer(self._steps.engine)
             outgoing = Outgoing()

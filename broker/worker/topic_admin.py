@@ -26,6 +26,16 @@ def ensure_topics(admin: Admin, settings: Settings) -> None:
     )
 
 
+def shards(admin: Admin, settings: Settings) -> int:
+    """How many the service has: as set, or what its topics have, or as many as a new one gets.
+
+    Raises KafkaUnavailable.
+    """
+    if "shards" in settings.model_fields_set:
+        return settings.shards
+    return admin.topics().get(settings.names.steps, settings.shards)
+
+
 def policies(settings: Settings) -> Policies:
     """How the service's topics are made."""
     return Policies(shards=settings.shards, record_bytes_max=settings.record_bytes_max)

@@ -36,8 +36,9 @@ def test_what_came_is_at_work_until_it_is_told() -> None:
         lambda inbox: inbox.submit([ShardCommand.prove()]),
         lambda inbox: inbox.ask(lambda engine: engine.position),
         lambda inbox: inbox.wake(),
+        lambda inbox: inbox.arrived(),
     ],
-    ids=["a command", "a question", "a call"],
+    ids=["a command", "a question", "a call", "records"],
 )
 def test_whoever_brings_something_wakes_the_shard(bring: Callable[[Inbox], object]) -> None:
     inbox = Inbox(0)
@@ -50,6 +51,26 @@ def test_whoever_brings_something_wakes_the_shard(bring: Callable[[Inbox], objec
         return not shard.is_alive()
 
     wait_until(goes_on, what="the shard goes on")
+
+
+def test_records_end_no_wait_while_the_shard_lingers_and_commands_do() -> None:
+    inbox = Inbox(0)
+    inbox.arrived()
+    shard = Thread(target=inbox.take, args=(3_600.0, 3_600.0), daemon=True)
+    shard.start()
+    shard.join(0.05)
+    assert shard.is_alive()
+    inbox.submit([ShardCommand.prove()])
+    shard.join(60.0)
+    assert not shard.is_alive()
+
+
+def test_a_call_before_the_shard_waits_is_not_lost() -> None:
+    inbox = Inbox(0)
+    inbox.wake()
+    assert inbox.take(3_600.0) == []
+    inbox.arrived()
+    assert inbox.take(3_600.0) == []
 
 
 def test_after_its_end_everything_is_refused() -> None:
