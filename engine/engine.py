@@ -32,7 +32,7 @@ from engine.language.templates import Read
 from engine.limits import Limits
 from engine.maintenance import Costs, Options
 from engine.model.attributes import Attribute, AttributeValue
-from engine.model.source import Derived, Stream
+from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import (
     BEGINNING,
     Alter,
@@ -120,9 +120,11 @@ class Engine(Embedding):
         """The sets of sources that queries stand over."""
         return self._sets.keys()
 
-    def is_read(self, source: str) -> bool:
-        """Whether a query stands over this source. O(1)."""
-        return self._sets.is_read(source)
+    def needs_clock(self, source: SourceName) -> bool:
+        """Whether an answer over this source may change as NOW moves on, and no record comes: rows wait for
+        it, or windows move with it. O(sets of sources that have it).
+        """
+        return bool(len(self._source(source).pending)) or self._sets.follow_now(source)
 
     def prepare(self, sql: str) -> Statement:
         """What a text means against the streams there are. Raises QueryError or LimitExceeded."""

@@ -85,6 +85,8 @@ class SourceSet:
         )
         self._reaches: dict[SourceName, SortedList] = {name: SortedList() for name in self.sources}
         self._row_counts: dict[SourceName, SortedList] = {name: SortedList() for name in self.sources}
+        self._following_now = 0
+        """Scans of standing queries with windows that move with NOW."""
         self._last_seen: Seen | None = None
         self._view: SetView | None = None
 
@@ -278,9 +280,16 @@ class SourceSet:
         self.advance()
         return [self.standing[query.query_id] for query in anew]
 
+    @property
+    def follows_now(self) -> bool:
+        """Whether an answer may change as NOW moves on, and no row enters a source."""
+        return len(self.sources) > 1 or self._following_now > 0
+
     def _count_windows(self, query: Query, change: int) -> None:
-        """Windows of standing queries decide what is retained."""
+        """Windows of standing queries decide what is retained, and whether time alone changes answers."""
         for scan in query.scans():
+            if scan.assignment is not None or scan.window.follows_now:
+                self._following_now += change
             window, width_ms = scan.window, reach_ms(scan.window, scan.assignment)
             if width_ms is not None:
                 held, reach = self._reaches[scan.source], width_ms

@@ -103,9 +103,9 @@ class SourceSets:
         """The sets that read a source."""
         return self._readers.get(name, {})
 
-    def is_read(self, name: str) -> bool:
-        """Whether a query reads it."""
-        return name in self._readers
+    def follow_now(self, name: SourceName) -> bool:
+        """Whether an answer over it may change as its NOW moves on, and no row enters it."""
+        return any(over.follows_now for over in self._reading(name))
 
     def is_joined(self, name: SourceName) -> bool:
         """Whether a query over several sources reads it."""

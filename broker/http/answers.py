@@ -34,6 +34,7 @@ from broker.settings import Settings
 from broker.worker.memory import Level
 from broker.worker.metrics import Metrics
 from broker.worker.node import Node
+from broker.worker.shard_command import ShardCommand
 from engine.language.templates import Template
 from engine.model.answer import Answer
 from engine.model.units import unit_of
@@ -114,6 +115,7 @@ class Snapshots:
             view = self._node.shards[number].view()
             if at_ms is not None:
                 _refuse_other_units(at_ms, view.now_ms(name))
+                view = await self._awake(view, number, name, at_ms)
             try:
                 taken = await self._timed(view, number, name, form, at_ms)
                 if not archive or taken.answer.complete:
@@ -131,6 +133,19 @@ class Snapshots:
                     raise refused from None
 
         return await asked(self._node, name, self._settings.outcome_wait_ms / 1_000, found)
+
+    async def _awake(self, view: View, shard: int, name: str, at_ms: int) -> View:
+        """The view in which NOW has come as far as an instant that has passed, where the clock moves it."""
+        now_ms = view.now_ms(name)
+        if now_ms is None or name not in view.standing or not now_ms < at_ms <= time.time_ns() // 1_000_000:
+            return view
+        known = self._node.directory.sources
+        streams = [known[one].stream for one in view.standing[name].sources if one in known]
+        behind = tuple(one.name for one in streams if not one.event_time or one.idle_advances)
+        if not behind:
+            return view
+        await self._node.shards.hand_over(shard, [ShardCommand.prove(behind)])
+        return self._node.shards[shard].view()
 
     async def _timed(
         self, view: View, shard: int, name: str, form: SnapshotFormat, at_ms: int | None

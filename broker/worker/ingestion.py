@@ -161,15 +161,17 @@ class Ingestion:
             assert stream.intake is not None
             name, lagging = stream.stream.name, stream.intake.lagging
             self._streams.lagging[name] = lagging
-            if stream.pace.is_due(clock_ms, lagging, self._steps.engine.is_read(name)):
+            if stream.pace.is_due(clock_ms, lagging, self._steps.engine.needs_clock(name)):
                 self._beat(stream, lagging, outgoing)
 
     def wake(self, names: Iterable[str], outgoing: Outgoing) -> None:
-        """Queries are about to come over these: the clock of those that no query read may be behind."""
+        """Queries, or answers of now, are about to come over these: where none needed it, the clock may be
+        behind.
+        """
         clock_ms = self._steps.now_ms()
         for name in names:
             stream = self._streams.by_name.get(name)
-            if stream is None or stream.intake is None or self._steps.engine.is_read(name):
+            if stream is None or stream.intake is None or self._steps.engine.needs_clock(stream.stream.name):
                 continue
             lagging = stream.intake.lagging
             if stream.pace.is_due(clock_ms, lagging):

@@ -6,8 +6,9 @@ A heartbeat is a journalled step, so one is made only where it may move NOW:
 * event time: when a partition falls idle, and when a partition that had records waiting is read up;
 * event time with IDLE ADVANCES: while all partitions are idle, at every period, from the first row on.
 
-What the clock alone would move stays where it is while no query reads the stream: one heartbeat follows the
-last rows, so that they enter, and the next comes just before the step that registers a query.
+What the clock alone would move stays where it is while no answer depends on it (no query reads the stream,
+or those that do have no window that moves with NOW): one heartbeat follows the last rows, so that they enter,
+and the next comes just before the step that registers a query, or before an answer as of a later instant.
 
 Pure: clocks are passed in. O(partitions) a call.
 """
@@ -42,8 +43,8 @@ class Pace:
         self._stepped_ms = clock_ms
         self._awake = {p for p in self._awake if not self._is_idle(p, clock_ms)}
 
-    def is_due(self, clock_ms: int, lagging: frozenset[int], is_read: bool = True) -> bool:
-        """Whether a heartbeat now may move NOW, of a stream that some query reads or none does."""
+    def is_due(self, clock_ms: int, lagging: frozenset[int], needed: bool = True) -> bool:
+        """Whether a heartbeat now may move NOW. needed: an answer may change by that alone."""
         if not self._active_ms and not self._lagging:
             return False
         if self._lagging - lagging:
@@ -51,10 +52,10 @@ class Pace:
         if clock_ms - self._stepped_ms < self._period_ms or lagging:
             return False
         if not self._stream.event_time:
-            return is_read or self._rows_came
+            return needed or self._rows_came
         if any(self._is_idle(partition, clock_ms) for partition in self._awake):
             return True
-        return self._stream.idle_advances and not self._awake and (is_read or self._rows_came)
+        return self._stream.idle_advances and not self._awake and (needed or self._rows_came)
 
     def _is_idle(self, partition: int, clock_ms: int) -> bool:
         return clock_ms - self._active_ms[partition] >= self._stream.idle_timeout_ms

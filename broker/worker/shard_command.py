@@ -47,7 +47,8 @@ class Bound(NamedTuple):
 class ShardCommand:
     """One change of what stands on a shard; ``name`` is a query id, or the name of a stream or a view.
 
-    bound: of a registration, so that the shard's thread need not bind its text again.
+    bound: of a registration, so that the shard's thread need not bind its text again. awake: sources whose
+    clock is brought up to date first.
     """
 
     kind: Literal["register", "unregister", "create", "drop", "prove"]
@@ -57,13 +58,14 @@ class ShardCommand:
     source: Stream | Derived | None = None
     parameters: Values | None = None
     bound: Bound | None = None
+    awake: tuple[str, ...] = ()
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The sources of a query that is registered."""
-        return (
-            () if self.bound is None or self.bound.read.meaning is None else self.bound.read.meaning.sources
-        )
+        """The sources whose clock it needs: of a query that is registered, those that it reads."""
+        if self.bound is None or self.bound.read.meaning is None:
+            return self.awake
+        return self.bound.read.meaning.sources
 
     @property
     def size(self) -> int:
@@ -112,9 +114,9 @@ class ShardCommand:
         return cls("create", derived.name, source=derived)
 
     @classmethod
-    def prove(cls) -> ShardCommand:
+    def prove(cls, awake: tuple[str, ...] = ()) -> ShardCommand:
         """Makes a step that changes nothing."""
-        return cls("prove", "")
+        return cls("prove", "", awake=awake)
 
     @classmethod
     def drop(cls, name: str) -> ShardCommand:

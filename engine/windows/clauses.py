@@ -52,6 +52,13 @@ class TimeWindow:
         return begin, min(self.end.at(now_ms), now_ms)
 
     @property
+    def follows_now(self) -> bool:
+        """Whether rows come in or go out as NOW moves on, and no row enters the stream."""
+        if self.slide_ms is not None or (self.begin is not None and self.begin.relative):
+            return True
+        return self.end.relative and self.end.ms < 0
+
+    @property
     def reach_ms(self) -> int | None:
         """How far behind NOW the window reaches: what retention must keep. None: nothing to widen."""
         if self.begin is None or not self.begin.relative:
@@ -69,6 +76,11 @@ class RowWindow:
     rows: int
     keys: tuple[Expression, ...] = ()
     filter: Expression | None = None
+
+    @property
+    def follows_now(self) -> bool:
+        """As :attr:`TimeWindow.follows_now`."""
+        return False
 
     @property
     def plain(self) -> bool:

@@ -183,6 +183,20 @@ def test_a_clock_that_rested_is_right_for_the_next_query(shared: Broker, name: s
     assert first["now_ms"] > came + 2_000
 
 
+def test_an_instant_past_a_clock_that_rests_is_answered(shared: Broker, name: str) -> None:
+    shared.create(f"CREATE STREAM {name} (id BIGINT)")
+    handle = shared.register(f"SELECT id FROM {name}")
+    shared.send(name, [{"id": 1}])
+    shared.await_rows(handle, 1)
+    (came,) = (record.timestamp()[1] for record in shared.records(name))
+    wait_until(lambda: time.time() * 1_000 > came + 3_000, what="it is 3 seconds old")
+    assert shared.snapshot(handle)["now_ms"] < came + 2_000, "no window moves, so the clock rests"
+    answer = shared.snapshot(handle, at=came + 2_500)
+    assert (answer["rows"], answer["now_ms"]) == ([[1]], came + 2_500)
+    reply = shared.http.get(f"/queries/{handle}/snapshot", params={"at": came + 3_600_000})
+    assert reply.json()["code"] == "instant_out_of_range"
+
+
 def test_arrival_time_wants_log_append_time(shared: Broker, name: str) -> None:
     shared.admin.ensure_source_topic(name)
     reply = shared.http.post("/sources", json={"sql": f"CREATE STREAM {name} (id BIGINT)"})

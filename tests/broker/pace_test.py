@@ -68,17 +68,17 @@ def test_after_a_restart_old_partitions_fall_idle_anew() -> None:
     assert beats(pace, 5_000, 20_000) == [6_000]
 
 
-def test_what_the_clock_alone_would_move_rests_while_no_query_reads_the_stream() -> None:
+def test_what_the_clock_alone_would_move_rests_while_no_answer_depends_on_it() -> None:
     for one in (stream(event_time=False), stream(idle_advances=True)):
         pace = Pace(one, 250, 0)
         pace.stepped(0, [0], NONE)
-        made = [at for at in range(50, 10_000, 50) if _unread_beat(pace, at)]
+        made = [at for at in range(50, 10_000, 50) if _beat_where_nothing_depends(pace, at)]
         assert len(made) <= 1 + one.event_time
-        assert pace.is_due(10_000, NONE, is_read=True)
+        assert pace.is_due(10_000, NONE, needed=True)
 
 
-def _unread_beat(pace: Pace, clock_ms: int) -> bool:
-    due = pace.is_due(clock_ms, NONE, is_read=False)
+def _beat_where_nothing_depends(pace: Pace, clock_ms: int) -> bool:
+    due = pace.is_due(clock_ms, NONE, needed=False)
     if due:
         pace.stepped(clock_ms, (), NONE)
     return due
