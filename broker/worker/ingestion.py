@@ -115,13 +115,15 @@ class Ingestion:
             reading = self._streams.in_step(nows, joined)
         began_s = time.monotonic()
         share = max(self._settings.step_rows_max, self._settings.transaction_rows_max // len(reading))
-        rows = sum(self._from_one(stream, share, 0.0, outgoing) for stream in reading)
-        if wait and outgoing.last is None:
-            timeout_s = self._settings.poll_ms / 1_000 / len(reading)
+        timeout_s = self._settings.poll_ms / 1_000 / len(reading)
+        rows = 0
+        for wait_s in (0.0, timeout_s) if wait and len(reading) > 1 else (wait * timeout_s,):
             for stream in reading:
-                rows += self._from_one(stream, share, timeout_s, outgoing)
-                if rows and timeout_s:
-                    timeout_s, began_s = 0.0, time.monotonic()
+                rows += self._from_one(stream, share, 0.0 if rows else wait_s, outgoing)
+                if wait_s and not rows:
+                    began_s = time.monotonic()
+            if rows:
+                break
         if rows:
             lagging = any(one.intake is not None and one.intake.lagging for one in reading)
             self._linger.took(rows, began_s, lagging=lagging)
