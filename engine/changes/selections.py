@@ -56,13 +56,19 @@ class _Group:
     """members: the slot of each query's predicate, by query id."""
 
     members: dict[str, int] = field(default_factory=dict)
-    known: tuple[tuple[str, ...], Int32Array] | None = None
+    known: tuple[tuple[str, ...], Int32Array, _Asked] | None = None
 
-    def arrays(self) -> tuple[tuple[str, ...], Int32Array]:
-        """Query ids, and their slots."""
+    def parts(self, many: int) -> Iterator[tuple[tuple[str, ...], _Asked]]:
+        """The ids of up to so many queries at a time, and who of them asks for what."""
         if self.known is None:
-            self.known = tuple(self.members), np.array(list(self.members.values()), np.int32)
-        return self.known
+            slots = np.array(list(self.members.values()), np.int32)
+            self.known = tuple(self.members), slots, _Asked(slots)
+        names, slots, asked = self.known
+        if len(names) <= many:
+            yield names, asked
+            return
+        for start in range(0, len(names), many):
+            yield names[start : start + many], _Asked(slots[start : start + many])
 
 
 class Selections:
@@ -108,10 +114,8 @@ class Selections:
             moved = sum(max(0, stop - start) for start, stop in moved_ranges(alike.window, course, leg))
             if not moved:
                 continue
-            names, slots = group.arrays()
-            many = max(1, limits.changes_max // moved)
-            for start in range(0, len(names), many):
-                told = _told(alike, names[start : start + many], slots[start : start + many], course, leg)
+            for names, asked in group.parts(max(1, limits.changes_max // moved)):
+                told = _told(alike, names, asked, course, leg)
                 if told is not None:
                     yield told
 
@@ -127,8 +131,7 @@ class _Moved:
     weight: int
 
 
-def _told(alike: _Alike, names: Sequence[str], slots: Int32Array, course: Course, leg: Leg) -> Changes | None:
-    asked = _Asked(slots)
+def _told(alike: _Alike, names: Sequence[str], asked: _Asked, course: Course, leg: Leg) -> Changes | None:
     moved = [one for one in _moved(alike, asked, course, leg) if len(one.rows)]
     if not moved:
         return None
@@ -173,6 +176,10 @@ class _Asked:
 
     def pairs(self, part: Part, first: int, last: int) -> tuple[Int64Array, Int32Array]:
         """(place, query) of every row of a range that a query accepts."""
+        if not len(self._holders):
+            every = np.arange(first, last)
+            rows = np.tile(every, len(self.unconditional))
+            return rows, np.repeat(self.unconditional, len(every))
         rows, slots = accepted(part.matches, self.slots, first, last)
         which = self.slots.slots.searchsorted(slots)
         counts = self._counts[which]
