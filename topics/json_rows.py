@@ -23,27 +23,35 @@ SLICE_ROWS = 32_768
 _ESCAPED = r'["\\\x00-\x1f]'
 
 
-def json_objects(table: pa.Table, begin: str = "{", end: str = "}") -> list[bytes]:
-    """One JSON object a row, its keys in the order of the columns.
+def json_objects(table: pa.Table, begin: str | pa.StringArray = "{", end: str = "}") -> pa.LargeBinaryArray:
+    """large_binary[n]: one JSON object a row, its keys in the order of the columns.
 
     begin, end: what every object begins and ends with, for rows that stand inside another object; or that
-    have members besides the columns: `{"weight":1,` begins them.
+    have members besides the columns: `{"weight":1,` begins them. begin may be one text a row.
     """
+    n = table.num_rows
     if not table.num_columns:
-        return [(begin + end).encode()] * table.num_rows
-    found: list[bytes] = []
+        begins = pa.array([begin] * n, pa.string()) if isinstance(begin, str) else begin
+        return pc.binary_join_element_wise(begins, end, "").cast(pa.binary()).cast(pa.large_binary())
+    found: list[pa.Array] = []
     heads = [orjson.dumps(name).decode() + ":" for name in table.column_names]
-    for first in range(0, table.num_rows, SLICE_ROWS):
+    for first in range(0, n, SLICE_ROWS):
         part = table.slice(first, SLICE_ROWS)
         pieces: list[str | pa.Array] = []
-        written = begin
+        written = ""
+        if isinstance(begin, str):
+            written = begin
+        else:
+            pieces.append(begin.slice(first, SLICE_ROWS))
         for head, column in zip(heads, part.columns, strict=True):
             text, quote = _text(_array(column))
             pieces += [written + head + quote, text]
             written = quote + ","
         pieces.append(written.removesuffix(",") + end)
-        found += pc.binary_join_element_wise(*pieces, "").cast(pa.binary()).to_pylist()
-    return found
+        found.append(pc.binary_join_element_wise(*pieces, "").cast(pa.binary()).cast(pa.large_binary()))
+    if not found:
+        return pa.array([], pa.large_binary())
+    return found[0] if len(found) == 1 else pa.concat_arrays(found)
 
 
 def json_values(values: pa.Array | pa.ChunkedArray) -> pa.Array:

@@ -11,13 +11,16 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from itertools import repeat
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 from confluent_kafka import KafkaException, Message, Producer, TopicPartition
 
+from engine.model.batch import Int32Array
 from topics.failures import FENCED, REFUSED_BY_TOPIC, as_ours, cause_of
 from topics.letters import Headers
+from topics.produce_loop import FEW_RECORDS, ColumnHeaders, ProduceLoop, rows_of
 from topics.settings import KafkaSettings
 from topics.sizes import BATCH_BYTES, RECORD_BYTES_MAX, producing
 from tureen.errors import Fenced, KafkaUnavailable, TureenError
@@ -77,6 +80,7 @@ class TransactionalProducer:
                 "delivery.report.only.error": True,
             }
         )
+        self._loop = ProduceLoop.of(self._producer)
         self._ended: TureenError | None = None
         deadline = time.monotonic() + timeout_s
         while True:
@@ -100,7 +104,7 @@ class TransactionalProducer:
             self._producer.begin_transaction()
         except KafkaException as error:
             raise self._failure(error, "beginning a transaction") from error
-        transaction = Transaction(self._producer, reporting=reporting)
+        transaction = Transaction(self._producer, self._loop, reporting=reporting)
         try:
             yield transaction
         except KafkaException as error:
@@ -156,8 +160,12 @@ class TransactionalProducer:
 class Transaction:
     """An open transaction; made by :meth:`TransactionalProducer.transaction`."""
 
-    def __init__(self, producer: Producer, *, reporting: bool = False) -> None:
+    def __init__(
+        self, producer: Producer, loop: ProduceLoop | None = None, *, reporting: bool = False
+    ) -> None:
+        """loop: of this producer, if there is one."""
         self._producer = producer
+        self._loop = loop
         self._options: dict[str, Any] = {"on_delivery": self._report} if reporting else {}
         self.refused: dict[str, str] = {}
         """Topics that refused a record, and why; of a transaction that reports."""
@@ -185,25 +193,36 @@ class Transaction:
     def send_many(
         self,
         topic: str,
-        values: Sequence[bytes | None],
-        keys: Sequence[bytes],
-        headers: Sequence[Headers],
-        partitions: Sequence[int] | None = None,
+        values: pa.LargeBinaryArray,
+        keys: pa.LargeBinaryArray,
+        headers: ColumnHeaders,
+        partitions: Int32Array | None = None,
     ) -> None:
-        """Add records; blocks while the client's queue is full. partitions None: as their keys say.
+        """Add records; blocks while the client's queue is full. A NULL value deletes, no key is NULL.
+        partitions None: as their keys say.
 
-        Cost: 1 to 2 us a record.
+        Cost: 0.5 us a record; 2 us where there is no loop, and in a transaction that reports.
         """
-        numbers = repeat(ANY_PARTITION) if partitions is None else partitions
-        produce: Any = self._producer.produce
-        options = self._options
+        n = len(keys)
+        numbers = np.full(n, ANY_PARTITION, np.int32) if partitions is None else partitions
+        loop = None if self._options or n < FEW_RECORDS else self._loop
         with self._noted(topic):
-            for value, key, number, own in zip(values, keys, numbers, headers, strict=False):
-                try:
-                    produce(topic, value, key, number, headers=own, **options)
-                except BufferError:
-                    _produce(self._producer, topic, value, key, number, own, options)
+            place = 0
+            while place < n:
+                stop = n
+                if loop is not None:
+                    place = loop.send(topic, values, keys, headers, numbers, place)
+                    stop = min(place + 1, n)  # the one that it did not take, to hear why
+                for value, key, number, own in rows_of(values, keys, numbers, headers, place, stop):
+                    self._produce(topic, value, key, number, own)
+                place = stop
         self._producer.poll(0)
+
+    def _produce(self, topic: str, value: bytes | None, key: bytes, partition: int, headers: Any) -> None:
+        try:
+            self._producer.produce(topic, value, key, partition, headers=headers, **self._options)
+        except BufferError:
+            _produce(self._producer, topic, value, key, partition, headers, self._options)
 
     def commit_offsets(self, offsets: Sequence[TopicPartition], group: Any, timeout_s: float = 30.0) -> None:
         """Commit a consumer group's offsets together with the records. group: its metadata."""

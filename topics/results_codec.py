@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import fastavro
+import numpy as np
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from engine.model.batch import Int64Array
+from engine.model.batch import Int32Array, Int64Array
 from engine.model.changes import Weights
 from topics.json_rows import json_objects
 from topics.registry import wire_prefix
@@ -37,15 +39,32 @@ class Told:
     weights: Weights | None = None
     snapshot: bool = False
 
-    def operations(self) -> list[str]:
+    def operations(self) -> pa.StringArray:
         """What Debezium calls each: c, u, d, or r where it is of a snapshot."""
         assert self.before is not None
         assert self.after is not None
-        came = "r" if self.snapshot else "c"
-        return [
-            "d" if after < 0 else came if before < 0 else "u"
-            for before, after in zip(self.before.tolist(), self.after.tolist(), strict=True)
-        ]
+        chosen = np.where(self.after < 0, 0, np.where(self.before < 0, 1, 2))
+        return pa.array(["d", "r" if self.snapshot else "c", "u"]).take(pa.array(chosen))
+
+
+@dataclass(frozen=True, slots=True)
+class Owners:
+    """Whose n records are. query_ids: of those who have some. places: int32[n], into query_ids."""
+
+    query_ids: Sequence[str]
+    places: Int32Array
+
+    @classmethod
+    def of(cls, query_ids: Sequence[str], places: Int64Array) -> Owners:
+        """places: into all query_ids."""
+        used = np.zeros(len(query_ids), np.bool_)
+        used[places] = True
+        numbers = np.cumsum(used, dtype=np.int32) - 1
+        return cls([query_ids[place] for place in np.flatnonzero(used).tolist()], numbers[places])
+
+    def each(self, of_queries: Sequence[str]) -> pa.StringArray:
+        """string[n]: what each record has of its query."""
+        return pa.array(of_queries, pa.string()).take(pa.array(self.places))
 
 
 class Rows(Protocol):
@@ -53,19 +72,19 @@ class Rows(Protocol):
 
     table: pa.Table
 
-    def json(self, rows: Int64Array) -> list[bytes]: ...
+    def json(self, rows: Int64Array) -> pa.LargeBinaryArray: ...
 
 
 class Codec(Protocol):
     """What writes keys and values."""
 
     def keys(
-        self, query_ids: Sequence[str], columns: pa.Table | None, texts: Sequence[str] | None
-    ) -> list[bytes]:
+        self, owners: Owners, columns: pa.Table | None, texts: pa.StringArray | None
+    ) -> pa.LargeBinaryArray:
         """One a record; of ``columns`` and ``texts`` one is given."""
 
-    def values(self, form: str, told: Told, rows: Rows) -> list[bytes | None]:
-        """One a record, None for a deletion."""
+    def values(self, form: str, told: Told, rows: Rows) -> pa.LargeBinaryArray:
+        """One a record, NULL for a deletion."""
 
 
 class JsonCodec:
@@ -76,49 +95,58 @@ class JsonCodec:
         self._value = b"" if value_id is None else wire_prefix(value_id)
 
     def keys(
-        self, query_ids: Sequence[str], columns: pa.Table | None, texts: Sequence[str] | None
-    ) -> list[bytes]:
-        member = b',"key":' if columns is not None else b',"row":"'
-        heads = {one: self._key + b'{"query":' + orjson.dumps(one) + member for one in set(query_ids)}
-        if columns is not None:
-            # A table without columns does not know how many rows it has.
-            none = [b"{}}"] * len(query_ids)
-            objects = json_objects(columns, end="}}") if columns.num_columns else none
-            return [heads[one] + text for one, text in zip(query_ids, objects, strict=True)]
-        assert texts is not None
-        return [heads[one] + text.encode() + b'"}' for one, text in zip(query_ids, texts, strict=True)]
+        self, owners: Owners, columns: pa.Table | None, texts: pa.StringArray | None
+    ) -> pa.LargeBinaryArray:
+        member = ',"key":{' if columns is not None else ',"row":"'
+        heads = owners.each([f'{{"query":{orjson.dumps(one).decode()}{member}' for one in owners.query_ids])
+        if columns is None:
+            assert texts is not None
+            return _joined(self._key, heads.cast(pa.binary()), texts.cast(pa.binary()), b'"}')
+        # A table without columns does not know how many rows it has.
+        if not columns.num_columns:
+            return _joined(self._key, heads.cast(pa.binary()), b"}}")
+        found = json_objects(columns, heads, "}}")
+        return _joined(self._key, found) if self._key else found
 
-    def values(self, form: str, told: Told, rows: Rows) -> list[bytes | None]:
+    def values(self, form: str, told: Told, rows: Rows) -> pa.LargeBinaryArray:
         prefix = self._value
         if form == "diff":
-            assert told.weights is not None
-            ends = {1: b',"weight":1}', -1: b',"weight":-1}'}
-            head = prefix + b'{"row":'
-            weighed = zip(rows.json(told.rows), told.weights.tolist(), strict=True)
-            return [head + text + ends[weight] for text, weight in weighed]
-        after = _placed(rows, told.after, len(told.rows))
+            weights = told.weights
+            assert weights is not None
+            ends = pa.array([b',"weight":-1}', b',"weight":1}']).take(pa.array(np.where(weights > 0, 1, 0)))
+            return _joined(prefix + b'{"row":', rows.json(told.rows), ends)
+        after = _placed(rows, told.after)
         if form == "upsert":
-            return after if not prefix else [None if text is None else prefix + text for text in after]
-        before = _placed(rows, told.before, len(told.rows))
-        head, between = prefix + b'{"before":', b',"after":'
-        ends_of = {one: b',"op":"' + one.encode() + b'","ts_ms":' for one in "crud"}
-        return [
-            head + (old or b"null") + between + (new or b"null") + ends_of[operation] + b"%d}" % at_ms
-            for old, new, operation, at_ms in zip(
-                before, after, told.operations(), told.at_ms.tolist(), strict=True
-            )
-        ]
+            return _joined(prefix, after) if prefix else after
+        before = _placed(rows, told.before)
+        return _joined(
+            prefix + b'{"before":',
+            before.fill_null(b"null"),
+            b',"after":',
+            after.fill_null(b"null"),
+            b',"op":"',
+            told.operations().cast(pa.binary()),
+            b'","ts_ms":',
+            pc.cast(pa.array(told.at_ms), pa.string()).cast(pa.binary()),
+            b"}",
+        )
 
 
-def _placed(rows: Rows, places: Int64Array | None, n: int) -> list[bytes | None]:
-    """The JSON of a row for each place, None for -1."""
-    if places is None:
-        return [None] * n
+def _joined(*pieces: bytes | pa.Array) -> pa.LargeBinaryArray:
+    """One after the other, for each record; NULL where one of them is."""
+    large = pa.large_binary()
+    told = [pa.scalar(one, large) if isinstance(one, bytes) else one.cast(large) for one in pieces]
+    return pc.binary_join_element_wise(*told, pa.scalar(b"", large))
+
+
+def _placed(rows: Rows, places: Int64Array | None) -> pa.LargeBinaryArray:
+    """The JSON of a row for each place, NULL for -1."""
+    assert places is not None
     there = places >= 0
     if there.all():
-        return list(rows.json(places)) if n else []
-    texts = iter(rows.json(places[there]))
-    return [next(texts) if one else None for one in there.tolist()]
+        return rows.json(places)
+    found = rows.json(places[there])
+    return found.take(pa.array(np.cumsum(there) - 1, mask=~there))
 
 
 class AvroCodec:
@@ -133,18 +161,24 @@ class AvroCodec:
         self._value = wire_prefix(value_id)
 
     def keys(
-        self, query_ids: Sequence[str], columns: pa.Table | None, texts: Sequence[str] | None
-    ) -> list[bytes]:
+        self, owners: Owners, columns: pa.Table | None, texts: pa.StringArray | None
+    ) -> pa.LargeBinaryArray:
+        query_ids = owners.each(owners.query_ids).to_pylist()
         told: Iterable[dict[str, Any]]
         if columns is not None:
             keyed = _records(columns, self._key_names) if self._key_names else [{}] * len(query_ids)
             told = ({"query": one, "key": key} for one, key in zip(query_ids, keyed, strict=True))
         else:
             assert texts is not None
-            told = ({"query": one, "row": text} for one, text in zip(query_ids, texts, strict=True))
-        return [_written(self._key, self._key_schema, one) for one in told]
+            told = (
+                {"query": one, "row": text} for one, text in zip(query_ids, texts.to_pylist(), strict=True)
+            )
+        return pa.array([_written(self._key, self._key_schema, one) for one in told], pa.large_binary())
 
-    def values(self, form: str, told: Told, rows: Rows) -> list[bytes | None]:
+    def values(self, form: str, told: Told, rows: Rows) -> pa.LargeBinaryArray:
+        return pa.array(self._values(form, told, rows), pa.large_binary())
+
+    def _values(self, form: str, told: Told, rows: Rows) -> list[bytes | None]:
         table, prefix, schema = rows.table, self._value, self._value_schema
         found = _records(table, self._names)
         if form == "diff":
@@ -162,7 +196,7 @@ class AvroCodec:
         return [
             _written(prefix, schema, {"before": old, "after": new, "op": operation, "ts_ms": at_ms})
             for old, new, operation, at_ms in zip(
-                before, after, told.operations(), told.at_ms.tolist(), strict=True
+                before, after, told.operations().to_pylist(), told.at_ms.tolist(), strict=True
             )
         ]
 

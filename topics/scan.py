@@ -10,14 +10,10 @@ Cost: O(bytes), about 1 ns a byte, and O(columns) for a member that is no column
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
-
-import numba
 import numpy as np
 import numpy.typing as npt
 
-Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+from topics.compiled import kernel
 
 FINE, EMPTY, NO_OBJECT, MARK, TOO_DEEP, UNFINISHED, TRAILING, NO_NUMBER = range(8)
 
@@ -32,11 +28,7 @@ REASONS = {
 }
 
 
-def _kernel(function: Kernel) -> Kernel:
-    return cast("Kernel", numba.njit(cache=True, nogil=True)(function))
-
-
-@_kernel
+@kernel
 def _is_known(
     data: npt.NDArray[np.uint8],
     start: int,
@@ -64,7 +56,7 @@ def _is_known(
     return -1
 
 
-@_kernel
+@kernel
 def _is_odd(
     data: npt.NDArray[np.uint8],
     start: int,
@@ -94,7 +86,7 @@ def _is_odd(
     return False
 
 
-@_kernel
+@kernel
 def scan(
     data: npt.NDArray[np.uint8],
     ends: npt.NDArray[np.int64],

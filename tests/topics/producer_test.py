@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
+import pyarrow as pa
 import pytest
+from confluent_kafka import Producer
 
 from tests.broker.running import read_all
 from tests.kafka import Node, free_ports, wait_until
 from tests.topics.consumer_test import START, read_until, settings, values_of
+from topics import produce_loop
 from topics.admin import Admin, TopicPolicy
 from topics.consumer import BatchConsumer, Polled
 from topics.letters import forwarded
+from topics.produce_loop import FEW_RECORDS
 from topics.producer import (
     BatchProducer,
     CommitUnknown,
@@ -53,7 +58,7 @@ def refusal(
     try:
         with producer.transaction(reporting=True) as transaction:
             transaction.send(good, b"never seen")
-            transaction.send_many(small, [value], [b"key"], [[]], [partition])
+            transaction.send_many(small, large([value]), large([b"key"]), [], np.array([partition], np.int32))
     except TransactionAborted as aborted:
         return aborted
     raise AssertionError("it was written")
@@ -148,26 +153,135 @@ def test_keys_and_nulls(kafka: str, service_id: str) -> None:
     assert [m.key() for one in polled for m in one.messages] == [b"a", b"b"]
 
 
-def test_many_records_of_a_transaction_have_keys_headers_and_partitions(kafka: str, service_id: str) -> None:
+# --- many records, by the compiled loop and one by one --------------------------------------------
+
+MANY = 3 * FEW_RECORDS
+
+
+def large(texts: list[bytes | None]) -> pa.LargeBinaryArray:
+    return pa.array(texts, pa.large_binary())
+
+
+@pytest.fixture(params=["loop", "one by one"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    if request.param == "one by one":
+        monkeypatch.setattr(produce_loop, "library", lambda: None)
+    return str(request.param)
+
+
+def made(kafka: str, name: str, **more: int) -> TransactionalProducer:
+    producer = TransactionalProducer({**settings(kafka), **more}, name)
+    assert (producer._loop is None) == (produce_loop.library() is None)
+    return producer
+
+
+def test_the_client_library_is_bound_here() -> None:
+    assert produce_loop.library() is not None
+
+
+def test_many_records_of_a_transaction_have_keys_headers_and_partitions(
+    way: str, kafka: str, service_id: str
+) -> None:
     Admin(settings(kafka)).ensure_source_topic(service_id, 3)
-    producer = TransactionalProducer(settings(kafka), service_id)
-    headers = [[("at", b"1")], [("at", b"2"), ("more", b"\x00")], [("at", b"1")]]
-    with producer.transaction() as transaction:
-        transaction.send_many(service_id, [b"1", None, b"3"], [b"a", b"b", b"c"], headers, [2, 0, 2])
-    with producer.transaction() as transaction:
-        transaction.send_many(service_id, [b"4", b"5"], [b"a", b"a"], headers[:2])
-    found = read_all(kafka, Admin(settings(kafka)), service_id)
-    told = sorted((m.partition(), m.offset(), m.key(), m.value(), m.headers()) for m in found)
-    numbered = [one for one in told if one[3] not in (b"4", b"5")]
-    assert [(one[0], *one[2:]) for one in numbered] == [
-        (0, b"b", None, headers[1]),
-        (2, b"a", b"1", headers[0]),
-        (2, b"c", b"3", headers[2]),
+    producer = made(kafka, service_id)
+    values: list[bytes | None] = [
+        None if i % 7 == 0 else b"" if i % 7 == 1 else b"%d" % i for i in range(MANY)
     ]
-    by_key = [one for one in told if one[3] in (b"4", b"5")]
-    assert [one[3] for one in by_key] == [b"4", b"5"]
-    assert by_key[0][0] == by_key[1][0]
+    keys: list[bytes | None] = [b"" if i % 5 == 0 else b"key\0%d" % i for i in range(MANY)]
+    at: list[bytes | None] = [b"\0%d" % i if i % 3 else b"" for i in range(MANY)]
+    numbers = np.arange(MANY, dtype=np.int32) % 3
+    whole = large([b"before", *values]).slice(1), large([b"x", *keys]).slice(1), large([b"y", *at]).slice(1)
+    with producer.transaction() as transaction:
+        transaction.send_many(
+            service_id, whole[0], whole[1], [("first", b"1\0"), ("at", whole[2]), ("last", b"")], numbers
+        )
+        transaction.send_many(service_id, whole[0][:0], whole[1][:0], [], numbers[:0])
+    found = read_all(kafka, Admin(settings(kafka)), service_id)
+    told = [(m.partition(), m.key(), m.value(), m.headers()) for m in found]
+    for number in range(3):  # in order
+        assert [one for one in told if one[0] == number] == [
+            (number, keys[i], values[i], [("first", b"1\0"), ("at", at[i]), ("last", b"")])
+            for i in range(number, MANY, 3)
+        ]
     producer.close()
+
+
+def test_the_key_chooses_the_partition_on_either_way(kafka: str, service_id: str) -> None:
+    Admin(settings(kafka)).ensure_source_topic(service_id, 4)
+    producer = made(kafka, service_id)
+    keys = [b"%d" % i for i in range(MANY)]
+    with producer.transaction() as transaction:
+        transaction.send_many(service_id, large([b"many"] * MANY), large(list(keys)), [])
+        for key in keys:
+            transaction.send(service_id, b"one", key)
+    where: dict[bytes, set[tuple[int, bool]]] = {}
+    for m in read_all(kafka, Admin(settings(kafka)), service_id):
+        where.setdefault(m.key(), set()).add((m.partition(), bool(m.headers())))
+    assert len(where) == MANY
+    assert {len(places) for places in where.values()} == {1}
+    producer.close()
+
+
+def test_a_full_queue_is_waited_for(way: str, kafka: str, service_id: str) -> None:
+    Admin(settings(kafka)).ensure_source_topic(service_id)
+    producer = made(kafka, service_id, **{"queue.buffering.max.messages": FEW_RECORDS})
+    values: list[bytes | None] = [b"%d" % i for i in range(MANY)]
+    with producer.transaction() as transaction:
+        transaction.send_many(service_id, large(values), large([b"k"] * MANY), [])
+    assert values_of(everything(kafka, service_id)) == values
+    producer.close()
+
+
+def test_a_record_that_is_too_large_for_the_client_is_told(way: str, kafka: str, service_id: str) -> None:
+    Admin(settings(kafka)).ensure_source_topic(service_id)
+    producer = made(kafka, service_id, **{"message.max.bytes": 10_000})
+    values: list[bytes | None] = [b"%d" % i for i in range(MANY)]
+    values[MANY // 2] = bytes(20_000)
+    too_large = pytest.raises(TransactionAborted, match="Message size too large")
+    with too_large as caught, producer.transaction() as transaction:
+        transaction.send_many(service_id, large(values), large([b"k"] * MANY), [])
+    assert caught.value.topics.keys() == {service_id}
+    with producer.transaction() as transaction:
+        transaction.send_many(service_id, large(values[:3]), large([b"k"] * 3), [])
+    assert values_of(everything(kafka, service_id)) == values[:3]
+    producer.close()
+
+
+def test_a_partition_that_is_not_there_ends_the_transaction(way: str, kafka: str, service_id: str) -> None:
+    Admin(settings(kafka)).ensure_source_topic(service_id)
+    producer = made(kafka, service_id)
+    values, keys = large([b"v"] * MANY), large([b"k"] * MANY)
+    for _ in range(2):  # what is known of the topic makes a difference
+        with pytest.raises(TransactionAborted), producer.transaction() as transaction:
+            transaction.send_many(service_id, values, keys, [], np.full(MANY, 7, np.int32))
+    with producer.transaction() as transaction:
+        transaction.send_many(service_id, values, keys, [], np.zeros(MANY, np.int32))
+    assert values_of(everything(kafka, service_id)) == [b"v"] * MANY
+    producer.close()
+
+
+def test_many_records_of_a_fenced_owner(way: str, kafka: str, service_id: str) -> None:
+    Admin(settings(kafka)).ensure_source_topic(service_id)
+    values, keys = large([b"v"] * MANY), large([b"k"] * MANY)
+    old = made(kafka, service_id)
+    with old.transaction() as transaction:
+        transaction.send_many(service_id, values, keys, [])
+    new = made(kafka, service_id)
+    for _ in range(2):
+        with pytest.raises(Fenced), old.transaction() as transaction:
+            transaction.send_many(service_id, values, keys, [])
+    new.close()
+    old.close()
+    assert values_of(everything(kafka, service_id)) == [b"v"] * MANY
+
+
+def test_another_layout_of_the_client_library_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    producer = Producer({"bootstrap.servers": "127.0.0.1:1", "log_level": 0})
+    other = Producer({"bootstrap.servers": "127.0.0.1:1", "log_level": 0})
+    assert produce_loop.ProduceLoop.of(producer) is not None
+    for wrong in (0, 8, produce_loop._client(other)):
+        monkeypatch.setattr(produce_loop, "_client", lambda _, at=wrong: at)
+        assert produce_loop.ProduceLoop.of(producer) is None
 
 
 def test_a_forwarded_record_is_untouched(kafka: str, service_id: str) -> None:

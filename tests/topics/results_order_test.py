@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from engine.model.changes import Changes
 from engine.model.step import Position
+from topics.produce_loop import rows_of
 from topics.results import Destination, encode
 from topics.results_codec import JsonCodec
 from topics.results_order import border, in_order, of_query, piece
@@ -61,7 +62,9 @@ def written(parts: list[Changes], where: Destination) -> list[Any]:
         made = encode(
             one, where, Position(1, 1), JsonCodec(), numbered=numbered, partitions=1, bytes_max=1 << 20
         )
-        found += zip(made.keys, made.values, map(tuple, made.headers), strict=True)
+        anywhere = np.zeros(len(made), np.int32)
+        every = rows_of(made.values, made.keys, anywhere, made.headers, 0, len(made))
+        found += [(key, value, tuple(own)) for value, key, _, own in every]
     return found
 
 

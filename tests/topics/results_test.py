@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 
 from engine.model.changes import Changes, Occasion, Operator
 from engine.model.step import Position
+from topics.produce_loop import rows_of
 from topics.results import Destination, Encoding, Format, Records, RowsTooLarge, encode, part, partition_of
 from topics.results_codec import AvroCodec, Codec, JsonCodec
 from topics.results_schema import ResultSchemas
@@ -69,11 +70,18 @@ def written(one: Changes, where: Destination, codec: Codec | None = None) -> Rec
     return encode(one, where, AT, codec or JsonCodec(), numbered={}, partitions=4, bytes_max=1 << 20)
 
 
+def pairs(records: Records) -> list[tuple[bytes, bytes | None]]:
+    return list(zip(records.keys.to_pylist(), records.values.to_pylist(), strict=True))
+
+
+def headers(records: Records) -> list[dict[str, bytes | None]]:
+    anywhere = np.zeros(len(records), np.int32)
+    every = rows_of(records.values, records.keys, anywhere, records.headers, 0, len(records))
+    return [dict(own) for *_, own in every]
+
+
 def plain(records: Records) -> list[tuple[Any, Any]]:
-    return [
-        (json.loads(key), None if value is None else json.loads(value))
-        for key, value in zip(records.keys, records.values, strict=True)
-    ]
+    return [(json.loads(key), None if value is None else json.loads(value)) for key, value in pairs(records)]
 
 
 KEYED: list[Change] = [
@@ -107,11 +115,11 @@ def test_upsert_by_key_writes_rows_and_deletions_and_one_record_where_a_row_is_r
         (key_b, None),
         (key_b, {"k": 1, "v": "y"}),
     ]
-    assert [dict(one) for one in records.headers] == [
+    assert headers(records) == [
         {"tureen-position": b"3-77", "tureen-at-ms": str(at).encode()} for at in (5, 6, 7, 6, 7)
     ]
     assert records.partitions is None
-    assert records.size == sum(map(len, records.keys)) + sum(len(value or b"") for value in records.values)
+    assert records.size == sum(len(key) + len(value or b"") for key, value in pairs(records))
 
 
 def test_debezium_tells_before_and_after() -> None:
@@ -127,7 +135,7 @@ def test_debezium_tells_before_and_after() -> None:
     snapshot = changes([("a", 1, 0, (1, "x"))], occasion="snapshot")
     records = written(snapshot, to("debezium", key=(0,)))
     assert plain(records)[0][1]["op"] == "r"
-    assert dict(records.headers[0])["tureen-occasion"] == b"snapshot"
+    assert headers(records)[0]["tureen-occasion"] == b"snapshot"
 
 
 def test_versions_that_follow_each_other_at_one_instant_are_written_one_by_one() -> None:
@@ -206,7 +214,10 @@ def test_what_only_came_is_numbered_through_the_step(form: Format) -> None:
 def test_records_of_a_query_are_in_one_partition_of_a_shared_topic() -> None:
     shared = Destination("t.results", True, True, "upsert", "json", "changes", (0,))
     records = written(changes(KEYED), shared)
-    assert records.partitions == [partition_of(json.loads(key)["query"], 4) for key in records.keys]
+    assert records.partitions is not None
+    assert records.partitions.tolist() == [partition_of(key["query"], 4) for key, _ in plain(records)]
+    records.spread(1)
+    assert records.partitions.tolist() == [0] * len(records)
     assert partition_of("a", 4) == 3
 
 
@@ -226,9 +237,9 @@ def test_part_of_changes() -> None:
     assert some.starts.tolist() == [0, 4, 5]
     assert some.table.column("k").to_pylist() == [1, 1, 1, 1, 4]
     assert (some.weights.tolist(), some.at_ms.tolist()) == ([1, -1, 1, -1, 1], [5, 6, 6, 7, 9])
-    assert written(some, to("upsert", key=(0,))).keys == [
-        *written(part(one, [0]), to("upsert", key=(0,))).keys,
-        *written(part(one, [2]), to("upsert", key=(0,))).keys,
+    assert pairs(written(some, to("upsert", key=(0,)))) == [
+        *pairs(written(part(one, [0]), to("upsert", key=(0,)))),
+        *pairs(written(part(one, [2]), to("upsert", key=(0,)))),
     ]
 
 
@@ -259,7 +270,7 @@ def test_folded_records_are_the_answer(
     rows: Counter[Row] = Counter()
     by_key: dict[bytes, Row] = {}
     records = written(changes(told, copies=True), to(form, key=key))
-    for name, value in zip(records.keys, records.values, strict=True):
+    for name, value in pairs(records):
         found = None if value is None else json.loads(value)
         if form == "diff":
             rows[tuple(found["row"].values())] += found["weight"]
@@ -343,7 +354,7 @@ def test_an_independent_reader_gets_every_value(
     where = Destination("t.results.x", form == "upsert", False, form, encoding, "changes", key)
     whole = changes(given, WIDE, copies=True)
     records = written(whole, where, codec)
-    keys = [read(client, encoding, data, MessageField.KEY) for data in records.keys]
+    keys = [read(client, encoding, data, MessageField.KEY) for data in records.keys.to_pylist()]
     assert {one["query"] for one in keys} == {"a"}
     assert keys[2] == keys[3]
     if key is None:
@@ -351,7 +362,7 @@ def test_an_independent_reader_gets_every_value(
     else:
         assert keys[0]["key"] == {"l": 2**63 - 1, "s": 'Zoë "\\\n'}
         assert keys[1]["key"] == {"l": None, "s": None}
-    values = [read(client, encoding, data, MessageField.VALUE) for data in records.values]
+    values = [read(client, encoding, data, MessageField.VALUE) for data in records.values.to_pylist()]
     full, nulls, came, went = (inner(form, value) for value in values)
     assert went is None if form == "upsert" else went == came
     if encoding == "avro":

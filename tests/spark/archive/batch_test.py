@@ -41,7 +41,7 @@ from tests.spark.archive.cases import (
 )
 from tests.topics.codec_test import TYPES
 from tests.topics.codec_test import _records as values
-from tests.topics.results_test import COLUMNS, KEYED, changes, to, written
+from tests.topics.results_test import COLUMNS, KEYED, changes, pairs, to, written
 from topics.codec import decode
 from topics.keyed import decode_table
 from topics.registry import Registry, RegistrySettings
@@ -259,8 +259,8 @@ def test_results_in_avro(spark: SparkSession, tmp_path: Path) -> None:
             for what, text in zip(("key", "value"), schemas.texts("avro"), strict=True)
         ]
         records = written(changes(KEYED[:1]), to("upsert", key=(0,)), AvroCodec(schemas, *ids))
-        unknown = b"\0\0\0\x03\xe7" + records.keys[0][5:]
-        told = [(0, 0, records.keys[0], records.values[0]), (0, 1, unknown, None)]
+        ((key, value),) = pairs(records)
+        told = [(0, 0, key, value), (0, 1, b"\0\0\0\x03\xe7" + key[5:], None)]
         target = results_target(str(tmp_path), "results")
         circumstances = replace(given(), topic_ids={"results": "life"}, registry=registry)
         rows = frame(spark, told, "results")

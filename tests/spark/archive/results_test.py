@@ -11,7 +11,18 @@ import pytest
 from engine.model.changes import Operator
 from spark_jobs.archive.results import avro_id, result_rows
 from spark_jobs.archive.rows import RAW_KEY, RAW_VALUE, REASON
-from tests.topics.results_test import FULL, KEYED, NULLS, WIDE, Change, changes, registered, written
+from tests.topics.results_test import (
+    FULL,
+    KEYED,
+    NULLS,
+    WIDE,
+    Change,
+    changes,
+    headers,
+    pairs,
+    registered,
+    written,
+)
 from topics.results import Destination, Encoding, Format, Records
 from topics.results_codec import JsonCodec
 from topics.results_schema import ResultSchemas
@@ -28,10 +39,10 @@ def rows(records: Records, schemas: dict[int, str] | None = None) -> list[dict[s
             "partition": pa.array([0] * n, pa.int32()),
             "offset": pa.array(range(n), pa.int64()),
             "at_ms": pa.array([1_700_000_000_000 + i for i in range(n)], pa.int64()),
-            "key": pa.array(records.keys, pa.binary()),
-            "value": pa.array(records.values, pa.binary()),
+            "key": records.keys.cast(pa.binary()),
+            "value": records.values.cast(pa.binary()),
             "headers": pa.array(
-                [[{"key": k, "value": v} for k, v in one] for one in records.headers], HEADERS
+                [[{"key": k, "value": v} for k, v in one.items()] for one in headers(records)], HEADERS
             ),
         }
     )
@@ -43,7 +54,7 @@ def some(one: list[dict[str, Any]], *names: str) -> list[tuple[Any, ...]]:
 
 
 def record(key: bytes | None, value: bytes | None) -> Records:
-    return Records("t", [key], [value], [[]], None, 0)  # type: ignore[list-item]
+    return Records("t", pa.array([key], pa.large_binary()), pa.array([value], pa.large_binary()), [], None, 0)
 
 
 @pytest.mark.parametrize("form", ["upsert", "debezium", "diff"])
@@ -56,7 +67,7 @@ def test_all_encodings_say_the_same(form: Format, key: tuple[int, ...] | None) -
         where = Destination("t.results.x", form == "upsert", False, form, encoding, "changes", key)
         client, codec = (None, JsonCodec()) if encoding == "json" else registered(form, encoding, key)
         records = written(whole, where, codec)
-        ids = {number for data in (*records.keys, *records.values) if (number := avro_id(data)) is not None}
+        ids = {number for pair in pairs(records) for data in pair if (number := avro_id(data)) is not None}
         assert bool(ids) == (encoding == "avro")
         told = rows(records, {number: client.get_schema(number).schema_str for number in ids})
         assert {row["encoding"] for row in told} == {encoding}

@@ -154,7 +154,7 @@ class World:
                 assert result.now_ms == step.now_ms
 
     def note(self, changes: Changes) -> None:
-        rows = json_objects(changes.table)
+        rows = json_objects(changes.table).to_pylist()
         for place, name in enumerate(changes.query_ids):
             for row in range(int(changes.starts[place]), int(changes.starts[place + 1])):
                 self.expected[name, rows[row], int(changes.at_ms[row])] += 1
@@ -194,7 +194,7 @@ class World:
         answers: Counter[tuple[str, bytes]] = Counter()
         for name in ("counted", "summed"):
             if query_id(name) in view.standing:
-                for row in json_objects(view.snapshot(query_id(name)).table):
+                for row in json_objects(view.snapshot(query_id(name)).table).to_pylist():
                     answers[query_id(name), row] += 1
         assert rows == answers
         assert sum(1 for _ in self.records(self.names.late)) == self.late

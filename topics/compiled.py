@@ -1,0 +1,15 @@
+"""The decorator that kernels share: compiled at first call, cached, without the interpreter's lock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numba
+
+Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+
+
+def kernel(function: Kernel) -> Kernel:
+    """Compile an array function."""
+    return cast("Kernel", numba.njit(cache=True, nogil=True)(function))
