@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
@@ -167,7 +168,8 @@ def test_a_topic_that_refuses_what_looks_right_is_not_tried_for_ever(one: Broker
     position = Position(claimed.epoch, claimed.sequence + 1)
     outgoing = Outgoing([Letter(topics["journal"], b"step")], last=position)
     for kind, value in (("small", text(0, 2_000)), ("good", "fits")):
-        outgoing.records.append(Records(topics[kind], [b"key"], [value.encode()], [[]], None, 0))
+        key, text_ = (pa.array([one], pa.large_binary()) for one in (b"key", value.encode()))
+        outgoing.records.append(Records(topics[kind], key, text_, [], None, 0))
     with pytest.raises(Unwritable) as refused:
         outbox.commit(outgoing)
     ((topic, reason),) = refused.value.topics.items()
