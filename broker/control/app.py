@@ -93,7 +93,7 @@ class Control:
             topic_replication_factor=1,
             broker_session_timeout=10,
             broker_heartbeat_interval=2,
-            broker_rebalance_timeout=3,
+            broker_rebalance_timeout=1,  # so long a start waits for the process before it, which may be dead
             broker_request_timeout=12,
             broker_commit_interval=1.0,
             broker_max_poll_records=4_000,

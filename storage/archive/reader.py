@@ -17,11 +17,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.dataset as ds
+import pyarrow.compute as pc
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
@@ -33,6 +33,9 @@ from storage.archive.coverage import COMMITS_LOOKED_AT, Coverage, in_force
 from storage.archive.errors import ArchiveMismatch, ArchiveMissing, ArchiveUnreadable, ColumnMismatch
 from storage.archive.rows import to_batch
 from tureen.errors import LimitExceeded
+
+if TYPE_CHECKING:  # else imported where it is needed: it takes long, and most brokers have no archive
+    import pyarrow.dataset as ds
 
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
 _HOURS_OF_DAY = 24
@@ -180,10 +183,12 @@ class ArchivedStream:
             (layout.DATE, ">=", str(_day(first))),
             (layout.DATE, "<=", str(_day(last))),
         ]
+        from pyarrow.dataset import get_partition_keys
+
         hours: dict[int, list[Any]] = {}
         part_ms = self._part_ms()
         for fragment in self._table.to_pyarrow_dataset(file_pruning_predicate=wanted).get_fragments():
-            place = ds.get_partition_keys(fragment.partition_expression)
+            place = get_partition_keys(fragment.partition_expression)
             day = place[layout.DATE].toordinal() - _EPOCH_DAY
             start = (day * _HOURS_OF_DAY + int(place.get(layout.HOUR, 0))) * HOUR_MS
             if start <= last and start + part_ms > first:
@@ -196,8 +201,10 @@ class ArchivedStream:
         return HOUR_MS if by_hour else _HOURS_OF_DAY * HOUR_MS
 
     def _dataset(self, files: Sequence[Any]) -> ds.Dataset:
+        from pyarrow.dataset import FileSystemDataset
+
         schema = pa.schema(self._table.schema().to_arrow())
-        return ds.FileSystemDataset(files, schema, files[0].format, files[0].filesystem)
+        return FileSystemDataset(files, schema, files[0].format, files[0].filesystem)
 
     def _sorted(self, stream: Stream, files: Sequence[Any], from_ms: int, until_ms: int) -> pa.Table:
         """The rows of an hour in order, each once, with the columns there are."""
@@ -216,8 +223,8 @@ class ArchivedStream:
         return rows.take(order)
 
 
-def _between(from_ms: int, until_ms: int) -> ds.Expression:
-    timestamp = ds.field(layout.TIMESTAMP)
+def _between(from_ms: int, until_ms: int) -> pc.Expression:
+    timestamp = pc.field(layout.TIMESTAMP)
     return (timestamp >= max(from_ms, TIMESTAMP_MS_MIN)) & (timestamp < min(until_ms, TIMESTAMP_MS_MAX + 1))
 
 
