@@ -9,6 +9,7 @@ VENV   := .venv
 PY     := $(VENV)/bin/python
 PIP    := $(PY) -m pip --disable-pip-version-check
 NAME   ?=
+EXAMPLES ?= 200
 
 SERVER_READY := $(VENV)/server.stamp
 DEV_READY    := $(VENV)/dev.stamp
@@ -38,8 +39,10 @@ test-spark: $(DEV_READY) ## the tests of the Spark jobs alone, which share one s
 	$(PY) -m pytest tests/spark $(ARGS)
 
 .PHONY: test-slow
-test-slow: $(DEV_READY) ## fault and load runs, minutes long
+test-slow: $(DEV_READY) ## fault and load runs, minutes long, then many more random examples
 	$(PY) -m pytest -m slow --timeout 1800 $(ARGS)
+	HYPOTHESIS_PROFILE=thorough HYPOTHESIS_EXAMPLES=$(EXAMPLES) $(PY) -m pytest --numprocesses 2 --timeout 1800 \
+		tests/differential tests/changes tests/operators tests/language tests/scale_out $(ARGS)
 
 .PHONY: lint
 lint: $(DEV_READY) ## style and format

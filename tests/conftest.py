@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
 import tempfile
 import uuid
@@ -64,7 +65,7 @@ TEST_S = 240
 
 HEAVIEST_FIRST = (
     "spark", "broker/crash", "broker/results", "broker/outage", "broker/statements", "broker/templates",
-    "broker/feeds", "broker", "client", "benchmarks_smoke", "demo", "differential/bulk",
+    "broker/feeds", "broker", "client", "topics", "benchmarks_smoke", "demo", "storage", "differential",
 )  # fmt: skip
 """Where several processes run the tests: what they begin with, so that none is left alone at the end. Spark's
 share is the largest that stays whole, minutes long."""
@@ -89,6 +90,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             return _share(nodeid)
 
     return Shares(config, log)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """What is there before the first test stays: the collector need not look at it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -38,7 +38,7 @@ from engine.model.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, STRING, T
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
 PHASES = [phase for phase in Phase if phase is not Phase.explain]  # explaining takes minutes here
 settings.register_profile(
-    "default", max_examples=25, deadline=None, print_blob=True, suppress_health_check=SLOW, phases=PHASES
+    "default", max_examples=20, deadline=None, print_blob=True, suppress_health_check=SLOW, phases=PHASES
 )
 settings.register_profile(
     "thorough",

@@ -23,10 +23,7 @@ def schema_registry() -> Iterator[TestRegistry]:
 def shared(
     kafka: str, tmp_path_factory: pytest.TempPathFactory, schema_registry: TestRegistry
 ) -> Iterator[Broker]:
-    """One broker for all tests that do not stop it; they name their streams by ``name``.
-
-    It ends with the last of them: the clocks of hundreds of streams cost the other tests a core.
-    """
+    """One broker for all tests that do not stop it; they name their streams by ``name``."""
     directory: Path = tmp_path_factory.mktemp("broker")
     known = schema_registry.url
     with broker(kafka, directory / "data", f"t{uuid.uuid4().hex[:12]}", SCHEMA_REGISTRY_URL=known) as one:
@@ -34,12 +31,17 @@ def shared(
 
 
 @pytest.fixture(autouse=True)
-def _stopped_behind() -> Iterator[None]:
-    """Whatever a test starts is gone after it, passed or failed."""
-    before = list(EVERY)
+def _cleaned_behind() -> Iterator[None]:
+    """Whatever a test starts is gone after it, passed or failed, and so are its streams on brokers that stay:
+    the clocks of hundreds of streams cost the other tests a core.
+    """
+    before = {one: one.sources() for one in EVERY}
     yield
-    for one in [one for one in EVERY if one not in before]:
-        one.close()
+    for one in list(EVERY):
+        if one not in before:
+            one.close()
+        else:
+            one.drop([name for name in one.sources() if name not in before[one]])
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from topics.producer import BatchProducer
 
 BASE_MS = 1_700_000_000_000
 PARTITIONS = 2
-RECORDS = 24_000
+RECORDS = 15_000
 
 
 def values(partition: int) -> list[bytes]:
@@ -76,7 +76,7 @@ def test_killed_in_mid_stream_answers_as_an_undisturbed_run(
         handles[one] = [one.register(text) for text in queries(name)]
     writer = Writer(kafka, name)
     writer.start()
-    for already in (3_000, 12_000, 24_000):
+    for already in (3_000, 15_000):
         wait_until(lambda already=already: sum(read(killed, name).values()) > already, what="progress")
         killed.kill()
         killed.start()

@@ -11,7 +11,6 @@ import pytest
 from broker.worker.functions import facts, load
 from tests.broker.conftest import stream_sql
 from tests.broker.running import READY_S, Broker
-from tests.kafka import wait_until
 from tureen.errors import DirectoryNotPrivate, SettingsError
 
 BASE_MS = 1_700_000_000_000
@@ -149,9 +148,6 @@ def test_queries_call_them_and_a_broken_module_stops_the_start(
     own.http.patch(f"/queries/{handle}", json={"maintenance": "none"})
     assert own.rows(handle) == expected
     own.kill()
-    own.start(cwd=tmp_path)
-    wait_until(lambda: own.rows(handle) == expected, what="the query stands again")
-    assert own.stop() == 0
 
     # Without the function its queries are refused, and nobody else's.
     del own.settings["FUNCTIONS"]

@@ -71,7 +71,7 @@ def test_a_loop_is_the_same_end_several_times_of_late(tmp_path: Path) -> None:
     assert lives.read(tmp_path) == []
 
 
-def test_a_frozen_child_is_replaced_and_its_shards_go_on(
+def test_frozen_children_are_replaced_and_shards_go_on(
     kafka: str, tmp_path: Path, service_id: str, name: str
 ) -> None:
     one = Broker(kafka, tmp_path / "data", service_id, LIVENESS_TIMEOUT_MS=TIMEOUT_MS).start()
@@ -79,12 +79,13 @@ def test_a_frozen_child_is_replaced_and_its_shards_go_on(
     handle = one.register(f"SELECT id FROM {name}")
     one.send(name, [{"id": i, "v": 0, "ts": BASE_MS + i} for i in range(100)])
     one.await_rows(handle, 99)
-    for module in ("broker.worker", "broker.control"):
-        before = one.children()[module]
-        before.send_signal(signal.SIGSTOP)
-        wait_until(lambda m=module, b=before: one.children().get(m, b).pid != b.pid, 60.0)
-        one.await_ready()
-        assert len(one.rows(handle)) == 99
-        assert len(one.rows(one.register(f"SELECT id FROM {name} WHERE id >= 50"))) == 49
+    before = one.children()
+    for child in before.values():
+        child.send_signal(signal.SIGSTOP)
+    for module, child in before.items():
+        wait_until(lambda m=module, b=child: one.children().get(m, b).pid != b.pid, 60.0)
+    one.await_ready()
+    assert len(one.rows(handle)) == 99
+    assert len(one.rows(one.register(f"SELECT id FROM {name} WHERE id >= 50"))) == 49
     assert [end.cause for end in lives.read(one.data_dir)] == ["worker"]
     assert one.stop() == 0

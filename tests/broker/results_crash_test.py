@@ -21,8 +21,8 @@ from tureen.protocol import new_handle
 
 BASE_MS = 1_700_000_000_000
 PARTITIONS = 2
-RECORDS = 1_200
-PIECE = 100
+RECORDS = 600
+PIECE = 50
 
 
 def values(partition: int) -> list[bytes]:

@@ -62,28 +62,28 @@ def told(one: Broker, handle: str) -> list[Any]:
 
 def test_a_first_answer_in_several_transactions(one: Broker, name: str) -> None:
     one.create(stream_sql(name, columns=COLUMNS))
-    send(one, name, 200)
+    send(one, name, 140)
     select = PAIRS.format(s=name, w="[RANGE 1 HOUR]")
     handles = {
         form: one.register(f"{select} INTO {name}_{form} WITH (format = '{form}')")
         for form in ("upsert", "debezium", "diff")
     }
     slim = one.register(f"SELECT id FROM {name} EMIT CHANGES")
-    send(one, name, 30, 200)
+    send(one, name, 30, 140)
     for form, handle in handles.items():
         wait_until(lambda: waiting(one, handle) == 0, 60, "all is written")  # noqa: B023
         rows = compare(one, handle, one.names.results_into(f"{name}_{form}"), form)
-        assert rows.total() == pairs(229)
+        assert rows.total() == pairs(169)
         records = told(one, handle)
         for partition in {record.partition() for record in records}:
             mine = [position_of(record) for record in records if record.partition() == partition]
             assert mine == sorted(mine)
-    assert sorted(json.loads(record.value())["id"] for record in told(one, slim)) == list(range(229))
+    assert sorted(json.loads(record.value())["id"] for record in told(one, slim)) == list(range(169))
     steps = journal(one)
     ids = {query_id(handle) for handle in handles.values()}
     pieces = [step for step in steps if isinstance(step.body, Written)]
     assert {each.query_id for step in pieces for each in step.body.output} == ids
-    assert len(pieces) >= 3 * pairs(199) // (2 * PIECE)
+    assert len(pieces) >= 3 * pairs(139) // (2 * PIECE)
 
 
 def test_one_query_that_would_write_too_much_ends_before_it_writes(one: Broker, name: str) -> None:
@@ -145,7 +145,7 @@ def test_killed_in_the_middle_of_a_first_answer(
 ) -> None:
     one = Broker(kafka, tmp_path / "data", service_id, **SETTINGS).start()
     one.create(stream_sql(name, columns=COLUMNS))
-    send(one, name, 400)
+    send(one, name, 250)
     slim = one.register(f"SELECT id FROM {name} EMIT CHANGES")
     forms = {"upsert": "", "diff": "[RANGE 1 HOUR]"}
     handles = {
@@ -166,15 +166,15 @@ def test_killed_in_the_middle_of_a_first_answer(
         one.kill()
         one.launch()
     one.await_ready()
-    send(one, name, 30, 400)
+    send(one, name, 30, 250)
     wait_until(lambda: not any(waiting(one, handle) for handle in handles.values()), 60, "all is written")
     compare(one, handles["diff"], one.names.results_into(f"{name}_diff"), "diff")
-    wait_until(lambda: len(told(one, handles["upsert"])) >= pairs(429), 60, "all is seen")
+    wait_until(lambda: len(told(one, handles["upsert"])) >= pairs(279), 60, "all is seen")
     records = told(one, handles["upsert"])
-    assert len(records) == pairs(429)
+    assert len(records) == pairs(279)
     assert len({record.key() for record in records}) == len(records)
     assert len({record.value() for record in records}) == len(records)
-    assert sorted(json.loads(record.value())["id"] for record in told(one, slim)) == list(range(429))
+    assert sorted(json.loads(record.value())["id"] for record in told(one, slim)) == list(range(279))
     steps = journal(one)
     owners = {step.position.epoch for step in steps if isinstance(step.body, Written)}
     assert len(owners) > 1, "one owner alone wrote it"

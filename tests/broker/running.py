@@ -66,6 +66,7 @@ class Broker:
             "KAFKA__BOOTSTRAP_SERVERS": self.bootstrap,
             "LOG_FORMAT": "json",
             "QUIET_POLL_MS": "25",  # tests ask at once for what they have just written
+            "RETRY_MS": "100",
         } | self.settings
         return clean | {f"TUREEN_{name}": value for name, value in own.items()}
 
@@ -181,6 +182,20 @@ class Broker:
     def source(self, name: str) -> dict[str, Any]:
         sources = self.http.get("/sources").json()["sources"]
         return {source["name"]: source for source in sources}[name]
+
+    def sources(self) -> list[str]:
+        """Names of streams, tables and views; none where the broker does not answer."""
+        with contextlib.suppress(httpx.HTTPError):
+            reply = self.http.get("/sources")
+            if reply.status_code == 200:
+                return [source["name"] for source in reply.json()["sources"]]
+        return []
+
+    def drop(self, names: Iterable[str]) -> None:
+        """Each with all that reads it, as far as that can be."""
+        for name in names:
+            with contextlib.suppress(httpx.HTTPError):
+                self.http.delete(f"/sources/{name}", params={"cascade": True})
 
     def state(self, handle: str) -> str | None:
         reply = self.http.get(f"/queries/{handle}")
