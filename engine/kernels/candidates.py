@@ -1,23 +1,79 @@
 """Selective predicates: from a row's key to the few queries that may want it, and which of them do.
 
-Entries lie in *runs*, one a key (or a range of keys): run r holds entries run_start[r] .. + run_count[r],
-with room to run_room[r]. An entry is one way to satisfy one term of a predicate: its slot, a first test
-(attribute, low, last; attribute -1: none) and whether the rest of the term is to be tested too. A run that is
-full moves to the end of the pool with twice the room.
+Entries lie in *runs*, one a key (or a range of keys): run r holds entries start .. start + count of the pool,
+with room for more. An entry is one way to satisfy one term of a predicate: its slot, a first test and whether
+the rest of the term is to be tested too. Entries of a run ascend by the low end of that test. What all of
+them allow is the run's *bound*: most rows are outside of it, and no entry is looked at for them. A run that
+is full moves to the end of the pool with more room.
 """
 
 from __future__ import annotations
+
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from engine.kernels.compiled import kernel
+from engine.kernels.streaming import LINE_BYTES, prefetch
 
 EMPTY = -1
+NO_TEST = -1
 MORE = 16
 """Flag of an entry: its term says more than the first test. The lower bits are the term's number."""
 
+ENTRY = np.dtype(
+    [("low", np.int64), ("last", np.int64), ("slot", np.int32), ("attribute", np.int16), ("flags", np.uint8)],
+    align=True,
+)
+"""24 bytes. The first test: low <= key of the attribute <= last; NO_TEST: there is none."""
+
+RUN = np.dtype(
+    [
+        ("low", np.int64),
+        ("last", np.int64),
+        ("start", np.int32),
+        ("count", np.int32),
+        ("room", np.int32),
+        ("attribute", np.int32),
+    ]
+)
+"""32 bytes. low, last: the bound, of keys of ``attribute``; NO_TEST: the first tests are not all of one."""
+
+NAMED = np.dtype([("key", np.int64), ("run", np.int32)], align=True)
+"""A place of the hash table of keys that have runs; run EMPTY: nothing is there."""
+
+Records = npt.NDArray[Any]
+"""A structured array."""
+
+FETCHED_LINES = 3
+"""Of a run's entries, before they are looked at."""
+
 _MIX = 0x9E3779B97F4A7C15
+
+
+class Regions(NamedTuple):
+    """The store of regions: rows start[slot] .. + count[slot] are a slot's, one term after another."""
+
+    start: npt.NDArray[np.int32]
+    count: npt.NDArray[np.int32]
+    attribute: npt.NDArray[np.int16]
+    term: npt.NDArray[np.uint8]
+    flags: npt.NDArray[np.uint8]
+    """1: NULL too; 2: the term is reached by this attribute."""
+    low: npt.NDArray[np.int64]
+    last: npt.NDArray[np.int64]
+
+
+class RowKeys(NamedTuple):
+    """What rows are tested by."""
+
+    keys: npt.NDArray[np.int64]
+    """[attributes, n]"""
+    null: npt.NDArray[np.bool_]
+    """[attributes, n], read where ``has_null``."""
+    has_null: npt.NDArray[np.bool_]
+    """[attributes]"""
 
 
 @kernel
@@ -27,91 +83,74 @@ def _home(key: int, mask: int) -> np.int64:
 
 
 @kernel
-def find_runs(
-    keys: npt.NDArray[np.int64],
-    table_keys: npt.NDArray[np.int64],
-    table_runs: npt.NDArray[np.int32],
-    out: npt.NDArray[np.int32],
-) -> None:
-    """out[i] = the run of keys[i], EMPTY if it has none. Open addressing in a power of two. O(n)."""
-    mask = table_keys.shape[0] - 1
+def find_runs(keys: npt.NDArray[np.int64], table: Records, out: npt.NDArray[np.int32]) -> None:
+    """out[i] = the run of keys[i], EMPTY if it has none. Open addressing in a power of two. O(n).
+
+    table: NAMED.
+    """
+    mask = table.shape[0] - 1
     for i in range(keys.shape[0]):
         key = keys[i]
         place = _home(key, mask)
-        while table_runs[place] != EMPTY and table_keys[place] != key:
+        while table[place].run != EMPTY and table[place].key != key:
             place = (place + 1) & mask
-        out[i] = table_runs[place]
+        out[i] = table[place].run
 
 
 @kernel
-def name_runs(
-    keys: npt.NDArray[np.int64],
-    table_keys: npt.NDArray[np.int64],
-    table_runs: npt.NDArray[np.int32],
-    runs: int,
-    out: npt.NDArray[np.int32],
-) -> int:
+def name_runs(keys: npt.NDArray[np.int64], table: Records, runs: int, out: npt.NDArray[np.int32]) -> int:
     """As :func:`find_runs`, but keys without a run get runs, runs + 1, ...; returns how many there are then.
 
     The table must have room for all of them and more.
     """
-    mask = table_keys.shape[0] - 1
+    mask = table.shape[0] - 1
     for i in range(keys.shape[0]):
         key = keys[i]
         place = _home(key, mask)
-        while table_runs[place] != EMPTY and table_keys[place] != key:
+        while table[place].run != EMPTY and table[place].key != key:
             place = (place + 1) & mask
-        if table_runs[place] == EMPTY:
-            table_keys[place] = key
-            table_runs[place] = runs
+        if table[place].run == EMPTY:
+            table[place].key = key
+            table[place].run = runs
             runs += 1
-        out[i] = table_runs[place]
+        out[i] = table[place].run
     return runs
 
 
 @kernel
 def entries_of(
     slots: npt.NDArray[np.int64],
-    start: npt.NDArray[np.int32],
-    count: npt.NDArray[np.int32],
-    attribute: npt.NDArray[np.int16],
-    term: npt.NDArray[np.uint8],
-    flags: npt.NDArray[np.uint8],
-    low: npt.NDArray[np.int64],
-    last: npt.NDArray[np.int64],
+    regions: Regions,
     through: int,
     points: bool,
-    e_from: npt.NDArray[np.int64],
-    e_to: npt.NDArray[np.int64],
-    e_slot: npt.NDArray[np.int32],
-    e_attribute: npt.NDArray[np.int16],
-    e_low: npt.NDArray[np.int64],
-    e_last: npt.NDArray[np.int64],
-    e_flags: npt.NDArray[np.uint8],
+    first: npt.NDArray[np.int64],
+    last: npt.NDArray[np.int64],
+    entries: Records,
 ) -> int:
     """Write the entries of these slots on the access path of attribute ``through``; return how many.
 
-    start .. last: the store of regions; rows with flag 2 are those by which their term is reached. points:
-    single keys only, else intervals only. e_from, e_to: the keys an entry is found by.
+    points: single keys only, else intervals only. first, last: the keys an entry is found by.
     """
+    attribute, term, flags = regions.attribute, regions.term, regions.flags
+    low, high = regions.low, regions.last
     made = 0
     for s in range(slots.shape[0]):
         slot = slots[s]
-        row = start[slot]
-        end = row + count[slot]
+        row = regions.start[slot]
+        end = row + regions.count[slot]
         while row < end:
-            first = row
-            while row < end and term[row] == term[first]:
+            begin = row
+            while row < end and term[row] == term[begin]:
                 row += 1
             reached = -1
             single = True
             other = -1
             rest = 0
-            i = first
+            i = begin
             while i < row:
                 j = i
                 while j < row and attribute[j] == attribute[i]:
-                    single_here = low[j] == last[j]
+                    single_here = low[j] == high[j]
                     if flags[j] & 2:
                         reached = i
                         single = single and single_here
@@ -125,223 +164,229 @@ def entries_of(
                 continue
             place = reached
             while place < row and attribute[place] == through:
-                e_from[made] = low[place]
-                e_to[made] = last[place]
-                e_slot[made] = slot
-                e_flags[made] = term[first]
-                e_attribute[made] = -1
-                e_low[made] = 0
-                e_last[made] = 0
+                first[made] = low[place]
+                last[made] = high[place]
+                entries[made].slot = slot
+                entries[made].flags = term[begin]
+                entries[made].attribute = NO_TEST
+                entries[made].low = 0
+                entries[made].last = 0
                 if not points:
-                    e_attribute[made] = through
-                    e_low[made] = low[place]
-                    e_last[made] = last[place]
+                    entries[made].attribute = through
+                    entries[made].low = low[place]
+                    entries[made].last = high[place]
                     if rest > 0:
-                        e_flags[made] = term[first] | MORE
+                        entries[made].flags = term[begin] | MORE
                 elif rest > 0:
                     upto = other
                     while upto < row and attribute[upto] == attribute[other]:
                         upto += 1
                     if rest > 1 or upto - other > 1 or flags[other] & 1:
-                        e_flags[made] = term[first] | MORE
+                        entries[made].flags = term[begin] | MORE
                     if not flags[other] & 1:
-                        e_attribute[made] = attribute[other]
-                        e_low[made] = low[other]
-                        e_last[made] = last[upto - 1]
+                        entries[made].attribute = attribute[other]
+                        entries[made].low = low[other]
+                        entries[made].last = high[upto - 1]
                 made += 1
                 place += 1
     return made
 
 
 @kernel
-def room_wanted(
-    runs: npt.NDArray[np.int32],
-    run_count: npt.NDArray[np.int32],
-    run_room: npt.NDArray[np.int32],
-    coming: npt.NDArray[np.int32],
-) -> int:
-    """How many more places of the pool it takes to add an entry to each of these runs.
-
-    coming: int32[runs], zero; written: how many come to each.
-    """
-    for i in range(runs.shape[0]):
-        coming[runs[i]] += 1
+def room_wanted(which: npt.NDArray[np.int32], runs: Records) -> int:
+    """How many more places of the pool it takes to add an entry to each of these runs, ascending."""
     wanted = 0
-    for i in range(runs.shape[0]):
-        r = runs[i]
-        if coming[r] > 0:
-            if run_count[r] + coming[r] > run_room[r]:
-                wanted += run_count[r] + coming[r] + (run_room[r] >> 1)
-            coming[r] = -coming[r]  # seen
-    for i in range(runs.shape[0]):
-        coming[runs[i]] = abs(coming[runs[i]])
+    first = 0
+    while first < which.shape[0]:
+        run = which[first]
+        after = _end_of_group(which, first)
+        if runs[run].count + after - first > runs[run].room:
+            wanted += _room(runs, run, after - first)
+        first = after
     return wanted
 
 
 @kernel
+def _end_of_group(which: npt.NDArray[np.int32], first: int) -> int:
+    after = first + 1
+    while after < which.shape[0] and which[after] == which[first]:
+        after += 1
+    return after
+
+
+@kernel
+def _room(runs: Records, run: int, coming: int) -> int:
+    """Of a run that has not enough of it."""
+    return int(runs[run].count + coming + (runs[run].room >> 1))
+
+
+@kernel
 def add_entries(
-    runs: npt.NDArray[np.int32],
-    slot: npt.NDArray[np.int32],
-    attribute: npt.NDArray[np.int16],
-    low: npt.NDArray[np.int64],
-    last: npt.NDArray[np.int64],
-    flags: npt.NDArray[np.uint8],
-    coming: npt.NDArray[np.int32],
-    run_start: npt.NDArray[np.int32],
-    run_count: npt.NDArray[np.int32],
-    run_room: npt.NDArray[np.int32],
-    p_slot: npt.NDArray[np.int32],
-    p_attribute: npt.NDArray[np.int16],
-    p_low: npt.NDArray[np.int64],
-    p_last: npt.NDArray[np.int64],
-    p_flags: npt.NDArray[np.uint8],
-    used: int,
+    which: npt.NDArray[np.int32], entries: Records, runs: Records, pool: Records, used: int
 ) -> int:
     """Put each entry in its run; returns the end of the pool, which has room for what is wanted.
 
-    coming: as :func:`room_wanted` left it. O(entries + entries of runs that move).
+    which, entries: by (run, low). O(entries + entries of their runs).
     """
-    for i in range(runs.shape[0]):
-        r = runs[i]
-        if run_count[r] == run_room[r]:
-            before = run_start[r]
-            held = run_count[r]
+    first = 0
+    while first < which.shape[0]:
+        run = which[first]
+        after = _end_of_group(which, first)
+        held = runs[run].count
+        coming = after - first
+        if held + coming > runs[run].room:
+            before = runs[run].start
             for j in range(held):
-                p_slot[used + j] = p_slot[before + j]
-                p_attribute[used + j] = p_attribute[before + j]
-                p_low[used + j] = p_low[before + j]
-                p_last[used + j] = p_last[before + j]
-                p_flags[used + j] = p_flags[before + j]
-            run_start[r] = used
-            run_room[r] = held + coming[r] + (held >> 1)  # held: all the room it had
-            used += run_room[r]
-        coming[r] -= 1
-        place = run_start[r] + run_count[r]
-        p_slot[place] = slot[i]
-        p_attribute[place] = attribute[i]
-        p_low[place] = low[i]
-        p_last[place] = last[i]
-        p_flags[place] = flags[i]
-        run_count[r] += 1
+                pool[used + j] = pool[before + j]
+            runs[run].room = _room(runs, run, coming)
+            runs[run].start = used
+            used += runs[run].room
+        start = runs[run].start
+        left = held - 1
+        right = coming - 1
+        while right >= 0:  # from the end, so that nothing is overwritten that is needed
+            if left >= 0 and pool[start + left].low > entries[first + right].low:
+                pool[start + left + right + 1] = pool[start + left]
+                left -= 1
+            else:
+                pool[start + left + right + 1] = entries[first + right]
+                right -= 1
+        for j in range(first, after):
+            _widen(runs, run, entries[j].attribute, entries[j].low, entries[j].last)
+            runs[run].count += 1
+        first = after
     return used
 
 
 @kernel
-def remove_entries(
-    runs: npt.NDArray[np.int32],
-    slot: int,
-    run_start: npt.NDArray[np.int32],
-    run_count: npt.NDArray[np.int32],
-    p_slot: npt.NDArray[np.int32],
-    p_attribute: npt.NDArray[np.int16],
-    p_low: npt.NDArray[np.int64],
-    p_last: npt.NDArray[np.int64],
-    p_flags: npt.NDArray[np.uint8],
-) -> int:
-    """Take a slot's entries out of these runs; returns how many there were. O(entries of the runs)."""
+def _widen(runs: Records, run: int, attribute: int, low: int, last: int) -> None:
+    """The bound of a run takes in one entry more."""
+    if runs[run].count == 0:
+        runs[run].attribute = attribute
+        runs[run].low = low
+        runs[run].last = last
+    elif runs[run].attribute != attribute:
+        runs[run].attribute = NO_TEST
+    else:
+        runs[run].low = min(runs[run].low, low)
+        runs[run].last = max(runs[run].last, last)
+
+
+@kernel
+def remove_entries(which: npt.NDArray[np.int32], slot: int, runs: Records, pool: Records) -> int:
+    """Take a slot's entries out of these runs; returns how many there were. O(entries of the runs).
+
+    The others of a run are looked at once more, and its bound is theirs.
+    """
     removed = 0
-    for i in range(runs.shape[0]):
-        r = runs[i]
+    for i in range(which.shape[0]):
+        r = which[i]
         if r < 0:
             continue
-        place = run_start[r]
-        while place < run_start[r] + run_count[r]:
-            if p_slot[place] != slot:
-                place += 1
+        start = runs[r].start
+        held = runs[r].count
+        runs[r].count = 0
+        for place in range(start, start + held):
+            if pool[place].slot == slot:
+                removed += 1
                 continue
-            end = run_start[r] + run_count[r] - 1
-            p_slot[place] = p_slot[end]
-            p_attribute[place] = p_attribute[end]
-            p_low[place] = p_low[end]
-            p_last[place] = p_last[end]
-            p_flags[place] = p_flags[end]
-            run_count[r] -= 1
-            removed += 1
+            _widen(runs, r, pool[place].attribute, pool[place].low, pool[place].last)
+            pool[start + runs[r].count] = pool[place]
+            runs[r].count += 1
     return removed
 
 
 @kernel
-def count_candidates(runs: npt.NDArray[np.int32], run_count: npt.NDArray[np.int32]) -> int:
-    """Entries of all these runs; EMPTY has none."""
+def within_bounds(found: npt.NDArray[np.int32], runs: Records, pool: Records, rows: RowKeys) -> int:
+    """Rows outside of the bound of their run have none any more; returns the candidates of the others.
+
+    found: int32[n], the run of each row or EMPTY; written. The first entries of those that stay are fetched
+    ahead. O(n).
+    """
     total = 0
-    for i in range(runs.shape[0]):
-        if runs[i] >= 0:
-            total += run_count[runs[i]]
+    base = pool.ctypes.data
+    for row in range(found.shape[0]):
+        run = found[row]
+        if run < 0:
+            continue
+        a = runs[run].attribute
+        if a >= 0:
+            key = rows.keys[a, row]
+            if key < runs[run].low or key > runs[run].last or (rows.has_null[a] and rows.null[a, row]):
+                found[row] = EMPTY
+                continue
+        first = base + pool.itemsize * runs[run].start
+        for line in range(FETCHED_LINES):
+            prefetch(first + LINE_BYTES * line)  # type: ignore[call-arg]
+        total += runs[run].count
     return total
 
 
 @kernel
 def accepted(
-    runs: npt.NDArray[np.int32],
-    run_start: npt.NDArray[np.int32],
-    run_count: npt.NDArray[np.int32],
-    p_slot: npt.NDArray[np.int32],
-    p_attribute: npt.NDArray[np.int16],
-    p_low: npt.NDArray[np.int64],
-    p_last: npt.NDArray[np.int64],
-    p_flags: npt.NDArray[np.uint8],
-    keys: npt.NDArray[np.int64],
-    null: npt.NDArray[np.bool_],
-    has_null: npt.NDArray[np.bool_],
-    start: npt.NDArray[np.int32],
-    count: npt.NDArray[np.int32],
-    attribute: npt.NDArray[np.int16],
-    term: npt.NDArray[np.uint8],
-    flags: npt.NDArray[np.uint8],
-    low: npt.NDArray[np.int64],
-    last: npt.NDArray[np.int64],
+    found: npt.NDArray[np.int32],
+    runs: Records,
+    pool: Records,
+    rows: RowKeys,
+    regions: Regions,
     out_row: npt.NDArray[np.uint16],
     out_slot: npt.NDArray[np.int32],
 ) -> int:
     """Write the pairs (row, slot) where a candidate's term holds, rows ascending; return how many.
 
-    runs: int32[n], the run of each row or EMPTY. keys, null: [attributes, n]; null is read where has_null.
-    start .. last: the store of regions, for terms that say more than the first test.
+    found: int32[n], the run of each row or EMPTY. regions: for terms that say more than the first test.
     out_row, out_slot: as many as there are candidates. O(n + candidates).
     """
-    found = 0
-    for row in range(runs.shape[0]):
-        run = runs[row]
+    made = 0
+    for row in range(found.shape[0]):
+        run = found[row]
         if run < 0:
             continue
-        begin = run_start[run]
-        tested = -1
-        key = np.int64(0)
-        for place in range(begin, begin + run_count[run]):
-            a = p_attribute[place]
-            if a >= 0:
-                if a != tested:  # mostly the same for a whole run
-                    tested = a
-                    key = keys[a, row]
-                if key < p_low[place] or key > p_last[place]:
+        begin = runs[run].start
+        end = begin + runs[run].count
+        bounded = runs[run].attribute >= 0  # then the row has a key there, within the bound
+        tested = runs[run].attribute
+        key = rows.keys[max(tested, 0), row]
+        for place in range(begin, end):
+            if not bounded and pool[place].attribute != tested:
+                tested = pool[place].attribute
+                key = rows.keys[max(tested, 0), row]
+            if tested >= 0:
+                if key < pool[place].low:
+                    if bounded:
+                        break
                     continue
-                if has_null[a] and null[a, row]:
+                if key > pool[place].last or (rows.has_null[tested] and rows.null[tested, row]):
                     continue
-            if p_flags[place] & MORE:
-                slot = p_slot[place]
-                number = p_flags[place] & (MORE - 1)
-                i = start[slot]
-                end = i + count[slot]
-                holds = True
-                while i < end and holds:
-                    if term[i] != number:
-                        i += 1
-                        continue
-                    b = attribute[i]
-                    is_null = has_null[b] and null[b, row]
-                    value = keys[b, row]
-                    inside = is_null and (flags[i] & 1) != 0
-                    while i < end and term[i] == number and attribute[i] == b:
-                        if not is_null and low[i] <= value and value <= last[i]:
-                            inside = True
-                        i += 1
-                    holds = inside
-                if not holds:
-                    continue
-            out_row[found] = row
-            out_slot[found] = p_slot[place]
-            found += 1
-    return found
+            slot, flags = pool[place].slot, pool[place].flags
+            if flags & MORE and not _holds(slot, flags & (MORE - 1), row, rows, regions):
+                continue
+            out_row[made] = row
+            out_slot[made] = slot
+            made += 1
+    return made
+
+
+@kernel
+def _holds(slot: int, number: int, row: int, rows: RowKeys, regions: Regions) -> bool:
+    """Whether a row satisfies a slot's term of this number."""
+    i = regions.start[slot]
+    end = i + regions.count[slot]
+    while i < end:
+        if regions.term[i] != number:
+            i += 1
+            continue
+        a = regions.attribute[i]
+        is_null = rows.has_null[a] and rows.null[a, row]
+        value = rows.keys[a, row]
+        inside = is_null and (regions.flags[i] & 1) != 0
+        while i < end and regions.term[i] == number and regions.attribute[i] == a:
+            if not is_null and regions.low[i] <= value and value <= regions.last[i]:
+                inside = True
+            i += 1
+        if not inside:
+            return False
+    return True
 
 
 @kernel

@@ -8,11 +8,13 @@ room that they leave is swept when most is empty.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
 from engine.kernels import candidates
-from engine.kernels.candidates import EMPTY
+from engine.kernels.candidates import EMPTY, ENTRY, NAMED, RUN, RowKeys
 from engine.model.batch import Int32Array, Int64Array
 from engine.stems.batch_keys import BatchKeys
 from engine.stems.cuts import Cuts
@@ -37,14 +39,10 @@ class AccessPath:
     def _clear(self, bounds: Int64Array) -> None:
         self.entries = 0
         self._bounds = Cuts(self.index, bounds)
-        self._table_keys = np.zeros(64, np.int64)
-        self._table_runs = np.full(64, EMPTY, np.int32)
-        self._runs = 0 if self.points else self._bounds.pieces
-        room = max(64, self._runs)
-        self._start = np.zeros(room, np.int32)
-        self._count = np.zeros(room, np.int32)
-        self._room = np.zeros(room, np.int32)
-        self._pool = _Pool(64)
+        self._table = _table(64)
+        self._count = 0 if self.points else self._bounds.pieces
+        self._runs = np.zeros(max(64, self._count), RUN)
+        self._pool = np.empty(64, ENTRY)
         self._used = 0
         self._made_for = 0
 
@@ -61,51 +59,35 @@ class AccessPath:
 
     def slots(self) -> Int64Array:
         """All of them, ascending. O(entries)."""
-        counts = self._count[: self._runs].astype(np.int64)
+        counts = self._runs["count"][: self._count].astype(np.int64)
         first = np.cumsum(counts) - counts
-        where = np.repeat(self._start[: self._runs] - first, counts) + np.arange(int(counts.sum()))
-        return np.unique(self._pool.slot[where]).astype(np.int64)
+        where = np.repeat(self._runs["start"][: self._count] - first, counts) + np.arange(int(counts.sum()))
+        return np.unique(self._pool["slot"][where]).astype(np.int64)
 
     def drop(self, slot: int) -> None:
         """A predicate goes, while the store has it still. O(entries in its runs)."""
         self.members -= 1
-        found = self._entries(np.array([slot], np.int64))
-        runs, _ = self._runs_of(found)
-        removed = candidates.remove_entries(
-            np.unique(runs), slot, self._start, self._count, *self._pool.columns
-        )
+        runs, _ = self._runs_of(self._entries(np.array([slot], np.int64)))
+        removed = candidates.remove_entries(np.unique(runs), slot, self._runs, self._pool)
         self.entries -= removed
         hollow = self._used > 1_024 and self._used > 4 * self.entries
-        unused = self.points and self._runs > 1_024 and self._runs > 4 * self.entries
+        unused = self.points and self._count > 1_024 and self._count > 4 * self.entries
         if hollow or unused:
             self.rebuild(self.slots())
 
     def _entries(self, slots: Int64Array) -> _Found:
-        store, rows = self._store, self._store.rows
-        room = int(store.count[slots].sum())
-        found = _Found(room)
+        room = int(self._store.count[slots].sum())
+        first, last, entries = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, ENTRY)
         made = candidates.entries_of(
-            slots,
-            store.start,
-            store.count,
-            rows.attribute,
-            rows.term,
-            rows.flags,
-            rows.low,
-            rows.last,
-            self.index,
-            self.points,
-            found.first,
-            found.last,
-            *found.pool.columns,
+            slots, self._store.regions, self.index, self.points, first, last, entries
         )
-        return found.head(made)
+        return _Found(first[:made], last[:made], entries[:made])
 
     def _runs_of(self, found: _Found) -> tuple[Int32Array, Int64Array | None]:
         """The run of each entry, and which entry, where one has several."""
         if self.points:
-            runs = np.empty(len(found.slot), np.int32)
-            candidates.find_runs(found.first, self._table_keys, self._table_runs, runs)
+            runs = np.empty(len(found.entries), np.int32)
+            candidates.find_runs(found.first, self._table, runs)
             return runs, None
         starts = self._bounds.starts
         first = np.searchsorted(starts, found.first, "right").astype(np.int64)
@@ -119,40 +101,34 @@ class AccessPath:
         if self.points:
             self._name(found.first)
         runs, entry = self._runs_of(found)
-        pool = found.pool if entry is None else found.pool.take(entry)
-        coming = np.zeros(len(self._start), np.int32)
-        wanted = candidates.room_wanted(runs, self._count, self._room, coming)
-        self._pool.make_room(self._used, self._used + wanted)
-        self._used = candidates.add_entries(
-            runs,
-            *pool.columns,
-            coming,
-            self._start,
-            self._count,
-            self._room,
-            *self._pool.columns,
-            self._used,
-        )
+        entries = found.entries if entry is None else found.entries[entry]
+        order = np.lexsort((entries["low"], runs))
+        runs, entries = runs[order], entries[order]
+        self._make_room(self._used + candidates.room_wanted(runs, self._runs))
+        self._used = candidates.add_entries(runs, entries, self._runs, self._pool, self._used)
         self.entries += len(runs)
+
+    def _make_room(self, wanted: int) -> None:
+        if wanted > len(self._pool):
+            wider = np.empty(max(wanted, self._used + (self._used >> 1)), ENTRY)
+            wider[: self._used] = self._pool[: self._used]
+            self._pool = wider
 
     def _name(self, keys: Int64Array) -> None:
         """Give keys runs."""
         keys = np.unique(keys)
-        if 2 * (self._runs + len(keys)) > len(self._table_keys):
-            held = self._table_runs != EMPTY
-            old_keys, old_runs = self._table_keys[held], self._table_runs[held]
-            size = 1 << (4 * (self._runs + len(keys))).bit_length() - 1
-            self._table_keys = np.zeros(max(64, size), np.int64)
-            self._table_runs = np.full(max(64, size), EMPTY, np.int32)
-            order = np.argsort(old_runs)  # so that they get the runs they had
-            candidates.name_runs(old_keys[order], self._table_keys, self._table_runs, 0, old_runs)
+        if 2 * (self._count + len(keys)) > len(self._table):
+            held = self._table[self._table["run"] != EMPTY]
+            held = held[np.argsort(held["run"])]  # so that they get the runs they had
+            size = 1 << (4 * (self._count + len(keys))).bit_length() - 1
+            self._table = _table(max(64, size))
+            candidates.name_runs(held["key"].copy(), self._table, 0, np.empty(len(held), np.int32))
         out = np.empty(len(keys), np.int32)
-        self._runs = candidates.name_runs(keys, self._table_keys, self._table_runs, self._runs, out)
-        if self._runs > len(self._start):
-            more = max(self._runs, 2 * len(self._start)) - len(self._start)
-            self._start = np.concatenate([self._start, np.zeros(more, np.int32)])
-            self._count = np.concatenate([self._count, np.zeros(more, np.int32)])
-            self._room = np.concatenate([self._room, np.zeros(more, np.int32)])
+        self._count = candidates.name_runs(keys, self._table, self._count, out)
+        if self._count > len(self._runs):
+            wider = np.zeros(max(self._count, 2 * len(self._runs)), RUN)
+            wider[: len(self._runs)] = self._runs
+            self._runs = wider
 
     def rebuild(self, slots: Int64Array) -> None:
         """The entries of these anew, close together, ranges of today's constants. O(entries log entries)."""
@@ -163,79 +139,58 @@ class AccessPath:
 
     # --- rows -------------------------------------------------------------------------------------
 
-    def runs(self, batch: BatchKeys) -> tuple[Int32Array, int]:
-        """The run of each row, EMPTY for none, and how many candidates that makes."""
+    def candidates(self, batch: BatchKeys, rows: RowKeys) -> tuple[Int32Array, int]:
+        """The run of each row, EMPTY where it has nothing for it, and how many candidates that makes."""
         out = np.empty(batch.n, np.int32)
         if self.points:
-            candidates.find_runs(batch.keys(self.index), self._table_keys, self._table_runs, out)
+            candidates.find_runs(batch.keys(self.index), self._table, out)
         else:
             out[:] = self._bounds.codes(batch)
         valid = batch.valid(self.index)
         if valid is not None:
             out[~valid] = EMPTY
-        return out, candidates.count_candidates(out, self._count)
+        return out, candidates.within_bounds(out, self._runs, self._pool, rows)
 
     def accepted(
-        self,
-        runs: Int32Array,
-        keys: Int64Array,
-        null: npt.NDArray[np.bool_],
-        has_null: npt.NDArray[np.bool_],
-        out_row: npt.NDArray[np.uint16],
-        out_slot: Int32Array,
+        self, runs: Int32Array, rows: RowKeys, out_row: npt.NDArray[np.uint16], out_slot: Int32Array
     ) -> int:
         """Write the pairs that hold; see :func:`engine.kernels.candidates.accepted`."""
-        store, rows = self._store, self._store.rows
-        return int(
-            candidates.accepted(
-                runs,
-                self._start,
-                self._count,
-                *self._pool.columns,
-                keys,
-                null,
-                has_null,
-                store.start,
-                store.count,
-                rows.attribute,
-                rows.term,
-                rows.flags,
-                rows.low,
-                rows.last,
-                out_row,
-                out_slot,
-            )
-        )
+        regions = self._store.regions
+        return int(candidates.accepted(runs, self._runs, self._pool, rows, regions, out_row, out_slot))
 
     @property
     def ways(self) -> int:
         """Distinct keys, or ranges."""
-        return self._runs
+        return self._count
 
     def candidates_a_row(self, slot: int) -> float:
         """Entries in the runs of a predicate, on average: what a row that reaches it is tested for."""
         runs, _ = self._runs_of(self._entries(np.array([slot], np.int64)))
-        return float(self._count[runs].mean()) if len(runs) else 0.0
+        return float(self._runs["count"][runs].mean()) if len(runs) else 0.0
 
     def nbytes(self) -> int:
         """Of all arrays."""
-        arrays = (self._table_keys, self._table_runs, self._start, self._count, self._room)
-        return sum(a.nbytes for a in (*arrays, *self._pool.columns))
+        return self._table.nbytes + self._runs.nbytes + self._pool.nbytes
 
     def _check(self) -> None:
         found = self._entries(self.slots())
         assert self.members == len(self.slots())
         runs, entry = self._runs_of(found)
         assert (runs >= 0).all()
-        assert len(runs) == self.entries == int(self._count[: self._runs].sum())
-        slots = found.slot if entry is None else found.slot[entry]
+        table = self._runs[: self._count]
+        assert len(runs) == self.entries == int(table["count"].sum())
+        entries = found.entries if entry is None else found.entries[entry]
         held: list[tuple[int, int]] = []
-        for run in range(self._runs):
-            begin = int(self._start[run])
-            assert self._count[run] <= self._room[run]
-            held.extend((run, int(s)) for s in self._pool.slot[begin : begin + self._count[run]])
-        assert sorted(held) == sorted(zip(runs.tolist(), slots.tolist(), strict=True))
-        assert int(self._room[: self._runs].sum()) <= self._used <= len(self._pool.slot)
+        for number, run in enumerate(table):
+            assert run["count"] <= run["room"]
+            mine = self._pool[run["start"] : run["start"] + run["count"]]
+            held.extend((number, int(s)) for s in mine["slot"])
+            assert (np.diff(mine["low"].astype(object)) >= 0).all()
+            if len(mine) and run["attribute"] >= 0:
+                assert (mine["attribute"] == run["attribute"]).all()
+                assert (run["low"], run["last"]) == (mine["low"].min(), mine["last"].max())
+        assert sorted(held) == sorted(zip(runs.tolist(), entries["slot"].tolist(), strict=True))
+        assert int(table["room"].sum()) <= self._used <= len(self._pool)
 
 
 _NO_KEYS = np.zeros(0, np.int64)
@@ -253,51 +208,17 @@ def _bounds(first: Int64Array, last: Int64Array) -> Int64Array:
         ranges >>= 1
 
 
-class _Pool:
-    """Columns of entries."""
-
-    def __init__(self, room: int) -> None:
-        self.slot = np.empty(room, np.int32)
-        self.attribute = np.empty(room, np.int16)
-        self.low = np.empty(room, np.int64)
-        self.last = np.empty(room, np.int64)
-        self.flags = np.empty(room, np.uint8)
-
-    @property
-    def columns(
-        self,
-    ) -> tuple[Int32Array, npt.NDArray[np.int16], Int64Array, Int64Array, npt.NDArray[np.uint8]]:
-        return self.slot, self.attribute, self.low, self.last, self.flags
-
-    def take(self, which: Int64Array | slice) -> _Pool:
-        taken = _Pool(0)
-        taken.slot, taken.attribute = self.slot[which], self.attribute[which]
-        taken.low, taken.last, taken.flags = self.low[which], self.last[which], self.flags[which]
-        return taken
-
-    def make_room(self, used: int, wanted: int) -> None:
-        if wanted <= len(self.slot):
-            return
-        wider = _Pool(max(wanted, used + (used >> 1)))
-        wider.slot[:used], wider.attribute[:used] = self.slot[:used], self.attribute[:used]
-        wider.low[:used], wider.last[:used] = self.low[:used], self.last[:used]
-        wider.flags[:used] = self.flags[:used]
-        self.slot, self.attribute, self.low, self.last, self.flags = wider.columns
+def _table(size: int) -> candidates.Records:
+    """A hash table with nothing in it."""
+    table = np.zeros(size, NAMED)
+    table["run"] = EMPTY
+    return table
 
 
+@dataclass(frozen=True, slots=True)
 class _Found:
-    """Entries and the keys from ``first`` to ``last`` they are found by."""
+    """entries: ENTRY. first, last: int64, the keys that each is found by."""
 
-    def __init__(self, room: int) -> None:
-        self.first = np.empty(room, np.int64)
-        self.last = np.empty(room, np.int64)
-        self.pool = _Pool(room)
-
-    @property
-    def slot(self) -> Int32Array:
-        return self.pool.slot
-
-    def head(self, made: int) -> _Found:
-        self.first, self.last = self.first[:made], self.last[:made]
-        self.pool = self.pool.take(slice(0, made))
-        return self
+    first: Int64Array
+    last: Int64Array
+    entries: candidates.Records

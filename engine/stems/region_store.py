@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from engine.kernels.candidates import Regions
 from engine.model.batch import Int64Array
 
 NULL_TOO = 1
@@ -75,6 +76,12 @@ class RegionStore:
         self.used = 0
         self._holes: dict[int, list[int]] = {}
         self._free = 0
+
+    @property
+    def regions(self) -> Regions:
+        """As kernels take it."""
+        rows = self.rows
+        return Regions(self.start, self.count, rows.attribute, rows.term, rows.flags, rows.low, rows.last)
 
     def put(self, slots: Int64Array, counts: Int64Array, terms: npt.ArrayLike, rows: Intervals) -> None:
         """The rows of new slots, one slot after another. O(rows), amortised."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from engine.kernels.candidates import RowKeys
 from engine.model.batch import BATCH_ROWS_MAX, Int32Array, Int64Array
 from engine.stems.access_path import AccessPath
 from engine.stems.batch_keys import BatchKeys
@@ -109,14 +110,14 @@ class SelectiveIndex:
         """The pairs of a batch of at most BATCH_ROWS_MAX rows. O(rows * paths + candidates)."""
         if not self.paths or not batch.n:
             return NO_PAIRS
-        self._take_keys(batch)
+        keys = self._take_keys(batch)
         found: list[Pairs] = []
         for path in self.paths.values():
-            runs, most = path.runs(batch)
+            runs, most = path.candidates(batch, keys)
             if not most:
                 continue
             rows, slots = np.empty(most, np.uint16), np.empty(most, np.int32)
-            made = path.accepted(runs, self._keys, self._null, self._has_null, rows, slots)
+            made = path.accepted(runs, keys, rows, slots)
             if made:
                 found.append(Pairs(rows[:made], slots[:made]))
         if not found:
@@ -131,7 +132,7 @@ class SelectiveIndex:
             return pairs.take(np.argsort(pairs.rows, kind="stable"))
         return pairs
 
-    def _take_keys(self, batch: BatchKeys) -> None:
+    def _take_keys(self, batch: BatchKeys) -> RowKeys:
         if not len(self._keys):
             self._keys = np.empty((len(self._uses), BATCH_ROWS_MAX), np.int64)
             self._null = np.empty((len(self._uses), BATCH_ROWS_MAX), np.bool_)
@@ -141,6 +142,7 @@ class SelectiveIndex:
             self._has_null[index] = valid is not None
             if valid is not None:
                 np.logical_not(valid, out=self._null[index, : batch.n])
+        return RowKeys(self._keys, self._null, self._has_null)
 
     def nbytes(self) -> int:
         return sum(path.nbytes() for path in self.paths.values())

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.kernels import candidates
-from engine.kernels.candidates import EMPTY, MORE
+from engine.kernels.candidates import EMPTY, ENTRY, MORE, NAMED, NO_TEST, RUN, Regions, RowKeys
 
 seeds = st.integers(0, 2**32 - 1)
 keys_in = st.lists(st.one_of(st.integers(-20, 20), st.integers(-(2**63), 2**63 - 1)), max_size=30)
@@ -16,74 +16,84 @@ keys_in = st.lists(st.one_of(st.integers(-20, 20), st.integers(-(2**63), 2**63 -
 @given(keys_in, keys_in)
 @settings(max_examples=60)
 def test_hashing_names_and_finds(named, asked):
-    table_keys, table_runs = np.zeros(64, np.int64), np.full(64, EMPTY, np.int32)
+    table = np.zeros(64, NAMED)
+    table["run"] = EMPTY
     out = np.empty(len(named), np.int32)
-    count = candidates.name_runs(np.array(named, np.int64), table_keys, table_runs, 0, out)
+    count = candidates.name_runs(np.array(named, np.int64), table, 0, out)
     known: dict[int, int] = {}
     for key in named:
         known.setdefault(key, len(known))
     assert count == len(known)
     assert out.tolist() == [known[key] for key in named]
     found = np.empty(len(asked), np.int32)
-    candidates.find_runs(np.array(asked, np.int64), table_keys, table_runs, found)
+    candidates.find_runs(np.array(asked, np.int64), table, found)
     assert found.tolist() == [known.get(key, EMPTY) for key in asked]
 
 
 class Pool:
-    """Runs of entries that are numbered by their low bound."""
+    """Runs of entries, as their owner keeps them."""
 
     def __init__(self, runs: int) -> None:
-        self.start, self.count, self.room = (np.zeros(runs, np.int32) for _ in range(3))
-        self.columns = self.make(0)
+        self.runs = np.zeros(runs, RUN)
+        self.entries = np.zeros(0, ENTRY)
         self.used = 0
 
-    @staticmethod
-    def make(n: int) -> tuple[np.ndarray, ...]:
-        return tuple(np.zeros(n, t) for t in (np.int32, np.int16, np.int64, np.int64, np.uint8))
+    def add(self, which: np.ndarray, new: np.ndarray) -> None:
+        order = np.lexsort((new["low"], which))
+        which, new = which[order], new[order]
+        wider = np.zeros(self.used + candidates.room_wanted(which, self.runs), ENTRY)
+        wider[: self.used] = self.entries[: self.used]
+        self.entries = wider
+        self.used = candidates.add_entries(which, new, self.runs, self.entries, self.used)
+        assert self.used <= len(self.entries)
 
-    def add(self, runs: list[int], slots: list[int], numbers: list[int]) -> None:
-        new = self.make(len(runs))
-        new[0][:], new[2][:] = slots, numbers
-        coming = np.zeros(len(self.start), np.int32)
-        which = np.array(runs, np.int32)
-        wanted = candidates.room_wanted(which, self.count, self.room, coming)
-        wider = self.make(self.used + wanted)
-        for old, wide in zip(self.columns, wider, strict=True):
-            wide[: self.used] = old[: self.used]
-        self.columns = wider
-        self.used = candidates.add_entries(
-            which, *new, coming, self.start, self.count, self.room, *self.columns, self.used
-        )
-        assert self.used <= len(self.columns[0])
-        assert not coming.any()
+    def held(self, run: int) -> list[tuple[int, ...]]:
+        start, count = self.runs[run]["start"], self.runs[run]["count"]
+        return [tuple(entry.tolist()) for entry in self.entries[start : start + count]]
 
-    def held(self, run: int) -> list[tuple[int, int]]:
-        places = range(self.start[run], self.start[run] + self.count[run])
-        return sorted((int(self.columns[0][p]), int(self.columns[2][p])) for p in places)
+    def check(self, run: int) -> None:
+        held = self.held(run)
+        assert held == sorted(held, key=lambda entry: entry[0])
+        attributes = {entry[3] for entry in held}
+        if len(attributes) == 1 and (bounded := attributes.pop()) >= 0:
+            bound = self.runs[run]
+            assert bound["attribute"] in (bounded, NO_TEST)
+            if bound["attribute"] >= 0:
+                assert bound["low"] == held[0][0]
+                assert bound["last"] == max(entry[1] for entry in held)
+        elif held:
+            assert self.runs[run]["attribute"] == NO_TEST
+
+
+new_entries = st.lists(
+    st.tuples(st.integers(0, 4), st.integers(0, 3), st.integers(-1, 1), st.integers(0, 9), st.integers(0, 9)),
+    max_size=8,
+)
 
 
 @given(st.data())
-@settings(max_examples=50)
-def test_runs_hold_what_was_added_and_not_removed(data):
-    pool, model = Pool(5), {run: [] for run in range(5)}
-    for number in range(data.draw(st.integers(1, 8))):
+@settings(max_examples=100)
+def test_runs_hold_in_order_what_was_added_and_not_removed(data):
+    pool: Pool = Pool(5)
+    model: dict[int, list[tuple[int, ...]]] = {run: [] for run in range(5)}
+    for _ in range(data.draw(st.integers(1, 8))):
         if data.draw(st.booleans()):
-            runs = data.draw(st.lists(st.integers(0, 4), max_size=6))
-            slots = [data.draw(st.integers(0, 3)) for _ in runs]
-            pool.add(runs, slots, [number] * len(runs))
-            for run, slot in zip(runs, slots, strict=True):
-                model[run].append((slot, number))
+            drawn = data.draw(new_entries)
+            new = np.zeros(len(drawn), ENTRY)
+            for place, (run, slot, attribute, low, last) in enumerate(drawn):
+                new[place] = (low, last, slot, attribute, 0)
+                model[run].append((low, last, slot, attribute, 0))
+            pool.add(np.array([each[0] for each in drawn], np.int32), new)
         else:
             slot = data.draw(st.integers(0, 3))
             runs = sorted(data.draw(st.sets(st.integers(0, 4))))
-            removed = candidates.remove_entries(
-                np.array(runs, np.int32), slot, pool.start, pool.count, *pool.columns
-            )
-            assert removed == sum(s == slot for run in runs for s, _ in model[run])
+            removed = candidates.remove_entries(np.array(runs, np.int32), slot, pool.runs, pool.entries)
+            assert removed == sum(entry[2] == slot for run in runs for entry in model[run])
             for run in runs:
-                model[run] = [entry for entry in model[run] if entry[0] != slot]
+                model[run] = [entry for entry in model[run] if entry[2] != slot]
         for run, entries in model.items():
-            assert pool.held(run) == sorted(entries)
+            assert sorted(pool.held(run)) == sorted(entries)
+            pool.check(run)
 
 
 Term = dict[int, list[tuple[int, int]]]
@@ -120,12 +130,12 @@ def test_entries_lead_to_the_rows_whose_terms_hold(seed):
         count[slot] = len(rows) - start[slot]
     dtypes = (np.int16, np.uint8, np.uint8, np.int64, np.int64)
     store = tuple(np.array(column, t) for column, t in zip(zip(*rows, strict=True), dtypes, strict=True))
+    regions = Regions(start, count, *store)
     room = len(rows)
-    first, last = np.empty(room, np.int64), np.empty(room, np.int64)
-    entries = Pool.make(room)
-    made = candidates.entries_of(np.array(slots), start, count, *store, 0, points, first, last, *entries)
+    first, last, entries = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, ENTRY)
+    made = candidates.entries_of(np.array(slots), regions, 0, points, first, last, entries)
     assert made == sum(len(term[0][1]) for terms in predicates for term in terms)
-    assert set((entries[4][:made] & (MORE - 1)).tolist()) <= {0, 1}
+    assert set((entries["flags"][:made] & (MORE - 1)).tolist()) <= {0, 1}
 
     n = 40
     keys = rng.integers(0, 12, (3, n))
@@ -135,20 +145,12 @@ def test_entries_lead_to_the_rows_whose_terms_hold(seed):
     by_key = [
         (key, i) for i in range(made) for key in range(int(first[i]), int(last[i]) + 1)
     ]  # a run for each key
-    chosen = [i for _, i in by_key]
-    coming = np.zeros(12, np.int32)
-    which = np.array([key for key, _ in by_key], np.int32)
-    wanted = candidates.room_wanted(which, pool.count, pool.room, coming)
-    pool.columns = Pool.make(wanted)
-    columns = tuple(column[chosen] for column in entries)
-    candidates.add_entries(which, *columns, coming, pool.start, pool.count, pool.room, *pool.columns, 0)
+    pool.add(np.array([key for key, _ in by_key], np.int32), entries[[i for _, i in by_key]])
     runs = keys[0].astype(np.int32)
-    most = candidates.count_candidates(runs, pool.count)
+    tested = RowKeys(keys, null, null.any(axis=1))
+    most = candidates.within_bounds(runs, pool.runs, pool.entries, tested)
     out_row, out_slot = np.empty(most, np.uint16), np.empty(most, np.int32)
-    found = candidates.accepted(
-        runs, pool.start, pool.count, *pool.columns, keys, null, null.any(axis=1), start, count, *store,
-        out_row, out_slot,
-    )  # fmt: skip
+    found = candidates.accepted(runs, pool.runs, pool.entries, tested, regions, out_row, out_slot)
     got = set(zip(out_row[:found].tolist(), out_slot[:found].tolist(), strict=True))
     assert out_row[:found].tolist() == sorted(out_row[:found].tolist())
 
