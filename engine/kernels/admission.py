@@ -83,33 +83,41 @@ def _follow(
 ) -> tuple[int, int]:
     slot_of = partitions.slot_of
     next_offset = partitions.next_offset.copy()
-    current = np.int32(-1)
-    slot = 0
-    first = 0
-    expected = np.int64(0)
     n = arrived.partition.shape[0]
-    for row in range(n):
-        partition = arrived.partition[row]
-        if partition != current or row == 0:
-            if partition < 0 or partition >= slot_of.shape[0] or slot_of[partition] < 0:
-                return NEW_PARTITION, int(partition)
-            if row > 0:
-                next_offset[slot] = expected
-                rows_of[slot] += row - first
-            first = row
-            current = partition
-            slot = slot_of[partition]
-            expected = max(next_offset[slot], np.int64(0))
-        offset = arrived.offset[row]
-        if checked and offset < expected:
+    first = 0
+    while first < n:
+        partition = arrived.partition[first]
+        if partition < 0 or partition >= slot_of.shape[0] or slot_of[partition] < 0:
+            return NEW_PARTITION, int(partition)
+        slot = slot_of[partition]
+        after = _end_of_run(arrived.partition, first)
+        offsets = arrived.offset[first:after]
+        if checked and (offsets[0] < next_offset[slot] or offsets[0] < 0 or not _ascend(offsets, True)):
             return OUT_OF_ORDER, int(partition)
-        expected = offset + 1
-    if n > 0:
-        next_offset[slot] = expected
-        rows_of[slot] += n - first
+        next_offset[slot] = offsets[-1] + 1
+        rows_of[slot] += after - first
+        first = after
     if checked:
         partitions.next_offset[:] = next_offset
     return FOLLOWS, -1
+
+
+@kernel
+def _end_of_run(partition: npt.NDArray[np.int32], first: int) -> int:
+    """Where rows of another partition begin."""
+    after = first + 1
+    while after < partition.shape[0] and partition[after] == partition[first]:
+        after += 1
+    return after
+
+
+@kernel
+def _ascend(values: npt.NDArray[np.int64], strictly: bool) -> bool:
+    """Whether none is below the one before, or equal to it. One pass without a branch."""
+    wrong = 0
+    for i in range(1, values.shape[0]):
+        wrong += (values[i] < values[i - 1]) | (strictly & (values[i] == values[i - 1]))
+    return wrong == 0
 
 
 @kernel
@@ -152,7 +160,16 @@ def _event_time(
             if holds[p] and p != slot:
                 others = min(others, latest[p])
         largest = latest[slot]
-        while row < n and arrived.partition[row] == partition:
+        after = _end_of_run(arrived.partition, row)
+        stamps = arrived.timestamp[row:after]
+        if stamps[0] > now_ms and stamps[-1] <= rejected_above_ms and _ascend(stamps, False):
+            # The margin keeps NOW below the largest timestamp, so none of these is late.
+            largest = max(largest, stamps[-1])
+            least = min(largest, others)
+            if least != NEVER:
+                now_ms = max(now_ms, least - rules.margin_ms)
+            row = after
+        while row < after:
             timestamp = arrived.timestamp[row]
             if timestamp > rejected_above_ms:
                 fate[row] = 2
@@ -243,8 +260,12 @@ def _taken_in_order(
     arrived: Arrived, timestamp: npt.NDArray[np.int64], fate: npt.NDArray[np.uint8], dropped: int
 ) -> bool:
     partition, offset = arrived.partition, arrived.offset
+    n = timestamp.shape[0]
+    one = n > 0 and dropped == 0 and _end_of_run(partition, 0) == n
+    if one and _ascend(timestamp, False) and _ascend(offset, True):
+        return True
     before = -1
-    for row in range(timestamp.shape[0]):
+    for row in range(n):
         if dropped > 0 and fate[row] != 0:
             continue
         if before >= 0 and timestamp[row] <= timestamp[before]:
@@ -272,7 +293,7 @@ def admit(
     """Take the rows of a step, or none as the clock goes on, and say what came of them.
 
     checked: whether offsets have to follow. now_ms: NOW before, or NEVER.
-    fate: uint8[n], written in event time: 0 the row is taken, 1 it is late, 2 rejected.
+    fate: uint8[n], zero, written in event time: 1 the row is late, 2 rejected, 0 it is taken.
     instant: int64[n], written in arrival time: max(log timestamp, NOW + 1), NOW as it stands before the row.
     O(rows + runs of one partition * partitions).
     """

@@ -53,10 +53,10 @@ _MIX = 0x9E3779B97F4A7C15
 
 
 class Regions(NamedTuple):
-    """The store of regions: rows start[slot] .. + count[slot] are a slot's, one term after another."""
+    """The store of regions: rows start[slot] .. + counts[slot] are a slot's, one term after another."""
 
     start: npt.NDArray[np.int32]
-    count: npt.NDArray[np.int32]
+    counts: npt.NDArray[np.int32]
     attribute: npt.NDArray[np.int16]
     term: npt.NDArray[np.uint8]
     flags: npt.NDArray[np.uint8]
@@ -137,7 +137,7 @@ def entries_of(
     for s in range(slots.shape[0]):
         slot = slots[s]
         row = regions.start[slot]
-        end = row + regions.count[slot]
+        end = row + regions.counts[slot]
         while row < end:
             begin = row
             while row < end and term[row] == term[begin]:
@@ -371,7 +371,7 @@ def accepted(
 def _holds(slot: int, number: int, row: int, rows: RowKeys, regions: Regions) -> bool:
     """Whether a row satisfies a slot's term of this number."""
     i = regions.start[slot]
-    end = i + regions.count[slot]
+    end = i + regions.counts[slot]
     while i < end:
         if regions.term[i] != number:
             i += 1

@@ -21,6 +21,8 @@ from engine.model.string_table import StringTable
 from engine.model.types import Kind, Type
 
 BATCH_ROWS_MAX = 8_192
+MATCHED_ROWS_MAX = 2 * BATCH_ROWS_MAX
+"""Rows that meet all queries at a time: those of a batch and some that waited."""
 
 Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
@@ -202,6 +204,8 @@ class Batch:
 
     def slice(self, start: int, stop: int) -> Batch:
         """Rows start to stop, without a copy."""
+        if start == 0 and stop == len(self):
+            return self
         columns = tuple(column.slice(start, stop) for column in self.columns)
         return Batch(
             self.schema,

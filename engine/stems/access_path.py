@@ -52,7 +52,7 @@ class AccessPath:
         """Predicates that are reached this way (among others). O(their entries), amortised."""
         self.members += len(slots)
         found = self._entries(slots)
-        if not self.points and self.entries + len(found.slot) > 2 * self._made_for:
+        if not self.points and self.entries + len(found.entries) > 2 * self._made_for:
             self.rebuild(np.concatenate([self.slots(), slots]))
         else:
             self._put(found)

@@ -20,7 +20,7 @@ import numpy as np
 
 from engine.kernels import bitmaps
 from engine.model.attributes import Attribute
-from engine.model.batch import BATCH_ROWS_MAX, Batch, concatenate
+from engine.model.batch import MATCHED_ROWS_MAX, Batch, concatenate
 from engine.model.source import Schema
 from engine.stems.cohorts import Cohorts
 from engine.stems.entering import Entering
@@ -180,7 +180,7 @@ class DataStem:
 
     def _fill(self, tail: Tail, rows: Entering, start: int) -> int:
         """Rows from ``start`` on, some of them, enter a segment; returns where to go on."""
-        stop = min(len(rows), start + BATCH_ROWS_MAX, start + tail.room)
+        stop = min(len(rows), start + MATCHED_ROWS_MAX, start + tail.room)
         written = tail.write(rows, start, stop)
         tail.take(len(written), self._queries.match(written, tail.bits, tail.count))
         return stop

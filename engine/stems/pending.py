@@ -6,11 +6,11 @@ only those that NOW has reached. Cost of a release: O(released + pieces touched 
 
 from __future__ import annotations
 
+from bisect import insort
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from sortedcontainers import SortedKeyList
 
 from engine.kernels.admission import in_order, order_of
 from engine.model.batch import Batch
@@ -24,6 +24,10 @@ class Piece:
 
     rows: Batch
     number: int | None = None
+
+
+def _first_ms(piece: Piece) -> int:
+    return int(piece.rows.timestamp[0])
 
 
 def sort_rows(rows: Batch) -> Batch:
@@ -49,7 +53,7 @@ class PendingRows:
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
-        self._pieces: SortedKeyList = SortedKeyList(key=lambda piece: int(piece.rows.timestamp[0]))
+        self._pieces: list[Piece] = []
         self._count = 0
         self._next_number = 0
         self._gone: list[int] = []
@@ -83,7 +87,7 @@ class PendingRows:
 
     def _put(self, piece: Piece) -> None:
         if len(piece.rows):
-            self._pieces.add(piece)
+            insort(self._pieces, piece, key=_first_ms)
             self._count += len(piece.rows)
 
     def _release(self, now_ms: int) -> list[Batch]:
@@ -93,7 +97,7 @@ class PendingRows:
             piece = self._pieces.pop(0)
             rows = piece.rows
             self._count -= len(rows)
-            reached = int(np.searchsorted(rows.timestamp, now_ms, "right"))
+            reached = int(rows.timestamp.searchsorted(now_ms, "right"))
             released.append(rows.slice(0, reached))
             if reached < len(rows):
                 leftovers.append(Piece(rows.slice(reached, len(rows)), piece.number))

@@ -310,7 +310,7 @@ class QueryStem:
     # --- probe ------------------------------------------------------------------------------------
 
     def match(self, rows: Batch, out: bitmaps.Words, start: int) -> Pairs:
-        """Match new rows (at most BATCH_ROWS_MAX) with all queries.
+        """Match new rows (at most MATCHED_ROWS_MAX) with all queries.
 
         Writes the dense cohort's bits into columns start .. start+n of out, uint64[>= words, >= start + n],
         and returns the selective one's pairs. Rows whose predicate ends as an error are counted.

@@ -174,6 +174,7 @@ class Tail:
         self.bits = pool.take(max(1, words))
         self._log = PairLog()
         self._late: tuple[SlotLists, ...] = ()
+        self._columns: tuple[PartColumn, ...] | None = None
         self._part: Part | None = None
 
     @property
@@ -216,6 +217,7 @@ class Tail:
         parts = [run.column(place) for run in runs]
         if self._valid[place] is None and any(part.valid is not None for part in parts):
             self._valid[place] = np.ones(SEGMENT_ROWS, np.bool_)
+            self._columns = None
         held = self._valid[place]
         valid = None if held is None else held[start:stop]
         values = self._values[place][start:stop]
@@ -263,8 +265,10 @@ class Tail:
         return replace(part, columns=columns, zones=zones)
 
     def _as_part(self, matches: PartMatches) -> Part:
-        columns = tuple(
-            PartColumn(f, self._values[place], self._valid[place], self._strings[place])
-            for place, f in enumerate(self.schema)
-        )
-        return Part(self.first, self.count, columns, self.partition, self.offset, self.timestamp, matches)
+        if self._columns is None:
+            self._columns = tuple(
+                PartColumn(f, self._values[place], self._valid[place], self._strings[place])
+                for place, f in enumerate(self.schema)
+            )
+        origin = self.partition, self.offset, self.timestamp
+        return Part(self.first, self.count, self._columns, *origin, matches)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.kernels.candidates import RowKeys
-from engine.model.batch import BATCH_ROWS_MAX, Int32Array, Int64Array
+from engine.model.batch import MATCHED_ROWS_MAX, Int32Array, Int64Array
 from engine.stems.access_path import AccessPath
 from engine.stems.batch_keys import BatchKeys
 from engine.stems.domain import Domain
@@ -47,8 +47,8 @@ class SelectiveIndex:
         self._store = store
         self._several: set[int] = set()
         self._uses = np.zeros(columns, np.int64)
-        self._keys = np.empty((0, BATCH_ROWS_MAX), np.int64)
-        self._null = np.empty((0, BATCH_ROWS_MAX), np.bool_)
+        self._keys = np.empty((0, MATCHED_ROWS_MAX), np.int64)
+        self._null = np.empty((0, MATCHED_ROWS_MAX), np.bool_)
         self._has_null = np.zeros(columns, np.bool_)
 
     def add(self, slots: Int64Array) -> None:
@@ -107,7 +107,7 @@ class SelectiveIndex:
             path.rebuild(path.slots())
 
     def match(self, batch: BatchKeys) -> Pairs:
-        """The pairs of a batch of at most BATCH_ROWS_MAX rows. O(rows * paths + candidates)."""
+        """The pairs of a batch of at most MATCHED_ROWS_MAX rows. O(rows * paths + candidates)."""
         if not self.paths or not batch.n:
             return NO_PAIRS
         keys = self._take_keys(batch)
@@ -134,8 +134,8 @@ class SelectiveIndex:
 
     def _take_keys(self, batch: BatchKeys) -> RowKeys:
         if not len(self._keys):
-            self._keys = np.empty((len(self._uses), BATCH_ROWS_MAX), np.int64)
-            self._null = np.empty((len(self._uses), BATCH_ROWS_MAX), np.bool_)
+            self._keys = np.empty((len(self._uses), MATCHED_ROWS_MAX), np.int64)
+            self._null = np.empty((len(self._uses), MATCHED_ROWS_MAX), np.bool_)
         for index in np.flatnonzero(self._uses).tolist():
             self._keys[index, : batch.n] = batch.keys(index)
             valid = batch.valid(index)

@@ -17,7 +17,7 @@ import numpy as np
 from engine.eddy.flight import Flight, Needs, Way
 from engine.eddy.policies import Visit
 from engine.kernels import bitmaps, lineage
-from engine.model.batch import BATCH_ROWS_MAX, Batch, Int32Array, Int64Array
+from engine.model.batch import MATCHED_ROWS_MAX, Batch, Int32Array, Int64Array
 from engine.model.source import Schema
 from engine.stems.batch_keys import BatchKeys
 from engine.stems.cuts import Cuts, CutsPool
@@ -84,7 +84,7 @@ class SplitFilters:
         self._live: list[bitmaps.Words] = []
         self._words = np.zeros(0, np.int64)
         self._pool = CutsPool()
-        self._wanted = np.empty((0, BATCH_ROWS_MAX), np.uint64)
+        self._wanted = np.empty((0, MATCHED_ROWS_MAX), np.uint64)
 
     def refresh(self) -> None:
         """Bring the modules up to date. O(1) where nothing changed, else what compiling the blocks costs."""
@@ -120,7 +120,7 @@ class SplitFilters:
             for index, held in sorted(parts.items())
         )
         if len(words) > len(self._wanted):
-            self._wanted = np.empty((len(words), BATCH_ROWS_MAX), np.uint64)
+            self._wanted = np.empty((len(words), MATCHED_ROWS_MAX), np.uint64)
 
     def take_off(
         self, rows: Batch, keys: BatchKeys, pairs: Pairs, places: Int32Array, out: bitmaps.Words, start: int

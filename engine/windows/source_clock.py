@@ -72,7 +72,7 @@ class SourceClock:
         clock_ms = max(self.clock_ms, clock_ms)
         event_time, n = self.stream.event_time, len(rows)
         instants = np.empty(0 if event_time else n, np.int64)
-        fate = np.empty(n, np.uint8) if event_time else np.zeros(n, np.uint8)
+        fate = np.zeros(n, np.uint8)
         now_ms = NEVER if self.now_ms is None else self.now_ms
         arrived = Arrived(rows.partition, rows.offset, rows.timestamp)
         behind = [self._slot(partition) for partition in lagging]

@@ -157,7 +157,7 @@ def test_steps_pass_as_they_do_row_by_row(
         now = NEVER if twin.now is None else twin.now
         follows = twin.follows(rows)
         before = [held.copy() for held in state]
-        fate, instant = np.full(len(rows), 9, np.uint8), np.full(len(rows), 9, np.int64)
+        fate, instant = np.zeros(len(rows), np.uint8), np.full(len(rows), 9, np.int64)
         state.lagging[:] = [p in lagging for p in range(PARTITIONS)]
         said = admit(batch, state, rule, True, max(twin.clock, clock), now, fate, instant)
         state.lagging[:] = False
