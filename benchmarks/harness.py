@@ -25,6 +25,7 @@ from types import ModuleType
 from rich.console import Console
 
 from benchmarks.report import Run
+from broker.garbage import collect_seldom
 
 FOLDER = Path(__file__).parent
 
@@ -58,6 +59,7 @@ def main(arguments: Sequence[str], folder: Path = FOLDER) -> int:
     if name not in benches:
         print(f"No benchmark {name!r} here; there are: {', '.join(benches) or 'none'}", file=sys.stderr)
         return 2
+    collect_seldom()  # as the broker's processes do
     module = importlib.import_module(benches[name].module)
     options = _parser(name, module).parse_args(rest)
     with contextlib.redirect_stdout(sys.stderr):

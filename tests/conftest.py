@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from broker.garbage import collect_seldom
 from tests import kafka as kafka_nodes
 from tests import strategies as strategies  # registers the Hypothesis profiles
 
@@ -94,6 +95,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """What is there before the first test stays: the collector need not look at it again and again."""
+    collect_seldom()
     gc.collect()
     gc.freeze()
 

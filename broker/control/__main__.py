@@ -13,6 +13,7 @@ import faust
 
 from broker import logs, orphan, settings
 from broker.control.app import Control
+from broker.garbage import collect_seldom
 from broker.liveness import Liveness
 from broker.supervisor import FATAL
 from tureen.errors import TureenError
@@ -62,6 +63,7 @@ async def serve(control: Control, supervisor_fd: int | None, liveness: Liveness)
 
 def main() -> int:
     """Read the settings, run, and say by the exit code whether to start again."""
+    collect_seldom()
     try:
         loaded = settings.load()
         logs.configure("control", loaded.log_level, loaded.log_format)

@@ -25,6 +25,7 @@ from broker import logs, orphan, settings
 from broker.budget import Budget, budget
 from broker.feeds.follows import Follows
 from broker.feeds.hub import Hub
+from broker.garbage import collect_seldom
 from broker.http.answers import ShortWay, Snapshots
 from broker.http.callers import Callers
 from broker.http.connection import Connection
@@ -275,6 +276,7 @@ async def serve(loaded: Settings, engines: Engines, allowed: Budget) -> int:
 
 def main() -> int:
     """Read the settings, run, and say by the exit code whether to start again."""
+    collect_seldom()
     try:
         loaded = settings.load()
         logs.configure("worker", loaded.log_level, loaded.log_format)
