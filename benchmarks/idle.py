@@ -22,11 +22,14 @@ import httpx
 import psutil
 
 from benchmarks.report import Figure, Report
-from benchmarks.served import serving
+from benchmarks.served import of_broker, serving
 from benchmarks.shares import of_kafka, shares
+from benchmarks.streams import await_rows, create
 from topics.producer import BatchProducer
 
 SETTLE_S = 3.0
+QUIET_S = 15.0
+"""Until streams without records count as quiet."""
 MB = 1e6
 
 
@@ -40,10 +43,7 @@ def run(options: argparse.Namespace) -> Report:
     """Start, settle, measure."""
     figures: dict[str, Figure] = {}
     with serving() as (client, kafka):
-        supervisor = psutil.Process(int(client.headers["X-Process"]))
-        processes = {"supervisor": supervisor} | {
-            process.cmdline()[-1].removeprefix("broker."): process for process in supervisor.children()
-        }
+        processes = of_broker(client)
         time.sleep(SETTLE_S)
         figures["empty_rss_mb"] = _resident_mb(processes.values())
         _use(client, kafka)
@@ -68,14 +68,15 @@ def _many(
     names = [f"many{number}" for number in range(options.streams)]
     began_s = time.perf_counter()
     for number, name in enumerate(names):
-        _create(client, name, event_time=number % 2 == 0)
+        create(client, name, event_time=number % 2 == 0)
     create_s = time.perf_counter() - began_s
     producer = BatchProducer({"bootstrap.servers": kafka})
     now_ms = time.time_ns() // 1_000_000
     for name in names:
         producer.send_many(name, [b'{"id":1,"v":1,"ts":%d}' % now_ms])
     producer.close()
-    _await_rows(client, names)
+    await_rows(client, names)
+    time.sleep(QUIET_S)
     everything = processes | {"kafka": of_kafka(kafka)}
     idle = shares(everything, options.seconds)
     for name in names:
@@ -93,26 +94,8 @@ def _many(
     }
 
 
-def _create(client: httpx.Client, name: str, *, event_time: bool) -> None:
-    options = "WITH (timestamp = 'ts')" if event_time else ""
-    sql = f"CREATE STREAM {name} (id BIGINT, v DOUBLE, ts TIMESTAMP) {options}"
-    client.post("/sources", json={"sql": sql}).raise_for_status()
-
-
-def _await_rows(client: httpx.Client, names: list[str]) -> None:
-    """Until each stream has a row, pending or not, and partitions have fallen idle."""
-    deadline_s = time.monotonic() + 120
-    wanted = set(names)
-    while time.monotonic() < deadline_s:
-        sources = client.get("/sources").json()["sources"]
-        if not wanted - {one["name"] for one in sources if one["rows"] + one["pending"]}:
-            break
-        time.sleep(0.2)
-    time.sleep(2 * SETTLE_S)
-
-
 def _use(client: httpx.Client, kafka: str) -> None:
-    _create(client, "idle", event_time=True)
+    create(client, "idle", event_time=True)
     sql = "SELECT id FROM idle WHERE v > 10 AND id < 500"
     handle = client.post("/queries", json={"sql": sql}).raise_for_status().json()["handle"]
     producer = BatchProducer({"bootstrap.servers": kafka})

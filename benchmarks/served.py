@@ -100,10 +100,17 @@ def _await_ready(client: httpx.Client, process: subprocess.Popen[bytes], log: Pa
     raise SystemExit(f"the broker did not start:\n{log.read_text(errors='replace')[-2_000:]}")
 
 
+def of_broker(client: httpx.Client) -> dict[str, psutil.Process]:
+    """supervisor, control, worker."""
+    supervisor = psutil.Process(int(client.headers["X-Process"]))
+    return {"supervisor": supervisor} | {
+        process.cmdline()[-1].removeprefix("broker."): process for process in supervisor.children()
+    }
+
+
 def worker(client: httpx.Client) -> psutil.Process:
     """The process that holds the engine."""
-    supervisor = psutil.Process(int(client.headers["X-Process"]))
-    return next(child for child in supervisor.children() if child.cmdline()[-1] == "broker.worker")
+    return of_broker(client)["worker"]
 
 
 def create_stream(client: httpx.Client) -> None:

@@ -14,13 +14,14 @@ def of_kafka(kafka: str) -> psutil.Process:
 
 def shares(processes: dict[str, psutil.Process], seconds: float) -> dict[str, float]:
     """Percent of a core that each takes in so many seconds."""
-    before = {name: _cpu_s(process) for name, process in processes.items()}
+    before = {name: cpu_s(process) for name, process in processes.items()}
     began_s = time.perf_counter()
     time.sleep(seconds)
     passed_s = time.perf_counter() - began_s
-    return {name: 100 * (_cpu_s(process) - before[name]) / passed_s for name, process in processes.items()}
+    return {name: 100 * (cpu_s(process) - before[name]) / passed_s for name, process in processes.items()}
 
 
-def _cpu_s(process: psutil.Process) -> float:
+def cpu_s(process: psutil.Process) -> float:
+    """Seconds of a core that a process has taken."""
     times = process.cpu_times()
     return float(times.user + times.system)

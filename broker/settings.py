@@ -111,12 +111,10 @@ class Settings(BaseSettings):
         description="Few records are followed by the next so long after they were taken up, so that one "
         "commit has what came meanwhile; not while more wait, and commands and questions wait for nothing.",
     )
-    poll_ms: int = Field(25, ge=1, description="Longest wait for records before commands are handled.")
-    quiet_poll_ms: int = Field(
-        250,
+    poll_ms: int = Field(
+        25,
         ge=1,
-        description="Longest time between two looks at streams on which nothing comes; it grows with the "
-        "time since the last record, after a second without one, and at most to heartbeat_ms.",
+        description="How soon records are looked at again that wait for other streams, or for memory.",
     )
     save_interval_ms: int = Field(500, ge=0, description="Longest time between two saves of a busy store.")
     save_rows: int = Field(65_536, ge=1, description="Rows after which the store is always saved.")

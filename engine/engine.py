@@ -58,6 +58,7 @@ from engine.results.view import View
 from engine.source import Source
 from engine.source_sets import SourceSets
 from engine.standing import SetKey, StandingQuery, set_key
+from engine.standing_queries import StandingQueries
 from tureen.errors import (
     BackfillRefused,
     NotSupported,
@@ -98,10 +99,9 @@ class Engine(Embedding):
         self._sets = SourceSets(self._sources, self.limits, self._planner, timer)
         self._timer = timer
         self._following = Following(self._sources, self.limits)
-        self._queries: dict[str, StandingQuery] = {}
+        self._queries = StandingQueries()
         self._to_revise: list[str] = []
         self._view: View | None = None
-        self._shown: dict[str, StandingQuery] | None = None
         self._unsaved_queries: set[str] = set()
         self._dropped_queries: set[str] = set()
         """Of the store's queries, those that are gone: one that came after the last save was never there."""
@@ -218,7 +218,6 @@ class Engine(Embedding):
         self._sets.retain()
         for query in self._sets.renumbered(name):
             self._queries[query.query_id] = query
-            self._shown = None
         self._following.tell_history(name, before, self.view(), told)
         for query_id in told.broken:
             self._following.gone(self._queries[query_id])
@@ -282,7 +281,7 @@ class Engine(Embedding):
                 self._queries[standing.query_id] = standing
                 self._unsaved_queries.add(standing.query_id)
                 came.append((standing, one))
-        self._shown = self._view = None
+        self._view = None
         return came
 
     def continues(self, registration: Registration) -> bool:
@@ -352,13 +351,11 @@ class Engine(Embedding):
         self._following.changed(after)
         if before.paused and not after.paused and self.tells:
             told.began.append(after)
-        self._shown = None
         self._unsaved_queries.add(registration.query_id)
 
     def _unregister(self, query_id: str) -> None:
         query = self._queries.pop(query_id, None)
         if query is not None:
-            self._shown = None
             self._following.gone(query)
             self._sets.unregister(query)
             self._unsaved_queries.discard(query_id)
@@ -404,13 +401,10 @@ class Engine(Embedding):
     # --- readers ----------------------------------------------------------------------------------
 
     def view(self) -> View:
-        """All answers at the last step applied; the same object until the next. O(sources + segments),
-        and O(queries) after queries came or went."""
+        """All answers at the last step applied; the same object until the next. O(sources + segments)."""
         if self._view is None:
-            if self._shown is None:
-                self._shown = dict(self._queries)
             sources = {name: source.view() for name, source in self._sources.items()}
-            self._view = View(self.position, self.limits, sources, self._sets.views(), self._shown)
+            self._view = View(self.position, self.limits, sources, self._sets.views(), self._queries.shown())
         return self._view
 
     def modules(self) -> dict[str, tuple[Attribute, ...]]:
@@ -499,7 +493,7 @@ class Engine(Embedding):
             if after is not query:
                 self._queries[query.query_id] = after
                 self._following.changed(after)
-                self._shown = self._view = None
+                self._view = None
                 changed += 1
         return changed
 

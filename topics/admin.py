@@ -71,6 +71,17 @@ class TopicPolicy:
     least: Mapping[str, int] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class TopicFacts:
+    """topic_id: differs from that of an earlier topic of the same name. partitions: how many it has.
+    is_led: whether each of them has a leader, so that it can be read and written.
+    """
+
+    topic_id: str
+    partitions: int
+    is_led: bool
+
+
 def service_topics(names: TopicNames, policies: Policies) -> list[TopicPolicy]:
     """The topics of a service and their policies."""
     size = {"max.message.bytes": str(policies.record_bytes_max)}
@@ -154,7 +165,7 @@ class Admin:
     def ensure(self, wanted: Iterable[TopicPolicy], replication: int = -1) -> None:
         """Make topics that are missing and verify the others; nothing is made when one is refused."""
         policies = {policy.name: policy for policy in wanted}
-        present = self.topics()
+        present = self._present(policies)
         self._verify([policy for name, policy in policies.items() if name in present], present)
         missing = [policy for name, policy in policies.items() if name not in present]
         if not missing:
@@ -171,22 +182,18 @@ class Admin:
                 raced.append(policies[name])
         self._await(policies)
         if raced:
-            self._verify(raced, self.topics())
+            self._verify(raced, self._present(policies))
+
+    def _present(self, names: Iterable[str]) -> dict[str, int]:
+        return {name: facts.partitions for name, facts in self.describe(names).items() if facts is not None}
 
     def _await(self, names: Iterable[str]) -> None:
         """Until each topic has a leader: a new one is announced a moment after it was made."""
         deadline = time.monotonic() + self._timeout_s
         waiting = set(names)
         while True:
-            known = self._metadata().topics
-            waiting = {
-                name
-                for name in waiting
-                if name not in known
-                or known[name].error is not None
-                or not known[name].partitions
-                or any(p.leader < 0 for p in known[name].partitions.values())
-            }
+            known = self.describe(waiting)
+            waiting = {name for name, facts in known.items() if facts is None or not facts.is_led}
             if not waiting:
                 return
             if time.monotonic() > deadline:
@@ -232,17 +239,36 @@ class Admin:
 
     def partitions(self, topic: str) -> int:
         """How many partitions a topic has. Raises TopicMissing."""
-        found = self.topics()
-        if topic not in found:
-            raise TopicMissing(topic, hint="create it, or correct its name")
-        return found[topic]
+        return self.facts(topic).partitions
 
     def topic_id(self, topic: str) -> str:
         """Differs from that of an earlier topic of the same name. Raises TopicMissing."""
-        future = self._client.describe_topics(TopicCollection([topic]), request_timeout=self._timeout_s)[
-            topic
-        ]
-        return str(self._asked(f"describing topic {topic}", future.result, topic).topic_id)
+        return self.facts(topic).topic_id
+
+    def facts(self, topic: str) -> TopicFacts:
+        """What a topic is. Raises TopicMissing."""
+        found = self.describe([topic])[topic]
+        if found is None:
+            raise TopicMissing(topic, hint="create it, or correct its name")
+        return found
+
+    def describe(self, topics: Iterable[str]) -> dict[str, TopicFacts | None]:
+        """What topics are, None for one that is not there; by one request for all of them."""
+        names = list(topics)
+        if not names:
+            return {}
+        futures = self._client.describe_topics(TopicCollection(names), request_timeout=self._timeout_s)
+        found: dict[str, TopicFacts | None] = {}
+        for name, future in futures.items():
+            try:
+                told = self._asked(f"describing topic {name}", future.result, name)
+                is_led = bool(told.partitions) and all(
+                    one.leader is not None and one.leader.id >= 0 for one in told.partitions
+                )
+                found[name] = TopicFacts(str(told.topic_id), len(told.partitions), is_led)
+            except TopicMissing:
+                found[name] = None
+        return found
 
     def configs(self, topics: list[str]) -> dict[str, dict[str, str]]:
         """topic -> setting -> value."""
@@ -258,21 +284,32 @@ class Admin:
 
     def begin_offsets(self, topic: str) -> dict[int, int]:
         """partition -> the offset of the first record that is still there. Raises TopicMissing."""
-        return self._offsets(topic, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
+        return self.begins({topic: range(self.partitions(topic))})[topic]
 
     def end_offsets(self, topic: str) -> dict[int, int]:
         """partition -> the offset after the last committed record or marker. Raises TopicMissing."""
-        return self._offsets(topic, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+        return self.ends({topic: range(self.partitions(topic))})[topic]
 
-    def _offsets(self, topic: str, spec: Any) -> dict[int, int]:
-        asked = {TopicPartition(topic, number): spec for number in range(self.partitions(topic))}
+    def begins(self, partitions: Mapping[str, Iterable[int]]) -> dict[str, dict[int, int]]:
+        """topic -> as :meth:`begin_offsets`, of some partitions, by one request. Raises TopicMissing."""
+        return self._offsets(partitions, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
+
+    def ends(self, partitions: Mapping[str, Iterable[int]]) -> dict[str, dict[int, int]]:
+        """topic -> as :meth:`end_offsets`, of some partitions, by one request. Raises TopicMissing."""
+        return self._offsets(partitions, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+
+    def _offsets(self, partitions: Mapping[str, Iterable[int]], spec: Any) -> dict[str, dict[int, int]]:
+        asked = {TopicPartition(name, number): spec for name, some in partitions.items() for number in some}
+        found: dict[str, dict[int, int]] = {name: {} for name in partitions}
+        if not asked:
+            return found
         futures = self._client.list_offsets(
             asked, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=self._timeout_s
         )
-        return {
-            at.partition: self._asked(f"offsets of {topic}", future.result, topic).offset
-            for at, future in futures.items()
-        }
+        for at, future in futures.items():
+            told = self._asked(f"offsets of {at.topic}", future.result, at.topic)
+            found[at.topic][at.partition] = told.offset
+        return found
 
     def delete_topics(self, topics: Iterable[str]) -> None:
         """Delete topics with their records; those that do not exist are passed over.

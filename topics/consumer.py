@@ -23,42 +23,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from engine.model.batch import Int32Array, Int64Array
+from topics.clients import Client, LoneClient
 from topics.failures import MISSING_TOPIC, UNREACHABLE, as_ours
 from topics.settings import KafkaSettings
+from topics.shared import Channel
 from topics.watch import TopicWatch
 from tureen.errors import KafkaUnavailable, TureenError
 
-DEFAULTS: KafkaSettings = {
-    "group.id": "tureen-reader",  # named because the client insists; nothing is ever committed to it
-    # For each partition: what the records of another may have to wait for.
-    "queued.min.messages": 30_000,
-    "queued.max.messages.kbytes": 65_536,
-    "fetch.max.bytes": 16 * 1024 * 1024,
-    # Small enough that no partition waits for long behind the fetched records of another.
-    "max.partition.fetch.bytes": 1024 * 1024,
-    "fetch.wait.max.ms": 50,
-    "fetch.queue.backoff.ms": 5,
-    "fetch.error.backoff.ms": 100,
-    "reconnect.backoff.max.ms": 1000,
-    "topic.metadata.refresh.interval.ms": 5000,
-    "log_level": 0,
-}
-_FIXED: KafkaSettings = {
-    "enable.auto.commit": False,
-    "enable.auto.offset.store": False,
-    "auto.offset.reset": "error",
-    "isolation.level": "read_committed",
-    "enable.partition.eof": True,
-    "allow.auto.create.topics": False,
-}
-
-
 PAUSE_S = 1.0
-ASK_TIMEOUT_S = 0.5
 ASK_AGAIN_S = 1.0
 POLL_S = 0.2
 UNTIL_RECORDS_MAX = 10_000
@@ -141,7 +117,9 @@ class BatchConsumer:
 
     settings: any of librdkafka's; they override the defaults, but not what correctness rests on.
     pause_s: so long after the end of the last poll, ends that were seen are doubted. admin: gives a client to
-    look after topics with, shared among many readers.
+    look after topics with, shared among many readers. channel: to read with consumers that are shared;
+    then who made it looks after the topics, so TopicMissing is not raised, and :mod:`topics.shared` says when
+    ends are doubted.
     """
 
     def __init__(
@@ -150,6 +128,7 @@ class BatchConsumer:
         *,
         pause_s: float = PAUSE_S,
         admin: Callable[[], AdminClient] | None = None,
+        channel: Channel | None = None,
     ) -> None:
         self.unavailable = False
         self._pause_s = pause_s
@@ -158,8 +137,12 @@ class BatchConsumer:
         self._places: dict[str, dict[int, _Place]] = {}
         self._untimed: set[str] = set()
         self._failures: list[TureenError] = []
-        self._watch = TopicWatch(settings, admin)
-        self._consumer = Consumer({**DEFAULTS, **settings, **_FIXED, "error_cb": self._note})
+        self._channel = channel
+        self._watch = TopicWatch(settings, admin) if channel is None else None
+        self._lone: LoneClient | None = None
+        if channel is None:
+            self._lone = LoneClient(settings, self._note)
+        self._client: Client = channel or self._lone  # type: ignore[assignment]
 
     def add(self, topic: str, offsets: Mapping[int, int], *, append_times: bool = True) -> None:
         """Read these partitions too, from these offsets on; a negative offset is the beginning.
@@ -168,25 +151,28 @@ class BatchConsumer:
         """
         (self._untimed.discard if append_times else self._untimed.add)(topic)
         places = self._places.setdefault(topic, {})
-        again = [TopicPartition(topic, number) for number in offsets if number in places]
-        if again:
-            self._consumer.incremental_unassign(again)
+        if again := offsets.keys() & places.keys():
+            self._client.unassign(topic, again)
         for number, offset in offsets.items():
             places[number] = _Place(offset)
-        self._consumer.incremental_assign(
-            [TopicPartition(topic, number, _from(offset)) for number, offset in offsets.items()]
-        )
+        self._client.assign(topic, offsets)
 
     def remove(self, topic: str) -> None:
         """Stop reading a topic; what was fetched of it is dropped."""
         places = self._places.pop(topic, {})
-        self._watch.forget(topic)
-        self._consumer.incremental_unassign([TopicPartition(topic, number) for number in places])
+        if self._watch is not None:
+            self._watch.forget(topic)
+        self._client.unassign(topic, places)
         self._failures = [f for f in self._failures if getattr(f, "topic", None) != topic]
 
     def topics(self) -> frozenset[str]:
         """What is being read."""
         return frozenset(self._places)
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the next poll raises."""
+        return bool(self._failures)
 
     def next_offsets(self, topic: str) -> dict[int, int]:
         """Where reading goes on; negative: nothing of the partition was seen yet."""
@@ -197,19 +183,16 @@ class BatchConsumer:
         return frozenset(n for n, place in self._places[topic].items() if not self._at_end(topic, n, place))
 
     def _at_end(self, topic: str, number: int, place: _Place) -> bool:
-        if place.doubted:
+        if place.doubted or (self._channel is not None and not self._channel.is_current(topic, number)):
             return False
         if not place.at_end and place.next_offset >= 0:
-            try:
-                _, high = self._consumer.get_watermark_offsets(TopicPartition(topic, number), cached=True)
-            except KafkaException:
-                return False
+            high = self._client.known_end(topic, number)
             # Of the last fetch. Markers behind the last record leave next_offset below it: then the
             # event of the partition's end decides, a moment later.
             return 0 <= high <= place.next_offset and place.known_end <= place.next_offset
         return place.at_end
 
-    def _doubt(self) -> None:
+    def _doubt(self, lone: LoneClient) -> None:
         """After a pause, before or within this poll: ask where the partitions end, once Kafka answers."""
         now_s = time.monotonic()
         doubted = self.unavailable or now_s - self._polled_s > self._pause_s
@@ -217,13 +200,11 @@ class BatchConsumer:
             for number, place in places.items():
                 place.doubted |= doubted
                 if place.doubted and now_s >= self._ask_s:
-                    self._ask(topic, number, place)
+                    self._ask(lone, topic, number, place)
 
-    def _ask(self, topic: str, number: int, place: _Place) -> None:
+    def _ask(self, lone: LoneClient, topic: str, number: int, place: _Place) -> None:
         try:
-            _, end = self._consumer.get_watermark_offsets(
-                TopicPartition(topic, number), timeout=ASK_TIMEOUT_S
-            )
+            end = lone.ask_end(topic, number)
         except KafkaException:
             self._ask_s = time.monotonic() + ASK_AGAIN_S
             return
@@ -240,13 +221,11 @@ class BatchConsumer:
         """
         if self._failures:
             raise self._failures.pop(0)
-        self._failures += self._watch.gone(self._places)
-        messages = self._consumer.consume(records_max, 0)
-        if not messages:
-            messages = self._consumer.consume(1, timeout_s)
-            if messages and records_max > 1:
-                messages += self._consumer.consume(records_max - 1, 0)
-        self._doubt()
+        if self._watch is not None:
+            self._failures += self._watch.gone(self._places)
+        messages = self._client.consume(records_max, timeout_s)
+        if self._lone is not None:
+            self._doubt(self._lone)
         moved: dict[str, set[int]] = {}
         if any(error is not None for error in [message.error() for message in messages]):
             messages = self._without_events(messages, moved)
@@ -354,7 +333,7 @@ class BatchConsumer:
                     place.at_end = message.offset() >= place.known_end
                     moved.setdefault(topic, set()).add(number)
             elif code in MISSING_TOPIC:
-                self._watch.hurry = True
+                self._note_missing()
             elif code in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
                 if place is not None:
                     at = place.next_offset if place.next_offset >= 0 else message.offset()
@@ -364,6 +343,8 @@ class BatchConsumer:
                     self._failures.append(OffsetLost(topic, number, at, hint=hint))
             elif code in UNREACHABLE or error.retriable():
                 self.unavailable = True
+                if self._channel is not None:
+                    self._channel.doubt(topic, number)
             else:
                 self._failures.append(as_ours(error, f"reading {topic}", topic))
         return records
@@ -372,12 +353,14 @@ class BatchConsumer:
         if error.code() == KafkaError._ALL_BROKERS_DOWN:
             self.unavailable = True
         elif error.code() in MISSING_TOPIC:
+            self._note_missing()
+
+    def _note_missing(self) -> None:
+        if self._watch is not None:
             self._watch.hurry = True
+        elif self._channel is not None:
+            self._channel.note_missing()
 
     def close(self) -> None:
         """Give the connections back."""
-        self._consumer.close()
-
-
-def _from(offset: int) -> int:
-    return OFFSET_BEGINNING if offset < 0 else offset
+        self._client.close()

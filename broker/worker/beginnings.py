@@ -12,7 +12,7 @@ Tables say nothing: what is compacted away had a later version.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Mapping
 
 from engine.model.batch import Batch, Int64Array
 from engine.model.source import Stream
@@ -25,19 +25,17 @@ from tureen.errors import KafkaUnavailable, TopicMissing
 class Beginnings:
     """Of one stream. Used by the shard's thread alone."""
 
-    def __init__(self, stream: Stream, admin: Admin, partitions: Iterable[int]) -> None:
-        """partitions: those that were never read. Raises TopicMissing, KafkaUnavailable."""
+    def __init__(self, stream: Stream, admin: Admin, begins: Mapping[int, int]) -> None:
+        """begins: of the partitions that were never read, where they begin."""
         self._stream = stream
         self._admin = admin
         self._first: dict[int, int] = {}
-        self.add(partitions)
+        self.add(begins)
 
-    def add(self, partitions: Iterable[int]) -> None:
-        """These are read from their beginning as well. Raises TopicMissing, KafkaUnavailable."""
-        added = set(partitions)
-        if added and not self._stream.is_table:
-            there = self._admin.begin_offsets(self._stream.topic)
-            self._first |= {number: there.get(number, 0) for number in added}
+    def add(self, begins: Mapping[int, int]) -> None:
+        """These are read from their beginning as well."""
+        if not self._stream.is_table:
+            self._first |= begins
 
     def whole_from_ms(self, polled: Polled, rows: Batch) -> int | None:
         """From which instant on the partitions are whole that this poll is the first of; None: they all are.
@@ -59,7 +57,7 @@ class Beginnings:
     def _has_lost(self, number: int) -> bool:
         """Of a partition that had all its records a moment ago: whether it has lost some since."""
         try:
-            return self._admin.begin_offsets(self._stream.topic).get(number, 0) > 0
+            return self._admin.begins({self._stream.topic: [number]})[self._stream.topic][number] > 0
         except (KafkaUnavailable, TopicMissing):
             return True
 

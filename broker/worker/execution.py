@@ -66,7 +66,7 @@ class Execution:
                 assert command.source is not None
                 self._books.sources[command.name] = command.source
                 if isinstance(command.source, Stream):
-                    self._streams.add(command.source, {}, self._steps.now_ms())
+                    self._streams.add([(command.source, {})], self._steps.now_ms())
             case "drop":
                 if isinstance(self._books.sources.pop(command.name), Stream):
                     self._streams.drop(command.name)

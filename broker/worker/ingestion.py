@@ -36,11 +36,6 @@ from engine.results.view import View
 from topics.letters import forwarded
 from tureen.errors import KafkaUnavailable
 
-QUIET_S = 1.0
-"""From so long without a record on, the streams of a shard are quiet."""
-REST_SHARE = 0.05
-"""The first record after that is seen late by this share of the time without one, at most."""
-
 log = logs.get()
 
 
@@ -72,76 +67,66 @@ class Ingestion:
         self._history = history
         self._memory = memory
         self._step_size = StepSize(settings.step_rows_max)
-        self._busy_s = time.monotonic()
         self._linger = Linger(settings.linger_ms / 1_000)
+        self._swept_ms = 0
+        self._looked: dict[str, ReadStream] = {}
+        """Streams of which something came since their clocks were looked at."""
+        self._left = 0
+        """How often something that came was left, one time after another."""
 
     def linger_s(self) -> float:
         """How long the shard waits, for commands alone, before it looks for more records."""
         return self._linger.left_s(time.monotonic())
 
     def rest_s(self) -> float:
-        """How long the shard may wait for commands before it looks for records again: not at all, as long as
-        records come or may be waited for; where all streams are quiet, in proportion to how long they are.
+        """How long the shard may wait for commands and records: not at all where some are there. Records that
+        cannot be taken up yet are looked at again soon.
         """
-        reading = self._streams.reading()
-        if not reading:
+        if not self._streams.ready():
+            self._left = 0
             return self._settings.heartbeat_ms / 1_000
-        if any(one.intake is not None and one.intake.lagging for one in reading):
-            self._busy_s = time.monotonic()
-        quiet_s = time.monotonic() - self._busy_s
-        if quiet_s < QUIET_S:
-            return 0.0
-        longest_ms = min(self._settings.quiet_poll_ms, self._settings.heartbeat_ms)
-        return min(quiet_s * REST_SHARE, longest_ms / 1_000)
+        self._left += 1
+        return 0.0 if self._left == 1 else self._settings.poll_ms / 1_000
 
-    def take_up(self, view: View, outgoing: Outgoing, *, wait: bool) -> None:
+    def take_up(self, view: View, outgoing: Outgoing) -> None:
         """Make steps of what the streams have, up to a transaction's worth of rows.
 
-        view: as of the last transaction. wait: for records a while, where none are there.
+        view: as of the last transaction.
         """
         self._streams.look_after()
-        reading = self._streams.reading()
         if self._streams.is_away():
             if "read" not in self._troubles:
                 away = KafkaUnavailable("Kafka does not answer; streams wait for it")
                 self._troubles.tell("read", away.as_dict())
         else:
             self._troubles.tell("read", None)
-        if not reading:
+        ready = self._streams.ready()
+        if not ready:
             return
         joined = [names for names in self._steps.engine.source_sets if len(names) > 1]
         if joined:
             nows = {info.name: info.now_ms for info in view.sources()}
-            reading = self._streams.in_step(nows, joined)
+            in_step = self._streams.in_step(nows, joined)
+            ready = [stream for stream in in_step if stream.intake is not None and stream.intake.is_ready]
         began_s = time.monotonic()
-        share = max(self._settings.step_rows_max, self._settings.transaction_rows_max // len(reading))
-        timeout_s = self._settings.poll_ms / 1_000 / len(reading)
-        rows = 0
-        for wait_s in (0.0, timeout_s) if wait and len(reading) > 1 else (wait * timeout_s,):
-            for stream in reading:
-                rows += self._from_one(stream, share, 0.0 if rows else wait_s, outgoing)
-                if wait_s and not rows:
-                    began_s = time.monotonic()
-            if rows:
-                break
+        share = max(self._settings.step_rows_max, self._settings.transaction_rows_max // max(1, len(ready)))
+        rows = sum(self._from_one(stream, share, outgoing) for stream in ready)
         if rows:
-            lagging = any(one.intake is not None and one.intake.lagging for one in reading)
+            lagging = any(one.intake is not None and one.intake.lagging for one in ready)
             self._linger.took(rows, began_s, lagging=lagging)
 
-    def _from_one(self, stream: ReadStream, share: int, timeout_s: float, outgoing: Outgoing) -> int:
+    def _from_one(self, stream: ReadStream, share: int, outgoing: Outgoing) -> int:
         """Make steps of up to ``share`` rows of one stream; how many."""
         rows = 0
-        while rows < share and stream.intake is not None:
+        while rows < share and stream.intake is not None and stream.intake.is_ready:
             if outgoing.caused >= self._steps.size.records or self._memory.look() >= Level.HOLD:
                 break
-            taken = self._streams.poll(stream, self._step_size.rows, timeout_s)
-            if taken is None:
-                break
-            self._busy_s = time.monotonic()
-            rows += len(taken.messages)
-            self._records(stream, taken, outgoing)
-            if not taken.body.lagging:
-                break
+            self._left = 0
+            self._looked[stream.stream.name] = stream
+            taken = self._streams.poll(stream, self._step_size.rows)
+            if taken is not None:
+                rows += len(taken.messages)
+                self._records(stream, taken, outgoing)
         return rows
 
     def bring_back(self, outgoing: Outgoing) -> None:
@@ -157,10 +142,17 @@ class Ingestion:
             self._saving.changed(len(body.batch))
 
     def beat(self, outgoing: Outgoing) -> None:
-        """Give the clock to streams that are quiet, where it may move their NOW."""
+        """Give the clock to streams that are quiet, where it may move their NOW: at once to those of which
+        something came, to the others twice in the time between two heartbeats.
+        """
         clock_ms = self._steps.now_ms()
-        for stream in self._streams.reading():
-            assert stream.intake is not None
+        looked, self._looked = self._looked, {}
+        if clock_ms - self._swept_ms >= self._settings.heartbeat_ms // 2:
+            self._swept_ms = clock_ms
+            looked = self._streams.by_name
+        for stream in looked.values():
+            if stream.intake is None:
+                continue
             name, lagging = stream.stream.name, stream.intake.lagging
             self._streams.lagging[name] = lagging
             if stream.pace.is_due(clock_ms, lagging, self._steps.engine.needs_clock(name)):

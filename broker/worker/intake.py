@@ -10,22 +10,20 @@ what happened and what to do, what was read stays answered.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from broker.worker.beginnings import Beginnings
+from broker.worker.shared_reading import SharedReading
 from engine.model.source import Stream
 from engine.model.step import Records
-from topics.admin import Admin
+from topics.admin import TopicFacts
 from topics.consumer import BatchConsumer, Polled, Range
 from topics.keyed import decode_messages
-from tureen.errors import TopicMissing, TopicRecreated
-
-SINGLE_PARTITION = {"fetch.wait.max.ms": "200"}
-"""Kafka answers as soon as there are records; nothing else waits behind the fetch of a single partition."""
+from tureen.errors import TopicMissing, TopicRecreated, TureenError
 
 
 def topic_deleted(stream: Stream) -> TopicMissing:
@@ -62,55 +60,87 @@ class Taken:
     ranges: tuple[Range, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """A topic as it was found: ``look`` of the lookout is the last that may tell of an earlier one.
+
+    begins, ends: by partition; begins: of those that were never read.
+    """
+
+    facts: TopicFacts
+    look: int
+    begins: Mapping[int, int]
+    ends: Mapping[int, int]
+
+
+def look_at(
+    streams: Mapping[str, tuple[Stream, Mapping[int, int]]], shared: SharedReading
+) -> dict[str, Opening | TureenError]:
+    """The topics of streams that are read from these offsets on, by three requests for all; or what is wrong
+    with one: TopicMissing, TopicRecreated. Raises KafkaUnavailable.
+    """
+    look, admin = shared.lookout.looks, shared.admin
+    facts = admin.describe({stream.topic for stream, _ in streams.values()})
+    there = {topic: range(one.partitions) for topic, one in facts.items() if one is not None}
+    ends = admin.ends(there)
+    new: dict[str, set[int]] = {}
+    for stream, offsets in streams.values():
+        if not stream.is_table and stream.topic in there:
+            new.setdefault(stream.topic, set()).update(set(there[stream.topic]) - offsets.keys())
+    begins = admin.begins(new)
+    found: dict[str, Opening | TureenError] = {}
+    for name, (stream, offsets) in streams.items():
+        topic, one = stream.topic, facts[stream.topic]
+        if one is None:
+            found[name] = topic_deleted(stream)
+        elif any(offset > ends[topic].get(number, 0) for number, offset in offsets.items()):
+            found[name] = topic_recreated(stream)
+        else:
+            here = {number: at for number, at in begins.get(topic, {}).items() if number not in offsets}
+            found[name] = Opening(one, look, here, ends[topic])
+    return found
+
+
 class Intake:
     """Reads one stream. Used by the shard's thread alone."""
 
     def __init__(
         self,
         stream: Stream,
-        kafka: dict[str, str],
-        admin: Admin,
+        shared: SharedReading,
+        wake: Callable[[], None],
+        opening: Opening,
         offsets: Mapping[int, int],
         first_record_wait_ms: int,
     ) -> None:
-        """first_record_wait_ms: how long a partition that never had a record counts as lagging, at most the
-        idle timeout: producers that begin on several partitions do not begin in the same millisecond.
-
-        Raises TopicMissing, TopicRecreated, KafkaUnavailable.
+        """wake: called, from another thread, when something came. first_record_wait_ms: how long a partition
+        that never had a record counts as lagging, at most the idle timeout: producers that begin on several
+        partitions do not begin in the same millisecond.
         """
         self.stream = stream
+        self.topic_id = opening.facts.topic_id
+        """Tells the topic from an earlier one of the same name."""
+        self._look = opening.look
         self._wait_s = min(first_record_wait_ms, stream.idle_timeout_ms) / 1_000 if stream.event_time else 0.0
-        self._admin = admin
+        self._admin = shared.admin
         self._next = dict(offsets)
-        begin = self._begin(offsets)
-        new = [partition for partition, offset in begin.items() if offset < 0]
-        self._beginnings = Beginnings(stream, admin, new)
-        self._topic_id = admin.topic_id(stream.topic)
+        begin = {partition: offsets.get(partition, -1) for partition in opening.ends}
+        self._beginnings = Beginnings(stream, self._admin, opening.begins)
         self._partitions = len(begin)
-        waits = SINGLE_PARTITION if len(begin) == 1 else {}
-        self._consumer = BatchConsumer({**waits, **kafka}, admin=admin.client)
+        self._channel = shared.channel(wake)
+        self._consumer = BatchConsumer({}, channel=self._channel)
         self._consumer.add(stream.topic, begin)
         self._awaited: dict[int, float] = {}
         self._await(partition for partition, offset in begin.items() if offset <= 0)
-
-    def _begin(self, offsets: Mapping[int, int]) -> dict[int, int]:
-        try:
-            end = self._admin.end_offsets(self.stream.topic)
-        except TopicMissing:
-            raise topic_deleted(self.stream) from None
-        for partition, offset in offsets.items():
-            if offset > end.get(partition, 0):
-                raise topic_recreated(self.stream)
-        return {partition: offsets.get(partition, -1) for partition in end}
 
     @property
     def unavailable(self) -> bool:
         return self._consumer.unavailable
 
     @property
-    def topic_id(self) -> str:
-        """Tells the topic from an earlier one of the same name."""
-        return self._topic_id
+    def is_ready(self) -> bool:
+        """Whether something came that was not taken."""
+        return self._consumer.has_failed or not self._channel.is_empty
 
     def _await(self, partitions: Iterable[int]) -> None:
         deadline_s = time.monotonic() + self._wait_s
@@ -119,29 +149,34 @@ class Intake:
     @property
     def lagging(self) -> frozenset[int]:
         """Partitions with unread records, and new ones that have not been waited for long enough."""
+        lagging = self._consumer.lagging(self.stream.topic)
+        if not self._awaited:
+            return lagging
         now_s = time.monotonic()
-        awaited = frozenset(partition for partition, until_s in self._awaited.items() if now_s < until_s)
-        return self._consumer.lagging(self.stream.topic) | awaited
+        self._awaited = {number: until_s for number, until_s in self._awaited.items() if now_s < until_s}
+        return lagging | self._awaited.keys()
 
-    def look_again(self) -> None:
-        """Take up partitions that were added; Kafka has answered after this.
+    def look_again(self, look: int, facts: TopicFacts | None) -> None:
+        """Take up partitions that were added, as a look at the topic told them.
 
         Raises TopicMissing, TopicRecreated, KafkaUnavailable.
         """
-        count = self._admin.partitions(self.stream.topic)
-        if self._admin.topic_id(self.stream.topic) != self._topic_id:
+        if look <= self._look:
+            return
+        if facts is None:
+            raise topic_deleted(self.stream)
+        if facts.topic_id != self.topic_id:
             raise topic_recreated(self.stream)
-        if count > self._partitions:
-            added = range(self._partitions, count)
-            self._beginnings.add(added)
+        if facts.partitions > self._partitions:
+            added = range(self._partitions, facts.partitions)
+            self._beginnings.add(self._admin.begins({self.stream.topic: added})[self.stream.topic])
             self._consumer.add(self.stream.topic, dict.fromkeys(added, -1))
             self._await(added)
-            self._partitions = count
-        self._consumer.unavailable = False
+            self._partitions = facts.partitions
 
-    def poll(self, records_max: int, timeout_s: float) -> Taken | None:
-        """What came, at most so many records; None where nothing moved. Raises TopicMissing, OffsetLost."""
-        for polled in self._consumer.poll(records_max, timeout_s):
+    def poll(self, records_max: int) -> Taken | None:
+        """What came, at most so many records; None where nothing moved. Raises OffsetLost."""
+        for polled in self._consumer.poll(records_max, 0):
             moved = any(self._next.get(number, 0) != at for number, at in polled.next_offsets.items())
             if moved:
                 self._next.update(polled.next_offsets)

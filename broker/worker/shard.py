@@ -48,6 +48,7 @@ from broker.worker.questions import Asked, Found
 from broker.worker.recovery import Recovered, recover, rowless
 from broker.worker.saving import Saving
 from broker.worker.shard_command import ShardCommand
+from broker.worker.shared_reading import SharedReading
 from broker.worker.steps import Steps
 from broker.worker.streams import Streams
 from broker.worker.troubles import Interrupted, Trouble, Troubles
@@ -88,6 +89,7 @@ class Shard(threading.Thread):
         kafka: dict[str, str],
         engines: Engines,
         admin: Admin,
+        reading: SharedReading,
         outputs: Outputs,
         listener: Listener,
         on_fenced: Callable[[int], None],
@@ -96,8 +98,8 @@ class Shard(threading.Thread):
         memory: Memory,
         held: ShardHeld | None,
     ) -> None:
-        """shelf: the archive, where there is one. pulse: the thread's signs of life. held: why it does not
-        come back by itself.
+        """reading: what streams are read by. shelf: the archive, where there is one. pulse: the thread's
+        signs of life. held: why it does not come back by itself.
         """
         super().__init__(name=f"shard-{number}", daemon=True)
         self.number = number
@@ -144,8 +146,7 @@ class Shard(threading.Thread):
             pulse,
         )
         topic_ids = {} if shelf is None else shelf.topic_ids
-        reading = {"queued.max.messages.kbytes": str(memory.fetched_kbytes), **kafka}
-        self._streams = Streams(number, settings, reading, admin, self._steps.next_offsets, topic_ids)
+        self._streams = Streams(number, settings, reading, self._inbox, self._steps.next_offsets, topic_ids)
         self._execution = Execution(self._books, self._steps, self._streams, self._emission, self._saving)
         self._backfills = None if shelf is None else Backfills(number, settings, shelf, self._inbox.wake)
         self._ingestion = Ingestion(
@@ -304,10 +305,9 @@ class Shard(threading.Thread):
         self._view = back.engine.view()
         self._books.begin(self._view, back.engine.catalogue)
         self._emission.came(self._view, ((one.query_id, one.sql) for one in self._view.queries()))
-        for info in self._view.sources():
-            stream = self._books.sources[info.name]
-            assert isinstance(stream, Stream)
-            self._streams.add(stream, info.next_offsets, self._steps.now_ms())
+        sources = [(self._books.sources[info.name], info.next_offsets) for info in self._view.sources()]
+        streams = [(one, offsets) for one, offsets in sources if isinstance(one, Stream)]
+        self._streams.add(streams, self._steps.now_ms())
         self._remove_at_last()
         if self._held_by is not None:
             lives.forget(self._settings.data_dir, [self._held_by])
@@ -460,7 +460,7 @@ class Shard(threading.Thread):
             for job in jobs:
                 job.outcomes = self._execution.carry_out(job.commands, outgoing)
             if not self._saving.full and not self._steps.is_full and self._memory.look() < Level.HOLD:
-                self._ingestion.take_up(self._view, outgoing, wait=not (jobs or waiting or rest_s))
+                self._ingestion.take_up(self._view, outgoing)
                 self._ingestion.bring_back(outgoing)
             self._ingestion.beat(outgoing)
             if waiting:  # a step that has just caused them took its time: it is shown first

@@ -23,6 +23,7 @@ from broker.worker.placement import shard_of
 from broker.worker.questions import Found
 from broker.worker.shard import Shard
 from broker.worker.shard_command import ShardCommand
+from broker.worker.shared_reading import SharedReading
 from broker.worker.troubles import Trouble
 from engine.engine import Engine
 from topics.admin import Admin
@@ -61,6 +62,7 @@ class Shards:
         self._liveness = liveness
         self._memory = memory
         self._causes = causes
+        self._reading = SharedReading(settings, kafka, prober, memory.fetched_kbytes)
         self._by_number: dict[int, Shard] = {}
 
     def __getitem__(self, number: int) -> Shard:
@@ -111,6 +113,7 @@ class Shards:
         deadline_s = time.monotonic() + timeout_s
         for shard in self:
             await asyncio.to_thread(shard.join, max(0.0, deadline_s - time.monotonic()))
+        self._reading.close()
         return not any(shard.is_alive() for shard in self)
 
     def retry(self) -> list[int]:
@@ -127,6 +130,7 @@ class Shards:
             self._kafka,
             self._engines,
             self._prober,
+            self._reading,
             self._outputs,
             self._listener,
             self._on_fenced,

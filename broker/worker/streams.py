@@ -8,19 +8,21 @@ others.
 
 from __future__ import annotations
 
-import contextlib
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from broker import logs
 from broker.settings import Settings
-from broker.worker.intake import Intake, Taken, topic_deleted, topic_recreated
+from broker.worker.inbox import Inbox
+from broker.worker.intake import Intake, Opening, Taken, look_at, topic_recreated
 from broker.worker.pace import Pace
+from broker.worker.shared_reading import SharedReading
 from engine.model.source import Stream
-from topics.admin import Admin
+from topics.admin import TopicFacts
 from topics.consumer import OffsetLost
 from tureen.errors import KafkaUnavailable, TopicMissing, TopicRecreated, TureenError
 
@@ -35,7 +37,6 @@ class ReadStream:
     pace: Pace
     intake: Intake | None = None
     lost: bool = False
-    checked_s: float = 0.0
 
 
 class Streams:
@@ -45,32 +46,47 @@ class Streams:
         self,
         number: int,
         settings: Settings,
-        kafka: dict[str, str],
-        admin: Admin,
+        shared: SharedReading,
+        inbox: Inbox,
         offsets: Callable[[str], Mapping[int, int]],
         topic_ids: dict[str, str],
     ) -> None:
-        """topic_ids: of topics that are read, kept up to date here."""
+        """inbox: is told when there is something to do. topic_ids: of topics that are read, kept up to date
+        here.
+        """
         self._topic_ids = topic_ids
         self.by_name: dict[str, ReadStream] = {}
         self.errors: dict[str, dict[str, Any]] = {}
         self.lagging: dict[str, frozenset[int]] = {}
         self._number = number
         self._settings = settings
-        self._kafka = kafka
-        self._admin = admin
+        self._shared = shared
+        self._inbox = inbox
+        self._came: set[str] = set()
+        """Of which something may have come that was not taken; others add to it."""
         self._offsets = offsets
+        self._answers = 0
+        self._unopened: set[str] = set()
+        self._tried_s = 0.0
+        shared.on_change(inbox.wake)
 
-    def add(self, stream: Stream, offsets: Mapping[int, int], clock_ms: int) -> None:
-        """Read a stream from these offsets on; partitions without one from their beginning."""
-        pace = Pace(stream, self._settings.heartbeat_ms, clock_ms, offsets)
-        added = self.by_name[stream.name] = ReadStream(stream, pace)
-        self._open(added, offsets)
+    def add(self, streams: Iterable[tuple[Stream, Mapping[int, int]]], clock_ms: int) -> None:
+        """Read streams from these offsets on; partitions without one from their beginning."""
+        wanted = {}
+        for stream, offsets in streams:
+            pace = Pace(stream, self._settings.heartbeat_ms, clock_ms, offsets)
+            self.by_name[stream.name] = ReadStream(stream, pace)
+            self._shared.lookout.add(stream.topic)
+            wanted[stream.name] = stream, offsets
+        self._unopened |= wanted.keys()
+        self._open(wanted)
 
     def drop(self, name: str) -> None:
         dropped = self.by_name.pop(name)
         if dropped.intake is not None:
             dropped.intake.close()
+        self._shared.lookout.remove(dropped.stream.topic)
+        self._unopened.discard(name)
         self.errors.pop(name, None)
         self.lagging.pop(name, None)
 
@@ -99,21 +115,33 @@ class Streams:
                 waiting |= {one.stream.name for now, one in clocks if now > min(unread, default=math.inf)}
         return [stream for stream in self.reading() if stream.stream.name not in waiting]
 
+    def ready(self) -> list[ReadStream]:
+        """Those of which something came that was not taken. O(these)."""
+        ready = []
+        for name in list(self._came):
+            self._came.discard(name)  # before it is looked at: what comes meanwhile adds it again
+            one = self.by_name.get(name)
+            if one is not None and one.intake is not None and one.intake.is_ready:
+                self._came.add(name)
+                ready.append(one)
+        return ready
+
+    def _comes(self, name: str) -> None:
+        self._came.add(name)
+        self._inbox.arrived()
+
     def is_away(self) -> bool:
         """Whether a stream waits for Kafka."""
-        return any(
-            not stream.lost and (stream.intake is None or stream.intake.unavailable)
+        return bool(self._unopened) or any(
+            stream.intake is not None and (self._shared.is_away or stream.intake.unavailable)
             for stream in self.by_name.values()
         )
 
-    def poll(self, stream: ReadStream, rows_max: int, timeout_s: float) -> Taken | None:
+    def poll(self, stream: ReadStream, rows_max: int) -> Taken | None:
         """What came of one stream, so many records at most; a stream that is lost by it gives None."""
         assert stream.intake is not None
         try:
-            taken = stream.intake.poll(rows_max, timeout_s)
-        except TopicMissing:
-            self._lose(stream, topic_deleted(stream.stream))
-            return None
+            taken = stream.intake.poll(rows_max)
         except OffsetLost as lost:
             self._lose(stream, lost)
             return None
@@ -122,45 +150,46 @@ class Streams:
         return taken
 
     def look_after(self) -> None:
-        """Look at topics again when it is time: sooner while Kafka is away."""
-        now_s = time.monotonic()
-        for stream in list(self.by_name.values()):
-            away = not stream.lost and (stream.intake is None or stream.intake.unavailable)
-            period_ms = self._settings.retry_ms if away else self._settings.topic_check_ms
-            if now_s - stream.checked_s < period_ms / 1_000:
-                continue
-            stream.checked_s = now_s
-            if stream.intake is None and not stream.lost:
-                self._open(stream, self._offsets(stream.stream.name))
-            else:
-                with contextlib.suppress(KafkaUnavailable):
-                    self._look_at_topic(stream)
+        """Do what follows from what was heard of topics; open what is not when it is time."""
+        answers = self._shared.lookout.answers
+        if answers != self._answers:
+            self._answers = answers
+            for stream in list(self.by_name.values()):
+                told = self._shared.lookout.found.get(stream.stream.topic)
+                if told is not None:
+                    self._look_at_topic(stream, *told)
+        if self._unopened and time.monotonic() - self._tried_s >= self._settings.retry_ms / 1_000:
+            self._open({name: (self.by_name[name].stream, self._offsets(name)) for name in self._unopened})
 
-    def _look_at_topic(self, stream: ReadStream) -> None:
-        topic = stream.stream.topic
+    def _look_at_topic(self, stream: ReadStream, look: int, facts: TopicFacts | None) -> None:
+        name = stream.stream.name
         try:
             if stream.intake is not None:
-                stream.intake.look_again()
-            elif self.errors[stream.stream.name]["code"] == TopicMissing.code:
-                self._admin.partitions(topic)
+                stream.intake.look_again(look, facts)
+            elif stream.lost and facts is not None and self.errors[name]["code"] == TopicMissing.code:
                 self._lose(stream, topic_recreated(stream.stream))
-        except TopicMissing:
-            self._lose(stream, topic_deleted(stream.stream))
-        except TopicRecreated as lost:
-            self._lose(stream, lost)
-
-    def _open(self, stream: ReadStream, offsets: Mapping[int, int]) -> None:
-        stream.checked_s = time.monotonic()
-        try:
-            wait_ms = self._settings.first_record_wait_ms
-            stream.intake = Intake(stream.stream, self._kafka, self._admin, offsets, wait_ms)
         except (TopicMissing, TopicRecreated) as lost:
             self._lose(stream, lost)
         except KafkaUnavailable:
-            pass  # is_away() tells, look_after() tries again
-        else:
-            self._topic_ids[stream.stream.topic] = stream.intake.topic_id
-            log.info("stream_reads", shard=self._number, stream=stream.stream.name, topic=stream.stream.topic)
+            self._answers = -1  # partitions were added, and Kafka went: once more
+
+    def _open(self, wanted: Mapping[str, tuple[Stream, Mapping[int, int]]]) -> None:
+        self._tried_s = time.monotonic()
+        try:
+            found = look_at(wanted, self._shared)
+        except (KafkaUnavailable, TopicMissing):
+            return  # is_away() tells, look_after() tries again
+        for name, opening in found.items():
+            stream, offsets = wanted[name]
+            self._unopened.discard(name)
+            if not isinstance(opening, Opening):
+                self._lose(self.by_name[name], opening)
+                continue
+            wait_ms = self._settings.first_record_wait_ms
+            intake = Intake(stream, self._shared, partial(self._comes, name), opening, offsets, wait_ms)
+            self.by_name[name].intake = intake
+            self._topic_ids[stream.topic] = intake.topic_id
+            log.info("stream_reads", shard=self._number, stream=name, topic=stream.topic)
 
     def _lose(self, stream: ReadStream, error: TureenError) -> None:
         name = stream.stream.name

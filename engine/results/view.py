@@ -31,6 +31,7 @@ from engine.results.kept import Kept
 from engine.results.row_counts import RowCounts
 from engine.results.source_view import SourceView, sources_at
 from engine.standing import SetKey, StandingQuery
+from engine.standing_queries import ShownQueries
 from engine.stems.data_stem import Rows
 from engine.windows.clauses import UNBOUNDED
 from tureen.errors import InstantOutOfRange, QueryPaused, UnknownQuery, UnknownSource
@@ -62,7 +63,7 @@ class View:
     limits: Limits
     _sources: Mapping[str, SourceView]
     _sets: Mapping[SetKey, SetView]
-    _queries: Mapping[str, StandingQuery]
+    _queries: ShownQueries
 
     def snapshot(self, query_id: str, *, at_ms: int | None = None, rows_max: int | None = None) -> Answer:
         """The answer of a query at NOW, or at an earlier instant as known now.
@@ -246,7 +247,7 @@ class View:
 
     def modes(self) -> Mapping[str, int]:
         """How many queries are maintained in each mode. O(queries)."""
-        return Counter(query.maintenance for query in self._queries.values())
+        return Counter(query.maintenance for query in self._queries.in_any_order())
 
     def queries(self) -> Iterator[QueryInfo]:
         """All queries, in order of registration."""

@@ -65,7 +65,6 @@ class Broker:
             "HTTP_PORT": str(self.port),
             "KAFKA__BOOTSTRAP_SERVERS": self.bootstrap,
             "LOG_FORMAT": "json",
-            "QUIET_POLL_MS": "25",  # tests ask at once for what they have just written
             "RETRY_MS": "100",
         } | self.settings
         return clean | {f"TUREEN_{name}": value for name, value in own.items()}

@@ -1,0 +1,527 @@
+"""A few Kafka consumers that all readers of a process share.
+
+Each reader has a :class:`Channel`: the records that were fetched for it and that it has not taken yet. A
+*fetcher* is one Kafka consumer with a thread that blocks in it, puts what arrives into the channels and wakes
+the readers. A channel is with one fetcher at a time, of one of three kinds:
+
+* ``quiet``: channels without a record for QUIET_AFTER_S. Kafka answers a fetch when there is a record, or
+  after a long wait, so a thousand such partitions cost about two requests a second;
+* ``active``: channels with records now and then, and new ones;
+* ``own``: a channel whose reader cannot keep up has a fetcher for itself, so that what Kafka delivers ahead
+  is as much as a lone consumer has. There are OWN_MAX of these at most; who gets none is *parked* (nothing is
+  fetched) until its reader has taken half of what waits.
+
+A consumer has one position a partition, so channels of one topic are never with the same fetcher: another is
+made for each further one.
+
+Order: a fetcher's thread alone changes what its consumer is assigned, between two polls. A channel that
+leaves a fetcher is given nothing more by it, and goes on elsewhere after the last record that it was given.
+So each channel has every record of its partitions once, in order.
+
+That a partition was read to its end is known while :meth:`Channel.is_current` says so. It is not after the
+process stood still, after Kafka was away, and between two fetchers: then reading begins again at the same
+place, and the end is told anew.
+
+Memory: what waits in a consumer and in its channels is at most twice ``queued.max.messages.kbytes`` for each
+fetcher, and one batch of Kafka's, whose size the topic limits.
+
+Cost: no time of any reader's thread while nothing arrives; 0.5 us a record beside the client's own.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+
+from topics.clients import DEFAULTS, FIXED, consume, known_end, offset_of
+from topics.failures import MISSING_TOPIC, as_ours
+from topics.settings import KafkaSettings
+from tureen.errors import TureenError
+
+Kind = Literal["quiet", "active", "own"]
+Key = tuple[str, int]
+"""Topic and partition."""
+
+PAUSE_S = 1.0
+"""After so long between two polls the process stood still."""
+WAIT_S = 0.25
+"""A fetcher waits for records so long at most, and then looks after its channels."""
+BATCH = 4_096
+QUIET_AFTER_S = 10.0
+"""A channel without a record for so long is quiet, and one of its own with few in it needs none."""
+SELDOM = 10_000
+OWN_MAX = 4
+CHANNEL_BYTES = 1 << 20
+"""A reader that has left so much is behind."""
+CHANNEL_RECORDS = 16_384
+OWN_RECORDS = 65_536
+"""With a fetcher of its own, a channel has so many records at most, and one batch."""
+_SHARED: KafkaSettings = {
+    "fetch.max.bytes": 4 * 1024 * 1024,
+    "max.partition.fetch.bytes": 256 * 1024,
+    "topic.metadata.refresh.interval.ms": 60_000,  # the lookout asks as well
+}
+_KINDS: Mapping[Kind, KafkaSettings] = {
+    "quiet": {**_SHARED, "fetch.wait.max.ms": 500},
+    "active": {**_SHARED, "fetch.wait.max.ms": 100},
+    "own": {},
+}
+
+
+class _Route:
+    """One partition of a channel. next_offset: after the last record that the channel was given."""
+
+    __slots__ = ("channel", "is_current", "key", "known_end", "next_offset", "waiting")
+
+    def __init__(self, channel: Channel, key: Key, next_offset: int) -> None:
+        self.channel = channel
+        self.key = key
+        self.next_offset = next_offset
+        self.known_end = -1
+        """Where the log ended when the last record was fetched."""
+        self.is_current = False
+        """Whether something was heard of it since reading began here, or began again."""
+        self.waiting = 0
+        """Records and events that the channel was given and the reader has not taken."""
+
+    def note(self, run: list[Any]) -> int:
+        """What comes, in order; how much of it is records, or a little more."""
+        records = len(run)
+        for message in reversed(run):
+            error = message.error()
+            if error is None:
+                self.next_offset = max(self.next_offset, message.offset() + 1)
+                self.is_current = True
+                break
+            records -= 1
+            if error.code() == KafkaError._PARTITION_EOF:
+                self.next_offset = max(self.next_offset, message.offset())
+                self.is_current = True
+        return records
+
+
+class Channel:
+    """What one reader reads. ``wake`` is called from other threads; all else by the reader's alone."""
+
+    def __init__(self, pool: SharedConsumers, wake: Callable[[], None]) -> None:
+        self.wake = wake
+        self._pool = pool
+        self.changed = threading.Condition(pool.lock)
+        """Something came, or was taken."""
+        self._failure: TureenError | None = None
+        # Changed under the pool's lock:
+        self.routes: dict[Key, _Route] = {}
+        self.fetcher: _Fetcher | None = None
+        self.parked = False
+        self.waiting: deque[tuple[_Route, list[Any]]] = deque()
+        self.records = 0
+        self.bytes = 0
+        self.came_s = time.monotonic()
+        """When the last record came."""
+        self.since_s = 0.0
+        """When ``seldom`` began to be counted."""
+        self.seldom = 0
+        """Records since then; of a channel that shares its fetcher, how often some came."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to take."""
+        return not self.waiting
+
+    def assign(self, topic: str, offsets: Mapping[int, int]) -> None:
+        """Read these partitions from these offsets on; what waits of them is dropped."""
+        with self._pool.lock:
+            self._forget({(topic, number) for number in offsets})
+            added = [_Route(self, (topic, number), offset) for number, offset in offsets.items()]
+            self.routes |= {route.key: route for route in added}
+            if self.fetcher is not None and self.fetcher.takes(added):
+                self.fetcher.add(added)
+            elif not self.parked:
+                self._pool.place(self, "active")
+
+    def unassign(self, topic: str, numbers: Iterable[int]) -> None:
+        """Read these no more; what waits of them is dropped."""
+        with self._pool.lock:
+            self._forget({(topic, number) for number in numbers})
+            if not self.routes:
+                self.fetcher = None
+
+    def _forget(self, keys: set[Key]) -> None:
+        gone = [self.routes.pop(key) for key in keys & self.routes.keys()]
+        if not gone:
+            return
+        if self.fetcher is not None:
+            self.fetcher.remove(gone)
+        left = [(route, run) for route, run in self.waiting if route not in gone]
+        self.waiting.clear()
+        self._count(-self.records, -self.bytes)
+        for route, run in left:
+            self.waiting.append((route, run))
+            self._count(len(run), sum(map(len, run)))
+
+    def consume(self, records_max: int, timeout_s: float) -> list[Any]:
+        """The next records and events, at once where there are any, else within ``timeout_s``.
+
+        Raises KafkaUnavailable: the fetcher has failed.
+        """
+        taken: list[Any] = []
+        with self._pool.lock:
+            if not self.waiting and timeout_s > 0:
+                self.changed.wait(timeout_s)
+            if self._failure is not None:
+                raise self._failure
+            while self.waiting and len(taken) < records_max:
+                route, run = self.waiting[0]
+                part = run[: records_max - len(taken)]
+                if len(part) == len(run):
+                    self.waiting.popleft()
+                else:
+                    self.waiting[0] = route, run[len(part) :]
+                route.waiting -= len(part)
+                self._count(-len(part), -sum(map(len, part)))
+                taken += part
+            if self.parked and not self.is_behind(half=True):
+                self._pool.place(self, "own")
+            if taken:
+                self.changed.notify_all()
+        return taken
+
+    def is_behind(self, *, half: bool = False) -> bool:
+        """Whether more waits than the reader should leave, or more than half of that."""
+        factor = 2 if half else 1
+        return factor * self.bytes > self._pool.channel_bytes or factor * self.records > CHANNEL_RECORDS
+
+    def give(self, route: _Route, run: list[Any], records: int) -> None:
+        """What came of one partition, ``records`` of it no events. Called by a fetcher, under the lock."""
+        self.waiting.append((route, run))
+        route.waiting += len(run)
+        self._count(len(run), sum(map(len, run)))
+        if records:
+            self.came_s = time.monotonic()
+        self.changed.notify_all()
+
+    def fail(self, error: TureenError) -> None:
+        """Nothing more comes; under the lock."""
+        self._failure = error
+        self.changed.notify_all()
+
+    def _count(self, records: int, size: int) -> None:
+        self.records += records
+        self.bytes += size
+        self._pool.bytes += size
+
+    def known_end(self, topic: str, number: int) -> int:
+        """Where the log ended when the last record was fetched; negative: not known."""
+        route = self.routes.get((topic, number))
+        return -1 if route is None else route.known_end
+
+    def is_current(self, topic: str, number: int) -> bool:
+        """Whether the end that was seen of a partition, if one was, is known to be its end still."""
+        route, fetcher = self.routes.get((topic, number)), self.fetcher
+        return (
+            route is not None
+            and route.is_current
+            and not route.waiting
+            and fetcher is not None
+            and fetcher.is_current()
+        )
+
+    def note_missing(self) -> None:
+        """A topic seems to be gone."""
+        self._pool.on_missing()
+
+    def doubt(self, topic: str, number: int) -> None:
+        """Something may have been missed of a partition: begin again where its reading stands."""
+        with self._pool.lock:
+            route = self.routes.get((topic, number))
+            if route is not None and self.fetcher is not None:
+                self.fetcher.begin_again([route])
+
+    def close(self) -> None:
+        """Read no more."""
+        with self._pool.lock:
+            self._forget(set(self.routes))
+            self.fetcher = None
+            self.parked = False
+
+
+class SharedConsumers:
+    """All fetchers of a process. Used from any thread."""
+
+    def __init__(
+        self,
+        settings: KafkaSettings,
+        *,
+        on_missing: Callable[[], None] = lambda: None,
+        quiet_after_s: float = QUIET_AFTER_S,
+        own_max: int = OWN_MAX,
+        channel_bytes: int = CHANNEL_BYTES,
+    ) -> None:
+        """settings: any of librdkafka's; they override the defaults, but not what correctness rests on.
+        on_missing: called when a topic seems to be gone. quiet_after_s, own_max, channel_bytes: as the
+        constants.
+        """
+        self.unavailable = False
+        """Kafka was lost, and nobody has heard of it since."""
+        self.lock = threading.RLock()
+        self.bytes = 0
+        """What waits in all channels."""
+        self.losses = 0
+        """How often Kafka was lost."""
+        self.on_missing = on_missing
+        self.quiet_after_s = quiet_after_s
+        self.channel_bytes = channel_bytes
+        self._own_max = own_max
+        self._settings = settings
+        self.bytes_max = 1024 * int({**DEFAULTS, **settings}["queued.max.messages.kbytes"])
+        """What may wait in the channels of shared fetchers, and in each that has its own."""
+        self._fetchers: list[_Fetcher] = []
+
+    def channel(self, wake: Callable[[], None]) -> Channel:
+        """For one reader; ``wake`` is called, from another thread, when something came."""
+        return Channel(self, wake)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether as much waits for readers as may."""
+        return self.bytes > self.bytes_max
+
+    def answered(self) -> None:
+        """Kafka has answered somebody."""
+        self.unavailable = False
+
+    def lost(self) -> None:
+        """Kafka is away, or was for a moment."""
+        self.losses += 1
+        self.unavailable = True
+
+    def place(self, channel: Channel, kind: Kind) -> None:
+        """Have a channel read by a fetcher of a kind, from where it stands; under the lock.
+
+        Where no more of the kind ``own`` may be made: parked while it is behind, else active.
+        """
+        if channel.fetcher is not None:
+            channel.fetcher.remove(list(channel.routes.values()))
+            channel.fetcher = None
+        if kind == "own" and sum(one.kind == "own" for one in self._fetchers) >= self._own_max:
+            channel.parked = channel.is_behind(half=True)
+            if channel.parked:
+                return
+            kind = "active"
+        channel.parked = False
+        routes = list(channel.routes.values())
+        free = (one for one in self._fetchers if one.kind == kind != "own" and one.takes(routes))
+        fetcher = next(free, None)
+        if fetcher is None:
+            fetcher = _Fetcher(self, kind, self._settings)
+            self._fetchers.append(fetcher)
+            fetcher.start()
+        channel.fetcher = fetcher
+        channel.since_s, channel.seldom = time.monotonic(), 0
+        fetcher.add(routes)
+
+    def is_needed(self, fetcher: _Fetcher) -> bool:
+        """Whether one without channels is kept: the first of each kind that is shared; under the lock."""
+        if fetcher.kind == "own":
+            return False
+        return next(one for one in self._fetchers if one.kind == fetcher.kind) is fetcher
+
+    def ended(self, fetcher: _Fetcher) -> None:
+        """A fetcher ends; under the lock."""
+        self._fetchers.remove(fetcher)
+
+    def close(self) -> None:
+        """End all fetchers; nothing is waited for."""
+        with self.lock:
+            for fetcher in self._fetchers:
+                fetcher.stops = True
+
+
+class _Fetcher(threading.Thread):
+    """One consumer and its thread. Its routes and what else others see are changed under the pool's lock."""
+
+    def __init__(self, pool: SharedConsumers, kind: Kind, settings: KafkaSettings) -> None:
+        super().__init__(name=f"fetch-{kind}", daemon=True)
+        self.kind: Kind = kind
+        self.stops = False
+        self.polled_s = time.monotonic()
+        """When the last poll began."""
+        self._pool = pool
+        self._routes: dict[Key, _Route] = {}
+        self._coming: dict[Key, _Route] = {}
+        self._going: set[Key] = set()
+        self._assigned: set[Key] = set()
+        self._losses = pool.losses
+        self._looked_s = self.polled_s
+        self._consumer = Consumer({**DEFAULTS, **_KINDS[kind], **settings, **FIXED, "error_cb": self._note})
+
+    # --- for others, under the lock ---------------------------------------------------------------
+
+    def takes(self, routes: Iterable[_Route]) -> bool:
+        """Whether it reads no such partition for another channel."""
+        return not self.stops and all(
+            route.key not in self._coming
+            and (route.key not in self._routes or self._routes[route.key].channel is route.channel)
+            for route in routes
+        )
+
+    def add(self, routes: Iterable[_Route]) -> None:
+        """Read these from where they stand, from the next poll on."""
+        for route in routes:
+            route.is_current = False
+            self._coming[route.key] = route
+
+    def remove(self, routes: Iterable[_Route]) -> None:
+        """Give nothing more of these."""
+        for route in routes:
+            if self._coming.get(route.key) is route:
+                del self._coming[route.key]
+            if self._routes.get(route.key) is route:
+                del self._routes[route.key]
+                self._going.add(route.key)
+
+    def begin_again(self, routes: Iterable[_Route]) -> None:
+        """Read from where these stand, and tell their ends anew."""
+        routes = list(routes)
+        self.remove(routes)
+        self.add(routes)
+
+    def is_current(self) -> bool:
+        """Whether ends that were told are known to be so: neither it nor Kafka stood still since."""
+        pool = self._pool
+        is_heard = self._losses == pool.losses and not pool.unavailable
+        return is_heard and time.monotonic() - self.polled_s <= PAUSE_S
+
+    # --- the thread -------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        try:
+            while self._assign():
+                groups = self._grouped(consume(self._consumer, BATCH, WAIT_S))
+                # By this thread, since the client locks up where one asks for ends while another polls.
+                ends = {key: known_end(self._consumer, *key) for key in groups}
+                with self._pool.lock:
+                    channels = self._give(groups, ends)
+                    self._note_poll()
+                    self._look_after()
+                for channel in channels:
+                    channel.wake()
+                if self.kind == "own":
+                    self._hold_back()
+        except KafkaException as error:
+            self._fail(as_ours(error, "reading"))
+        self._consumer.close()
+
+    def _assign(self) -> bool:
+        """Take up what others want between two polls; False: it is needed no more."""
+        with self._pool.lock:
+            if self.stops or not (self._routes or self._coming or self._pool.is_needed(self)):
+                self.stops = True
+                self._pool.ended(self)
+                return False
+            going, self._going = self._going, set()
+            coming, self._coming = self._coming, {}
+            self._routes |= coming
+            assigned = [TopicPartition(*key, offset_of(route.next_offset)) for key, route in coming.items()]
+        if going:
+            self._consumer.incremental_unassign([TopicPartition(*key) for key in going])
+        if assigned:
+            self._consumer.incremental_assign(assigned)
+        self._assigned = (self._assigned - going) | coming.keys()
+        return True
+
+    def _grouped(self, messages: list[Any]) -> dict[Key, list[Any]]:
+        """By partition."""
+        if len(self._assigned) == 1 and messages:
+            return dict.fromkeys(self._assigned, messages)
+        groups: dict[Key, list[Any]] = {}
+        for message in messages:
+            groups.setdefault((message.topic(), message.partition()), []).append(message)
+        return groups
+
+    def _give(self, groups: Mapping[Key, list[Any]], ends: Mapping[Key, int]) -> set[Channel]:
+        """Put what came into the channels. ends: where the logs end now. Returns those to wake."""
+        woken = set()
+        for key, run in groups.items():
+            route = self._routes.get(key)
+            if route is None:
+                continue  # it went meanwhile
+            channel, records = route.channel, route.note(run)
+            if records:
+                route.known_end = ends[key]
+            channel.give(route, run, records)
+            woken.add(channel)
+            if route.is_current:
+                self._pool.answered()
+            if self.kind == "own":
+                channel.seldom += records
+            elif records:
+                if channel.came_s - channel.since_s > self._pool.quiet_after_s:
+                    channel.since_s, channel.seldom = channel.came_s, 0
+                channel.seldom += 1
+        for channel in woken:
+            if self.kind != "own" and (channel.is_behind() or self._pool.is_full):
+                self._pool.place(channel, "own")
+            elif self.kind == "quiet" and channel.seldom > 1:
+                self._pool.place(channel, "active")
+        return woken
+
+    def _note_poll(self) -> None:
+        """Begin again where something may have been missed; under the lock."""
+        now_s = time.monotonic()
+        stood_still = now_s - self.polled_s > PAUSE_S
+        is_back = self._losses != self._pool.losses and not self._pool.unavailable
+        self.polled_s = now_s
+        if is_back:
+            self._losses = self._pool.losses
+        if stood_still or is_back:
+            self.begin_again(self._routes.values())
+
+    def _look_after(self) -> None:
+        """See who is better off elsewhere, once a second; under the lock."""
+        now_s = self.polled_s
+        if now_s - self._looked_s < 1.0:
+            return
+        self._looked_s = now_s
+        for channel in {route.channel for route in self._routes.values()}:
+            if not channel.is_empty:
+                continue
+            if self.kind == "active" and now_s - channel.came_s > self._pool.quiet_after_s:
+                self._pool.place(channel, "quiet")
+            elif self.kind == "own" and now_s - channel.since_s > self._pool.quiet_after_s:
+                if channel.seldom < SELDOM:
+                    self._pool.place(channel, "active")
+                channel.since_s, channel.seldom = now_s, 0
+
+    def _hold_back(self) -> None:
+        """Wait while the channel has enough; the consumer then fetches no more either."""
+        with self._pool.lock:
+            for channel in {route.channel for route in self._routes.values()}:
+                while channel.fetcher is self and not self.stops and self._has_enough(channel):
+                    channel.changed.wait(WAIT_S)
+                    self._note_poll()
+
+    def _has_enough(self, channel: Channel) -> bool:
+        return channel.bytes > self._pool.bytes_max or channel.records > OWN_RECORDS
+
+    def _fail(self, error: TureenError) -> None:
+        with self._pool.lock:
+            self.stops = True
+            self._pool.ended(self)
+            channels = {route.channel for route in [*self._routes.values(), *self._coming.values()]}
+            for channel in channels:
+                channel.fail(error)
+        for channel in channels:
+            channel.wake()
+
+    def _note(self, error: Any) -> None:
+        if error.code() == KafkaError._ALL_BROKERS_DOWN:
+            with self._pool.lock:
+                self._pool.lost()
+        elif error.code() in MISSING_TOPIC:
+            self._pool.on_missing()
