@@ -27,10 +27,10 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from engine.model.batch import Int32Array, Int64Array
+from topics.channels import Channel
 from topics.clients import Client, LoneClient
 from topics.failures import MISSING_TOPIC, UNREACHABLE, as_ours
 from topics.settings import KafkaSettings
-from topics.shared import Channel
 from topics.watch import TopicWatch
 from tureen.errors import KafkaUnavailable, TureenError
 

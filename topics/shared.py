@@ -32,21 +32,18 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
+from topics.channels import Channel, Key, Route
 from topics.clients import DEFAULTS, FIXED, consume, known_end, offset_of
 from topics.failures import MISSING_TOPIC, as_ours
 from topics.settings import KafkaSettings
 from tureen.errors import TureenError
 
 Kind = Literal["quiet", "active", "own"]
-Key = tuple[str, int]
-"""Topic and partition."""
-
 PAUSE_S = 1.0
 """After so long between two polls the process stood still."""
 WAIT_S = 0.25
@@ -58,7 +55,6 @@ SELDOM = 10_000
 OWN_MAX = 4
 CHANNEL_BYTES = 1 << 20
 """A reader that has left so much is behind."""
-CHANNEL_RECORDS = 16_384
 OWN_RECORDS = 65_536
 """With a fetcher of its own, a channel has so many records at most, and one batch."""
 _SHARED: KafkaSettings = {
@@ -71,183 +67,6 @@ _KINDS: Mapping[Kind, KafkaSettings] = {
     "active": {**_SHARED, "fetch.wait.max.ms": 100},
     "own": {},
 }
-
-
-class _Route:
-    """One partition of a channel. next_offset: after the last record that the channel was given."""
-
-    __slots__ = ("channel", "is_current", "key", "known_end", "next_offset", "waiting")
-
-    def __init__(self, channel: Channel, key: Key, next_offset: int) -> None:
-        self.channel = channel
-        self.key = key
-        self.next_offset = next_offset
-        self.known_end = -1
-        """Where the log ended when the last record was fetched."""
-        self.is_current = False
-        """Whether something was heard of it since reading began here, or began again."""
-        self.waiting = 0
-        """Records and events that the channel was given and the reader has not taken."""
-
-    def note(self, run: list[Any]) -> int:
-        """What comes, in order; how much of it is records, or a little more."""
-        records = len(run)
-        for message in reversed(run):
-            error = message.error()
-            if error is None:
-                self.next_offset = max(self.next_offset, message.offset() + 1)
-                self.is_current = True
-                break
-            records -= 1
-            if error.code() == KafkaError._PARTITION_EOF:
-                self.next_offset = max(self.next_offset, message.offset())
-                self.is_current = True
-        return records
-
-
-class Channel:
-    """What one reader reads. ``wake`` is called from other threads; all else by the reader's alone."""
-
-    def __init__(self, pool: SharedConsumers, wake: Callable[[], None]) -> None:
-        self.wake = wake
-        self._pool = pool
-        self.changed = threading.Condition(pool.lock)
-        """Something came, or was taken."""
-        self._failure: TureenError | None = None
-        # Changed under the pool's lock:
-        self.routes: dict[Key, _Route] = {}
-        self.fetcher: _Fetcher | None = None
-        self.parked = False
-        self.waiting: deque[tuple[_Route, list[Any]]] = deque()
-        self.records = 0
-        self.bytes = 0
-        self.came_s = time.monotonic()
-        """When the last record came."""
-        self.since_s = 0.0
-        """When ``seldom`` began to be counted."""
-        self.seldom = 0
-        """Records since then; of a channel that shares its fetcher, how often some came."""
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is nothing to take."""
-        return not self.waiting
-
-    def assign(self, topic: str, offsets: Mapping[int, int]) -> None:
-        """Read these partitions from these offsets on; what waits of them is dropped."""
-        with self._pool.lock:
-            self._forget({(topic, number) for number in offsets})
-            added = [_Route(self, (topic, number), offset) for number, offset in offsets.items()]
-            self.routes |= {route.key: route for route in added}
-            if self.fetcher is not None and self.fetcher.takes(added):
-                self.fetcher.add(added)
-            elif not self.parked:
-                self._pool.place(self, "active")
-
-    def unassign(self, topic: str, numbers: Iterable[int]) -> None:
-        """Read these no more; what waits of them is dropped."""
-        with self._pool.lock:
-            self._forget({(topic, number) for number in numbers})
-            if not self.routes:
-                self.fetcher = None
-
-    def _forget(self, keys: set[Key]) -> None:
-        gone = [self.routes.pop(key) for key in keys & self.routes.keys()]
-        if not gone:
-            return
-        if self.fetcher is not None:
-            self.fetcher.remove(gone)
-        left = [(route, run) for route, run in self.waiting if route not in gone]
-        self.waiting.clear()
-        self._count(-self.records, -self.bytes)
-        for route, run in left:
-            self.waiting.append((route, run))
-            self._count(len(run), sum(map(len, run)))
-
-    def consume(self, records_max: int, timeout_s: float) -> list[Any]:
-        """The next records and events, at once where there are any, else within ``timeout_s``.
-
-        Raises KafkaUnavailable: the fetcher has failed.
-        """
-        taken: list[Any] = []
-        with self._pool.lock:
-            if not self.waiting and timeout_s > 0:
-                self.changed.wait(timeout_s)
-            if self._failure is not None:
-                raise self._failure
-            while self.waiting and len(taken) < records_max:
-                route, run = self.waiting[0]
-                part = run[: records_max - len(taken)]
-                if len(part) == len(run):
-                    self.waiting.popleft()
-                else:
-                    self.waiting[0] = route, run[len(part) :]
-                route.waiting -= len(part)
-                self._count(-len(part), -sum(map(len, part)))
-                taken += part
-            if self.parked and not self.is_behind(half=True):
-                self._pool.place(self, "own")
-            if taken:
-                self.changed.notify_all()
-        return taken
-
-    def is_behind(self, *, half: bool = False) -> bool:
-        """Whether more waits than the reader should leave, or more than half of that."""
-        factor = 2 if half else 1
-        return factor * self.bytes > self._pool.channel_bytes or factor * self.records > CHANNEL_RECORDS
-
-    def give(self, route: _Route, run: list[Any], records: int) -> None:
-        """What came of one partition, ``records`` of it no events. Called by a fetcher, under the lock."""
-        self.waiting.append((route, run))
-        route.waiting += len(run)
-        self._count(len(run), sum(map(len, run)))
-        if records:
-            self.came_s = time.monotonic()
-        self.changed.notify_all()
-
-    def fail(self, error: TureenError) -> None:
-        """Nothing more comes; under the lock."""
-        self._failure = error
-        self.changed.notify_all()
-
-    def _count(self, records: int, size: int) -> None:
-        self.records += records
-        self.bytes += size
-        self._pool.bytes += size
-
-    def known_end(self, topic: str, number: int) -> int:
-        """Where the log ended when the last record was fetched; negative: not known."""
-        route = self.routes.get((topic, number))
-        return -1 if route is None else route.known_end
-
-    def is_current(self, topic: str, number: int) -> bool:
-        """Whether the end that was seen of a partition, if one was, is known to be its end still."""
-        route, fetcher = self.routes.get((topic, number)), self.fetcher
-        return (
-            route is not None
-            and route.is_current
-            and not route.waiting
-            and fetcher is not None
-            and fetcher.is_current()
-        )
-
-    def note_missing(self) -> None:
-        """A topic seems to be gone."""
-        self._pool.on_missing()
-
-    def doubt(self, topic: str, number: int) -> None:
-        """Something may have been missed of a partition: begin again where its reading stands."""
-        with self._pool.lock:
-            route = self.routes.get((topic, number))
-            if route is not None and self.fetcher is not None:
-                self.fetcher.begin_again([route])
-
-    def close(self) -> None:
-        """Read no more."""
-        with self._pool.lock:
-            self._forget(set(self.routes))
-            self.fetcher = None
-            self.parked = False
 
 
 class SharedConsumers:
@@ -280,7 +99,7 @@ class SharedConsumers:
         self._settings = settings
         self.bytes_max = 1024 * int({**DEFAULTS, **settings}["queued.max.messages.kbytes"])
         """What may wait in the channels of shared fetchers, and in each that has its own."""
-        self._fetchers: list[_Fetcher] = []
+        self._fetchers: list[Fetcher] = []
 
     def channel(self, wake: Callable[[], None]) -> Channel:
         """For one reader; ``wake`` is called, from another thread, when something came."""
@@ -318,20 +137,20 @@ class SharedConsumers:
         free = (one for one in self._fetchers if one.kind == kind != "own" and one.takes(routes))
         fetcher = next(free, None)
         if fetcher is None:
-            fetcher = _Fetcher(self, kind, self._settings)
+            fetcher = Fetcher(self, kind, self._settings)
             self._fetchers.append(fetcher)
             fetcher.start()
         channel.fetcher = fetcher
         channel.since_s, channel.seldom = time.monotonic(), 0
         fetcher.add(routes)
 
-    def is_needed(self, fetcher: _Fetcher) -> bool:
+    def is_needed(self, fetcher: Fetcher) -> bool:
         """Whether one without channels is kept: the first of each kind that is shared; under the lock."""
         if fetcher.kind == "own":
             return False
         return next(one for one in self._fetchers if one.kind == fetcher.kind) is fetcher
 
-    def ended(self, fetcher: _Fetcher) -> None:
+    def ended(self, fetcher: Fetcher) -> None:
         """A fetcher ends; under the lock."""
         self._fetchers.remove(fetcher)
 
@@ -342,7 +161,7 @@ class SharedConsumers:
                 fetcher.stops = True
 
 
-class _Fetcher(threading.Thread):
+class Fetcher(threading.Thread):
     """One consumer and its thread. Its routes and what else others see are changed under the pool's lock."""
 
     def __init__(self, pool: SharedConsumers, kind: Kind, settings: KafkaSettings) -> None:
@@ -352,8 +171,8 @@ class _Fetcher(threading.Thread):
         self.polled_s = time.monotonic()
         """When the last poll began."""
         self._pool = pool
-        self._routes: dict[Key, _Route] = {}
-        self._coming: dict[Key, _Route] = {}
+        self._routes: dict[Key, Route] = {}
+        self._coming: dict[Key, Route] = {}
         self._going: set[Key] = set()
         self._assigned: set[Key] = set()
         self._losses = pool.losses
@@ -362,7 +181,7 @@ class _Fetcher(threading.Thread):
 
     # --- for others, under the lock ---------------------------------------------------------------
 
-    def takes(self, routes: Iterable[_Route]) -> bool:
+    def takes(self, routes: Iterable[Route]) -> bool:
         """Whether it reads no such partition for another channel."""
         return not self.stops and all(
             route.key not in self._coming
@@ -370,13 +189,13 @@ class _Fetcher(threading.Thread):
             for route in routes
         )
 
-    def add(self, routes: Iterable[_Route]) -> None:
+    def add(self, routes: Iterable[Route]) -> None:
         """Read these from where they stand, from the next poll on."""
         for route in routes:
             route.is_current = False
             self._coming[route.key] = route
 
-    def remove(self, routes: Iterable[_Route]) -> None:
+    def remove(self, routes: Iterable[Route]) -> None:
         """Give nothing more of these."""
         for route in routes:
             if self._coming.get(route.key) is route:
@@ -385,7 +204,7 @@ class _Fetcher(threading.Thread):
                 del self._routes[route.key]
                 self._going.add(route.key)
 
-    def begin_again(self, routes: Iterable[_Route]) -> None:
+    def begin_again(self, routes: Iterable[Route]) -> None:
         """Read from where these stand, and tell their ends anew."""
         routes = list(routes)
         self.remove(routes)

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 
 from broker.settings import Settings
 from topics.admin import Admin
+from topics.channels import Channel
 from topics.lookout import Lookout
-from topics.shared import Channel, SharedConsumers
+from topics.shared import SharedConsumers
 
 
 class SharedReading:
