@@ -32,7 +32,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Literal
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
@@ -226,7 +226,7 @@ class Fetcher(threading.Thread):
                 ends = {key: known_end(self._consumer, *key) for key in groups}
                 with self._pool.lock:
                     channels = self._give(groups, ends)
-                    self._note_poll()
+                    self._note_poll(groups.keys())
                     self._look_after()
                 for channel in channels:
                     channel.wake()
@@ -290,8 +290,11 @@ class Fetcher(threading.Thread):
                 self._pool.place(channel, "active")
         return woken
 
-    def _note_poll(self) -> None:
-        """Begin again where something may have been missed; under the lock."""
+    def _note_poll(self, came: Collection[Key]) -> None:
+        """Begin again where something may have been missed; under the lock.
+
+        came: partitions of which something came just now, so that their ends are told later anyway.
+        """
         now_s = time.monotonic()
         stood_still = now_s - self.polled_s > PAUSE_S
         is_back = self._losses != self._pool.losses and not self._pool.unavailable
@@ -299,7 +302,7 @@ class Fetcher(threading.Thread):
         if is_back:
             self._losses = self._pool.losses
         if stood_still or is_back:
-            self.begin_again(self._routes.values())
+            self.begin_again(route for key, route in self._routes.items() if is_back or key not in came)
 
     def _look_after(self) -> None:
         """See who is better off elsewhere, once a second; under the lock."""
@@ -323,7 +326,7 @@ class Fetcher(threading.Thread):
             for channel in {route.channel for route in self._routes.values()}:
                 while channel.fetcher is self and not self.stops and self._has_enough(channel):
                     channel.changed.wait(WAIT_S)
-                    self._note_poll()
+                    self._note_poll(self._routes.keys())
 
     def _has_enough(self, channel: Channel) -> bool:
         return channel.bytes > self._pool.bytes_max or channel.records > OWN_RECORDS
