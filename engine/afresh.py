@@ -183,8 +183,7 @@ def _from(part: Part, start: int) -> Part:
         first=part.first + start,
         n=part.n - start,
         columns=tuple(cut(column) for column in part.columns),
-        partition=part.partition[start:],
-        offset=part.offset[start:],
+        origins=part.origins.behind(start),
         timestamp=part.timestamp[start:],
         zones=(),
     )

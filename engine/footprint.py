@@ -68,7 +68,7 @@ def footprint(sources: Iterable[Source], sets: Iterable[SourceSet], index_bytes:
     for source in sources:
         visible = 0
         for part in source.rows.rows().parts:
-            visible += part.timestamp.nbytes + part.offset.nbytes + part.partition.nbytes
+            visible += part.timestamp.nbytes + part.origins.nbytes
             for column in part.columns:
                 strings = column.strings if isinstance(column.strings, pa.Array) else None
                 visible += _bytes(column.values, column.valid, strings)

@@ -196,7 +196,7 @@ class ScanAt:
             elif slot is not None:
                 where = part.rows_of(slot, first, last)
             else:
-                batch = part.batch(self.rows.schema).slice(first, last)
+                batch = part.values(self.rows.schema).slice(first, last)
                 where = first + np.flatnonzero(truth(predicate, batch.columns, last - first)[0])
             if len(where):
                 found.append((part, where))

@@ -255,7 +255,7 @@ class DataStem:
     def backfill(self, queries: NewQueries) -> None:
         """Apply queries that just came to all retained rows. O(rows * new words)."""
         for number, part in enumerate(self._sealed):
-            found = queries.match(part.batch(self.schema), self._gone(part), part.zones)
+            found = queries.match(part.values(self.schema), self._gone(part), part.zones)
             for place, word in enumerate(queries.words):
                 part.matches.put_bits(word, found.bits[place], int(queries.masks[place]), part.n)
             matches = part.matches.with_lists(found.lists, queries.standing)
@@ -263,7 +263,7 @@ class DataStem:
                 self._sealed[number] = replace(part, matches=matches)
         if self._tail.count:
             part = self._tail.part(self._queries.words)
-            self._tail.backfill(queries.match(part.batch(self.schema), self._gone(part)), queries)
+            self._tail.backfill(queries.match(part.values(self.schema), self._gone(part)), queries)
         self._rows = None
 
     def _gone(self, part: Part) -> int:
@@ -320,7 +320,7 @@ class DataStem:
         """Bytes of (columns, matches) of the sealed segments."""
         columns = matches = 0
         for part in self._sealed:
-            columns += part.timestamp.nbytes + part.offset.nbytes + part.partition.nbytes
+            columns += part.timestamp.nbytes + part.origins.nbytes
             for column in part.columns:
                 columns += column.values.nbytes + (0 if column.valid is None else column.valid.nbytes)
             matches += part.matches.nbytes

@@ -28,6 +28,7 @@ from engine.results.word_column import DenseWord, WordColumn, pack
 from engine.stems.cohorts import Cohorts
 from engine.stems.entering import Entering, Run, in_places
 from engine.stems.new_queries import Found, NewQueries
+from engine.stems.origins import Origins
 from engine.stems.selective_index import Pairs
 from engine.stems.zone import Zone, zone_of
 
@@ -45,8 +46,7 @@ class Part:
     first: int
     n: int
     columns: tuple[PartColumn, ...]
-    partition: Int32Array
-    offset: Int64Array
+    origins: Origins
     timestamp: Int64Array
     matches: PartMatches
     zones: tuple[Zone | None, ...] = ()
@@ -57,14 +57,17 @@ class Part:
         return self.first + self.n
 
     def batch(self, schema: Schema) -> Batch:
-        """All rows as a batch, without copying numbers."""
-        return Batch(
-            schema,
-            tuple(column.whole(self.n) for column in self.columns),
-            self.partition[: self.n],
-            self.offset[: self.n],
-            self.timestamp[: self.n],
-        )
+        """All rows as a batch, without copying numbers but for where a sealed segment's rows come from."""
+        return self._batch(schema, *self.origins.of(0, self.n))
+
+    def values(self, schema: Schema) -> Batch:
+        """The same without where they come from: partitions and offsets are -1."""
+        nowhere = np.broadcast_to(np.int32(-1), self.n), np.broadcast_to(np.int64(-1), self.n)
+        return self._batch(schema, *nowhere)
+
+    def _batch(self, schema: Schema, partition: Int32Array, offset: Int64Array) -> Batch:
+        columns = tuple(column.whole(self.n) for column in self.columns)
+        return Batch(schema, columns, partition, offset, self.timestamp[: self.n])
 
     def rows_of(self, slot: int, first: int, last: int) -> Int64Array:
         """Places first <= r < last that the slot's predicate accepts, ascending."""
@@ -262,7 +265,7 @@ class Tail:
         part = self._as_part(PartMatches(self.cohorts, packed, lists))
         columns = tuple(replace(column, strings=column.dictionary()) for column in part.columns)
         zones = tuple(zone_of(column.whole(part.n)) for column in columns)
-        return replace(part, columns=columns, zones=zones)
+        return replace(part, columns=columns, zones=zones, origins=part.origins.packed(part.n))
 
     def _as_part(self, matches: PartMatches) -> Part:
         if self._columns is None:
@@ -270,5 +273,5 @@ class Tail:
                 PartColumn(f, self._values[place], self._valid[place], self._strings[place])
                 for place, f in enumerate(self.schema)
             )
-        origin = self.partition, self.offset, self.timestamp
-        return Part(self.first, self.count, self._columns, *origin, matches)
+        origins = Origins(self.partition, self.offset)
+        return Part(self.first, self.count, self._columns, origins, self.timestamp, matches)

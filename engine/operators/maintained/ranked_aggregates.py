@@ -170,7 +170,7 @@ def _follow(banks: Sequence[Bank], matches: MatchColumns, rows: Rows, start: int
     """Take rows start <= ordinal < stop into these banks, block by block."""
     for part, first, last in rows.ranges(start, stop):
         columns = matches.of(part, first, last)
-        batch = part.batch(rows.schema).slice(first, last)
+        batch = part.values(rows.schema).slice(first, last)
         low, end = 0, last - first
         while low < end:
             room = BLOCK - (part.first + first + low) % BLOCK
