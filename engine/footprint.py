@@ -72,6 +72,8 @@ def footprint(sources: Iterable[Source], sets: Iterable[SourceSet], index_bytes:
             for column in part.columns:
                 strings = column.strings if isinstance(column.strings, pa.Array) else None
                 visible += _bytes(column.values, column.valid, strings)
+                if column.values is part.timestamp:
+                    visible -= part.timestamp.nbytes  # one array, counted twice
             matches += part.matches.nbytes
         waiting = 0
         for piece in source.pending.pieces():

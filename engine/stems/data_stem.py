@@ -322,7 +322,8 @@ class DataStem:
         for part in self._sealed:
             columns += part.timestamp.nbytes + part.origins.nbytes
             for column in part.columns:
-                columns += column.values.nbytes + (0 if column.valid is None else column.valid.nbytes)
+                columns += 0 if column.values is part.timestamp else column.values.nbytes
+                columns += 0 if column.valid is None else column.valid.nbytes
             matches += part.matches.nbytes
         return columns, matches
 

@@ -97,6 +97,13 @@ class PartColumn:
     def dictionary(self) -> pa.StringArray | None:
         return self.strings.array() if isinstance(self.strings, StringTable) else self.strings
 
+    def sealed(self, timestamp: Int64Array, n: int) -> PartColumn:
+        """As it is kept: a column that tells the rows' instants is the array of those, not another."""
+        values = self.values
+        if self.field.type.kind is Kind.TIMESTAMP and np.array_equal(values[:n], timestamp[:n]):
+            values = timestamp
+        return replace(self, values=values, strings=self.dictionary())
+
     def whole(self, n: int) -> Column:
         valid = None if self.valid is None else self.valid[:n]
         return Column(self.field.type, self.values[:n], valid, self.dictionary())
@@ -263,7 +270,7 @@ class Tail:
             ]
         lists = sealed_lists(self._late, self._log, self.count)
         part = self._as_part(PartMatches(self.cohorts, packed, lists))
-        columns = tuple(replace(column, strings=column.dictionary()) for column in part.columns)
+        columns = tuple(column.sealed(part.timestamp, part.n) for column in part.columns)
         zones = tuple(zone_of(column.whole(part.n)) for column in columns)
         return replace(part, columns=columns, zones=zones, origins=part.origins.packed(part.n))
 

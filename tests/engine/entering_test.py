@@ -89,7 +89,9 @@ def test_rows_enter_in_order_and_are_written_as_they_came(
         assert len(pending) == len(waiting)
     assert told(tail.part(0).batch(SCHEMA)) == expected
     if tail.count:
-        assert told(tail.seal(0).batch(SCHEMA)) == expected
+        sealed = tail.seal(0)
+        assert told(sealed.batch(SCHEMA)) == expected
+        assert sealed.columns[-1].values is sealed.timestamp  # it tells the same
 
 
 def test_one_batch_enters_as_it_is() -> None:
