@@ -69,6 +69,8 @@ from tureen.errors import (
 )
 
 REVISED_MAX = 256
+RESTORED_MAX = 4_096
+"""Queries that come back together: what is known of a text for that is let go of before the next come."""
 
 
 class Engine(Embedding):
@@ -574,22 +576,26 @@ class Engine(Embedding):
             engine._clock_ms = max(engine._clock_ms, state.clock_ms)
         engine._catalogue.derived.update({derived.name: derived for derived in store.derived()})
         engine._catalogue.changed()
-        by_set: dict[SetKey, list[Coming]] = {}
         emitting: list[Coming] = []
-        for stored in sorted(store.queries(), key=lambda q: q.born):
-            read = bound(stored.registration, engine._catalogue)
-            coming = Coming.of(stored.registration, read, stored.born)
-            by_set.setdefault(set_key(coming.meaning.sources), []).append(coming)
-            if coming.meaning.emits:
-                emitting.append(coming)
-            engine._saved_errors[stored.registration.query_id] = stored.predicate_errors
-        for key, queries in by_set.items():
-            engine._sets.joined(key).register(queries, apply=False)
+        stood = sorted(store.queries(), key=lambda q: (q.born.epoch, q.born.sequence))
+        for first in range(0, len(stood), RESTORED_MAX):
+            by_set: dict[SetKey, list[Coming]] = {}
+            for stored in stood[first : first + RESTORED_MAX]:
+                read = bound(stored.registration, engine._catalogue)
+                coming = Coming.of(stored.registration, read, stored.born)
+                by_set.setdefault(set_key(coming.meaning.sources), []).append(coming)
+                if coming.meaning.emits:
+                    emitting.append(coming)
+                if any(stored.predicate_errors):
+                    engine._saved_errors[stored.registration.query_id] = stored.predicate_errors
+            for key, queries in by_set.items():
+                engine._sets.joined(key).register(queries, apply=False)
         for state in states:
             name = state.stream.name
             engine._sources[name].restore(store.rows(name), store.pending(name), state.end)
         for over in engine._sets:
-            over.restored({query_id: engine._saved_errors[query_id] for query_id in over.standing})
+            erring = engine._saved_errors
+            over.restored({query_id: erring[query_id] for query_id in erring if query_id in over.standing})
             engine._queries.update(over.standing)
         for coming in emitting:
             engine._following.came(engine._queries[coming.registration.query_id], coming.query)

@@ -37,6 +37,8 @@ class Options:
     @classmethod
     def of(cls, options: Mapping[str, str]) -> Options:
         """Read a registration's options; those of other parts are passed over. Raises OptionRefused."""
+        if not options:
+            return _DEFAULT
         wanted = options.get("maintenance", "auto").lower()
         if wanted not in get_args(Wanted):
             hint = "one of " + ", ".join(get_args(Wanted))
@@ -45,6 +47,9 @@ class Options:
         if paused not in ("true", "false"):
             raise OptionRefused(f"paused cannot be {paused!r}", hint="true or false")
         return cls(sys.intern(wanted), paused == "true")  # type: ignore[arg-type]
+
+
+_DEFAULT = Options()
 
 
 @dataclass(frozen=True, slots=True)

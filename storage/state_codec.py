@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -121,9 +122,15 @@ def decode_query(value: bytes, key: str) -> QueryState:
         facts = _decode_json(payload)
         epoch, sequence = facts.pop("born")
         predicate_errors = tuple(facts.pop("predicate_errors"))
-        return QueryState(registration_from_dict(facts), Position(epoch, sequence), predicate_errors)
+        return QueryState(registration_from_dict(facts), _position(epoch, sequence), predicate_errors)
     except (ValueError, TypeError, KeyError) as error:
         raise corrupt(key, repr(error)) from error
+
+
+@lru_cache(maxsize=16)
+def _position(epoch: int, sequence: int) -> Position:
+    """One for all queries that came in a step, which are mostly read one after another."""
+    return Position(epoch, sequence)
 
 
 def encode_derived(derived: Derived) -> bytes:

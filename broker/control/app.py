@@ -11,7 +11,8 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import faust
@@ -335,36 +336,33 @@ class Control:
     async def _retry_pending(self) -> None:
         names = [name for name in self.sources.names() if (self.sources.get(name) or {}).get("pending")]
         await self._say_sources(names)
-        waiting = [name for name in self.queries.names() if self._state(name) == "PENDING"]
-        await self._say_again(waiting)
+        waiting = [name for name, entry in self.queries.entries() if entry["state"] == "PENDING"]
+        await self._say_again(self.queries.entries(waiting))
 
-    def _state(self, name: str) -> str | None:
-        entry = self.queries.get(name)
-        return None if entry is None else entry["state"]
-
-    async def _say_again(self, names: list[str]) -> None:
-        for start in range(0, len(names), self.settings.command_batch):
-            noted: list[Noted] = []
-            for name in names[start : start + self.settings.command_batch]:
-                entry = self.queries.get(name)
-                if entry is None:
-                    continue
-                command: Command = {"kind": "register", "name": name}
-                if entry["refused"] is not None:
-                    command |= {"kind": "refuse", "error": entry["refused"]}
-                if entry["sql"] is not None:
-                    command |= {"sql": entry["sql"], "options": entry["options"]}
-                if entry.get("parameters") is not None:
-                    command["parameters"] = entry["parameters"]
-                noted.append((command, entry))
-            outcomes = await self.link.commands([command for command, _ in noted])
-            self._note(noted, outcomes, {command["name"]: entry for command, entry in noted})
+    async def _say_again(self, entries: Iterator[tuple[str, Entry]]) -> None:
+        """Batch after batch, while the next is read."""
+        at_work: asyncio.Task[list[Outcome]] | None = None
+        handed: list[Noted] = []
+        while True:
+            noted: list[Noted] = [
+                (_said_again(name, entry), entry)
+                for name, entry in islice(entries, self.settings.command_batch)
+            ]
+            outcomes = await at_work if at_work is not None else []
+            carrying_out = self.link.commands([command for command, _ in noted])
+            at_work = asyncio.create_task(carrying_out)
+            await asyncio.sleep(0)  # it is on its way
+            self._note(handed, outcomes, {command["name"]: entry for command, entry in handed})
+            handed = noted
+            if not noted:
+                await at_work
+                return
 
     async def reconcile(self) -> None:
         """Say everything again to a worker that does not know it, and have it drop the rest."""
         async with self._lock:
             await self._say_sources(self.sources.names())
-            await self._say_again(self.queries.names())
+            await self._say_again(self.queries.entries())
             await self._settled()
             await self.link.call(
                 "POST",
@@ -384,7 +382,7 @@ class Control:
             names += self._awaiting.difference(names)
         if names:
             async with self._lock:
-                await self._say_again(names)
+                await self._say_again(self.queries.entries(names))
                 await self._settled()
 
     def _owns_all(self) -> bool:
@@ -451,3 +449,15 @@ class Control:
             self.settings.record_bytes_max,
         )
         self.writer.send(self.names.dead_letters, key, value, headers)
+
+
+def _said_again(name: str, entry: Entry) -> Command:
+    """What the registry holds of a query, as a command without an origin."""
+    command: Command = {"kind": "register", "name": name}
+    if entry["refused"] is not None:
+        command |= {"kind": "refuse", "error": entry["refused"]}
+    if entry["sql"] is not None:
+        command |= {"sql": entry["sql"], "options": entry["options"]}
+    if entry.get("parameters") is not None:
+        command["parameters"] = entry["parameters"]
+    return command

@@ -99,13 +99,13 @@ class Endings:
         Raises KafkaUnavailable where one could not be written; repeating it is safe.
         """
         ids = list(dict.fromkeys(names))
-        places = await self._publisher.publish_many(
-            self._settings.names.queries, [(one, None) for one in ids]
-        )
-        for place in places:
-            if isinstance(place, TureenError):
-                raise place
-        origins = [place for place in places if not isinstance(place, TureenError)]
-        wait_s = self._settings.outcome_wait_ms / 1_000
-        outcomes = await self._node.waiters.outcomes(origins, wait_s)
+        removals = [(one, None) for one in ids]
+        with self._node.waiters.expecting():
+            places = await self._publisher.publish_many(self._settings.names.queries, removals)
+            for place in places:
+                if isinstance(place, TureenError):
+                    raise place
+            origins = [place for place in places if not isinstance(place, TureenError)]
+            wait_s = self._settings.outcome_wait_ms / 1_000
+            outcomes = await self._node.waiters.outcomes(origins, wait_s)
         return {name for name, outcome in zip(ids, outcomes, strict=True) if outcome is None}

@@ -330,9 +330,10 @@ class Writes:
             if one.new and isinstance(outcome, dict) and outcome["state"] == "ERROR"
         ]
         if refused:
-            places = await self._publisher.publish_many(self._settings.names.queries, refused)
-            origins = [place for place in places if not isinstance(place, TureenError)]
-            await self._node.waiters.outcomes(origins, self._settings.outcome_wait_ms / 1_000)
+            with self._node.waiters.expecting():
+                places = await self._publisher.publish_many(self._settings.names.queries, refused)
+                origins = [place for place in places if not isinstance(place, TureenError)]
+                await self._node.waiters.outcomes(origins, self._settings.outcome_wait_ms / 1_000)
 
     def _answer(self, writing: _Writing, outcome: Outcome | None) -> Answer:
         """What became of what was written."""
@@ -384,13 +385,15 @@ class Writes:
     async def _written_queries(self, writings: Sequence[_Writing]) -> list[Outcome | TureenError | None]:
         """Publish many registrations, and wait for their outcomes; an error for those that Kafka has not."""
         topic = self._settings.names.queries
-        places = await self._publisher.publish_many(topic, [(one.name, one.value) for one in writings])
-        origins = [place for place in places if not isinstance(place, TureenError)]
         wait_s = self._settings.outcome_wait_ms / 1_000
-        outcomes = iter(await self._node.waiters.outcomes(origins, wait_s))
+        with self._node.waiters.expecting():
+            places = await self._publisher.publish_many(topic, [(one.name, one.value) for one in writings])
+            origins = [place for place in places if not isinstance(place, TureenError)]
+            outcomes = iter(await self._node.waiters.outcomes(origins, wait_s))
         return [place if isinstance(place, TureenError) else next(outcomes) for place in places]
 
     async def written(self, topic: str, key: str, value: bytes | None) -> Outcome | None:
         """Publish a record of a control topic and wait for its outcome; None when it takes longer."""
-        origin = await self._publisher.publish(topic, key, value)
-        return await self._node.waiters.outcome(origin, self._settings.outcome_wait_ms / 1_000)
+        with self._node.waiters.expecting():
+            origin = await self._publisher.publish(topic, key, value)
+            return await self._node.waiters.outcome(origin, self._settings.outcome_wait_ms / 1_000)

@@ -193,9 +193,13 @@ class Worker:
             except KafkaUnavailable as away:
                 log.warning("kafka_awaited", reason=away.message)
                 await asyncio.sleep(self.settings.retry_ms / 1_000)
-        await self.node.start(numbers)
-        gc.collect()
-        gc.freeze()
+        gc.disable()  # what comes back stays: there are no cycles to look for among it
+        try:
+            await self.node.start(numbers)
+            gc.collect()
+            gc.freeze()
+        finally:
+            gc.enable()
         log.info(
             "worker_started",
             shards=sorted(shard.number for shard in self.node.shards),

@@ -27,20 +27,23 @@ from tureen.protocol import TopicNames
 
 def adopt_shard(shard: Shard, directory: Directory, hosting: Hosting) -> None:
     """The streams and queries of a shard that has recovered."""
-    infos = shard.view().queries()
+    standing = list(shard.view().standing.values())
     for name, (stream, sql) in shard.streams().items():
         if shard.number == directory.home_of([name]):
             directory.sources[name] = SourceEntry(stream, sql, shard.number)
         else:
-            hosting.found(shard.number, name, (one.query_id for one in infos if name in one.sources))
-    for info in infos:
-        directory.queries[info.query_id] = QueryEntry(
-            info.sql,
-            "PAUSED" if info.paused else "RUNNING",
+            hosting.found(shard.number, name, (one.query_id for one in standing if name in one.sources))
+    for one in standing:
+        said = one.registration
+        directory.queries[one.query_id] = QueryEntry(
+            said.sql,
+            "PAUSED" if one.paused else "RUNNING",
             None,
             shard.number,
-            tuple(info.sources),
-            parameters=list(held) if isinstance(held := info.parameters, tuple) else held,
+            one.sources,
+            said.options,
+            one.meaning.uses,
+            parameters=list(held) if isinstance(held := said.parameters, tuple) else held,
         )
 
 

@@ -22,9 +22,8 @@ class Books:
 
     def begin(self, view: View, catalogue: Mapping[str, Stream | Derived]) -> None:
         """All that came back."""
-        self.queries = {
-            info.query_id: (said(info.sql, info.parameters), info.options) for info in view.queries()
-        }
+        standing = (query.registration for query in view.standing.values())
+        self.queries = {one.query_id: (said(one.sql, one.parameters), one.options) for one in standing}
         self.sources = dict(catalogue)
 
     def forget(self, query_ids: Iterable[str]) -> None:

@@ -24,7 +24,7 @@ from broker.worker.memory import Level, Memory
 from broker.worker.shard_command import ShardCommand
 from broker.worker.shards import Shards
 from topics.control_records import Command
-from topics.outputs import Outputs, is_awaited
+from topics.outputs import Outputs, emits, is_awaited
 from topics.wording import said
 from tureen.errors import LimitExceeded, TureenError, UnknownSource
 
@@ -78,6 +78,11 @@ class Registrations:
 
     async def apply(self, commands: Sequence[Command]) -> list[Outcome]:
         """Carry out commands of distinct queries; one outcome each. Idempotent."""
+        repeated = [self._repeated(command) for command in commands]
+        if any(repeated):
+            others = [command for command, outcome in zip(commands, repeated, strict=True) if outcome is None]
+            rest = iter(await self.apply(others) if others else ())
+            return [next(rest) if outcome is None else outcome for outcome in repeated]
         judged = await asyncio.to_thread(self._admission.judge, commands)
         moves = _Moves(self._directory.standing())
         changes = [
@@ -99,6 +104,32 @@ class Registrations:
         told = [await self._settled(change) for change in changes]
         await self._hosting.see_off()
         return told
+
+    def _repeated(self, command: Command) -> Outcome | None:
+        """The outcome of what is said again, and stands as it is said; None of everything else, and of
+        queries that emit. O(1): most of what the registry says at a start is this.
+        """
+        entry = self._directory.queries.get(command["name"])
+        if command["kind"] != "register" or "origin" in command or entry is None or entry.sql is None:
+            return None
+        if entry.shard is None or self._shards[entry.shard].state != "live" or emits(entry.sql):
+            return None
+        given = command.get("options", {})
+        if entry.said != said(command["sql"], command.get("parameters")):
+            return None
+        if given or entry.options:
+            if options.as_text(given) != options.as_text(entry.options):
+                return None
+            entry.options, entry.error = given, options.pause_reason(given)
+            self._note_paused(command["name"], entry)
+        return entry.outcome()
+
+    def _note_paused(self, name: str, entry: QueryEntry | None) -> None:
+        """Know whether the broker itself has paused a query. entry: None where it goes."""
+        if entry is None or entry.state != "PAUSED" or entry.error is None:
+            self._directory.paused_by_broker.discard(name)
+        else:
+            self._directory.paused_by_broker.add(name)
 
     def _decided(self, command: Command, judged: Admitted | TureenError | None, moves: _Moves) -> _Change:
         """What a command makes of its query, and what shards are to do for that."""
@@ -180,10 +211,7 @@ class Registrations:
                 entry.state, entry.error, entry.shard = "PENDING", outcome.get("error"), None
                 self._directory.queries[name] = entry
             return outcome
-        if entry is None or entry.state != "PAUSED" or entry.error is None:
-            self._directory.paused_by_broker.discard(name)
-        else:
-            self._directory.paused_by_broker.add(name)
+        self._note_paused(name, entry)
         if entry is None:
             self._directory.queries.pop(name, None)
             return {"state": "GONE"}

@@ -76,8 +76,9 @@ class Relief:
         self._paused_s = time.monotonic()
         record = entry.record({"paused": True, PAUSED_BECAUSE: because})
         topic = self._settings.names.queries
-        origin = await self._publisher.publish(topic, heavy.query_id, orjson.dumps(record))
-        await self._node.waiters.outcome(origin, self._settings.outcome_wait_ms / 1_000)
+        with self._node.waiters.expecting():
+            origin = await self._publisher.publish(topic, heavy.query_id, orjson.dumps(record))
+            await self._node.waiters.outcome(origin, self._settings.outcome_wait_ms / 1_000)
         self.pauses += 1
         return heavy.query_id
 

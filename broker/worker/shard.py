@@ -304,7 +304,9 @@ class Shard(threading.Thread):
         self._lost_output = back.lost_output
         self._view = back.engine.view()
         self._books.begin(self._view, back.engine.catalogue)
-        self._emission.came(self._view, ((one.query_id, one.sql) for one in self._view.queries()))
+        self._emission.came(
+            self._view, ((one.query_id, one.registration.sql) for one in self._view.standing.values())
+        )
         sources = [(self._books.sources[info.name], info.next_offsets) for info in self._view.sources()]
         streams = [(one, offsets) for one, offsets in sources if isinstance(one, Stream)]
         self._streams.add(streams, self._steps.now_ms())

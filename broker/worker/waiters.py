@@ -1,14 +1,16 @@
 """Who waits for the outcome of a record that was written to a control topic.
 
 A record is known by (topic, partition, offset). Its outcome may come before its writer asks, since the report
-of delivery and the control's command race: the last outcomes are kept. One event loop, no locks, O(1).
+of delivery and the control's command race: outcomes that nobody asked for yet are kept while somebody
+writes records to wait for, and the last of them. One event loop, no locks, O(1).
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from broker.internal import Outcome
 
@@ -24,12 +26,26 @@ class Waiters:
     def __init__(self) -> None:
         self._waiting: dict[Origin, asyncio.Future[Outcome]] = {}
         self._known: OrderedDict[Origin, Outcome] = OrderedDict()
+        self._expecting = 0
+
+    @contextlib.contextmanager
+    def expecting(self) -> Iterator[None]:
+        """Within, records are written whose outcomes are then asked for."""
+        self._expecting += 1
+        try:
+            yield
+        finally:
+            self._expecting -= 1
+            if not self._expecting:
+                self._known.clear()
 
     def tell(self, origin: Origin, outcome: Outcome) -> None:
         """The outcome of a record is known."""
         future = self._waiting.pop(origin, None)
         if future is not None and not future.done():
             future.set_result(outcome)
+            return
+        if not self._expecting:
             return
         self._known[origin] = outcome
         if len(self._known) > KEPT_MAX:
