@@ -138,7 +138,7 @@ class Settings(BaseSettings):
         ge=1_000,
         description="A process whose event loop, or a shard of which, hangs for so long is replaced.",
     )
-    command_batch: int = Field(1_000, ge=1, description="Commands in one message of the control process.")
+    command_batch: int = Field(4_000, ge=1, description="Commands in one message of the control process.")
 
     memory_budget_bytes: int = Field(
         0,

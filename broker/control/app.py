@@ -48,7 +48,7 @@ SOURCES_PARTITIONS = 1
 """Streams are few, and their statements stand in one order."""
 
 SETTLE_S = 5.0
-PARTS = 8
+PARTS = 2
 """Of registrations so many batches are taken at once: one is noted while another is carried out."""
 WAITING_BATCHES = 2
 

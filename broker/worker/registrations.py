@@ -1,7 +1,8 @@
 """Registrations and removals of queries, on their way to their shards.
 
 A query stands on the shard that its sources choose, with those that live elsewhere as guests. One that moves
-leaves its old shard before it comes to the new one; beyond that shards work side by side.
+leaves its old shard before it comes to the new one; beyond that shards work side by side. Of many commands
+some hundreds at a time are handed over, while a shard carries out those before, so that it need not wait.
 
 Used on the event loop, one batch at a time; what registrations mean is found in another thread.
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +22,7 @@ from broker.worker.admission import Admission, Admitted
 from broker.worker.directory import Directory
 from broker.worker.entries import QueryEntry
 from broker.worker.hosting import Hosting
+from broker.worker.inbox import COMMANDS_AT_ONCE
 from broker.worker.memory import Level, Memory
 from broker.worker.shard_command import ShardCommand
 from broker.worker.shards import Shards
@@ -27,6 +30,9 @@ from topics.control_records import Command
 from topics.outputs import Outputs, emits, is_awaited
 from topics.wording import said
 from tureen.errors import LimitExceeded, TureenError, UnknownSource
+
+PARTS_AT_WORK = 2
+"""Of a batch so many parts wait for their shards, while the next is looked at."""
 
 
 @dataclass(slots=True)
@@ -53,6 +59,17 @@ class _Moves:
     standing: int
     leaving: dict[int, list[ShardCommand]] = field(default_factory=dict)
     coming: dict[int, list[tuple[_Change | None, ShardCommand]]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """Commands that were handed over. changes: one each. at_work: what shards do for them, with the change
+    that each of their commands carries out. standing: how many queries stand with them.
+    """
+
+    changes: list[_Change]
+    at_work: list[tuple[list[_Change | None], asyncio.Future[list[Outcome]]]]
+    standing: int
 
 
 class Registrations:
@@ -83,27 +100,47 @@ class Registrations:
             others = [command for command, outcome in zip(commands, repeated, strict=True) if outcome is None]
             rest = iter(await self.apply(others) if others else ())
             return [next(rest) if outcome is None else outcome for outcome in repeated]
+        standing = self._directory.standing()
+        begun: deque[_Begun] = deque()
+        outcomes: list[Outcome] = []
+        for first in range(0, len(commands), COMMANDS_AT_ONCE):
+            part = commands[first : first + COMMANDS_AT_ONCE]
+            begun.append(await self._begin(part, standing))
+            standing = begun[-1].standing
+            if len(begun) > PARTS_AT_WORK:
+                outcomes += await self._finish(begun.popleft())
+        while begun:
+            outcomes += await self._finish(begun.popleft())
+        await self._hosting.see_off()
+        return outcomes
+
+    async def _begin(self, commands: Sequence[Command], standing: int) -> _Begun:
+        """Find what commands mean and hand them over. standing: how many queries stand, or are to."""
         judged = await asyncio.to_thread(self._admission.judge, commands)
-        moves = _Moves(self._directory.standing())
+        moves = _Moves(standing)
         changes = [
             self._decided(command, found, moves) for command, found in zip(commands, judged, strict=True)
         ]
         await asyncio.gather(
             *(self._shards.hand_over(number, leaving) for number, leaving in moves.leaving.items())
         )
-        answers = await asyncio.gather(
-            *(
-                self._shards.hand_over(number, [command for _, command in pairs])
-                for number, pairs in moves.coming.items()
+        at_work = [
+            (
+                [change for change, _ in pairs],
+                asyncio.ensure_future(self._shards.hand_over(number, [command for _, command in pairs])),
             )
-        )
-        for pairs, outcomes in zip(moves.coming.values(), answers, strict=True):
-            for (change, _), outcome in zip(pairs, outcomes, strict=True):
+            for number, pairs in moves.coming.items()
+        ]
+        await asyncio.sleep(0)  # they are in their shards' inboxes
+        return _Begun(changes, at_work, moves.standing)
+
+    async def _finish(self, begun: _Begun) -> list[Outcome]:
+        """Wait for commands that were handed over, and note what became of them."""
+        for changes, at_work in begun.at_work:
+            for change, outcome in zip(changes, await at_work, strict=True):
                 if change is not None:
                     change.outcome = outcome
-        told = [await self._settled(change) for change in changes]
-        await self._hosting.see_off()
-        return told
+        return [await self._settled(change) for change in begun.changes]
 
     def _repeated(self, command: Command) -> Outcome | None:
         """The outcome of what is said again, and stands as it is said; None of everything else, and of

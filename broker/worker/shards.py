@@ -86,6 +86,7 @@ class Shards:
         shard = self._by_number.get(number)
         if shard is None:
             shard = self._start(number)
+        if not shard.recovered.done():  # those who wait go on in the order in which they came
             await asyncio.wrap_future(shard.recovered)
         parts = range(0, len(commands), COMMANDS_AT_ONCE) or (0,)
         futures = [shard.submit(commands[first : first + COMMANDS_AT_ONCE]) for first in parts]
