@@ -42,7 +42,7 @@ from engine.stems.domain import Domain, StringDomain, domain_of, moved_bounds
 from engine.stems.factors import Factors, factors
 from engine.stems.facts import facts_of
 from engine.stems.new_queries import NewQueries
-from engine.stems.region_store import NULL_TOO, Intervals, RegionStore
+from engine.stems.region_store import NULL_TOO, Intervals, RegionStore, Row
 from engine.stems.residual_set import ResidualSet
 from engine.stems.routing import Routing
 from engine.stems.selective_index import Pairs, SelectiveIndex
@@ -61,9 +61,6 @@ PATH_MIN = 512
 EPOCHS_MAX = 16
 REVISION_GAIN = 4.0
 SAMPLE_MIN = 512
-
-Row = tuple[int, int, int, int, int]
-"""(attribute, term, flags, low, last) of the store of regions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +171,8 @@ class QueryStem:
                     domain = self.domains.get(index)
                     if domain is None:
                         domain = self.domains[index] = domain_of(self.schema.fields[index].type)
-                    domain.name(region)
+                    if isinstance(domain, StringDomain):
+                        domain.name(region)
         for index, domain in self.domains.items():
             if isinstance(domain, StringDomain):
                 moved |= self._follow(index, domain)
@@ -212,11 +210,8 @@ class QueryStem:
         return tuple(rows)
 
     def _shared_slot(self, fingerprint: int, terms: int, rows: tuple[Row, ...]) -> int | None:
-        wanted: Intervals | None = None
         for slot in self._shared.find(fingerprint):
-            if wanted is None:
-                wanted = Intervals.of(rows)
-            if self.store.terms[slot] == terms and self.store.of_slot(slot).same(wanted):
+            if self.store.terms[slot] == terms and self.store.is_of(slot, rows):
                 return slot
         return None
 

@@ -23,6 +23,10 @@ WAY_IN = 2
 """Flag: the selective cohort reaches the term through this attribute; on each of its rows."""
 
 
+Row = tuple[int, int, int, int, int]
+"""(attribute, term, flags, low, last)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Intervals:
     """Rows of the store, column by column."""
@@ -42,7 +46,7 @@ class Intervals:
         )
 
     @classmethod
-    def of(cls, rows: Sequence[tuple[int, int, int, int, int]]) -> Intervals:
+    def of(cls, rows: Sequence[Row]) -> Intervals:
         """From (attribute, term, flags, low, last) each."""
         attribute, term, flags, low, last = zip(*rows, strict=True) if rows else ((), (), (), (), ())
         return cls(
@@ -51,17 +55,6 @@ class Intervals:
             np.array(flags, np.uint8),
             np.array(low, np.int64),
             np.array(last, np.int64),
-        )
-
-    def same(self, other: Intervals) -> bool:
-        """Whether they are the same regions, row by row."""
-        return (
-            len(self) == len(other)
-            and bool((self.low == other.low).all())
-            and bool((self.last == other.last).all())
-            and bool((self.attribute == other.attribute).all())
-            and bool((self.term == other.term).all())
-            and bool(((self.flags ^ other.flags) & NULL_TOO == 0).all())
         )
 
 
@@ -123,6 +116,22 @@ class RegionStore:
         """The rows of one."""
         first = int(self.start[slot])
         return self.rows.take(slice(first, first + int(self.count[slot])))
+
+    def is_of(self, slot: int, rows: Sequence[Row]) -> bool:
+        """Whether a slot has these rows, whichever of them are ways in."""
+        first, count = int(self.start[slot]), int(self.count[slot])
+        if count != len(rows):
+            return False
+        mine, where = self.rows, slice(first, first + count)
+        held = zip(
+            mine.attribute[where].tolist(),
+            mine.term[where].tolist(),
+            (mine.flags[where] & NULL_TOO).tolist(),
+            mine.low[where].tolist(),
+            mine.last[where].tolist(),
+            strict=True,
+        )
+        return all(one == other for one, other in zip(held, rows, strict=True))
 
     def mark(self, slots: Int64Array, ways_in: npt.NDArray[np.bool_]) -> None:
         """By which of their rows (in the order of :meth:`of`) the selective cohort reaches slots."""
