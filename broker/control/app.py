@@ -23,6 +23,7 @@ from broker.control.credentials import broker_urls, credentials
 from broker.control.link import Link, Refused
 from broker.control.registry import Entry, Registry
 from broker.control.replies import Headers, Replies
+from broker.control.uncounted import Uncounted
 from broker.control.writer import Writer, WrittenTable
 from broker.internal import Outcome
 from broker.settings import Settings
@@ -87,6 +88,7 @@ class Control:
             broker_credentials=credentials(kafka),
             store="rocksdb://",
             Table=WrittenTable,
+            Monitor=Uncounted,
             datadir=str(settings.data_dir / "control"),
             web_enabled=False,
             topic_disable_leader=True,

@@ -22,13 +22,18 @@ from tureen.errors import MemoryPaused, OptionRefused
 WEIGHT_DEFAULT = 1.0
 WEIGHT_MAX = 1_000.0
 
+NONE: Mapping[str, Any] = {}
+"""No options: one object for all queries that have none. Never changed."""
 
-def as_text(options: Mapping[str, Any]) -> dict[str, str]:
+
+def as_text(options: Mapping[str, Any]) -> Mapping[str, str]:
     """The options as a step carries them.
 
     >>> as_text({"paused": True, "weight": 2, "team": "a"})
     {'paused': 'true', 'weight': '2', 'team': 'a'}
     """
+    if not options:
+        return NONE
     return {
         name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in options.items()
     }

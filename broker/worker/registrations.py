@@ -213,7 +213,7 @@ class Registrations:
         if old is not None and old.shard != number:
             self._leave(name, moves)
         before = self._altered(command)
-        given = command.get("options", {})
+        given = command.get("options") or options.NONE
         stands: State = "PAUSED" if options.is_paused(given) else "RUNNING"
         sql, parameters = command["sql"], command.get("parameters")
         if parameters is not None:
@@ -269,6 +269,6 @@ def _not_standing(command: Command, state: State, error: dict[str, Any] | None) 
         command.get("sql"),
         state,
         error,
-        options=command.get("options", {}),
+        options=command.get("options") or options.NONE,
         parameters=command.get("parameters"),
     )
