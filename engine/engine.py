@@ -193,6 +193,8 @@ class Engine(Embedding):
             case Claim() | Written():
                 result = StepResult(step.position)
         self.position = step.position
+        if not self._sources:  # the clock is saved with them
+            self._clock_ms = 0
         rows = self._following.rows(self._sets, marks)
         self._sets.retain()
         self._following.tell(marks, rows, self._sets, told)

@@ -6,7 +6,8 @@ rule of time, windows and retention stands here once, as plain code over lists.
 
 How it reads the rules where a short text leaves room:
 
-*   The clock is the largest ``clock_ms`` of any step so far, whatever its body.
+*   The clock is the largest ``clock_ms`` of any step so far, whatever its body; it begins anew where no
+    source is left.
 *   Event time. In a step over a stream a partition is *held* (not idle) when it lags, has rows in the step,
     or had a record less than ``idle_timeout_ms`` ago. This set stands for the whole step. A row too far
     ahead of the clock is a record as well: it keeps its partition active, but moves no timestamp and not
@@ -180,6 +181,8 @@ class Reference:
                 result = self._records(step.position, name, None, {}, lagging)
             case Backfill():
                 return self._backfill(step.position, step.body, was, stood)
+        if not self.sources:
+            self.clock = 0
         moved = copies(self.sources)
         for known, source in self.sources.items():
             self._retain(known, source)
