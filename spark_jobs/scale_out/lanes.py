@@ -10,7 +10,8 @@ from spark_jobs import transactional
 from spark_jobs.scale_out.micro_batch import MicroBatch
 from spark_jobs.scale_out.shards.layout import Layout
 from topics.outputs import OutputSettings
-from topics.producer import Headers, Transaction
+from topics.produce_loop import ColumnHeaders
+from topics.producer import Transaction
 from topics.results import Records
 from tureen.protocol import TopicNames
 
@@ -50,7 +51,7 @@ class Letter:
     topic: str
     key: bytes | None
     value: bytes | None
-    headers: Headers
+    headers: ColumnHeaders
 
 
 def write_once(job: LaneJob, lane: str, send: Callable[[Transaction], None]) -> bool:

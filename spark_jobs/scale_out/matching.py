@@ -24,7 +24,7 @@ from engine.matching import Matcher
 from engine.model.batch import BATCH_ROWS_MAX, Batch
 from engine.model.source import SourceName, Stream
 from engine.model.step import BEGINNING
-from engine.registrations import meant
+from engine.registrations import bound
 from engine.standing import StandingQuery
 from engine.stems.query_stem import QueryStem
 from spark_jobs.scale_out.micro_batch import Plan
@@ -78,7 +78,8 @@ class _Queries:
         self.stream: Stream = catalogue.sources[name].stream
         standing = {}
         for registration, _ in plan.queries:
-            meaning, _ = meant(registration, catalogue)
+            meaning = bound(registration, catalogue).meaning
+            assert meaning is not None
             standing[registration.query_id] = StandingQuery(registration, meaning, BEGINNING, "lazy")
         self._matcher = Matcher(name, QueryStem(self.stream.stored_schema))
         self._matcher.follow(standing)

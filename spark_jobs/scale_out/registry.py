@@ -26,7 +26,7 @@ from engine.model.plain import compact
 from engine.model.source import SourceName, Stream
 from engine.model.step import CreateDerived, CreateSource, DropSource, Registration
 from engine.operators.pipeline import schema_of
-from engine.registrations import meant
+from engine.registrations import bound
 from spark_jobs.scale_out.micro_batch import Definition, Lane, Plan
 from topics import control_records
 from topics.admin import Admin
@@ -191,7 +191,7 @@ class Registry:
             self.catalogue.derive(one, ())
             self._statements[one.name] = one.sql
         for registration, lane in plan.queries:
-            _, query = meant(registration, self.catalogue)
+            query = bound(registration, self.catalogue).query
             to = destination(self._names, output_of(query, self.streams))
             assert to is not None
             self._outputs.agree(registration.query_id, to)
@@ -380,7 +380,7 @@ class Registry:
         registration = entry.registration
         try:
             paused = Options.of(registration.options).paused
-            _, query = meant(registration, self.catalogue)
+            query = bound(registration, self.catalogue).query
             if query.emit is None:
                 raise NotSupported(
                     "a scale-out writes changes only: it has no snapshots",

@@ -40,7 +40,7 @@ from engine.model.changes import Changes
 from engine.model.source import SourceName, Stream
 from engine.model.step import Registration
 from engine.operators.scan import ScanAt
-from engine.registrations import meant
+from engine.registrations import bound
 from engine.stems.data_stem import DataStem
 from engine.stems.pending import PendingRows
 from engine.stems.query_stem import QueryStem
@@ -137,7 +137,7 @@ class Compiled:
         streams = {stream.name: stream for stream, _ in plan.streams}
         for query_id, registration in wanted.items():
             if query_id not in self._of:
-                _, query = meant(registration, self._catalogue)
+                query = bound(registration, self._catalogue).query
                 (name,) = query.sources
                 to = destination(names, output_of(query, streams))
                 assert to is not None

@@ -166,8 +166,12 @@ def write(rows: DataFrame, kafka: Mapping[str, str], topic: str, number: int, ch
     def task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         def send(transaction: Transaction) -> None:
             for batch in batches:
-                keys, values = (column.cast(pa.binary()).to_pylist() for column in batch.columns)
-                transaction.send_many(topic, values, keys, [[]] * len(values))
+                keys, values = (column.cast(pa.large_binary()) for column in batch.columns)
+                if not keys.null_count:
+                    transaction.send_many(topic, values, keys, [])
+                    continue
+                for key, value in zip(keys.to_pylist(), values.to_pylist(), strict=True):
+                    transaction.send(topic, value, key)
 
         def written() -> bool:
             return write_once(

@@ -86,7 +86,11 @@ def test_a_folded_topic_is_the_answer(shared: Broker, name: str) -> None:
     records = shared.records(shared.names.results)
     begun = [record for sql in ANSWERS[:6] for record in of_query(records, handles[sql])]
     assert {occasion_of(record) for record in begun} == {"snapshot"}
-    assert all(compare_all(shared, handles.values(), shared.names.results).values())
+    # Joins have rows once both their sources were read so far.
+    wait_until(
+        lambda: all(compare_all(shared, handles.values(), shared.names.results).values()),
+        what="an answer with rows of each query",
+    )
     for v, label, ts in versions[3:]:
         put(shared, table, v, None if label is None else {"label": label, "ts": ts}, ts)
     for first in (60, 90, 150):

@@ -161,8 +161,11 @@ class Broker:
     def register(self, sql: str, handle: str | None = None) -> str:
         """The handle of a query that stands."""
         reply = self.http.post("/queries", json={"sql": sql} | ({"handle": handle} if handle else {}))
-        assert reply.status_code in (200, 201), reply.text
-        return str(reply.json()["handle"])
+        assert reply.status_code in (200, 201, 202), reply.text
+        known = str(reply.json()["handle"])
+        if reply.status_code == 202:  # a child that was just started may take longer than a request waits
+            wait_until(lambda: self.state(known) == "RUNNING", what=f"{known} stands")
+        return known
 
     def snapshot(self, handle: str, **parameters: Any) -> dict[str, Any]:
         reply = self.http.get(f"/queries/{handle}/snapshot", params=parameters)
