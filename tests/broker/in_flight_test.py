@@ -220,8 +220,8 @@ def test_half_sent_bulk_bodies_hold_little(shared: Broker) -> None:
 def test_a_bulk_body_that_breaks_off_leaves_no_query_that_nobody_knows(shared: Broker, name: str) -> None:
     shared.create(stream_sql(name))
     own = new_handle()
-    lines = [{"sql": f"SELECT id FROM {name} WHERE id = {i}"} for i in range(30)]
-    lines.append({"sql": f"SELECT v FROM {name}", "handle": own})
+    lines = [{"sql": f"SELECT v FROM {name}", "handle": own}]  # first: of the last some may not be taken up
+    lines += [{"sql": f"SELECT id FROM {name} WHERE id = {i}"} for i in range(30)]
     body = b"".join(json.dumps(line).encode().ljust(40_000) + b"\n" for line in lines)
     assert len(body) > MIB
     with ExitStack() as stack:
