@@ -39,9 +39,6 @@ SQUARE_SHIFT = 14
 SQUARES_LIMBS = UNIT + 140
 CARRY_ROWS = 1_024
 """So many values may be added between two calls of :func:`carry`."""
-DIGIT_BITS = 42
-"""Digits for many sums side by side: so narrow that 2**18 rows never overflow 64 bits."""
-DIGIT_MASK = (1 << DIGIT_BITS) - 1
 
 MANTISSA = (1 << 52) - 1
 HIDDEN = 1 << 52
@@ -74,21 +71,26 @@ def put(limbs: Int64Array, span: Int64Array, part: Whole, at: Whole) -> None:
 
 
 @kernel
+def parts_of(bits: Whole) -> tuple[Whole, Whole]:
+    """(M, s) of a finite double, given by its bits: without its sign it is M * 2**s units."""
+    exponent = (bits >> 52) & 2047
+    if exponent == 0:
+        return bits & MANTISSA, exponent
+    return bits & MANTISSA | HIDDEN, exponent - 1
+
+
+@kernel
 def add(limbs: Int64Array, span: Int64Array, odd: Int64Array, bits: Whole, sign: Whole) -> None:
     """Add (sign 1) or subtract (-1) a double, given by its bits."""
-    exponent = (bits >> 52) & 2047
-    mantissa = bits & MANTISSA
-    if exponent == 2047:
-        if mantissa != 0:
+    if bits & INFINITY == INFINITY:
+        if bits & MANTISSA != 0:
             odd[0] += sign
         elif bits > 0:
             odd[1] += sign
         else:
             odd[2] += sign
         return
-    if exponent > 0:
-        mantissa |= HIDDEN
-        exponent -= 1
+    mantissa, exponent = parts_of(bits)
     if bits < 0:
         sign = -sign
     k = UNIT + (exponent >> 5)
@@ -102,11 +104,7 @@ def add(limbs: Int64Array, span: Int64Array, odd: Int64Array, bits: Whole, sign:
 @kernel
 def add_square(limbs: Int64Array, span: Int64Array, bits: Whole, sign: Whole) -> None:
     """Add or subtract the square of a finite double."""
-    exponent = (bits >> 52) & 2047
-    mantissa = bits & MANTISSA
-    if exponent > 0:
-        mantissa |= HIDDEN
-        exponent -= 1
+    mantissa, exponent = parts_of(bits)
     at = 2 * exponent + SQUARE_SHIFT
     low = mantissa & LIMB_MASK
     high = mantissa >> LIMB_BITS
@@ -421,102 +419,3 @@ def variances(bits: Int64Array, starts: Int64Array, less: Whole, out: Int64Array
         clear(limbs, span)
         clear(squares, squares_span)
         odd[:] = 0
-
-
-# --- digits: values cut for sums of many queries side by side -------------------------------------------
-
-
-@kernel
-def digits_needed(bits: Int64Array) -> tuple[Whole, Whole, Whole, Whole, bool]:
-    """The lowest and highest digit of the values, those of their squares, and whether a value is not finite.
-
-    Digit d weighs 2**(42 * d) units, of squares likewise in their units. Without values but zeros the highest
-    are -1.
-    """
-    least, most = np.int64(2047), np.int64(-1)
-    odd = False
-    for i in range(bits.shape[0]):
-        if bits[i] & ~NEGATIVE == 0:
-            continue
-        exponent = (bits[i] >> 52) & 2047
-        if exponent == 2047:
-            odd = True
-        else:
-            least = min(least, exponent)
-            most = max(most, exponent)
-    if most < 0:
-        return 0, -1, 0, -1, odd
-    low, high = max(least - 1, np.int64(0)), max(most - 1, np.int64(0))
-    return (
-        low // DIGIT_BITS,
-        (high + 52) // DIGIT_BITS,
-        (2 * low + SQUARE_SHIFT) // DIGIT_BITS,
-        (2 * high + SQUARE_SHIFT + 105) // DIGIT_BITS,
-        odd,
-    )
-
-
-@kernel
-def place_digits(part: Whole, at: Whole, first: Whole, digits: Int64Array, row: Whole) -> None:
-    """Add part * 2**at units to the digits of a row. part: at most 54 bits and a sign."""
-    sign = np.int64(1) if part >= 0 else np.int64(-1)
-    whole = part * sign
-    d = at // DIGIT_BITS
-    r = at - d * DIGIT_BITS
-    d -= first
-    digits[d, row] += sign * ((whole << r) & DIGIT_MASK)
-    middle = (whole >> (DIGIT_BITS - r)) & DIGIT_MASK
-    if middle != 0:
-        digits[d + 1, row] += sign * middle
-    if 2 * DIGIT_BITS - r < 54:
-        top = whole >> (2 * DIGIT_BITS - r)
-        if top != 0:
-            digits[d + 2, row] += sign * top
-
-
-@kernel
-def to_digits(bits: Int64Array, first: Whole, digits: Int64Array) -> None:
-    """digits[d, i] = digit first + d of value i, with its sign; of values that are not finite none.
-
-    digits: int64[n digits, n], zeros.
-    """
-    for i in range(bits.shape[0]):
-        exponent = (bits[i] >> 52) & 2047
-        if exponent == 2047 or bits[i] & ~NEGATIVE == 0:
-            continue
-        mantissa = bits[i] & MANTISSA
-        if exponent > 0:
-            mantissa |= HIDDEN
-            exponent -= 1
-        place_digits(mantissa if bits[i] > 0 else -mantissa, exponent, first, digits, i)
-
-
-@kernel
-def to_square_digits(bits: Int64Array, first: Whole, digits: Int64Array) -> None:
-    """The same of the values' squares; a digit may be three times as large."""
-    half = (1 << 27) - 1
-    for i in range(bits.shape[0]):
-        exponent = (bits[i] >> 52) & 2047
-        if exponent == 2047 or bits[i] & ~NEGATIVE == 0:
-            continue
-        mantissa = bits[i] & MANTISSA
-        if exponent > 0:
-            mantissa |= HIDDEN
-            exponent -= 1
-        at = 2 * exponent + SQUARE_SHIFT
-        low, high = mantissa & half, mantissa >> 27
-        place_digits(low * low, at, first, digits, i)
-        place_digits(2 * low * high, at + 27, first, digits, i)
-        place_digits(high * high, at + 54, first, digits, i)
-
-
-@kernel
-def to_odd(bits: Int64Array, out: Int64Array) -> None:
-    """out[i] = 1 for NaN, 2**20 for +Infinity, 2**40 for -Infinity, else 0."""
-    for i in range(bits.shape[0]):
-        out[i] = 0
-        if bits[i] & INFINITY == INFINITY:
-            if bits[i] & MANTISSA != 0:
-                out[i] = 1
-            else:
-                out[i] = np.int64(1) << (20 if bits[i] > 0 else 40)

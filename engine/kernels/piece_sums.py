@@ -71,21 +71,15 @@ def variances(
     scratch = np.empty((3, exact.SQUARES_LIMBS), np.int64)
     for group in range(starts.shape[0] - 1):
         first, end = piece_starts[group], piece_starts[group + 1]
-        held = 0
-        for row in range(starts[group], starts[group + 1]):
-            if there[row]:
-                exact.add_both(limbs, span, squares, squares_span, odd, bits[row], 1)
-                held += 1
-                if held % exact.CARRY_ROWS == 0:
-                    exact.carry(limbs, span)
-                    exact.carry(squares, squares_span)
+        run = bits[starts[group] : starts[group + 1]]
+        present = run[there[starts[group] : starts[group + 1]]]
+        exact.add_all(limbs, span, squares, squares_span, odd, present)
         for piece in range(first, end):
             if piece > first:
                 for i in range(event_starts[piece], event_starts[piece + 1]):
                     sign = 1 - 2 * (events[i] & 1)
                     exact.add_both(limbs, span, squares, squares_span, odd, bits[events[i] >> 1], sign)
-                    held += 1
-                    if held % exact.CARRY_ROWS == 0:
+                    if i % exact.CARRY_ROWS == 0:
                         exact.carry(limbs, span)
                         exact.carry(squares, squares_span)
             out[piece] = 0

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.kernels import digits as digits_of
 from engine.kernels import exact
 from engine.kernels.window_totals import put_parts
 from tests.kernels.exactly import edges, finite, mean, same, total, values, variance
@@ -65,18 +66,18 @@ def test_more_values_than_fit_between_two_carries(scale):
 @given(st.lists(finite, min_size=1, max_size=20))
 def test_digits_make_up_the_values_and_their_squares(numbers):
     bits = np.array(numbers, np.float64).view(np.int64)
-    low, high, square_low, square_high, odd = exact.digits_needed(bits)
+    low, high, square_low, square_high, odd = digits_of.digits_needed(bits)
     assert not odd
     for first, last, to_digits, unit in (
-        (low, high, exact.to_digits, 1074),
-        (square_low, square_high, exact.to_square_digits, 2162),
+        (low, high, digits_of.to_digits, 1074),
+        (square_low, square_high, digits_of.to_square_digits, 2162),
     ):
         digits = np.zeros((last + 1 - first, len(numbers)), np.int64)
         to_digits(bits, first, digits)
-        assert not digits.size or int(np.abs(digits).max()) < 3 << exact.DIGIT_BITS
+        assert not digits.size or int(np.abs(digits).max()) < 3 << digits_of.DIGIT_BITS
         limbs, span = np.zeros(exact.SQUARES_LIMBS, np.int64), np.array([exact.SQUARES_LIMBS, -1])
         for place, each in enumerate(digits):
-            put_parts(each, (first + place) * exact.DIGIT_BITS, limbs, span)
+            put_parts(each, (first + place) * digits_of.DIGIT_BITS, limbs, span)
         held = sum(int(limb) << (32 * k) for k, limb in enumerate(limbs.tolist()))
         power = 1 if unit == 1074 else 2
         wanted = sum(_units(value, power) for value in numbers)
@@ -92,7 +93,7 @@ def _units(value: float, power: int) -> int:
 @given(st.lists(values, max_size=10))
 def test_values_that_are_not_finite_are_counted(numbers):
     out = np.empty(len(numbers), np.int64)
-    exact.to_odd(np.array(numbers, np.float64).view(np.int64), out)
+    digits_of.to_odd(np.array(numbers, np.float64).view(np.int64), out)
     for each, value in zip(out.tolist(), numbers, strict=True):
         wanted = 0 if math.isfinite(value) else 1 if math.isnan(value) else 1 << (20 if value > 0 else 40)
         assert each == wanted

@@ -40,9 +40,9 @@ class Accumulator:
         """Empty states, [*shape, 64]."""
         return tuple(np.full((*shape, partials.SLOTS), value, dtype) for dtype, value in self.empty)
 
-    def fitting(self, operands: Operands) -> Accumulator:
-        """As :meth:`.DoubleSums.fitting`: any values fit."""
-        return self
+    def prepared(self, operands: Operands) -> tuple[Accumulator, tuple[npt.NDArray[Any], ...]]:
+        """As :meth:`.DoubleSums.prepared`: any values fit."""
+        return self, self.prepare(operands)
 
 
 def accumulator(measure: Measure) -> Accumulator | DoubleSums:

@@ -122,8 +122,8 @@ class Bank:
             for word, _ in self.words:
                 self._open[0][self._places[word]] += entered.counts(word)
             return
-        self._become(self.kind.fitting(operands))
-        values = self.kind.prepare(operands)
+        kind, values = self.kind.prepared(operands)
+        self._become(kind)
         for word, mask in self.words:
             bits = entered.columns[word]
             if ok is not None:

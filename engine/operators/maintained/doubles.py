@@ -6,13 +6,14 @@ came. So a state's arrays are those of its *planes*, and it grows by a plane of 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from engine.kernels import exact, partials, window_totals
+from engine.kernels import digits, exact, partials, window_totals
 from engine.kernels.window_totals import window_parts
 from engine.model.batch import Int64Array
 from engine.operators.maintained.measure import Operands
@@ -22,13 +23,12 @@ Words = npt.NDArray[np.uint64]
 
 ODD = 1 << 10
 """The plane that counts values that are not finite; above all digits."""
-ODD_BITS = 20
 NOTHING = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Plane:
-    """power: 1 of values, 2 of their squares. digit: see :func:`engine.kernels.exact.digits_needed`."""
+    """power: 1 of values, 2 of their squares. digit: see :mod:`engine.kernels.digits`."""
 
     power: int
     digit: int
@@ -49,17 +49,6 @@ class DoubleSums:
         """Empty states, int64[*shape, 64] each."""
         return tuple(np.zeros((*shape, partials.SLOTS), np.int64) for _ in self.planes)
 
-    def fitting(self, operands: Operands) -> DoubleSums:
-        """This, with the planes that some values need."""
-        *ends, odd = exact.digits_needed(operands.doubles().view(np.int64))
-        low, high, square_low, square_high = map(int, ends)
-        wanted = {Plane(1, digit) for digit in range(low, high + 1)}
-        if self.squares:
-            wanted |= {Plane(2, digit) for digit in range(square_low, square_high + 1)}
-        if odd:
-            wanted.add(Plane(1, ODD))
-        return self.united(wanted)
-
     def united(self, planes: set[Plane]) -> DoubleSums:
         """This, with more planes."""
         if planes <= set(self.planes):
@@ -72,23 +61,21 @@ class DoubleSums:
         shape = state[0].shape
         return tuple(held[plane] if plane in held else np.zeros(shape, np.int64) for plane in self.planes)
 
-    def prepare(self, operands: Operands) -> tuple[npt.NDArray[Any], ...]:
-        """What each plane is to add, int64[n]; empty: nothing."""
+    def prepared(self, operands: Operands) -> tuple[DoubleSums, tuple[npt.NDArray[Any], ...]]:
+        """This, with the planes that some values need, and what each plane is to add, int64[n]; empty:
+        nothing.
+        """
         bits = operands.doubles().view(np.int64)
-        *ends, odd = exact.digits_needed(bits)
+        *ends, odd = digits.digits_needed(bits)
         low, high, square_low, square_high = map(int, ends)
-        found: dict[Plane, npt.NDArray[Any]] = {}
-        digits = np.zeros((high + 1 - low, len(bits)), np.int64)
-        exact.to_digits(bits, low, digits)
-        found |= {Plane(1, low + place): each for place, each in enumerate(digits)}
+        found = _cut(1, low, high, digits.to_digits, bits)
         if self.squares:
-            digits = np.zeros((square_high + 1 - square_low, len(bits)), np.int64)
-            exact.to_square_digits(bits, square_low, digits)
-            found |= {Plane(2, square_low + place): each for place, each in enumerate(digits)}
+            found |= _cut(2, square_low, square_high, digits.to_square_digits, bits)
         if odd:
             counts = found[Plane(1, ODD)] = np.empty(len(bits), np.int64)
-            exact.to_odd(bits, counts)
-        return tuple(found.get(plane, NOTHING) for plane in self.planes)
+            digits.to_odd(bits, counts)
+        kind = self.united(set(found))
+        return kind, tuple(found.get(plane, NOTHING) for plane in kind.planes)
 
     def update(self, bits: Words, values: tuple[npt.NDArray[Any], ...], state: State) -> None:
         """Rows of one block enter a word's states."""
@@ -98,6 +85,19 @@ class DoubleSums:
 
     def merge(self, left: State, right: State) -> State:
         return tuple(a + b for a, b in zip(left, right, strict=True))
+
+
+def _cut(
+    power: int,
+    low: int,
+    high: int,
+    to_digits: Callable[[Int64Array, int, Int64Array], None],
+    bits: Int64Array,
+) -> dict[Plane, npt.NDArray[Any]]:
+    """The digits low to high of some values, int64[n] each."""
+    made = np.zeros((high + 1 - low, len(bits)), np.int64)
+    to_digits(bits, low, made)
+    return {Plane(power, low + place): each for place, each in enumerate(made)}
 
 
 class WindowSums:
@@ -124,11 +124,11 @@ class WindowSums:
         for plane, block, node in zip(kind.planes, blocks, above, strict=True):
             parts = window_parts(block, node, place, slot, first, inner)
             if plane.digit == ODD:
-                counted = (parts[:, None] >> (ODD_BITS * np.arange(3))) & ((1 << ODD_BITS) - 1)
+                counted = (parts[:, None] >> (digits.ODD_BITS * np.arange(3))) & ((1 << digits.ODD_BITS) - 1)
                 self._odd += counted.sum(axis=0)
                 continue
             into = (self._limbs, self._span) if plane.power == 1 else (self._squares, self._squares_span)
-            window_totals.put_parts(parts, plane.digit * exact.DIGIT_BITS, *into)
+            window_totals.put_parts(parts, plane.digit * digits.DIGIT_BITS, *into)
 
     def add(self, values: npt.NDArray[np.float64], *, squares: bool = False) -> None:
         """Add values, and their squares."""
