@@ -7,7 +7,8 @@ codes is part of what is timed. Counts of sampled queries are checked with numpy
 
 Figures, by queries and distinct keys: `rows_per_s.q<queries>.k<keys>`, `ratio_to_integers.q<queries>.k<keys>`
 (the same rows with the number in the place of the string, in the same run), `register_per_s...`; and
-`rows_per_s.k<keys>`, the least over the numbers of queries.
+`rows_per_s.k<keys>`, the least over the numbers of queries. `ratio_to_integers.<join|group_by|distinct>`: how
+fast those are by strings, by integers being 1 (:mod:`benchmarks.string_keys`).
 """
 
 import argparse
@@ -18,7 +19,7 @@ import time
 import numpy as np
 import pyarrow as pa
 
-from benchmarks import psoup
+from benchmarks import psoup, string_keys
 from benchmarks.psoup import ROWS_PER_MS
 from benchmarks.report import Figure, Plot, Report, Series
 from benchmarks.selections import CHECKED_QUERIES, STRETCHES, add_sizes
@@ -36,6 +37,8 @@ NAMED = 10_000
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options besides those that every benchmark has."""
     add_sizes(parser, queries=[20_000, 100_000], rows=2_000_000)
+    parser.add_argument("--related", type=int, default=200_000, help="rows that are joined and grouped")
+    parser.add_argument("--related-keys", type=int, default=100_000, help="distinct keys of those")
     parser.add_argument("--keys", type=int, nargs="+", default=[10_000, 1_000_000], help="distinct keys")
 
 
@@ -61,6 +64,8 @@ def run(options: argparse.Namespace) -> Report:
             print(f"{keys:,} keys, {queries:,} queries: {text}", file=sys.stderr)
         figures[f"rows_per_s.k{keys}"] = min(rates)
         series.append(Series(f"{keys:,} keys", options.queries, rates))
+    for asked, ratio in string_keys.ratios(options.related, options.related_keys, options.seed).items():
+        figures[f"ratio_to_integers.{asked}"] = ratio
     return Report(figures, Plot("standing queries", "rows/s", series, log=True))
 
 
@@ -131,7 +136,7 @@ class Bench:
         return Batch(
             self._schema,
             (
-                Column.from_arrow(self._type, keys),
+                Column.decoded(self._type, keys),
                 Column(INTEGER, self._value[first:stop]),
                 Column(TIMESTAMP, timestamp),
             ),

@@ -10,9 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-import pyarrow as pa
-
 from engine.model.source import SourceName
+from engine.model.string_table import StringTable
 from engine.source import Source
 from engine.source_set import SourceSet
 from engine.stems.table_stem import TableStem
@@ -66,19 +65,24 @@ def footprint(sources: Iterable[Source], sets: Iterable[SourceSet], index_bytes:
     rows = pending = matches = versions = composites = answers = queries = 0
     by_source: dict[SourceName, int] = {}
     for source in sources:
-        visible = 0
+        visible = waiting = 0
+        tables: set[StringTable] = set()
         for part in source.rows.rows().parts:
             visible += part.timestamp.nbytes + part.origins.nbytes
             for column in part.columns:
-                strings = column.strings if isinstance(column.strings, pa.Array) else None
-                visible += _bytes(column.values, column.valid, strings)
+                visible += _bytes(column.values, column.valid)
                 if column.values is part.timestamp:
                     visible -= part.timestamp.nbytes  # one array, counted twice
+                if column.strings is not None:
+                    tables.add(column.strings)
             matches += part.matches.nbytes
-        waiting = 0
         for piece in source.pending.pieces():
             waiting += piece.timestamp.nbytes + piece.offset.nbytes + piece.partition.nbytes
-            waiting += sum(_bytes(one.values, one.valid, one.dictionary) for one in piece.columns)
+            for one in piece.columns:
+                waiting += _bytes(one.values, one.valid)
+                if isinstance(one.strings, StringTable):
+                    tables.add(one.strings)
+        visible += sum(table.nbytes for table in tables)
         rows += visible
         pending += waiting
         by_source[source.stream.name] = visible + waiting

@@ -166,7 +166,7 @@ class Source:
         return StepResult(position, self.clock.now_ms, entered=len(step.batch))
 
     def _enter(self, arrived: Batch, ascending: bool | None) -> int:
-        entering = self.pending.pass_through(arrived, self.clock.now_ms, ascending)
+        entering = self.pending.pass_through(self.rows.coded(arrived), self.clock.now_ms, ascending)
         if len(entering):
             self.rows.enter(entering)
         if len(self.pending) > self.limits.pending_rows_max:

@@ -8,6 +8,7 @@ encoded, with only those strings that the rows use. Cost: O(rows + strings in th
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -69,21 +70,18 @@ def count(value: bytes, key: str) -> int:
 def _to_arrow(column: Column) -> pa.Array:
     if column.type.kind is not Kind.STRING:
         return column.to_arrow()
-    assert column.dictionary is not None
-    codes, dictionary = column.values, column.dictionary
     mask = None if column.valid is None else ~column.valid
-    if len(dictionary) > len(codes):
-        used = codes if column.valid is None else codes[column.valid]
-        kept = np.unique(used)
-        dictionary = dictionary.take(pa.array(kept, pa.int32()))
-        codes = np.searchsorted(kept, codes).astype(np.int32)
-    return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32(), mask=mask), dictionary)
+    if mask is not None and len(mask):
+        some = int(np.argmin(mask))  # what stands at NULL is not used
+        column = replace(column, values=np.where(mask, column.values[some], column.values))
+    column = column.with_used()
+    return pa.DictionaryArray.from_arrays(pa.array(column.values, pa.int32(), mask=mask), column.dictionary)
 
 
 def _from_arrow(kind: Kind, column: Column) -> Column:
     if column.values.dtype != column.type.dtype:
         raise TypeError(f"{kind.value} is stored as {column.values.dtype}")
-    return Column(column.type, _aligned(column.values), column.valid, column.dictionary)
+    return Column(column.type, _aligned(column.values), column.valid, column.strings)
 
 
 def _aligned(values: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -336,7 +336,7 @@ def _at_once(stream: Stream, layout: Layout, records: list[bytes]) -> tuple[Colu
             array = table.column(name)
             if array.null_count and (not field.nullable or field.name == stream.timestamp_column):
                 return None
-            column = Column.from_arrow(field.type, _as_declared(field.type, array.combine_chunks()))
+            column = Column.decoded(field.type, _as_declared(field.type, array.combine_chunks()))
             if not _within_the_calendar(column):
                 return None
             columns.append(column)

@@ -134,7 +134,7 @@ def _columns(schema: Schema, pieces: Sequence[Piece], wanted: Int64Array) -> dic
         missing = have[at] != wanted
         if missing.any():
             valid = ~missing if taken.valid is None else taken.valid & ~missing
-            taken = Column(field.type, taken.values, valid, taken.dictionary)
+            taken = Column(field.type, taken.values, valid, taken.strings)
         found[field.name] = taken
     return found
 

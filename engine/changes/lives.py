@@ -143,7 +143,7 @@ def _looked_up(column: Column, values: Column) -> BoolArray | None:
     """bool[n]: which values of a column are among others, by a table of those; None: no table is small."""
     if column.valid is not None or values.valid is not None or column.type.kind not in _NUMBERED:
         return None
-    if column.dictionary is not values.dictionary:
+    if column.strings is not values.strings:
         return None
     low, high = int(values.values.min()), int(values.values.max())
     if high - low > 4 * (len(column) + len(values)):

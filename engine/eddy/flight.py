@@ -19,7 +19,8 @@ import numpy.typing as npt
 
 from engine.eddy.policies import Visit
 from engine.kernels import bitmaps, lineage
-from engine.model.batch import Batch, BoolArray, Int32Array, Int64Array
+from engine.model.batch import Batch, BoolArray, Column, Int32Array, Int64Array
+from engine.model.types import Kind
 from engine.stems.selective_index import Pairs
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class Flight:
 
     pairs: (row, slot) of the slots that have no place; alive, in_error: bool, one a pair. places: int32, by
     slot. erring: slot -> bool[n]: rows whose predicate met an error and was not refuted since, of slots with
-    a place. done: names of modules visited.
+    a place. done: names of modules visited. short: columns that modules asked for, by place.
     """
 
     rows: Batch
@@ -65,6 +66,7 @@ class Flight:
     way: Way | None = None
     done: set[str] = field(default_factory=set)
     erring: dict[int, BoolArray] = field(default_factory=dict)
+    short: dict[int, Column] = field(default_factory=dict)
     alive: BoolArray = field(init=False)
     in_error: BoolArray = field(init=False)
 
@@ -77,6 +79,14 @@ class Flight:
         return int(self.wanted.shape[1])
 
     # --- for modules ------------------------------------------------------------------------------
+
+    def column(self, place: int) -> Column:
+        """A column of the rows, with the strings that they use."""
+        column = self.short.get(place)
+        if column is None:
+            column = self.rows.columns[place]
+            column = self.short[place] = column.short() if column.type.kind is Kind.STRING else column
+        return column
 
     def columns_of(self, words: Int64Array, masks: bitmaps.Words) -> Needs:
         """Where these bits of words of queries are, all alternatives of them."""

@@ -78,8 +78,9 @@ class RowKeys(NamedTuple):
 
 @kernel
 def _home(key: int, mask: int) -> np.int64:
-    mixed = np.uint64(key) * np.uint64(_MIX)
-    return np.int64((mixed ^ (mixed >> np.uint64(32))) & np.uint64(mask))
+    mixed = np.uint64(key)
+    mixed = (mixed ^ (mixed >> np.uint64(32))) * np.uint64(_MIX)  # labels of strings end in 40 zeros
+    return np.int64((mixed >> np.uint64(32)) & np.uint64(mask))
 
 
 @kernel

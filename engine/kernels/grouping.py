@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from engine.kernels.compiled import kernel
 
+Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
 
 
@@ -36,6 +37,29 @@ def first_rows(codes: Int64Array, out: Int64Array) -> None:
         if codes[row] == seen:
             out[seen] = row
             seen += 1
+
+
+@kernel
+def distinct(codes: Int32Array, places: Int32Array, out: Int32Array, used: Int32Array) -> int:
+    """Codes as 0, 1, 2, ... in the order of first appearance, however far they lie apart; return how many.
+
+    places: int32[power of two, more than there are codes], all -1; written. out: int32[n]. used: int32[n],
+    the code that each number stands for. O(n).
+    """
+    mask = np.uint64(places.shape[0] - 1)
+    seen = 0
+    for row in range(codes.shape[0]):
+        code = codes[row]
+        mixed = np.uint64(code) * np.uint64(0x9E3779B97F4A7C15)
+        place = (mixed >> np.uint64(32)) & mask
+        while places[place] >= 0 and used[places[place]] != code:
+            place = (place + np.uint64(1)) & mask
+        if places[place] < 0:
+            places[place] = seen
+            used[seen] = code
+            seen += 1
+        out[row] = places[place]
+    return seen
 
 
 @kernel

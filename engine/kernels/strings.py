@@ -1,9 +1,10 @@
 """Tables of strings: each distinct string once, as bytes, under a code 0, 1, 2, ...
 
-A table is made of four arrays. ``places``: int32[power of two], codes by hash, open addressing, EMPTY where
-none is. ``hashes``: uint64[room], of each string. ``starts``: int64[room + 1], where the bytes of each begin
-in ``data``, uint8[], one after the other. Bytes below ``starts[count]`` never change, so readers may keep
-views of them.
+A table is made of three arrays. ``places``: int64[power of two], open addressing: in the upper half of each
+the *tag* of a string, a part of its hash that also tells its place, in the lower half its code plus 1; EMPTY
+where none is. ``starts``: int32[room + 1], where the bytes of each string begin in ``data``, uint8[], one
+after the other, as Arrow has them. What stands below ``starts[count]`` never changes, so readers may keep
+views.
 
 Strings come as Arrow has them: ``offsets``, int32[n + 1], into ``given``, uint8[]. They compare by their
 UTF-8 bytes, which is the order of their characters.
@@ -20,14 +21,19 @@ from numba import types
 from numba.extending import intrinsic
 
 from engine.kernels.compiled import kernel
+from engine.kernels.streaming import prefetch
 
 ByteArray = npt.NDArray[np.uint8]
 HashArray = npt.NDArray[np.uint64]
 Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
 
-EMPTY = -1
+EMPTY = 0
 UNKNOWN = -1
+LOWER = 0xFFFFFFFF
+"""Of a place: the code plus 1."""
+BLOCK = 64
+"""Strings that are looked for together."""
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _MIX = np.uint64(0xD6E8FEB86659FD93)
@@ -49,63 +55,52 @@ _word_at: Any = intrinsic(_load_word)
 
 
 @kernel
-def few_bytes(given: ByteArray, start: int, end: int) -> int:
-    """At most eight bytes as a number, the first lowest."""
-    word = np.uint64(0)
-    for byte in range(end - start):
-        word |= np.uint64(given[start + byte]) << np.uint64(8 * byte)
-    return word  # type: ignore[return-value]
-
-
-@kernel
-def hash_of(given: ByteArray, start: int, end: int) -> int:
-    """The hash of some bytes, by eight at a time; the last eight overlap with those before."""
+def last_word(given: ByteArray, address: int, start: int, end: int) -> np.uint64:
+    """The last eight bytes of a run as a number, or all of fewer. ``address``: of ``given``."""
     length = end - start
-    mixed = np.uint64(length) * _ODD
-    if length < 8:
-        mixed = (mixed ^ np.uint64(few_bytes(given, start, end))) * _MIX
-    else:
-        address = given.ctypes.data
-        for at in range(start, end - 8, 8):
-            mixed = (mixed ^ _word_at(address + at)) * _MIX
-            mixed ^= mixed >> _HALF
-        mixed = (mixed ^ _word_at(address + end - 8)) * _MIX
-    mixed ^= mixed >> _HALF
-    mixed *= _ODD
-    return mixed ^ (mixed >> _HALF)  # type: ignore[return-value]
+    if length >= 8:
+        return _word_at(address + end - 8)  # type: ignore[no-any-return]
+    if end >= 8:  # what stands before the run is cut off
+        shift = np.uint64(8 * (8 - length))
+        return _word_at(address + end - 8) >> shift if length else np.uint64(0)
+    word = np.uint64(0)
+    for byte in range(length):
+        word |= np.uint64(given[start + byte]) << np.uint64(8 * byte)
+    return word
 
 
 @kernel
-def is_same(given: ByteArray, start: int, other: ByteArray, there: int, length: int) -> bool:
-    """Whether two runs of bytes are equal."""
-    if length < 8:
-        return few_bytes(given, start, start + length) == few_bytes(other, there, there + length)
-    mine, its = given.ctypes.data + start, other.ctypes.data + there
-    for at in range(0, length - 8, 8):
-        if _word_at(mine + at) != _word_at(its + at):
-            return False
-    last = length - 8
-    return _word_at(mine + last) == _word_at(its + last)  # type: ignore[no-any-return]
+def hash_of(given: ByteArray, address: int, start: int, end: int) -> np.uint64:
+    """The hash of some bytes, by eight at a time; the last eight overlap with those before."""
+    mixed = np.uint64(end - start) * _ODD
+    at, last = address + start, address + end - 8
+    while at < last:
+        mixed = (mixed ^ _word_at(at)) * _MIX
+        mixed ^= mixed >> _HALF
+        at += 8
+    mixed = (mixed ^ last_word(given, address, start, end)) * _MIX
+    mixed = (mixed ^ (mixed >> _HALF)) * _ODD
+    return mixed ^ (mixed >> _HALF)
 
 
 @kernel
-def has_code(
-    given: ByteArray,
-    start: int,
-    length: int,
-    mixed: np.uint64,
-    code: int,
-    hashes: HashArray,
-    starts: Int64Array,
-    data: ByteArray,
+def is_string(
+    given: ByteArray, address: int, start: int, end: int, code: int, starts: Int32Array, data: ByteArray
 ) -> bool:
-    """Whether a run of bytes, whose hash is ``mixed``, is the table's string with this code."""
-    there = starts[code]
-    return (
-        hashes[code] == mixed
-        and starts[code + 1] - there == length
-        and is_same(given, start, data, there, length)
-    )
+    """Whether a run of bytes is the table's string with this code."""
+    there, stop = int(starts[code]), int(starts[code + 1])
+    if stop - there != end - start:
+        return False
+    its = data.ctypes.data
+    if last_word(given, address, start, end) != last_word(data, its, there, stop):
+        return False
+    at, last, beside = address + start, address + end - 8, its + there
+    while at < last:
+        if _word_at(at) != _word_at(beside):
+            return False
+        at += 8
+        beside += 8
+    return True
 
 
 @kernel
@@ -113,83 +108,88 @@ def number(
     offsets: Int32Array,
     given: ByteArray,
     begin: int,
-    places: Int32Array,
-    hashes: HashArray,
-    starts: Int64Array,
+    places: Int64Array,
+    starts: Int32Array,
     data: ByteArray,
     count: int,
+    takes_in: bool,
     codes: Int32Array,
-) -> tuple[int, int]:
-    """Write the codes of strings ``begin`` and on; those that are new get the next codes.
+) -> tuple[int, int, int]:
+    """Write the codes of strings ``begin`` and on. ``takes_in``: new ones get the next codes; else UNKNOWN.
 
-    Returns (the first string that found no room, how many the table holds then). O(bytes).
+    Returns (the first string that found no room, how many the table holds then, how many have no code).
+
+    A block of strings is hashed, then their places are read, then where the strings of those begin: memory
+    that a pass needs is asked for by the one before, so a large table costs little more than a small one.
+    O(bytes).
     """
     mask = places.shape[0] - 1
-    room = hashes.shape[0]
-    for i in range(begin, codes.shape[0]):
-        start, end = int(offsets[i]), int(offsets[i + 1])
-        length = end - start
-        mixed = np.uint64(hash_of(given, start, end))
-        place = np.int64(mixed >> _HALF) & mask
-        while True:
-            code = places[place]
-            if code == EMPTY:
-                used = starts[count]
-                if count >= room or used + length > data.shape[0]:
-                    return i, count
-                places[place] = count
-                hashes[count] = mixed
-                for byte in range(length):
-                    data[used + byte] = given[start + byte]
-                starts[count + 1] = used + length
-                codes[i] = count
-                count += 1
-                break
-            if has_code(given, start, length, mixed, code, hashes, starts, data):
-                codes[i] = code
-                break
-            place = (place + 1) & mask
-    return codes.shape[0], count
-
-
-@kernel
-def find(
-    offsets: Int32Array,
-    given: ByteArray,
-    places: Int32Array,
-    hashes: HashArray,
-    starts: Int64Array,
-    data: ByteArray,
-    codes: Int32Array,
-) -> int:
-    """Write the code of each string, UNKNOWN where it has none. Returns how many have none. O(bytes)."""
-    mask = places.shape[0] - 1
+    room = min(starts.shape[0] - 1, places.shape[0] >> 1)
+    address, of_places = given.ctypes.data, places.ctypes.data
+    of_starts = starts.ctypes.data
+    tags, found = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
+    codes_there, touched = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.uint8)
     missing = 0
-    for i in range(codes.shape[0]):
-        start, end = int(offsets[i]), int(offsets[i + 1])
-        length = end - start
-        mixed = np.uint64(hash_of(given, start, end))
-        place = np.int64(mixed >> _HALF) & mask
-        codes[i] = UNKNOWN
-        while places[place] != EMPTY:
-            code = places[place]
-            if has_code(given, start, length, mixed, code, hashes, starts, data):
-                codes[i] = code
-                break
-            place = (place + 1) & mask
-        missing += codes[i] == UNKNOWN
-    return missing
+    for first in range(begin, codes.shape[0], BLOCK):
+        held = min(BLOCK, codes.shape[0] - first)
+        for j in range(held):
+            start, end = int(offsets[first + j]), int(offsets[first + j + 1])
+            tags[j] = np.int64(hash_of(given, address, start, end)) >> 32
+            prefetch(of_places + 8 * (tags[j] & mask))  # type: ignore[call-arg]
+        for j in range(held):
+            place = tags[j] & mask
+            entry = places[place]
+            while entry != EMPTY and entry >> 32 != tags[j]:
+                place = (place + 1) & mask
+                entry = places[place]
+            found[j] = place
+            codes_there[j] = max((entry & LOWER) - 1, 0)
+            prefetch(of_starts + 4 * codes_there[j])  # type: ignore[call-arg]
+        for j in range(held):  # read, not prefetched: the processor drops prefetches that are too many
+            code = codes_there[j]
+            touched[j] = data[starts[code]] ^ data[max(starts[code + 1] - 1, 0)]
+        for j in range(held):
+            i = first + j
+            start, end = int(offsets[i]), int(offsets[i + 1])
+            place = found[j]
+            entry = places[place]
+            while entry != EMPTY:
+                if entry >> 32 == tags[j] and is_string(
+                    given, address, start, end, (entry & LOWER) - 1, starts, data
+                ):
+                    break
+                place = (place + 1) & mask
+                entry = places[place]
+            if entry != EMPTY:
+                codes[i] = (entry & LOWER) - 1
+                continue
+            if not takes_in:
+                codes[i] = UNKNOWN
+                missing += 1
+                continue
+            used = int(starts[count])
+            if count >= room or used + end - start > data.shape[0]:
+                return i, count, missing
+            places[place] = tags[j] << 32 | (count + 1)
+            for byte in range(end - start):
+                data[used + byte] = given[start + byte]
+            starts[count + 1] = used + end - start
+            codes[i] = count
+            count += 1
+    return codes.shape[0], count, missing
 
 
 @kernel
-def rehash(hashes: HashArray, count: int, places: Int32Array) -> None:
-    """Enter the first ``count`` codes into ``places``, which are empty and have room for them."""
+def rehash(before: Int64Array, places: Int64Array) -> None:
+    """Enter what stands in fewer places into more, which are empty."""
     mask = places.shape[0] - 1
-    for code in range(count):
-        place = np.int64(hashes[code] >> _HALF) & mask
+    for at in range(before.shape[0]):
+        if before[at] == EMPTY:
+            continue
+        place = (before[at] >> 32) & mask
         while places[place] != EMPTY:
             place = (place + 1) & mask
-        places[place] = code
+        places[place] = before[at]
 
 
 @kernel

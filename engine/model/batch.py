@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from engine.kernels.strings import UNKNOWN
+from engine.model.codes import used_codes
 from engine.model.source import DELETED, Schema, Stream
 from engine.model.string_table import StringTable
 from engine.model.types import Kind, Type
@@ -35,22 +36,28 @@ class Column:
 
     values: [n], dtype by type; what stands where ``valid`` is False is unspecified but in range.
     valid: bool[n], or None where no value is NULL.
-    dictionary: for STRING the values that the codes index, no two alike; for ARRAY a list array that the
-    codes index; None otherwise.
+    strings: for STRING what the codes index: the table that its source gives codes by, which is shared and
+    grows, or a dictionary; for ARRAY a list array that the codes index; None otherwise. No two strings are
+    alike but for a column as it was decoded (:meth:`decoded`).
     """
 
     type: Type
     values: npt.NDArray[Any]
     valid: BoolArray | None = None
-    dictionary: pa.StringArray | pa.ListArray | None = None
+    strings: StringTable | pa.StringArray | pa.ListArray | None = None
 
     def __len__(self) -> int:
         return len(self.values)
 
+    @property
+    def dictionary(self) -> pa.StringArray | pa.ListArray | None:
+        """``strings`` as an array, not copied; of a table those that it holds now."""
+        return self.strings.array() if isinstance(self.strings, StringTable) else self.strings
+
     def take(self, rows: npt.NDArray[Any]) -> Column:
         """The rows at these places (an index array), in that order."""
         valid = None if self.valid is None else self.valid[rows]
-        return Column(self.type, self.values[rows], valid, self.dictionary)
+        return Column(self.type, self.values[rows], valid, self.strings)
 
     def take_or_null(self, rows: Int64Array) -> Column:
         """The rows at these places, NULL where they are -1."""
@@ -59,27 +66,35 @@ class Column:
             return self.take(rows)
         if not len(self):
             nothing = np.zeros(len(rows), self.values.dtype)
-            return Column(self.type, nothing, there, self.dictionary)
+            return Column(self.type, nothing, there, self.strings)
         taken = self.take(rows)  # -1 takes the last, which is in range
         valid = there if taken.valid is None else there & taken.valid
-        return Column(self.type, taken.values, valid, self.dictionary)
+        return Column(self.type, taken.values, valid, self.strings)
 
     def slice(self, start: int, stop: int) -> Column:
         """Rows start to stop, without a copy."""
         valid = None if self.valid is None else self.valid[start:stop]
-        return Column(self.type, self.values[start:stop], valid, self.dictionary)
+        return Column(self.type, self.values[start:stop], valid, self.strings)
 
     def codes_in(self, table: StringTable) -> Int32Array:
         """The table's codes of a STRING column's rows, any code where NULL; new strings are taken in.
 
-        O(rows + bytes of distinct strings).
+        O(rows + bytes of distinct strings), but for strings of another table only those that are new to it.
         """
+        if self.strings is table:
+            return self.values
+        if isinstance(self.strings, StringTable):
+            return table.codes_of(self.strings, self.values)
         short = self.short()
         assert short.dictionary is not None
         if not len(short.dictionary):
             return np.zeros(len(self), np.int32)
         codes: Int32Array = table.number(short.dictionary)[short.values]
         return codes
+
+    def coded(self, table: StringTable) -> Column:
+        """The same STRING column by the codes of a table."""
+        return self if self.strings is table else Column(self.type, self.codes_in(table), self.valid, table)
 
     def short(self) -> Column:
         """The same STRING column, its dictionary in proportion to its rows."""
@@ -89,10 +104,25 @@ class Column:
         return self.with_used()
 
     def with_used(self) -> Column:
-        """The same STRING column, its dictionary without what no row uses. O(rows + dictionary)."""
+        """The same STRING column, its dictionary without what no row uses. O(rows)."""
         assert self.dictionary is not None
-        codes, used = used_codes(self.values, len(self.dictionary))
+        if not len(self.dictionary):
+            return self
+        codes, used = used_codes(self.values)
         return Column(self.type, codes, self.valid, self.dictionary.take(pa.array(used)))
+
+    @classmethod
+    def decoded(cls, type_: Type, array: pa.Array) -> Column:
+        """As :meth:`from_arrow`, but of strings equal ones are not looked for: a source does that, or
+        :meth:`codes_in`.
+        """
+        if type_.kind is not Kind.STRING or pa.types.is_dictionary(array.type):
+            return cls.from_arrow(type_, array)
+        valid: BoolArray | None = None
+        if array.null_count:
+            valid = array.is_valid().to_numpy(zero_copy_only=False)
+            array = array.fill_null("")
+        return cls(type_, np.arange(len(array), dtype=np.int32), valid, array)
 
     @classmethod
     def from_arrow(cls, type_: Type, array: pa.Array | pa.ChunkedArray) -> Column:
@@ -138,16 +168,6 @@ class Column:
         if kind is Kind.TIMESTAMP:
             return pa.array(self.values, pa.int64(), mask=mask).view(pa.timestamp("ms"))
         return pa.array(self.values, self.type.arrow, mask=mask)
-
-
-def used_codes(values: Int32Array, width: int) -> tuple[Int32Array, Int64Array]:
-    """Codes below ``width`` numbered anew, without gaps: new codes of the values, the old code of each."""
-    is_used = np.zeros(width, np.bool_)
-    is_used[values] = True
-    used = np.flatnonzero(is_used)
-    renumbered = np.empty(width, np.int32)
-    renumbered[used] = np.arange(len(used), dtype=np.int32)
-    return renumbered[values], used
 
 
 def decimal_to_scaled(array: pa.Array, type_: Type) -> Int64Array:
@@ -292,6 +312,8 @@ def concatenate_columns(type_: Type, columns: Sequence[Column]) -> Column:
         return Column(type_, np.concatenate(places).astype(np.int32), valid, pa.concat_arrays(lists))
     if type_.kind is not Kind.STRING:
         return Column(type_, np.concatenate([column.values for column in columns]), valid)
+    if columns[0].strings is not None and all(one.strings is columns[0].strings for one in columns):
+        return Column(type_, np.concatenate([one.values for one in columns]), valid, columns[0].strings)
     codes, united = _united(columns)
     return Column(type_, codes, valid, united)
 

@@ -14,11 +14,13 @@ import numpy as np
 import pyarrow as pa
 
 from engine.kernels import strings
-from engine.kernels.strings import ByteArray, HashArray, Int32Array, Int64Array
+from engine.kernels.strings import ByteArray, Int32Array, Int64Array
+from engine.model.codes import CodeValues
 
 ROOM_MIN = 256
 BYTES_A_STRING = 16
 """Expected, at the start."""
+GROWTH = 4
 ARROW_BYTES_MAX = 2**31 - 1
 """Bytes that one Arrow array of strings may hold."""
 
@@ -41,11 +43,11 @@ class StringTable:
     def __init__(self, room: int = ROOM_MIN) -> None:
         """room: how many strings fit before the table grows."""
         self._count = 0
-        self._hashes: HashArray = np.empty(room, np.uint64)
-        self._starts: Int64Array = np.zeros(room + 1, np.int64)
+        self._starts: Int32Array = np.zeros(room + 1, np.int32)
         self._data: ByteArray = np.empty(room * BYTES_A_STRING, np.uint8)
-        self._places = _empty_places(room)
+        self._places: Int64Array = np.zeros(1 << (2 * room - 1).bit_length(), np.int64)
         self._array: pa.StringArray = pa.array([], pa.string())
+        self._code_of: CodeValues | None = None
 
     def __len__(self) -> int:
         return self._count
@@ -56,33 +58,48 @@ class StringTable:
         codes = np.empty(len(array), np.int32)
         done = 0
         while True:
-            done, self._count = strings.number(
-                offsets,
-                given,
-                done,
-                self._places,
-                self._hashes,
-                self._starts,
-                self._data,
-                self._count,
-                codes,
-            )
+            done, self._count, _ = self._look_up(offsets, given, done, codes, takes_in=True)
             if done == len(codes):
                 return codes
-            self._grow(int(offsets[-1]) - int(offsets[done]), len(codes) - done)
+            self._grow(int(offsets[-1]) - int(offsets[done]))
 
     def find(self, array: pa.StringArray) -> tuple[Int32Array, int]:
         """(codes of strings, UNKNOWN where they have none; how many have none). O(bytes)."""
-        offsets, given = buffers_of(array)
         codes = np.empty(len(array), np.int32)
-        missing = strings.find(offsets, given, self._places, self._hashes, self._starts, self._data, codes)
+        _, _, missing = self._look_up(*buffers_of(array), 0, codes, takes_in=False)
         return codes, missing
 
+    def codes_of(self, other: StringTable, codes: Int32Array) -> Int32Array:
+        """The codes here of another table's; strings that are new here are taken in.
+
+        O(codes + bytes of the strings that nobody asked for before).
+        """
+        if self._code_of is None:
+            self._code_of = CodeValues(self.number)
+        here = np.empty(len(codes), np.int64)
+        self._code_of.take(other, codes, here)
+        return here.astype(np.int32)
+
+    def _look_up(
+        self, offsets: Int32Array, given: ByteArray, begin: int, codes: Int32Array, *, takes_in: bool
+    ) -> tuple[int, int, int]:
+        """See :func:`engine.kernels.strings.number`."""
+        found: tuple[int, int, int] = strings.number(
+            offsets, given, begin, self._places, self._starts, self._data, self._count, takes_in, codes
+        )
+        return found
+
     def array(self) -> pa.StringArray:
-        """All strings by code, without a copy of their bytes; kept until more come."""
-        if len(self._array) != self._count:
-            self._array = self._arrow()
-        return self._array
+        """All strings by code, without a copy; the same object until more come.
+
+        Readers call this while strings come: what is below the count is there before it is counted.
+        """
+        array = self._array
+        count = self._count
+        if len(array) < count:
+            starts, data = pa.py_buffer(self._starts[: count + 1]), pa.py_buffer(self._data)
+            array = self._array = pa.StringArray.from_buffers(count, starts, data)
+        return array
 
     def only(self, codes: Int64Array) -> StringTable:
         """A table of the strings with these codes, in this order, no two alike."""
@@ -97,32 +114,28 @@ class StringTable:
 
     @property
     def nbytes(self) -> int:
-        """What the table takes."""
-        return self._hashes.nbytes + self._starts.nbytes + self._data.nbytes + self._places.nbytes
+        """What the table takes, and what it knows of the codes of others."""
+        kept = 0 if self._code_of is None else self._code_of.nbytes
+        return 4 * self._count + self.used_bytes + self._places.nbytes + kept
 
-    def _arrow(self) -> pa.StringArray:
-        """Readers call this while strings come: what is below the count is there before it is counted."""
-        count = self._count
-        starts = self._starts
-        used = int(starts[count])
-        if used > ARROW_BYTES_MAX:
-            raise OverflowError(f"{used:,} bytes of strings do not fit into one array")
-        offsets = starts[: count + 1].astype(np.int32)
-        return pa.StringArray.from_buffers(count, pa.py_buffer(offsets), pa.py_buffer(self._data[:used]))
+    def _grow(self, more_bytes: int) -> None:
+        """Make room for some strings more, with so many bytes that are still to come.
 
-    def _grow(self, more_bytes: int, more: int) -> None:
-        """Make room for at most so many strings more, at least by half of what there is."""
+        What is large is made GROWTH times as large: until it is used it takes no memory.
+        """
         count, used = self._count, self.used_bytes
-        if count == len(self._hashes):
-            room = count + max(count, min(more, count + ROOM_MIN))
-            hashes, starts = np.empty(room, np.uint64), np.zeros(room + 1, np.int64)
-            hashes[:count] = self._hashes[:count]
-            starts[: count + 1] = self._starts[: count + 1]
-            self._hashes, self._starts = hashes, starts
-            self._places = _empty_places(room)
-            strings.rehash(hashes, count, self._places)
+        if 2 * count >= len(self._places):
+            before, self._places = self._places, np.zeros(2 * len(self._places), np.int64)
+            strings.rehash(before, self._places)
+        if count == len(self._starts) - 1:
+            starts = np.empty(GROWTH * count + 1, np.int32)
+            starts[: count + 1] = self._starts
+            self._starts = starts
         if used + more_bytes > len(self._data):
-            data = np.empty(used + max(used >> 1, more_bytes), np.uint8)
+            wanted = min(max(GROWTH * used, used + more_bytes), ARROW_BYTES_MAX)
+            if wanted <= len(self._data):
+                raise OverflowError(f"{used + more_bytes:,} bytes of strings do not fit into one array")
+            data = np.empty(wanted, np.uint8)
             data[:used] = self._data[:used]
             self._data = data
 
@@ -132,8 +145,3 @@ class StringTable:
         codes, missing = self.find(self.array())
         assert missing == 0
         assert codes.tolist() == list(range(self._count))
-
-
-def _empty_places(room: int) -> Int32Array:
-    """Half empty when the room is used."""
-    return np.full(1 << (2 * room - 1).bit_length(), strings.EMPTY, np.int32)

@@ -1,7 +1,7 @@
 """From places of stored rows to columns.
 
-Numbers are copied segment by segment into one array. Strings keep their codes where one segment holds all
-rows; of several segments only the strings that occur are put into one dictionary.
+Numbers are copied segment by segment into one array, and so are the codes of strings where all segments have
+them from one table; else only the strings that occur are put into one dictionary.
 Cost: O(rows + segments) a column.
 """
 
@@ -62,7 +62,8 @@ def project(outputs: Sequence[Output], schema: Schema, places: Places) -> tuple[
 def gather(place: int, schema: Schema, places: Places, total: int) -> Column:
     """One column of the rows at these places, ``total`` of them."""
     type_ = schema.fields[place].type
-    if type_.kind is Kind.STRING:
+    tables = {id(part.columns[place].strings): part.columns[place].strings for part, _ in places}
+    if type_.kind is Kind.STRING and len(tables) != 1:
         return _strings_as_one(type_, place, places)
     values = np.empty(total, type_.dtype)
     valid: BoolArray | None = None
@@ -73,7 +74,7 @@ def gather(place: int, schema: Schema, places: Places, total: int) -> Column:
         start = stop
     if any(part.columns[place].valid is not None for part, _ in places):
         valid = np.concatenate([_valid(part.columns[place], where) for part, where in places])
-    return Column(type_, values, valid)
+    return Column(type_, values, valid, next(iter(tables.values()), None))
 
 
 def _valid(column: PartColumn, where: Int64Array) -> BoolArray:
@@ -84,7 +85,7 @@ def _strings_as_one(type_: Type, place: int, places: Places) -> Column:
     if not places:
         return Column(type_, np.empty(0, np.int32), None, pa.array([], pa.string()))
     taken = [part.columns[place].whole(part.n).take(where) for part, where in places]
-    return taken[0] if len(taken) == 1 else concatenate_columns(type_, taken)
+    return concatenate_columns(type_, taken)
 
 
 def _strings(place: int, places: Places) -> pa.ChunkedArray:

@@ -169,8 +169,8 @@ def together(one: Column, other: Column) -> Iterator[Column]:
         )
     elif kinds == {Kind.DATE, Kind.TIMESTAMP}:
         yield Column(TIMESTAMP, np.concatenate([_instants(one), _instants(other)]))
-    elif one.dictionary is not None and one.dictionary is other.dictionary:
-        yield Column(one.type, np.concatenate([one.values, other.values]), None, one.dictionary)
+    elif one.strings is not None and one.strings is other.strings:
+        yield Column(one.type, np.concatenate([one.values, other.values]), None, one.strings)
     else:
         yield _one_after_another([one, other])
 

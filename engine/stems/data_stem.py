@@ -27,6 +27,7 @@ from engine.stems.entering import Entering
 from engine.stems.new_queries import NewQueries
 from engine.stems.segment import BitPool, Part, Tail
 from engine.stems.selective_index import Pairs
+from engine.stems.stream_strings import StreamStrings
 
 RAISED = 1 << 40
 """A multiple of the blocks that partial results are kept of."""
@@ -150,13 +151,22 @@ class DataStem:
         self._queries = queries
         self._sealed: list[Part] = []
         self._pool = BitPool()
+        self._strings = StreamStrings(schema)
         self._tail = self._new_tail(base)
         self._rows: Rows | None = None
 
     def _new_tail(self, first: int) -> Tail:
         queries = self._queries
         queries.revise(min((p.matches.cohorts.epoch for p in self._sealed), default=queries.cohorts.epoch))
-        return Tail(self.schema, first, queries.cohorts, queries.words, self._pool)
+        return self._empty_tail(first)
+
+    def _empty_tail(self, first: int) -> Tail:
+        queries = self._queries
+        return Tail(self.schema, first, queries.cohorts, queries.words, self._pool, self._strings.tables)
+
+    def coded(self, rows: Batch) -> Batch:
+        """Rows that are to enter, now or later, their strings by the stream's codes."""
+        return self._strings.coded(rows)
 
     @property
     def end(self) -> int:
@@ -171,6 +181,9 @@ class DataStem:
 
     def enter(self, rows: Entering) -> None:
         """Rows enter and meet all queries. O(rows * words + candidates)."""
+        self._strings.make_room(rows.batches)
+        if self._tail.strings is not self._strings.tables:
+            self._seal()
         start = 0
         while start < len(rows):
             start = self._fill(self._tail, rows, start)
@@ -186,7 +199,10 @@ class DataStem:
         return stop
 
     def _seal(self) -> None:
-        self._sealed.append(self._tail.seal(self._queries.words))
+        """The open segment is full; or no more may enter it, as its strings are of a former generation."""
+        if self._tail.count:
+            self._sealed.append(self._tail.seal(self._queries.words))
+        self._strings.let_go(len(self))
         self._tail = self._new_tail(self.end)
 
     # --- history ----------------------------------------------------------------------------------
@@ -232,8 +248,9 @@ class DataStem:
         parts = []
         start = 0
         entering = Entering.of(rows)
+        self._strings.make_room(entering.batches)
         while start < len(rows):
-            tail = Tail(self.schema, first + start, self._queries.cohorts, self._queries.words, self._pool)
+            tail = self._empty_tail(first + start)
             while start < len(rows) and tail.room:
                 start = self._fill(tail, entering, start)
             parts.append(tail.seal(self._queries.words))
@@ -279,7 +296,8 @@ class DataStem:
         self._rows = None
 
     def clear(self) -> None:
-        """All rows are gone."""
+        """All rows are gone, and their strings."""
+        self._strings.clear()
         self.base = self.end
         self._sealed = []
         self._tail = self._new_tail(self.base)

@@ -190,12 +190,8 @@ class StringDomain(Domain):
         return len(self._labels) > 2 * self._kept
 
     def keys(self, column: Column, out: Int64Array) -> None:
-        """As of any domain; O(rows + bytes of distinct strings), times log strings where ranges are named."""
-        assert column.dictionary is not None
-        if not len(column.dictionary):
-            out[:] = 0
-            return
-        np.take(self._named.keys(column.dictionary, ordered=self._ordered), column.values, out=out)
+        """As of any domain; O(rows + bytes of new strings), times log strings where ranges are named."""
+        self._named.keys_of(column, out, ordered=self._ordered)
 
     def _value(self, key: int) -> Any:
         for string, label in self._labels.items():

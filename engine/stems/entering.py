@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.kernels.admission import order_of
-from engine.model.batch import Batch, Column, Int64Array, concatenate, concatenate_columns
+from engine.model.batch import Batch, Column, Int64Array, concatenate
 from engine.model.source import Schema
 
 Place = slice | Int64Array
@@ -32,16 +32,6 @@ class Run:
         if isinstance(self.rows, slice):
             return column.slice(self.rows.start, self.rows.stop)
         return column.take(self.rows)
-
-
-def in_places(columns: Sequence[Column], runs: Sequence[Run]) -> Column:
-    """The columns of some runs as one, each row in its place."""
-    whole = concatenate_columns(columns[0].type, columns)
-    if all(isinstance(run.places, slice) for run in runs):
-        return whole
-    order = np.empty(len(whole), np.int64)
-    order[np.concatenate([run.places for run in runs])] = np.arange(len(whole))
-    return whole.take(order)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,8 @@ import pyarrow as pa
 
 from engine.kernels import strings
 from engine.kernels.strings import Int64Array
+from engine.model.batch import Column
+from engine.model.codes import CodeValues
 from engine.model.string_table import StringTable, buffers_of
 
 KEY_MIN = -(2**63)
@@ -50,28 +52,53 @@ class NamedStrings:
         self._recent: list[tuple[str, int]] = []
         self._long: Run | None = None
         self._short: Run | None = None
+        self._key_of = CodeValues(self._keys)
+        self._ordered = False
 
     def add(self, string: str, label: int) -> None:
         """Name another string."""
         self._coming.append((string, label))
 
-    def keys(self, array: pa.StringArray, *, ordered: bool) -> Int64Array:
-        """The key of each string, without NULL; not ordered: KEY_MIN of all that are not named."""
+    def keys_of(self, column: Column, out: Int64Array, *, ordered: bool) -> None:
+        """Write the key of each row; not ordered: KEY_MIN of all that are not named. Anything where NULL.
+
+        O(rows + bytes of distinct strings); of a source's strings only those that are asked for the first
+        time, or after another was named among ordered ones.
+        """
+        if ordered != self._ordered:
+            self._ordered = ordered
+            self._key_of.forget()
         self._take_in()
+        if isinstance(column.strings, StringTable):
+            self._key_of.take(column.strings, column.values, out)
+            return
+        short = column.short()
+        assert short.dictionary is not None
+        if len(short.dictionary):
+            np.take(self._keys(short.dictionary), short.values, out=out, mode="clip")
+        else:
+            out[:] = 0
+
+    def _keys(self, array: pa.StringArray) -> Int64Array:
         if not len(self._table):
             return np.full(len(array), KEY_MIN, np.int64)
         codes, missing = self._table.find(array)
         keys = self._label_of[codes]  # UNKNOWN takes the last
         if missing:
             unnamed = codes == strings.UNKNOWN
-            keys[unnamed] = self._gaps(array, codes)[unnamed] if ordered else KEY_MIN
+            keys[unnamed] = self._gaps(array, codes)[unnamed] if self._ordered else KEY_MIN
         return keys
 
     def _take_in(self) -> None:
         if not self._coming:
             return
-        self._table.number(pa.array([string for string, _ in self._coming], pa.string()))
+        named = pa.array([string for string, _ in self._coming], pa.string())
+        self._table.number(named)
         coming = np.fromiter((label for _, label in self._coming), np.int64, len(self._coming))
+        if self._ordered:
+            self._key_of.forget()  # a gap became two
+        else:
+            self._key_of.put(named, coming)
         self._label_of = np.concatenate([self._label_of, coming])
         self._recent += self._coming
         self._coming = []

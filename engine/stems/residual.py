@@ -74,8 +74,9 @@ class ResidualPredicate:
         rows = np.union1d(of_bits, of_pairs).astype(np.int64) if len(mine) else of_bits
         if not len(rows):
             return NOTHING
-        held = flight.rows.columns
-        columns = [c.take(rows) if i in self._columns else c for i, c in enumerate(held)]
+        columns = list(flight.rows.columns)
+        for index in self._columns:
+            columns[index] = flight.column(index).take(rows)
         true, error = truth(self.predicate, columns, len(rows))
         keep = true if error is None else true | error
         kept = keep if len(rows) == len(of_bits) else keep[np.searchsorted(rows, of_bits)]

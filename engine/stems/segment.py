@@ -2,8 +2,8 @@
 
 The *tail* is the one open segment: arrays of full capacity that fill from the front. Rows below its count
 never change, so a reader who took the arrays and the count needs no lock. When it is full it is *sealed*:
-its word columns are packed, its dictionaries become Arrow arrays, and it changes no more but for
-word columns that replace others when queries come.
+its word columns are packed, and it changes no more but for word columns that replace others when queries
+come.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import overload
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from engine.kernels import bitmaps, streaming
 from engine.model.batch import Batch, BoolArray, Column, Int32Array, Int64Array
@@ -26,10 +25,11 @@ from engine.results.part_matches import PairLog, PartMatches, sealed_lists, with
 from engine.results.slot_lists import SlotLists
 from engine.results.word_column import DenseWord, WordColumn, pack
 from engine.stems.cohorts import Cohorts
-from engine.stems.entering import Entering, Run, in_places
+from engine.stems.entering import Entering, Run
 from engine.stems.new_queries import Found, NewQueries
 from engine.stems.origins import Origins
 from engine.stems.selective_index import Pairs
+from engine.stems.stream_strings import Tables
 from engine.stems.zone import Zone, zone_of
 
 SEGMENT_ROWS = 65_536
@@ -87,26 +87,23 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class PartColumn:
-    """One column: values and validity of full length, strings through a table or a dictionary."""
+    """One column: values and validity of full length, strings by the codes of a table."""
 
     field: Field
     values: npt.NDArray[np.generic]
     valid: BoolArray | None
-    strings: StringTable | pa.StringArray | None
-
-    def dictionary(self) -> pa.StringArray | None:
-        return self.strings.array() if isinstance(self.strings, StringTable) else self.strings
+    strings: StringTable | None
 
     def sealed(self, timestamp: Int64Array, n: int) -> PartColumn:
         """As it is kept: a column that tells the rows' instants is the array of those, not another."""
         values = self.values
         if self.field.type.kind is Kind.TIMESTAMP and np.array_equal(values[:n], timestamp[:n]):
             values = timestamp
-        return replace(self, values=values, strings=self.dictionary())
+        return replace(self, values=values)
 
     def whole(self, n: int) -> Column:
         valid = None if self.valid is None else self.valid[:n]
-        return Column(self.field.type, self.values[:n], valid, self.dictionary())
+        return Column(self.field.type, self.values[:n], valid, self.strings)
 
 
 class OpenWords(Sequence[WordColumn]):
@@ -169,7 +166,11 @@ class BitPool:
 class Tail:
     """The open segment."""
 
-    def __init__(self, schema: Schema, first: int, cohorts: Cohorts, words: int, pool: BitPool) -> None:
+    def __init__(
+        self, schema: Schema, first: int, cohorts: Cohorts, words: int, pool: BitPool, strings: Tables
+    ) -> None:
+        """strings: by whose codes rows will come."""
+        self.strings = strings
         self._pool = pool
         self.schema = schema
         self.first = first
@@ -180,7 +181,6 @@ class Tail:
         self.partition = np.empty(SEGMENT_ROWS, np.int32)
         self._values = [np.empty(SEGMENT_ROWS, f.type.dtype) for f in schema]
         self._valid: list[BoolArray | None] = [None] * len(schema)
-        self._strings = [StringTable() if f.type.kind is Kind.STRING else None for f in schema]
         self.bits = pool.take(max(1, words))
         self._log = PairLog()
         self._late: tuple[SlotLists, ...] = ()
@@ -231,14 +231,12 @@ class Tail:
         held = self._valid[place]
         valid = None if held is None else held[start:stop]
         values = self._values[place][start:stop]
-        table = self._strings[place]
+        table = self.strings[place]
         for run, part in zip(runs, parts, strict=True):
             values[run.places] = part.values if table is None else part.codes_in(table)
             if valid is not None:
                 valid[run.places] = True if part.valid is None else part.valid
-        if table is None:
-            return Column(self.schema.fields[place].type, values, valid)
-        return in_places(parts, runs)  # its dictionary is shorter than the segment's
+        return Column(self.schema.fields[place].type, values, valid, table)
 
     def take(self, n: int, pairs: Pairs) -> None:
         """The next n rows that were written, whose bits stand in ``bits`` already, and their pairs."""
@@ -262,7 +260,7 @@ class Tail:
         self._part = None
 
     def seal(self, words: int) -> Part:
-        """The segment as full as it is, its matches in their smaller form, its strings as Arrow."""
+        """The segment as full as it is, its matches in their smaller form."""
         packed = pack(self.bits, words, self.count)
         if 4 * sum(not isinstance(word, DenseWord) for word in packed) > words:
             packed = [  # let go of the columns that became row lists
@@ -277,7 +275,7 @@ class Tail:
     def _as_part(self, matches: PartMatches) -> Part:
         if self._columns is None:
             self._columns = tuple(
-                PartColumn(f, self._values[place], self._valid[place], self._strings[place])
+                PartColumn(f, self._values[place], self._valid[place], self.strings[place])
                 for place, f in enumerate(self.schema)
             )
         origins = Origins(self.partition, self.offset)

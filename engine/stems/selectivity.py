@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from engine.model.batch import Batch, Int64Array, concatenate_columns
+from engine.model.batch import Batch, Column, Int64Array, concatenate_columns
 from engine.model.types import Kind
 from engine.stems.domain import KEY_MAX, KEY_MIN, Domain
 from engine.stems.region_store import NULL_TOO, Intervals
@@ -57,6 +57,11 @@ class Choice:
         return attribute, point
 
 
+def _on_its_own(column: Column) -> Column:
+    """A column that does not hold the strings of its source."""
+    return column.with_used() if column.type.kind is Kind.STRING else column
+
+
 class Sample:
     """Some rows of the last batches, spread evenly, and estimates from them."""
 
@@ -73,7 +78,9 @@ class Sample:
         """A batch came by. O(1) for most."""
         self._batches += 1
         if len(rows) and (len(self._taken) < SAMPLED_BATCHES or self._batches % SAMPLE_EVERY == 0):
-            self._taken.append(rows.take(np.arange(0, len(rows), max(1, len(rows) // SAMPLED_ROWS))))
+            some = rows.take(np.arange(0, len(rows), max(1, len(rows) // SAMPLED_ROWS)))
+            columns = tuple(map(_on_its_own, some.columns))
+            self._taken.append(Batch(some.schema, columns, some.partition, some.offset, some.timestamp))
             self._sorted.clear()
 
     def keys_moved(self) -> None:

@@ -9,14 +9,13 @@ costs O(1) for it. Earlier readers keep what they have.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from engine.model.attributes import Attribute
 from engine.model.batch import BATCH_ROWS_MAX, Batch, Int64Array, concatenate
 from engine.model.source import Stream
-from engine.model.types import Kind
 from engine.stems.data_stem import DataStem, Matcher, Rows
 from engine.stems.entering import Entering
 from engine.stems.versions import Versions
@@ -96,7 +95,7 @@ class TableStem(DataStem):
             batch = part.batch(self.schema)
             for start in range(low, high, BATCH_ROWS_MAX):
                 kept = ordinals[start : min(high, start + BATCH_ROWS_MAX)] - part.first
-                self.append(_of_own_strings(batch.take(kept)))
+                self.append(batch.take(kept))
 
     def restore(self, first: int, rows: Batch) -> None:
         """Stored rows come back, from ``base`` on."""
@@ -132,9 +131,3 @@ class TableStem(DataStem):
         assert self.base == self._versions.first
         batches = [batch for _, batch in self.rows().slices(self.base, self.end)]
         self._versions._check(concatenate(self.schema, batches))
-
-
-def _of_own_strings(rows: Batch) -> Batch:
-    """The rows without the strings that only others use."""
-    columns = [column.with_used() if column.type.kind is Kind.STRING else column for column in rows.columns]
-    return replace(rows, columns=tuple(columns))

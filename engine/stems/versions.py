@@ -159,6 +159,5 @@ def _values(column: Column) -> list[Any]:
             values = np.where(np.isnan(values), np.nan, values + 0.0).view(np.int64)
         plain: list[Any] = values.tolist()
         return plain
-    assert column.dictionary is not None
-    texts = column.dictionary.to_pylist()
-    return [texts[code] for code in column.values.tolist()]
+    strings: list[Any] = column.to_arrow().to_pylist()
+    return strings

@@ -1,4 +1,4 @@
-"""Rows on their way between tasks: a batch as bytes, strings with their dictionaries, and back.
+"""Rows on their way between tasks: a batch as bytes, each string once, and back.
 
 A piece is an Arrow IPC stream of one record batch: the columns of the stream's stored schema in their order,
 named by number, then ``_partition``, ``_offset`` and ``_timestamp``. Cost: a copy.
@@ -43,11 +43,8 @@ _PLACES = ("_partition", "_offset", "_timestamp")
 
 
 def _array(column: Column) -> pa.Array:
-    if column.type.kind is not Kind.STRING or column.dictionary is None or not len(column.dictionary):
-        return column.to_arrow()
-    mask = None if column.valid is None else ~column.valid
-    codes = pa.array(column.values, pa.int32(), mask=mask)
-    return pa.DictionaryArray.from_arrays(codes, column.dictionary)
+    array = column.to_arrow()
+    return array.dictionary_encode() if column.type.kind is Kind.STRING else array
 
 
 @dataclass(frozen=True, slots=True)

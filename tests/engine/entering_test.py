@@ -14,6 +14,7 @@ from engine.stems.entering import Entering
 from engine.stems.pending import PendingRows
 from engine.stems.segment import BitPool, Tail
 from engine.stems.selective_index import NO_PAIRS
+from engine.stems.stream_strings import StreamStrings
 from tests.operators.relations import column
 from tests.operators.stored import SCHEMA, TYPES
 from tests.strategies import values
@@ -56,7 +57,8 @@ def test_rows_enter_in_order_and_are_written_as_they_came(
     drawn: list[tuple[list[tuple[int, int, tuple[Any, ...]]], int]], data: st.DataObject
 ) -> None:
     pending, waiting = PendingRows(SCHEMA), []
-    tail = Tail(SCHEMA, 0, Cohorts(0, np.zeros(0, np.int32)), 0, BitPool())
+    strings = StreamStrings(SCHEMA)
+    tail = Tail(SCHEMA, 0, Cohorts(0, np.zeros(0, np.int32)), 0, BitPool(), strings.tables)
     expected: list[str] = []
     offset = 0
     now_ms: int | None = None
@@ -67,7 +69,7 @@ def test_rows_enter_in_order_and_are_written_as_they_came(
             offset += 1
         now_ms = now if now_ms is None and now >= 0 else None if now_ms is None else max(now_ms, now)
         waiting += rows
-        entering = pending.pass_through(batch(rows), now_ms)
+        entering = pending.pass_through(strings.coded(batch(rows)), now_ms)
         reached = sorted(
             (row for row in waiting if now_ms is not None and row[0] <= now_ms), key=lambda row: row[:3]
         )

@@ -10,11 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.kernels import strings as kernels
-from engine.model.batch import Column, concatenate_columns
+from engine.model.batch import Batch, Column, concatenate_columns
+from engine.model.codes import CodeValues, used_codes
+from engine.model.source import Field, Schema
 from engine.model.string_table import StringTable
-from engine.model.types import STRING
+from engine.model.types import BIGINT, STRING
 from engine.stems.domain import KEY_MIN, StringDomain
 from engine.stems.regions import ABOVE, BELOW, Region
+from engine.stems.stream_strings import SMALL_STRINGS, StreamStrings
 
 TEXTS = st.one_of(
     st.sampled_from(
@@ -138,3 +141,88 @@ def test_many_named_strings_in_order() -> None:
                 place = bisect_left(below, probe)
                 assert key == (domain._labels[below[place - 1]] + 1 if place else KEY_MIN)
     domain._check()
+
+
+@given(st.lists(st.integers(0, 10**6) | st.integers(0, 5), max_size=60))
+def test_used_codes_are_numbered_without_gaps(values: list[int]) -> None:
+    codes, used = used_codes(np.array(values, np.int32))
+    assert used.tolist() == list(dict.fromkeys(values))
+    assert used[codes].tolist() == values
+
+
+@given(st.lists(st.lists(st.none() | TEXTS, max_size=20), min_size=1, max_size=5), st.integers(0, 5))
+def test_decoded_columns_are_what_arrow_has(parts: list[list[str | None]], first: int) -> None:
+    """Taken apart, put together and coded, before and after."""
+    arrays = [pa.array(["cut off", *part], pa.string()).slice(1) for part in parts]
+    decoded = [Column.decoded(STRING, array) for array in arrays]
+    flat = [text for part in parts for text in part]
+    assert concatenate_columns(STRING, decoded).to_arrow().to_pylist() == flat
+    table = StringTable(4)
+    coded = [column.coded(table) for column in decoded]
+    assert all(column.strings is table for column in coded)
+    whole = concatenate_columns(STRING, coded)
+    assert whole.strings is table or len(parts) == 1
+    assert whole.to_arrow().to_pylist() == flat
+    again = concatenate_columns(STRING, [whole.slice(first, len(flat)), decoded[0]]).coded(StringTable())
+    assert again.to_arrow().to_pylist() == flat[first:] + parts[0]
+    table._check()
+
+
+@given(st.data())
+def test_values_by_code_are_those_of_the_strings(data: st.DataObject) -> None:
+    """However tables grow, whatever is set anew, and when all are forgotten."""
+    lengths: dict[str, int] = {}
+
+    def work(strings: pa.StringArray) -> np.ndarray:
+        return np.array([lengths.get(text, len(text)) for text in strings.to_pylist()], np.int64)
+
+    values, tables = CodeValues(work), [StringTable(2), StringTable(2)]
+    for _ in range(data.draw(st.integers(1, 6))):
+        table = data.draw(st.sampled_from(tables))
+        table.number(pa.array(data.draw(st.lists(TEXTS, max_size=12)), pa.string()))
+        held = table.array().to_pylist()
+        codes = data.draw(st.lists(st.sampled_from(range(len(held))), max_size=6)) if held else []
+        out = np.empty(len(codes), np.int64)
+        values.take(table, np.array(codes, np.int32), out)
+        assert out.tolist() == [lengths.get(held[code], len(held[code])) for code in codes]
+        changed = data.draw(st.lists(TEXTS, unique=True, max_size=3))
+        lengths |= dict.fromkeys(changed, -7)
+        if data.draw(st.booleans()):
+            values.put(pa.array(changed, pa.string()), np.full(len(changed), -7, np.int64))
+        else:
+            values.forget()
+
+
+SCHEMA = Schema((Field("s", STRING), Field("n", BIGINT), Field("t", STRING)))
+
+
+def _rows(texts: list[str], others: list[str]) -> Batch:
+    table = pa.table({"s": texts, "n": pa.array(range(len(texts)), pa.int64()), "t": others})
+    n = len(texts)
+    return Batch.from_arrow(SCHEMA, table, np.zeros(n), np.arange(n), np.arange(n))
+
+
+def test_rows_are_coded_once_a_generation() -> None:
+    strings = StreamStrings(SCHEMA)
+    rows = strings.coded(_rows(["a", "b", "a"], ["x", "x", "y"]))
+    assert strings.coded(rows) is rows
+    before = strings.tables
+    strings.let_go(0)
+    assert strings.tables is before
+    strings.clear()
+    assert all(one is not other for one, other in zip(strings.tables, before, strict=True) if one is not None)
+    again = strings.coded(rows)
+    assert again.to_arrow().equals(rows.to_arrow())
+    assert again.columns[0].strings is strings.tables[0]
+
+
+def test_a_table_that_is_mostly_dead_gives_way() -> None:
+    strings = StreamStrings(SCHEMA)
+    many = [f"{i}" for i in range(SMALL_STRINGS + 1)]
+    strings.coded(_rows(many, ["x"] * len(many)))
+    first, _, other = strings.tables
+    strings.let_go(len(many))
+    assert strings.tables[0] is first
+    strings.let_go(len(many) // 10)
+    assert strings.tables[0] is not first
+    assert strings.tables[2] is other

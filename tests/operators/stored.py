@@ -21,6 +21,7 @@ from engine.stems.data_stem import Rows
 from engine.stems.entering import Entering
 from engine.stems.query_stem import QueryStem
 from engine.stems.segment import BitPool, Tail
+from engine.stems.stream_strings import StreamStrings
 from tests.operators.relations import PRICE, column
 
 NAME = SourceName("s")
@@ -54,13 +55,19 @@ def parts(
     predicates: Sequence[Expression] = (),
     base: int = 0,
 ) -> tuple[Rows, dict[Expression, int]]:
-    """Parts, all but the last sealed, with ordinals from ``base``; and the slots of these predicates."""
+    """Parts, all but the last sealed, with ordinals from ``base``; and the slots of these predicates.
+
+    Strings are of three generations at most: the first part has one of its own, the last two share theirs.
+    """
     stem = QueryStem(SCHEMA)
     slots = stem.add(list(predicates)).slots
     made = []
     bounds = sorted({0, *(cut for cut in cuts if cut < len(rows)), len(rows)})
+    strings = StreamStrings(SCHEMA)
     for low, high in pairwise(bounds):
-        tail = Tail(SCHEMA, base + low, stem.cohorts, stem.words, BitPool())
+        if len(made) == 1 or len(made) == len(bounds) - 3:
+            strings.clear()
+        tail = Tail(SCHEMA, base + low, stem.cohorts, stem.words, BitPool(), strings.tables)
         piece = batch(rows[low:high], stamps[low:high], low)
         written = tail.write(Entering.of(piece), 0, len(piece))
         tail.take(len(piece), stem.match(written, tail.bits, 0))

@@ -53,6 +53,16 @@ def test_rows_come_back_from_a_piece(rows: Batch) -> None:
     assert found.offset.tolist() == rows.offset.tolist()
 
 
+def test_a_piece_has_each_string_of_its_rows_once() -> None:
+    texts = Column.decoded(STRING, pa.array(["a", "b", "a", "others"]))
+    places = np.arange(4)
+    schema = Schema((Field("k", STRING),))
+    rows = Batch(schema, (texts,), np.zeros(4, np.int32), places, places).take(np.array([0, 2, 1, 0]))
+    found = read_piece(to_piece(rows), Stream(SourceName("s"), schema, "s")).columns[0]
+    assert found.dictionary == pa.array(["a", "b"])
+    assert found.to_arrow().to_pylist() == ["a", "a", "b", "a"]
+
+
 def test_letters_come_back() -> None:
     records = [
         RawRecord(-1, "not JSON", 3, None, b"\xff", [("h", None), ("g", b"1")]),

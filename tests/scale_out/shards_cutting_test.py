@@ -71,15 +71,6 @@ def test_every_row_is_cut_to_one_part_and_to_the_lane_where_it_has_it() -> None:
     assert cut(STREAM, batch.slice(0, 0), Layout(3)) == []
 
 
-def test_strings_of_others_stay_behind() -> None:
-    batch = batch_of(SCHEMA, [(0, n, n, (f"k{n}", n)) for n in range(30)])
-    found = cut(STREAM, batch, Layout(4, {"s": "k"}))
-    texts = [one.columns[0].dictionary for _, one in found]
-    assert sum(len(one) for one in texts if one is not None) == 30
-    told = [text for _, one in found for text in one.columns[0].to_arrow().to_pylist()]
-    assert sorted(told) == sorted(f"k{n}" for n in range(30))
-
-
 def test_a_table_without_a_key_is_everywhere() -> None:
     batch = batch_of(SCHEMA, [(0, 0, 5, ("a", 1))])
     assert [(shard, len(one)) for shard, one in cut(TABLE, batch, Layout(2))] == [(0, 1), (1, 1), (2, 1)]

@@ -17,7 +17,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.model.batch import BoolArray, Column, Int64Array, used_codes
+from engine.model.batch import BoolArray, Column, Int64Array
+from engine.model.codes import used_codes
 from engine.model.types import Kind, Type
 
 Array = npt.NDArray[Any]
@@ -151,7 +152,7 @@ def compact(vector: Vector) -> Vector:
     assert vector.dictionary is not None
     if len(vector.dictionary) <= 2 * len(vector.values) + 16:
         return vector
-    codes, used = used_codes(vector.values, len(vector.dictionary))
+    codes, used = used_codes(vector.values)
     dictionary = vector.dictionary.take(pa.array(used))
     return Vector(vector.type, codes, vector.null, vector.error, dictionary)
 

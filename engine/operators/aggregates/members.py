@@ -100,6 +100,6 @@ def select(
     kept = np.flatnonzero(~out)
     column = column.take(kept)
     if not nulls:
-        column = Column(column.type, column.values, None, column.dictionary)
+        column = Column(column.type, column.values, None, column.strings)
     codes = None if codes is None else codes[kept]
     return Members(column, len(kept), codes, groups), errors

@@ -55,7 +55,7 @@ def _at(members: Members, order: Int64Array | None, places: Int64Array) -> Colum
     if not members.m:
         values = members.values
         nothing = np.zeros(members.groups, values.type.dtype)
-        return Column(values.type, nothing, there, values.dictionary)
+        return Column(values.type, nothing, there, values.strings)
     places = np.maximum(places, 0)
     column = members.values.take(places if order is None else order[places])
-    return Column(column.type, column.values, there, column.dictionary)
+    return Column(column.type, column.values, there, column.strings)

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from engine.model.batch import Batch, Column, concatenate
 from engine.model.source import Stream
@@ -47,23 +45,10 @@ def _by_key(stream: Stream, rows: Batch, layout: Layout) -> list[tuple[int, Batc
     order = np.argsort(shards, kind="stable")
     bounds = np.searchsorted(shards[order], np.arange(layout.shards + 1))
     return [
-        (shard, _with_own_strings(rows.take(order[bounds[shard] : bounds[shard + 1]])))
+        (shard, rows.take(order[bounds[shard] : bounds[shard + 1]]))
         for shard in range(layout.shards)
         if bounds[shard] < bounds[shard + 1]
     ]
-
-
-def _with_own_strings(rows: Batch) -> Batch:
-    """The rows, without most of the strings that only others use: they would go to every shard."""
-    return replace(rows, columns=tuple(_with_own(column) for column in rows.columns))
-
-
-def _with_own(column: Column) -> Column:
-    if column.type.kind is not Kind.STRING or len(column.dictionary or ()) <= len(column):
-        return column
-    assert column.dictionary is not None
-    used, codes = np.unique(column.values, return_inverse=True)
-    return replace(column, values=codes.astype(np.int32), dictionary=column.dictionary.take(pa.array(used)))
 
 
 def shards_of(keys: Column, shards: int) -> npt.NDArray[np.int64]:
