@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from engine.changes.operator import operator_of
 from engine.engine import Engine
 from engine.limits import Limits
-from engine.model.step import Register, Registration, Step
+from engine.model.step import Register, Registration, Step, Unregister
 from tests.differential.agreement import EngineSubject, cut, exact_rows, numbered, with_registrations
 from tests.differential.engine_test import any_statement
 from tests.differential.telling import (
@@ -120,18 +120,18 @@ def test_maintenance(steps: list[Step], data: st.DataObject) -> None:
 @FEW
 @given(steps=LONE | JOINS, data=st.data())
 def test_others_and_the_order_in_which_they_came(steps: list[Step], data: st.DataObject) -> None:
-    """Each query three times, the last of a step first."""
+    """Each query three times, the last of a step first; all three go together, as do the rows they hold."""
     steps = as_streams(steps, data)
+    suffixes = ("-a", "", "-b")
     crowded = []
     for step in steps:
-        if isinstance(step.body, Register):
-            again = [
-                replace(one, query_id=one.query_id + suffix)
-                for suffix in ("-a", "", "-b")
-                for one in reversed(step.body.registrations)
-            ]
-            step = replace(step, body=Register(tuple(again)))
-        crowded.append(step)
+        body = step.body
+        if isinstance(body, Register):
+            every = [(one, suffix) for suffix in suffixes for one in reversed(body.registrations)]
+            body = Register(tuple(replace(one, query_id=one.query_id + suffix) for one, suffix in every))
+        elif isinstance(body, Unregister):
+            body = Unregister(tuple(query + suffix for query in body.query_ids for suffix in suffixes))
+        crowded.append(replace(step, body=body))
     alone, among = told_by_query(told(steps)), told_by_query(told(crowded))
     for query_id, lines in alone.items():
         assert runs(among[query_id]) == runs(lines)
