@@ -6,18 +6,20 @@ a text which differs in constants only took little. What it costs is measured ea
 is left to the pool in any case.
 
 The short way: `GET /queries/{handle}/snapshot`, which clients send a thousand times a second, is answered
-ahead of the application, whose routing and validation take longer than the answer. A request that is not of
-the plainest form goes on to the application, which understands it or says what is wrong with it.
+ahead of the application, whose routing and validation take longer than the answer; and what the event loop
+computes, by the connection itself, whose protocol for applications takes as long again. A request that is not
+of the plainest form goes on to the application, which understands it or says what is wrong with it.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import re
 import time
+from collections.abc import Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 
 from starlette.responses import Response
@@ -28,6 +30,7 @@ from broker.feeds.cursor import Birth, Cursor
 from broker.http.asking import asked
 from broker.http.errors import answer
 from broker.http.formats import CONTENT_TYPES, Reached, encode
+from broker.http.guard import Guard
 from broker.http.named import opened
 from broker.http.requests import instant_ms
 from broker.settings import Settings
@@ -150,32 +153,61 @@ class Snapshots:
     async def _timed(
         self, view: View, shard: int, name: str, form: SnapshotFormat, at_ms: int | None
     ) -> Taken:
+        taken = self._little(view, shard, name, form) if at_ms is None else None
+        if taken is not None:
+            return taken
         began_s = time.perf_counter()
-
-        def work(rows_max: int) -> tuple[Taken, float]:
-            busy_s = time.thread_time()
-            found = view.snapshot(name, at_ms=at_ms, rows_max=rows_max)
-            position = None
-            if at_ms is None:
-                life = self._node.shards[shard].life
-                birth = Birth(name, shard, view.standing[name].born.sequence, life)
-                position = str(Cursor(found.position, found.now_ms, birth))
-            with self._node.memory.answering(found.table.nbytes):
-                data = encode(found, form, self._settings.snapshot_bytes_max, position)
-            return Taken(found, data, position), time.thread_time() - busy_s
-
-        rows_max = self._settings.snapshot_rows_max
-        done = None
-        if at_ms is None and self._expected_s(view, name) < AT_ONCE_S:
-            with contextlib.suppress(LimitExceeded):  # the pool says which limit, if it is one
-                done = work(min(rows_max, AT_ONCE_ROWS))
-        if done is None:
-            done = await asyncio.get_running_loop().run_in_executor(self._pool, work, rows_max)
-        taken, cost_s = done
+        work = partial(self._work, view, shard, name, form, at_ms, self._settings.snapshot_rows_max)
+        taken, cost_s = await asyncio.get_running_loop().run_in_executor(self._pool, work)
         if at_ms is None:
             self._learn(view, name, cost_s)
         self._metrics.snapshot(form, time.perf_counter() - began_s, len(taken.data))
         return taken
+
+    def at_once(self, name: str, form: SnapshotFormat) -> Taken | None:
+        """The answer now, where it is given and takes little; None where :meth:`take` is to be asked.
+
+        Raises TureenError, which :meth:`take` raises too or has a remedy for.
+        """
+        node = self._node
+        entry = node.directory.queries.get(name)
+        if entry is None or entry.shard is None or node.memory.refuses(Level.SHED, "") is not None:
+            return None
+        shard = node.shards[entry.shard]
+        if shard.held is not None or node.hosting.is_arriving(entry.shard):
+            return None
+        taken = self._little(shard.view(), entry.shard, name, form)
+        if taken is not None:
+            shard.asked.count(name)
+        return taken
+
+    def _little(self, view: View, shard: int, name: str, form: SnapshotFormat) -> Taken | None:
+        """An answer of which little is expected; None where it has many rows, or takes long."""
+        if self._expected_s(view, name) >= AT_ONCE_S:
+            return None
+        began_s = time.perf_counter()
+        rows_max = min(self._settings.snapshot_rows_max, AT_ONCE_ROWS)
+        try:
+            taken, cost_s = self._work(view, shard, name, form, None, rows_max)
+        except LimitExceeded:
+            return None  # the pool says which limit, if it is one
+        self._learn(view, name, cost_s)
+        self._metrics.snapshot(form, time.perf_counter() - began_s, len(taken.data))
+        return taken
+
+    def _work(
+        self, view: View, shard: int, name: str, form: SnapshotFormat, at_ms: int | None, rows_max: int
+    ) -> tuple[Taken, float]:
+        """An answer, and how many seconds of a core it took."""
+        busy_s = time.thread_time()
+        found = view.snapshot(name, at_ms=at_ms, rows_max=rows_max)
+        position = None
+        if at_ms is None:
+            birth = Birth(name, shard, view.standing[name].born.sequence, self._node.shards[shard].life)
+            position = str(Cursor(found.position, found.now_ms, birth))
+        with self._node.memory.answering(found.rows.nbytes):
+            data = encode(found, form, self._settings.snapshot_bytes_max, position)
+        return Taken(found, data, position), time.thread_time() - busy_s
 
     async def _completed(self, view: View, name: str, form: SnapshotFormat, at_ms: int | None) -> Taken:
         """The same with rows of the archive, by threads of its own."""
@@ -187,7 +219,7 @@ class Snapshots:
         def work() -> Taken:
             found = cold.answer(view, name, at_ms, self._settings.snapshot_rows_max)
             reached = Reached(found.rows, found.earliest_ms)
-            with self._node.memory.answering(found.answer.table.nbytes):
+            with self._node.memory.answering(found.answer.rows.nbytes):
                 data = encode(found.answer, form, self._settings.snapshot_bytes_max, archive=reached)
             return Taken(found.answer, data, None, reached)
 
@@ -227,6 +259,37 @@ class Snapshots:
         self._pool.shutdown(wait=False, cancel_futures=True)
         if self._cold is not None:
             self._cold.pool.shutdown(wait=False, cancel_futures=True)
+
+
+class AtOnce:
+    """Headers and body for plain requests whose answer takes little, before there is a task for them."""
+
+    def __init__(self, guard: Guard, snapshots: Snapshots) -> None:
+        self._guard = guard
+        self._snapshots = snapshots
+
+    def __call__(self, scope: Scope) -> tuple[Mapping[str, str], bytes] | None:
+        """None: the application answers, or says what is wrong."""
+        if scope["method"] != "GET":
+            return None
+        path = _PATH.fullmatch(scope["path"])
+        query = _QUERY.fullmatch(scope["query_string"].decode("latin-1"))
+        if path is None or query is None or query[2] or query[3]:
+            return None
+        headers = dict(scope["headers"])
+        if not headers.keys().isdisjoint(_OF_BODIES) or self._guard.refusal(scope, headers) is not None:
+            return None
+        form = cast("SnapshotFormat", query[1] or "json")
+        try:
+            taken = self._snapshots.at_once(self._snapshots.opened(path[1]), form)
+        except Exception:  # noqa: BLE001
+            return None  # it fails in the application as well, which knows how to tell of it
+        if taken is None:
+            return None
+        return {"Content-Type": CONTENT_TYPES[form], **_headers(taken)}, taken.data
+
+
+_OF_BODIES = (b"content-length", b"transfer-encoding", b"expect")
 
 
 class ShortWay:

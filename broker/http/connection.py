@@ -3,6 +3,9 @@
 A feed lies still most of its life. So that it needs no second task to hear that its reader has gone, and no
 unbounded buffer for one that does not read, it is given its connection, in ``scope["state"]``. What a
 connection may hold, and for how long its caller is waited for, is in :mod:`broker.http.in_flight`.
+
+What can be answered at once (:class:`broker.http.answers.AtOnce`) is written as soon as the head of a request
+has come, in one piece and without a task.
 """
 
 from __future__ import annotations
@@ -10,11 +13,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from starlette.types import Scope
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from broker.http.errors import BadRequest, answer
 from broker.http.in_flight import InFlight, RequestTimeout, TooBusy, TooManyConnections
@@ -22,6 +25,9 @@ from tureen.errors import TureenError
 
 HEAD_BYTES_MAX = 64 * 1024
 """Of a request, besides its body; the parser itself would take any."""
+
+AtOnce = Callable[[Scope], tuple[Mapping[str, str], bytes] | None]
+"""Headers and body of an answer that needs no waiting; None where the application is to be asked."""
 
 _STATE = "connection"
 
@@ -37,12 +43,16 @@ class Connection(HttpToolsProtocol):
         _loop: asyncio.AbstractEventLoop | None = None,
         *,
         in_flight: InFlight,
+        at_once: AtOnce | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state | {_STATE: self}, _loop)
         self.is_lost = False
         self._on_lost: Callable[[], None] | None = None
         self._head = 0
         self._in_flight = in_flight
+        self._at_once = at_once
+        self._is_first = False
+        """Whether the request that starts next is the first of what has just come."""
         self._held = 0
         """Bytes of bodies that are not worked off."""
         self._part: str | None = "head"
@@ -78,7 +88,9 @@ class Connection(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         self._head += len(data)
+        self._is_first = True
         super().data_received(data)
+        self._is_first = False
         if self._head > HEAD_BYTES_MAX and not self.transport.is_closing():
             self.send_400_response(f"the head of the request has more than {HEAD_BYTES_MAX} bytes")
 
@@ -89,6 +101,28 @@ class Connection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         super().on_headers_complete()
         self._await("body", self._in_flight.patience.wait_s)
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        # One of what comes together: other connections have their turn, and answers are not nested.
+        is_first, self._is_first = self._is_first, False
+        if self._at_once is not None and is_first and cycle.keep_alive and not self.flow.write_paused:
+            found = self._at_once(self.scope)
+            if found is not None:
+                self._write(cycle, *found)
+                return
+        super()._start_asgi_task(cycle, app)
+
+    def _write(self, cycle: RequestResponseCycle, headers: Mapping[str, str], body: bytes) -> None:
+        """The whole answer, to a request without a body."""
+        head = [STATUS_LINE[200]]
+        for name, value in self.server_state.default_headers:
+            head += [name, b": ", value, b"\r\n"]
+        told = "".join(f"{name.lower()}: {value}\r\n" for name, value in headers.items())
+        length = b"content-length: %d\r\n\r\n" % len(body)
+        self.transport.write(b"".join([*head, told.encode("latin-1"), length, body]))
+        cycle.response_started = cycle.response_complete = True
+        cycle.more_body = False
+        cycle.on_response()
 
     def on_body(self, body: bytes) -> None:
         self._head = 0

@@ -8,7 +8,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from broker.http.callers import NDJSON, Callers, media_type
 from broker.http.errors import Unauthorized, answer
-from tureen.errors import LimitExceeded
+from tureen.errors import LimitExceeded, TureenError
 
 OPEN_PATHS = ("/healthcheck", "/readycheck")
 
@@ -27,20 +27,24 @@ class Guard:
         self._body_max = body_max
         self._bulk_max = bulk_max
 
+    def refusal(self, scope: Scope, headers: dict[bytes, bytes]) -> TureenError | None:
+        """Why a request is refused before its body is looked at. headers: of the scope."""
+        refused = self._callers.refusal(scope, headers)
+        if refused is None and self._expected is not None and scope["path"] not in OPEN_PATHS:
+            given = headers.get(b"authorization", b"")
+            if not hmac.compare_digest(given, self._expected):
+                return Unauthorized()
+        return refused
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         headers = dict(scope["headers"])
-        refused = self._callers.refusal(scope, headers)
+        refused = self.refusal(scope, headers)
         if refused is not None:
             await answer(refused)(scope, receive, send)
             return
-        if self._expected is not None and scope["path"] not in OPEN_PATHS:
-            given = headers.get(b"authorization", b"")
-            if not hmac.compare_digest(given, self._expected):
-                await answer(Unauthorized())(scope, receive, send)
-                return
         bulk = media_type(headers) == NDJSON
         setting = "request_bulk_bytes_max" if bulk else "request_bytes_max"
         allowed = self._bulk_max if bulk else self._body_max

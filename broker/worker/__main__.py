@@ -26,7 +26,7 @@ from broker.budget import Budget, budget
 from broker.feeds.follows import Follows
 from broker.feeds.hub import Hub
 from broker.garbage import collect_seldom
-from broker.http.answers import ShortWay, Snapshots
+from broker.http.answers import AtOnce, ShortWay, Snapshots
 from broker.http.callers import Callers
 from broker.http.connection import Connection
 from broker.http.feeds import Feeds
@@ -139,7 +139,7 @@ class Worker:
             api, self.settings, self.node, self.hub, self.follows, snapshots, self.metrics.feeds
         )
         servers = [
-            self._public_server(ShortWay(self.feeds, snapshots)),
+            self._public_server(ShortWay(self.feeds, snapshots), snapshots),
             self._private_server(snapshots),
         ]
         tasks = [
@@ -227,7 +227,7 @@ class Worker:
             self.liveness.beat()
             await asyncio.sleep(period_s)
 
-    def _public_server(self, app: ASGIApp) -> Server:
+    def _public_server(self, app: ASGIApp, snapshots: Snapshots) -> Server:
         given = self.settings
         token = given.http_token.get_secret_value() if given.http_token else None
         callers = Callers(given.http_host, given.host_names)
@@ -239,7 +239,7 @@ class Worker:
                 port=given.http_port,
                 ssl_certfile=given.http_tls_certificate,
                 ssl_keyfile=given.http_tls_key,
-                http=partial(Connection, in_flight=self.in_flight),
+                http=partial(Connection, in_flight=self.in_flight, at_once=AtOnce(guarded, snapshots)),
                 headers=HEADERS,
                 log_config=None,
                 access_log=False,

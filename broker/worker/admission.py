@@ -19,7 +19,7 @@ from engine.changes.output import output_of
 from engine.language.query import Query
 from engine.language.templates import Meaning
 from engine.model.source import SourceName, Stream
-from engine.operators.pipeline import schema_of
+from engine.operators.gather import schema_of
 from topics.control_records import Command
 from topics.outputs import Outputs, Readiness, destination, facts
 from topics.wording import said

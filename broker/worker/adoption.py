@@ -19,7 +19,7 @@ from engine.changes.output import output_of
 from engine.language.query import Query
 from engine.language.statements import parse
 from engine.model.source import Derived, Stream
-from engine.operators.pipeline import schema_of
+from engine.operators.gather import schema_of
 from topics.outputs import Outputs, destination, emits, facts
 from tureen.errors import QueryError, TureenError
 from tureen.protocol import TopicNames

@@ -24,7 +24,7 @@ from engine.language.query import Query
 from engine.limits import Limits
 from engine.model.batch import Int32Array, Int64Array
 from engine.model.changes import Operator, Weights
-from engine.operators.pipeline import schema_of
+from engine.operators.gather import schema_of
 from engine.operators.relation import Relation
 from tureen.errors import LimitExceeded
 

@@ -135,7 +135,8 @@ def _told(alike: _Alike, names: Sequence[str], asked: _Asked, course: Course, le
     moved = [one for one in _moved(alike, asked, course, leg) if len(one.rows)]
     if not moved:
         return None
-    table, _ = project(alike.stage.outputs, leg.at.rows.schema, [(one.part, one.rows) for one in moved])
+    rows, _ = project(alike.stage.outputs, leg.at.rows.schema, [(one.part, one.rows) for one in moved])
+    table = rows.table
     owners = np.concatenate([one.owners for one in moved])
     at_ms = np.concatenate([one.at_ms for one in moved])
     weights = np.repeat(np.array([one.weight for one in moved], np.int8), [len(one.rows) for one in moved])

@@ -2,12 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from engine.model.batch import Column
 from engine.model.step import Parameters, Position
+
+
+class AnswerColumns:
+    """The columns of an answer, each of n rows: arrays, or Arrow's. A table is made of them when one is asked
+    for, and kept. Readers may share it.
+    """
+
+    __slots__ = ("_table", "columns", "n", "schema")
+
+    def __init__(self, schema: pa.Schema, columns: Sequence[Column | pa.ChunkedArray], n: int) -> None:
+        self.schema = schema
+        self.columns = columns
+        self.n = n
+        self._table: pa.Table | None = None
+
+    @classmethod
+    def of_table(cls, table: pa.Table) -> AnswerColumns:
+        made = cls(table.schema, table.columns, table.num_rows)
+        made._table = table
+        return made
+
+    @property
+    def table(self) -> pa.Table:
+        if self._table is None:
+            arrays = [one.to_arrow() if isinstance(one, Column) else one for one in self.columns]
+            self._table = pa.Table.from_arrays(arrays, schema=self.schema)
+        return self._table
+
+    def batches(self) -> list[pa.RecordBatch]:
+        """The rows as Arrow's batches, one where no table stands."""
+        if self._table is not None:
+            return list(self._table.to_batches())
+        arrays = [one.to_arrow() if isinstance(one, Column) else one.combine_chunks() for one in self.columns]
+        return [pa.RecordBatch.from_arrays(arrays, schema=self.schema)]
+
+    @property
+    def nbytes(self) -> int:
+        """Of the columns; of strings that share a dictionary, of their codes alone."""
+        return sum(one.values.nbytes if isinstance(one, Column) else one.nbytes for one in self.columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +87,7 @@ class Lost:
 class Answer:
     """The answer of one query.
 
-    table: the rows in (timestamp, partition, offset) order, columns as selected.
+    rows: in (timestamp, partition, offset) order, columns as selected.
     position: the step it is true after. now_ms: NOW of the query; None before the first row.
     complete: False when rows the window reaches back to are retained no more (or never were).
     complete_from_ms: the instant from which it is complete; None when it is complete.
@@ -57,7 +97,7 @@ class Answer:
     """
 
     query_id: str
-    table: pa.Table
+    rows: AnswerColumns
     position: Position
     now_ms: int | None
     complete: bool = True
@@ -65,6 +105,11 @@ class Answer:
     approximate: bool = False
     errors: int = 0
     lost: Lost = field(default_factory=Lost)
+
+    @property
+    def table(self) -> pa.Table:
+        """The rows."""
+        return self.rows.table
 
 
 @dataclass(frozen=True, slots=True)

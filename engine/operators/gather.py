@@ -8,12 +8,14 @@ Cost: O(rows + segments) a column.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
 
 from engine.language import expressions as ex
 from engine.language.query import Output
+from engine.model.answer import AnswerColumns
 from engine.model.batch import BoolArray, Column, Int64Array, concatenate_columns
 from engine.model.source import Schema
 from engine.model.types import Kind, Type
@@ -36,27 +38,33 @@ def ordinals_of(places: Places) -> Int64Array:
     return np.concatenate([part.first + where for part, where in places])
 
 
-def project(outputs: Sequence[Output], schema: Schema, places: Places) -> tuple[pa.Table, int]:
-    """The selected columns of the rows at these places, and how many values were errors (NULL in the table).
+def project(outputs: Sequence[Output], schema: Schema, places: Places) -> tuple[AnswerColumns, int]:
+    """The selected columns of the rows at these places, and how many values were errors, which are NULL.
 
-    Plain columns are copied straight into Arrow; expressions are evaluated over the gathered rows only.
+    Expressions are evaluated over the gathered rows only.
     """
     relation = rows_at(schema, places)
-    arrays: list[pa.Array | pa.ChunkedArray] = []
+    columns: list[Column | pa.ChunkedArray] = []
     errors = 0
     for output in outputs:
         expression = output.expression
-        if isinstance(expression, ex.Column):
-            if expression.type.kind is Kind.STRING:
-                arrays.append(_strings(expression.index, places))
-            else:
-                arrays.append(relation.columns[expression.index].to_arrow())
-            continue
-        (column,), wrong = relation.values_of([expression])
-        errors += wrong
-        arrays.append(column.to_arrow())
-    fields = [pa.field(output.name, output.type.arrow) for output in outputs]
-    return pa.Table.from_arrays(arrays, schema=pa.schema(fields)), errors
+        if not isinstance(expression, ex.Column):
+            (column,), wrong = relation.values_of([expression])
+            errors += wrong
+            columns.append(column)
+        elif expression.type.kind is Kind.STRING:
+            columns.append(_strings(expression.index, places))
+        else:
+            columns.append(relation.columns[expression.index])
+    return AnswerColumns(
+        schema_of(tuple((one.name, one.type) for one in outputs)), columns, len(relation)
+    ), errors
+
+
+@lru_cache(1_000)
+def schema_of(columns: tuple[tuple[str, Type], ...]) -> pa.Schema:
+    """Of an answer with these columns."""
+    return pa.schema([pa.field(name, type_.arrow) for name, type_ in columns])
 
 
 def gather(place: int, schema: Schema, places: Places, total: int) -> Column:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -33,14 +32,15 @@ from engine.language.query import (
     Stage,
 )
 from engine.limits import Limits
+from engine.model.answer import AnswerColumns
 from engine.model.batch import Column
 from engine.model.source import SourceName
-from engine.model.types import BIGINT, Type
+from engine.model.types import BIGINT
 from engine.operators.aggregate import aggregate
 from engine.operators.chain import Composites, combined, leading_joins
 from engine.operators.distinct import distinct
 from engine.operators.filter import keep
-from engine.operators.gather import project
+from engine.operators.gather import project, schema_of
 from engine.operators.join import join
 from engine.operators.limit import limit
 from engine.operators.maintained.kept_aggregate import KeptAggregate
@@ -60,9 +60,14 @@ class Evaluated:
     to is gone.
     """
 
-    table: pa.Table
+    rows: AnswerColumns
     errors: int
     complete_from_ms: int | None
+
+    @property
+    def table(self) -> pa.Table:
+        """The rows."""
+        return self.rows.table
 
     def with_completeness(self, complete_from_ms: int | None) -> Evaluated:
         """The same rows, complete from another instant."""
@@ -89,20 +94,13 @@ def evaluate(
         scan_at = at[query.source]
         chosen = scan_at.places(query.scan)
         _bounded(sum(len(where) for _, where in chosen.places), rows_max)
-        table, errors = project(query.stages[0].outputs, scan_at.rows.schema, chosen.places)
-        return Evaluated(table, errors, chosen.complete_from_ms)
+        rows, errors = project(query.stages[0].outputs, scan_at.rows.schema, chosen.places)
+        return Evaluated(rows, errors, chosen.complete_from_ms)
     run = _Run(at, limits)
     relation = run.relation(query, kept, composites)
     _bounded(len(relation), rows_max)
-    arrays = [column.to_arrow() for column in relation.columns]
-    table = pa.Table.from_arrays(arrays, schema=schema_of(query.columns))
-    return Evaluated(table, run.errors, run.complete_from_ms)
-
-
-@lru_cache(1_000)
-def schema_of(columns: tuple[tuple[str, Type], ...]) -> pa.Schema:
-    """Of an answer with these columns."""
-    return pa.schema([pa.field(name, type_.arrow) for name, type_ in columns])
+    rows = AnswerColumns(schema_of(query.columns), list(relation.columns), len(relation))
+    return Evaluated(rows, run.errors, run.complete_from_ms)
 
 
 def relation_of(query: Query, at: Mapping[SourceName, ScanAt], limits: Limits = DEFAULT) -> Relation:

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from engine.language.query import Project, Query, Scan
 from engine.limits import Limits
+from engine.model.answer import AnswerColumns
 from engine.model.batch import Int64Array
 from engine.model.source import SourceName
 from engine.operators.assignment import Bracket, first_needed_ms
@@ -54,8 +55,8 @@ class Kept:
         """What is kept. Raises LimitExceeded, for what was too large to be kept too."""
         if isinstance(self.evaluated, LimitExceeded):
             raise self.evaluated
-        if self.evaluated.table.num_rows > rows_max:
-            raise LimitExceeded("snapshot_rows_max", rows_max, self.evaluated.table.num_rows)
+        if self.evaluated.rows.n > rows_max:
+            raise LimitExceeded("snapshot_rows_max", rows_max, self.evaluated.rows.n)
         return self.evaluated
 
 
@@ -86,7 +87,7 @@ class KeptAnswers:
         if found is None or isinstance(found[1].evaluated, LimitExceeded):
             return 0
         ordinals = found[1].ordinals
-        return int(found[1].evaluated.table.nbytes) + (0 if ordinals is None else int(ordinals.nbytes))
+        return int(found[1].evaluated.rows.nbytes) + (0 if ordinals is None else int(ordinals.nbytes))
 
     def _bring(
         self,
@@ -151,12 +152,17 @@ class KeptAnswers:
         total = sum(len(each) for each in found)
         if total > self._limits.snapshot_rows_max:
             raise LimitExceeded("snapshot_rows_max", self._limits.snapshot_rows_max, total)
-        came, errors = project(stage.outputs, at.rows.schema, places)
+        rows, errors = project(stage.outputs, at.rows.schema, places)
+        came = rows.table
         if table is not None:
             came = pa.concat_tables([table, came])
             if came.num_columns and came.column(0).num_chunks > CHUNKS_MAX:
                 came = came.combine_chunks()
-        return Kept(Evaluated(came, errors, window.complete_from_ms), (window,), np.concatenate(found))
+        return Kept(
+            Evaluated(AnswerColumns.of_table(came), errors, window.complete_from_ms),
+            (window,),
+            np.concatenate(found),
+        )
 
 
 def _untouched(

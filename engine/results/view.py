@@ -125,7 +125,7 @@ class View:
     def _answer(self, query_id: str, now_ms: int | None, result: Evaluated, over: SetView) -> Answer:
         return Answer(
             query_id,
-            result.table,
+            result.rows,
             self.position,
             now_ms,
             complete=result.complete_from_ms is None,

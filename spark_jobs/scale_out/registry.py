@@ -25,7 +25,7 @@ from engine.maintenance import Options
 from engine.model.plain import compact
 from engine.model.source import SourceName, Stream
 from engine.model.step import CreateDerived, CreateSource, DropSource, Registration
-from engine.operators.pipeline import schema_of
+from engine.operators.gather import schema_of
 from engine.registrations import bound
 from spark_jobs.scale_out.micro_batch import Definition, Lane, Plan
 from topics import control_records

@@ -11,7 +11,7 @@ from decimal import Decimal
 import pyarrow as pa
 
 from broker.http.formats import encode
-from engine.model.answer import Answer
+from engine.model.answer import Answer, AnswerColumns
 from engine.model.step import BEGINNING
 
 ROWS = [
@@ -34,7 +34,8 @@ def answer() -> Answer:
         for values, type_ in zip(zip(*ROWS, strict=True), TYPES, strict=True)
     ]
     table = pa.table(columns, names=list("abcde"))
-    return Answer("q", pa.concat_tables([table.slice(0, 1), table.slice(1)]), BEGINNING, 0)
+    cut = pa.concat_tables([table.slice(0, 1), table.slice(1)])
+    return Answer("q", AnswerColumns.of_table(cut), BEGINNING, 0)
 
 
 def test_arrays_in_json() -> None:

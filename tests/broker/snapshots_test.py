@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import uuid
 from pathlib import Path
 from typing import Any
@@ -219,6 +220,54 @@ def test_a_plain_request_and_any_other_are_answered_alike(shared: Broker, stream
     unknown = shared.http.get(f"/queries/{new_handle()}/snapshot")
     assert (unknown.status_code, unknown.json()["code"]) == (404, "unknown_query")
     assert shared.http.head(path).status_code == 405
+
+
+def answers(caller: socket.socket, count: int) -> list[tuple[int, dict[str, str], bytes]]:
+    """Status, headers and body of so many answers."""
+    found = []
+    with caller.makefile("rb") as stream:
+        for _ in range(count):
+            status = int(stream.readline().split()[1])
+            head = iter(lambda: stream.readline().decode().strip(), "")
+            headers = dict(line.lower().split(": ", 1) for line in head)
+            found.append((status, headers, stream.read(int(headers["content-length"]))))
+    return found
+
+
+@pytest.mark.parametrize("form", ["json", "ndjson", "csv", "arrow"])
+def test_an_answer_that_is_asked_for_again_is_the_same(shared: Broker, stream: str, form: str) -> None:
+    """Once it is known to take little it is written by the connection itself."""
+    handle = shared.register(f"SELECT id, s, ts FROM {stream}")
+    shared.await_rows(handle, 3)
+    host = f"GET /queries/{handle}/snapshot?format={form} HTTP/1.1\r\nHost: localhost\r\n"
+    with socket.create_connection(("127.0.0.1", shared.port), timeout=30) as caller:
+        told = []
+        for more in ("", "", "", "Expect: 100-continue\r\n", "Content-Length: 0\r\n"):
+            caller.sendall(f"{host}{more}\r\n".encode())
+            told += answers(caller, 1)
+        caller.sendall(f"{host}\r\n".encode() * 50)
+        told += answers(caller, 50)
+        wrong = (("Origin: http://evil.example\r\n", 403), ("Host: evil.example\r\n", 400))
+        for more, status in wrong:
+            caller.sendall(f"{host}{more}\r\n".encode())
+            assert answers(caller, 1)[0][0] == status
+        caller.sendall(host.replace("localhost", "evil.example").encode() + b"\r\n")
+        assert answers(caller, 1)[0][0] == 421
+        caller.sendall(f"{host}Connection: close\r\n\r\n".encode())
+        told += answers(caller, 1)
+        assert caller.recv(1) == b""
+    for _, headers, _ in told:
+        for changing in ("date", "tureen-position", "tureen-change-position", "connection"):
+            headers.pop(changing, None)
+    bodies = [
+        {k: v for k, v in json.loads(body).items() if "position" not in k} if form == "json" else body
+        for _, _, body in told
+    ]
+    if form == "json":
+        for _, headers, _ in told:
+            headers.pop("content-length")
+    assert all(one[0] == 200 and one[1] == told[0][1] for one in told)
+    assert all(body == bodies[0] for body in bodies)
 
 
 def test_an_answer_that_grows_is_still_whole(shared: Broker, name: str) -> None:
