@@ -142,6 +142,7 @@ for _code, _letter in ((8, "b"), (9, "t"), (10, "n"), (12, "f"), (13, "r")):
 _EXPONENT = 0x7FF
 _MANTISSA = (1 << 52) - 1
 _DAY_MS = 86_400_000
+_NO_DAY = 1 << 40
 
 
 @kernel
@@ -155,6 +156,7 @@ def _specials(texts: Bytes) -> int:
 
 @kernel
 def _put(text: Bytes, start: int, stop: int, out: Bytes, at: int) -> int:
+    """Copy text[start:stop]; returns where it ends."""
     for place in range(start, stop):
         out[at] = text[place]
         at += 1
@@ -191,26 +193,44 @@ def _escaped(text: Bytes, start: int, stop: int, out: Bytes, at: int) -> int:
 
 
 @kernel
-def _digits(value: int, width: int, out: Bytes, at: int) -> int:
-    """A number that is not negative with at least so many digits."""
-    left = value
-    size = 1
-    while left >= 10:
-        left //= 10
+def _two(value: int, out: Bytes, at: int) -> int:
+    """0 <= value < 100."""
+    tens = (value * 103) >> 10
+    out[at] = 48 + tens
+    out[at + 1] = 48 + value - 10 * tens
+    return at + 2
+
+
+@kernel
+def _digits(value: int, out: Bytes, at: int) -> int:
+    """A number that is not negative."""
+    if value < 10:
+        out[at] = 48 + value
+        return at + 1
+    size = 2
+    bound = 100
+    while size < 19 and value >= bound:
+        bound *= 10
         size += 1
-    size = max(size, width)
-    for place in range(at + size - 1, at - 1, -1):
-        out[place] = 48 + value % 10
-        value //= 10
+    place = at + size
+    while value >= 100:
+        rest = value // 100
+        place -= 2
+        _two(value - 100 * rest, out, place)
+        value = rest
+    if place - at == 2:
+        _two(value, out, at)
+    else:
+        out[at] = 48 + value
     return at + size
 
 
 @kernel
 def _integer(value: int, out: Bytes, at: int) -> int:
     if value >= 0:
-        return _digits(value, 1, out, at)
+        return _digits(value, out, at)
     out[at] = 45
-    at = _digits(-(value // 10 + (value % 10 != 0)), 1, out, at + 1) if value <= -10 else at + 1
+    at = _digits(-(value // 10 + (value % 10 != 0)), out, at + 1) if value <= -10 else at + 1
     out[at] = 48 + (10 - value % 10) % 10
     return at + 1
 
@@ -227,27 +247,32 @@ def _date(day: int, out: Bytes, at: int) -> int:
     month = (5 * of_year + 2) // 153
     of_month = of_year - (153 * month + 2) // 5 + 1
     month = month + 3 if month < 10 else month - 9
-    at = _digits(year + era * 400 + (month <= 2), 4, out, at)
+    year += era * 400 + (month <= 2)
+    at = _two(year // 100, out, at)
+    at = _two(year % 100, out, at)
     out[at] = 45
-    at = _digits(month, 2, out, at + 1)
+    at = _two(month, out, at + 1)
     out[at] = 45
-    return _digits(of_month, 2, out, at + 1)
+    return _two(of_month, out, at + 1)
 
 
 @kernel
-def _instant(ms: int, out: Bytes, at: int) -> int:
-    """ms since 1970 as 2013-01-31T09:15:00.000Z."""
-    day = ms // _DAY_MS
-    left = ms - day * _DAY_MS
-    at = _date(day, out, at)
+def _time(ms: int, out: Bytes, at: int) -> int:
+    """ms of a day as T09:15:00.000Z."""
+    seconds = ms // 1_000
+    minutes = seconds // 60
+    hours = minutes // 60
     out[at] = 84
-    at = _digits(left // 3_600_000, 2, out, at + 1)
+    at = _two(hours, out, at + 1)
     out[at] = 58
-    at = _digits(left // 60_000 % 60, 2, out, at + 1)
+    at = _two(minutes - 60 * hours, out, at + 1)
     out[at] = 58
-    at = _digits(left // 1_000 % 60, 2, out, at + 1)
+    at = _two(seconds - 60 * minutes, out, at + 1)
+    ms -= 1_000 * seconds
+    hundreds = ms // 100
     out[at] = 46
-    at = _digits(left % 1_000, 3, out, at + 1)
+    out[at + 1] = 48 + hundreds
+    at = _two(ms - 100 * hundreds, out, at + 2)
     out[at] = 90
     return at + 1
 
@@ -266,6 +291,8 @@ def _write(
 ) -> int:
     """Returns how many bytes were written. starts: where each column's texts begin; those of DOUBLE go on."""
     k, n = cells.shape
+    days = np.full(k, _NO_DAY, np.int64)  # whose date stands where; the next one is often the same
+    dates = np.zeros(k, np.int64)
     at = 0
     for i in range(n):
         for j in range(k):
@@ -298,8 +325,16 @@ def _write(
             elif kind == _BOOLEAN:
                 at = _put(_TRUE, 0, 4, out, at) if value else _put(_FALSE, 0, 5, out, at)
             else:
+                day = value if kind == _DATE else value // _DAY_MS
                 out[at] = 34
-                at = _date(value, out, at + 1) if kind == _DATE else _instant(value, out, at + 1)
+                if day == days[j]:
+                    _put(out, dates[j], dates[j] + 10, out, at + 1)
+                else:
+                    _date(day, out, at + 1)
+                days[j], dates[j] = day, at + 1
+                at += 11
+                if kind == _TIMESTAMP:
+                    at = _time(value - day * _DAY_MS, out, at)
                 out[at] = 34
                 at += 1
         at = _put(head, head_ends[k - 1], head_ends[k], out, at)
