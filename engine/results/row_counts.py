@@ -12,12 +12,16 @@ after the query's slots were found unchanged, and counts for the very object tha
 from __future__ import annotations
 
 from dataclasses import dataclass
-from sys import byteorder
 
+import numpy as np
 import pyarrow as pa
 
 from engine.language.query import Aggregate, Query, Scan
-from engine.operators.pipeline import Evaluated, counts_rows, schema_of
+from engine.model.answer import AnswerColumns
+from engine.model.batch import Column
+from engine.model.types import BIGINT
+from engine.operators.gather import schema_of
+from engine.operators.pipeline import Evaluated, counts_rows
 from engine.operators.scan import ScanAt
 from engine.operators.window_range import WindowRange
 from engine.standing import StandingQuery
@@ -39,9 +43,9 @@ class RowCount:
 
     def evaluated(self) -> Evaluated:
         """As the answer of the query. O(1)."""
-        counted = pa.Array.from_buffers(pa.int64(), 1, [None, pa.py_buffer(self.rows.to_bytes(8, byteorder))])
-        table = pa.Table.from_arrays([counted] * len(self.schema), schema=self.schema)
-        return Evaluated(table, 0, self.window.complete_from_ms)
+        counted = Column(BIGINT, np.array([self.rows]))
+        rows = AnswerColumns(self.schema, [counted] * len(self.schema), 1)
+        return Evaluated(rows, 0, self.window.complete_from_ms)
 
 
 class RowCounts:
