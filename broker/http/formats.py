@@ -165,7 +165,7 @@ def _json(answer: Answer, change_position: str | None, archive: Reached | None) 
         "archive": None if archive is None else {"rows": archive.rows, "earliest_ms": archive.earliest_ms},
     }
     rows = answer.rows
-    heads = [b"[", *[b","] * (len(rows.columns) - 1)]
+    heads = (b"[", *[b","] * (len(rows.columns) - 1))
     text = rows_text(rows.columns, rows.n, heads, b"],")
     columns = _columns_json(rows.schema)
     return b"".join((orjson.dumps(told)[:-1], b',"columns":', columns, b',"rows":[', text[:-1], b"]}"))
@@ -174,7 +174,7 @@ def _json(answer: Answer, change_position: str | None, archive: Reached | None) 
 def _ndjson(answer: Answer) -> bytes:
     rows = answer.rows
     names = [orjson.dumps(name) + b":" for name in rows.schema.names]
-    heads = [(b"," if place else b"{") + name for place, name in enumerate(names)]
+    heads = tuple((b"," if place else b"{") + name for place, name in enumerate(names))
     return rows_text(rows.columns, rows.n, heads, b"}\n")
 
 

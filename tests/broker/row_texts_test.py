@@ -68,27 +68,27 @@ def test_rows_are_what_the_plain_encoder_writes(data: st.DataObject) -> None:
         columns.append(data.draw(st.sampled_from([rest, cut, as_column(type_, whole).slice(1, n + 1)])))
         told.append([plain(value) for value in rest.to_pylist()])
     rows = [list(row) for row in zip(*told, strict=True)]
-    text = rows_text(columns, n, [b"[", *[b","] * (len(names) - 1)], b"]\n")
+    text = rows_text(columns, n, (b"[", *[b","] * (len(names) - 1)), b"]\n")
     assert text.splitlines() == [orjson.dumps(row) for row in rows]
 
 
 @given(st.lists(st.text(st.characters(max_codepoint=0xFF, exclude_categories=["Cs"]))))
 def test_characters_that_are_escaped(texts: list[str]) -> None:
-    found = rows_text([pa.array(texts, pa.string())], len(texts), [b""], b",")
+    found = rows_text([pa.array(texts, pa.string())], len(texts), (b"",), b",")
     assert b"[" + found[:-1] + b"]" == orjson.dumps(texts)
 
 
 def test_bounds_of_values() -> None:
     numbers = [sign * 10**digits + more for digits in range(19) for sign in (-1, 1) for more in (-1, 0, 1)]
     numbers += [-(2**63), 2**63 - 1, 0, -1]
-    assert rows_text([pa.array(numbers)], len(numbers), [b""], b"\n").split() == [b"%d" % n for n in numbers]
+    assert rows_text([pa.array(numbers)], len(numbers), (b"",), b"\n").split() == [b"%d" % n for n in numbers]
     every = np.arange(-719_162, 2_932_897, 97, dtype=np.int32)  # of the years 1 to 9999
     days = pa.array(np.concatenate([every, np.arange(-200_000, 40_000, dtype=np.int32)]))
-    texts = rows_text([Column(DATE, days.to_numpy())], len(days), [b""], b"\n").decode().split()
+    texts = rows_text([Column(DATE, days.to_numpy())], len(days), (b"",), b"\n").decode().split()
     assert texts == ['"' + text + '"' for text in days.view(pa.date32()).cast(pa.string()).to_pylist()]
 
 
 @pytest.mark.parametrize("n", [0, 2])
 def test_nothing_but_nulls(n: int) -> None:
     column = Column(NULL, np.zeros(n, np.bool_), np.zeros(n, np.bool_))
-    assert rows_text([column, pa.nulls(n)], n, [b"", b","], b";") == b"null,null;" * n
+    assert rows_text([column, pa.nulls(n)], n, (b"", b","), b";") == b"null,null;" * n
