@@ -27,6 +27,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from broker.archive.cold import ColdAnswers
 from broker.feeds.cursor import Birth, Cursor
+from broker.http import row_texts
 from broker.http.asking import asked
 from broker.http.errors import answer
 from broker.http.formats import CONTENT_TYPES, Reached, encode
@@ -84,6 +85,7 @@ class Snapshots:
         self._settings = settings
         self._node = node
         self._metrics = metrics
+        row_texts.prepare()
         self._pool = ThreadPoolExecutor(settings.http_threads, "snapshot")
         self._cost_s: dict[str | Template, float] = {}
         self._cold = None if node.shelf is None else ColdAnswers(settings, node.shelf)

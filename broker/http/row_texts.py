@@ -85,6 +85,11 @@ def rows_text(
     return out[:length].tobytes()
 
 
+def prepare() -> None:
+    """Have the pass compiled, or what was compiled before loaded, so that no request waits for it."""
+    rows_text([pa.array(["x"])], 1, (b"[",), b"]")
+
+
 @lru_cache(1_000)
 def _frame(heads: tuple[bytes, ...], end: bytes) -> tuple[Bytes, Int64Array]:
     """What stands before each value and behind each row, one after another, and where each ends."""
