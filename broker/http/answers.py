@@ -16,11 +16,10 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import cast
+from typing import NamedTuple, cast
 
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -28,7 +27,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from broker.archive.cold import ColdAnswers
 from broker.feeds.cursor import Birth, Cursor
 from broker.http import row_texts
-from broker.http.asking import asked
+from broker.http.asking import asked, shard_of
 from broker.http.errors import answer
 from broker.http.formats import CONTENT_TYPES, Reached, encode
 from broker.http.guard import Guard
@@ -61,6 +60,7 @@ KNOWN_MAX = 200_000
 """Of how many queries and templates the last answer's cost is known; they are forgotten together."""
 
 _PATH = re.compile(r"/queries/([A-Za-z0-9_.~-]+)/snapshot")
+_OF_BODIES = (b"content-length", b"transfer-encoding", b"expect")
 _QUERY = re.compile(
     r"(?:format=(json|ndjson|csv|arrow))?(?:(?:^|&)at=(-?\d{1,17}))?(?:(?:^|&)archive=(true|false))?"
 )
@@ -108,9 +108,7 @@ class Snapshots:
         Raises UnknownQuery, QueryNotRunning, QueryPaused, InstantOutOfRange, LimitExceeded,
         BrokerUnavailable, HistoryUnavailable, NotArchived, MemoryBudgetExceeded, and what the archive raises.
         """
-        short = self._node.memory.refuses(Level.SHED, "no answers are given")
-        if short is not None:
-            raise short
+        self._require_memory()
         if archive and self._cold is None:
             raise HistoryUnavailable(
                 "this broker has no archive", hint="start it with --archive, or TUREEN_ARCHIVE"
@@ -167,21 +165,25 @@ class Snapshots:
         return taken
 
     def at_once(self, name: str, form: SnapshotFormat) -> Taken | None:
-        """The answer now, where it is given and takes little; None where :meth:`take` is to be asked.
+        """The answer of now; None where it is waited for or takes long, which :meth:`take` may do.
 
-        Raises TureenError, which :meth:`take` raises too or has a remedy for.
+        Raises what :meth:`take` raises, and UnknownQuery of one that is being replaced.
         """
-        node = self._node
-        entry = node.directory.queries.get(name)
-        if entry is None or entry.shard is None or node.memory.refuses(Level.SHED, "") is not None:
+        self._require_memory()
+        number = shard_of(self._node, name)
+        if self._node.hosting.is_arriving(number):
             return None
-        shard = node.shards[entry.shard]
-        if shard.held is not None or node.hosting.is_arriving(entry.shard):
-            return None
-        taken = self._little(shard.view(), entry.shard, name, form)
+        shard = self._node.shards[number]
+        taken = self._little(shard.view(), number, name, form)
         if taken is not None:
             shard.asked.count(name)
         return taken
+
+    def _require_memory(self) -> None:
+        """Raise MemoryBudgetExceeded where answers would take what is left."""
+        short = self._node.memory.refuses(Level.SHED, "no answers are given")
+        if short is not None:
+            raise short
 
     def _little(self, view: View, shard: int, name: str, form: SnapshotFormat) -> Taken | None:
         """An answer of which little is expected; None where it has many rows, or takes long."""
@@ -254,8 +256,7 @@ class Snapshots:
         self, name: str, form: SnapshotFormat, at: str | int | None, archive: bool | None = None
     ) -> Response:
         """The answer as HTTP has it. Raises what :meth:`take` raises, and BadRequest."""
-        taken = await self.take(name, form, instant_ms(at), archive)
-        return Response(taken.data, 200, _headers(taken), CONTENT_TYPES[form])
+        return _response(await self.take(name, form, instant_ms(at), archive), form)
 
     def close(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)
@@ -264,34 +265,25 @@ class Snapshots:
 
 
 class AtOnce:
-    """Headers and body for plain requests whose answer takes little, before there is a task for them."""
+    """Responses to plain requests whose answer takes little, before there is a task for them."""
 
     def __init__(self, guard: Guard, snapshots: Snapshots) -> None:
         self._guard = guard
         self._snapshots = snapshots
 
-    def __call__(self, scope: Scope) -> tuple[Mapping[str, str], bytes] | None:
+    def __call__(self, scope: Scope) -> Response | None:
         """None: the application answers, or says what is wrong."""
-        if scope["method"] != "GET":
-            return None
-        path = _PATH.fullmatch(scope["path"])
-        query = _QUERY.fullmatch(scope["query_string"].decode("latin-1"))
-        if path is None or query is None or query[2] or query[3]:
+        request = _plain(scope)
+        if request is None or request.at is not None or request.archive is not None:
             return None
         headers = dict(scope["headers"])
         if not headers.keys().isdisjoint(_OF_BODIES) or self._guard.refusal(scope, headers) is not None:
             return None
-        form = cast("SnapshotFormat", query[1] or "json")
         try:
-            taken = self._snapshots.at_once(self._snapshots.opened(path[1]), form)
+            taken = self._snapshots.at_once(self._snapshots.opened(request.handle), request.form)
         except Exception:  # noqa: BLE001
             return None  # it fails in the application as well, which knows how to tell of it
-        if taken is None:
-            return None
-        return {"Content-Type": CONTENT_TYPES[form], **_headers(taken)}, taken.data
-
-
-_OF_BODIES = (b"content-length", b"transfer-encoding", b"expect")
+        return None if taken is None else _response(taken, request.form)
 
 
 class ShortWay:
@@ -306,20 +298,37 @@ class ShortWay:
         await (response or self._app)(scope, receive, send)
 
     async def _answered(self, scope: Scope) -> Response | None:
-        if scope["method"] != "GET":
-            return None
-        path = _PATH.fullmatch(scope["path"])
-        query = _QUERY.fullmatch(scope["query_string"].decode("latin-1"))
-        if path is None or query is None:
+        request = _plain(scope)
+        if request is None:
             return None
         try:
-            form = cast("SnapshotFormat", query[1] or "json")
-            archive = None if query[3] is None else query[3] == "true"
-            return await self._snapshots.response(self._snapshots.opened(path[1]), form, query[2], archive)
+            name = self._snapshots.opened(request.handle)
+            return await self._snapshots.response(name, request.form, request.at, request.archive)
         except TureenError as error:
             return answer(error)
         except Exception:  # noqa: BLE001
             return None  # it fails in the application as well, which knows how to tell of defects
+
+
+class _Plain(NamedTuple):
+    """A request for a snapshot, in the form that most have."""
+
+    handle: str
+    form: SnapshotFormat
+    at: str | None
+    archive: bool | None
+
+
+def _plain(scope: Scope) -> _Plain | None:
+    """None for any other request."""
+    if scope["method"] != "GET":
+        return None
+    path = _PATH.fullmatch(scope["path"])
+    query = _QUERY.fullmatch(scope["query_string"].decode("latin-1"))
+    if path is None or query is None:
+        return None
+    archive = None if query[3] is None else query[3] == "true"
+    return _Plain(path[1], cast("SnapshotFormat", query[1] or "json"), query[2], archive)
 
 
 def _refuse_other_units(at_ms: int, now_ms: int | None) -> None:
@@ -329,6 +338,10 @@ def _refuse_other_units(at_ms: int, now_ms: int | None) -> None:
         assert now_ms is not None
         hint = f"{at_ms} looks like {unit}; at is ms since 1970, or ISO 8601"
         raise InstantOutOfRange(at_ms, None, now_ms, hint=hint)
+
+
+def _response(taken: Taken, form: SnapshotFormat) -> Response:
+    return Response(taken.data, 200, _headers(taken), CONTENT_TYPES[form])
 
 
 def _headers(taken: Taken) -> dict[str, str]:

@@ -32,20 +32,26 @@ async def asked(
     """
     deadline_s = time.monotonic() + REPLACED_WAIT_S
     while True:
-        entry = standing(node, name)
-        if entry.shard is None:
-            raise QueryNotRunning(entry.state, entry.error)
-        held = node.shards[entry.shard].held
-        if held is not None:
-            raise held
-        await _arrived(node, entry.shard, arrival_wait_s)
-        node.shards[entry.shard].asked.count(name)
+        shard = shard_of(node, name)
+        await _arrived(node, shard, arrival_wait_s)
+        node.shards[shard].asked.count(name)
         try:
-            return await find(entry.shard)
+            return await find(shard)
         except UnknownQuery:
             if time.monotonic() > deadline_s:
                 raise BrokerUnavailable("the query is being replaced", hint="try again in a second") from None
             await asyncio.sleep(0.01)
+
+
+def shard_of(node: Node, name: str) -> int:
+    """Where a query stands. Raises UnknownQuery, QueryNotRunning, BrokerUnavailable, ShardHeld."""
+    entry = standing(node, name)
+    if entry.shard is None:
+        raise QueryNotRunning(entry.state, entry.error)
+    held = node.shards[entry.shard].held
+    if held is not None:
+        raise held
+    return entry.shard
 
 
 async def _arrived(node: Node, shard: int, wait_s: float) -> None:

@@ -13,9 +13,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, cast
 
+from starlette.responses import Response
 from starlette.types import Scope
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
@@ -26,8 +27,8 @@ from tureen.errors import TureenError
 HEAD_BYTES_MAX = 64 * 1024
 """Of a request, besides its body; the parser itself would take any."""
 
-AtOnce = Callable[[Scope], tuple[Mapping[str, str], bytes] | None]
-"""Headers and body of an answer that needs no waiting; None where the application is to be asked."""
+AtOnce = Callable[[Scope], Response | None]
+"""An answer that needs no waiting; None where the application is to be asked."""
 
 _STATE = "connection"
 
@@ -106,23 +107,21 @@ class Connection(HttpToolsProtocol):
         # One of what comes together: other connections have their turn, and answers are not nested.
         is_first, self._is_first = self._is_first, False
         if self._at_once is not None and is_first and cycle.keep_alive and not self.flow.write_paused:
-            found = self._at_once(self.scope)
-            if found is not None:
-                self._write(cycle, *found)
+            response = self._at_once(cycle.scope)
+            if response is not None:
+                self._write(response)
+                cycle.response_started = cycle.response_complete = True
+                cycle.more_body = False
+                cycle.on_response()
                 return
         super()._start_asgi_task(cycle, app)
 
-    def _write(self, cycle: RequestResponseCycle, headers: Mapping[str, str], body: bytes) -> None:
-        """The whole answer, to a request without a body."""
-        head = [STATUS_LINE[200]]
-        for name, value in self.server_state.default_headers:
+    def _write(self, response: Response, *more: bytes) -> None:
+        """The whole of it, in one piece; more: lines of its head."""
+        head = [STATUS_LINE[response.status_code], *more]
+        for name, value in [*self.server_state.default_headers, *response.raw_headers]:
             head += [name, b": ", value, b"\r\n"]
-        told = "".join(f"{name.lower()}: {value}\r\n" for name, value in headers.items())
-        length = b"content-length: %d\r\n\r\n" % len(body)
-        self.transport.write(b"".join([*head, told.encode("latin-1"), length, body]))
-        cycle.response_started = cycle.response_complete = True
-        cycle.more_body = False
-        cycle.on_response()
+        self.transport.write(b"".join([*head, b"\r\n", bytes(response.body)]))
 
     def on_body(self, body: bytes) -> None:
         self._head = 0
@@ -212,11 +211,7 @@ class Connection(HttpToolsProtocol):
             self.cycle.disconnected = True
             self.cycle.message_event.set()  # whoever reads the body hears that no more of it comes
         if not busy or not self.cycle.response_started:
-            response = answer(error)
-            head = [STATUS_LINE[response.status_code], b"connection: close\r\n"]
-            for name, value in [*self.server_state.default_headers, *response.raw_headers]:
-                head += [name, b": ", value, b"\r\n"]
-            self.transport.write(b"".join([*head, b"\r\n", bytes(response.body)]))
+            self._write(answer(error), b"connection: close\r\n")
         self.transport.close()
 
     # --- for answers ------------------------------------------------------------------------------
