@@ -19,6 +19,7 @@ from engine.language.functions import BUILT_IN, FunctionCatalogue
 from engine.model.batch import BATCH_ROWS_MAX, Batch, Column
 from engine.model.source import Field, Schema
 from engine.model.types import INTEGER
+from engine.results.segment_bits import Matrix
 from engine.stems.query_stem import QueryStem
 
 COLUMNS = ("a", "b", "c", "d", "e")
@@ -105,7 +106,7 @@ class Standing:
     def match(self, batch: Batch) -> npt.NDArray[np.uint64]:
         """uint64[words, n]: who wants each row."""
         out = np.empty((self.stem.words, len(batch)), np.uint64)
-        self.stem.match(batch, out, 0)
+        self.stem.match(batch, Matrix(out), 0)
         return out
 
     def route(self, batch: Batch) -> Routed:

@@ -8,12 +8,17 @@ words of bits, which are the grouped filters' shared bitmaps and the rows' match
 counts, but for the columns (four of 4 bytes and a timestamp of 8): partition, offset and matches are what
 remains.
 
-Figures: `bytes_per_query`, `bytes_per_row`, and what was taken off: `text_bytes_per_query`,
-`bitmap_bytes_per_query`, `column_bytes_per_row`.
+In a broker: dense queries of the same workload, their constants any of 0..256, are registered over HTTP while
+some rows are there, and the worker's own memory (USS) counts, texts and bits and all; again a slope, from a
+fifth of them to all. `--no-broker` leaves it out.
+
+Figures: `bytes_per_query`, `bytes_per_query.broker`, `bytes_per_row`, and what was taken off:
+`text_bytes_per_query`, `bitmap_bytes_per_query`, `column_bytes_per_row`.
 """
 
 import argparse
 import sys
+import time
 
 import numpy as np
 
@@ -21,12 +26,15 @@ from benchmarks import psoup
 from benchmarks.psoup import COLUMNS, ROWS_PER_MS, Rows
 from benchmarks.report import Figure, Report
 from benchmarks.resident import held_by, resident_bytes
+from benchmarks.served import await_entered, create_stream, load, register, serving, worker
 from engine.model.batch import BATCH_ROWS_MAX
 from engine.model.step import Register, Registration
 
 STEP = 5_000
 VALUES = 10_000
 SELECTED = VALUES // 100
+BROKER_ROWS = 200
+SETTLE_S = 3.0
 COLUMN_BYTES = 4 * len(COLUMNS) + 8
 
 
@@ -39,6 +47,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--rows", type=int, default=4_000_000, help="the larger number (default: %(default)s)"
     )
     parser.add_argument(
+        "--broker", action=argparse.BooleanOptionalAction, default=True, help="in a broker too"
+    )
+    parser.add_argument(
         "--standing", type=int, default=1_000, help="queries over the rows (default: %(default)s)"
     )
 
@@ -47,7 +58,10 @@ def run(options: argparse.Namespace) -> Report:
     """Rows in one engine, while the process is small, then queries in another."""
     rng = np.random.default_rng(options.seed)
     rows = of_rows(rng, options.rows, options.standing)
-    return Report(of_queries(rng, options.queries) | rows)
+    figures = of_queries(rng, options.queries) | rows
+    if options.broker:
+        figures |= in_broker(rng, options.queries)
+    return Report(figures)
 
 
 def of_queries(rng: np.random.Generator, queries: int) -> dict[str, Figure]:
@@ -70,6 +84,24 @@ def of_queries(rng: np.random.Generator, queries: int) -> dict[str, Figure]:
         "text_bytes_per_query": sum(map(sys.getsizeof, texts)) / queries,
         "bitmap_bytes_per_query": (held[1].bits - held[0].bits) / more,
     }
+
+
+def in_broker(rng: np.random.Generator, queries: int) -> dict[str, Figure]:
+    """The same of a broker's worker."""
+    texts = [psoup.text(one, "a, b") for one in psoup.make_bounds(rng, queries, grid=1)]
+    fewer, held, rows = queries // 5, [], 0
+    with serving() as (client, kafka):
+        create_stream(client)
+        process = worker(client)
+        for first, stop in ((0, fewer), (fewer, queries)):
+            for begin in range(first, stop, STEP):
+                register(client, texts[begin : min(begin + STEP, stop)])
+            load(kafka, rng.integers(0, 256, (len(COLUMNS), BROKER_ROWS)), rows)
+            rows += BROKER_ROWS
+            await_entered(client, rows)
+            time.sleep(SETTLE_S)
+            held.append(process.memory_full_info().uss)
+    return {"bytes_per_query.broker": (held[1] - held[0]) / (queries - fewer)}
 
 
 def of_rows(rng: np.random.Generator, rows: int, standing: int) -> dict[str, Figure]:

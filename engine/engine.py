@@ -155,12 +155,28 @@ class Engine(Embedding):
         """Apply queued steps, whole ones, until about this many rows were taken; None: all of them."""
         results: list[StepResult] = []
         spent = 0
+        brought_rows = False
         while self._queue and (budget_rows is None or spent < budget_rows or not results):
             step = self._queue.popleft()
             if isinstance(step.body, Records):
                 spent += len(step.body.batch)
             results.append(self._apply(step))
+            brought_rows |= isinstance(step.body, Records)
+        if brought_rows:
+            self.catch_up_some()
         return results
+
+    def catch_up_some(self) -> bool:
+        """Make some of the matches that queries which came lack over old rows, for a millisecond or so.
+
+        No answer changes: what is lacking is worked out from the rows. Returns whether there were any.
+
+        To be called while there is nothing else to do; :meth:`run` does it once after rows came.
+        """
+        some = any(source.catch_up_some() for source in self._sources.values())
+        if some:
+            self._view = None
+        return some
 
     def _apply(self, step: Step) -> StepResult:
         self._clock_ms = max(self._clock_ms, step.clock_ms)

@@ -227,6 +227,8 @@ class Following:
         return Follower(query, operator, copies)
 
     def _put(self, standing: StandingQuery, follower: Follower) -> None:
+        for name, (slot, _) in standing.places():
+            self._sources[name].catch_up([slot])
         self._followers[standing.query_id] = follower
         if standing.set_key not in self._by_set:
             rows = not any(self._sources[name].stream.is_table for name in standing.sources)

@@ -26,6 +26,7 @@ from engine.kernels import pairs
 from engine.model.batch import Batch, Int32Array
 from engine.model.source import SourceName
 from engine.model.step import Registration
+from engine.results.segment_bits import Matrix
 from engine.standing import StandingQuery
 from engine.stems.cohorts import SELECTIVE, Cohorts
 from engine.stems.query_stem import QueryStem
@@ -115,7 +116,7 @@ class Matcher:
             return []
         stem = self._stem
         out = np.zeros((stem.words, len(rows)), np.uint64)
-        listed = stem.match(rows, out, 0)
+        listed = stem.match(rows, Matrix(out), 0)
         bits = np.unpackbits(out.T.copy().view(np.uint8), axis=1, bitorder="little")
         slots = np.fromiter(self._holders, np.int64, len(self._holders))
         places = stem.cohorts.place[slots]
@@ -138,7 +139,7 @@ class Matcher:
         """Every match of at most BATCH_ROWS_MAX rows. O(rows * words + matches)."""
         stem, numbered, n = self._stem, self._numbers(), len(rows)
         words = np.empty((stem.words, n), np.uint64)
-        selective = stem.match(rows, words, 0) if n else NO_PAIRS
+        selective = stem.match(rows, Matrix(words), 0) if n else NO_PAIRS
         starts, holders = numbered.by_place(stem.cohorts, stem.words)
         lengths = np.diff(numbered.starts)[selective.slots]
         few, all_ = int(lengths.sum()), n * len(numbered.everything)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -138,6 +138,7 @@ class Source:
         """
         check(self.stream, step, self.seam_ms)
         assert not isinstance(self.rows, TableStem)
+        self.rows.catch_up_all()
         rows = self.rows.rows()
         seam = rows.first_at_or_after(step.until_ms)
         kept = rows.rows_before(step.complete_from_ms)
@@ -179,17 +180,18 @@ class Source:
     # --- queries ----------------------------------------------------------------------------------
 
     def keep(self, predicates: Sequence[Expression | Factors], *, apply: bool) -> list[Kept]:
-        """Keep the matches of these, whoever else asked for the same. apply: to the rows that are there, in
-        one pass for all; without it they are about to come.
+        """Keep the matches of these, whoever else asked for the same. apply: to the rows that are there, of
+        sealed segments later (:meth:`catch_up_some`); without it they are about to come.
         """
         added = self.queries.add(predicates)
-        self.rows.widen()
         self._view = None
         if apply and len(self.rows) and added.fresh:
-            probe = self.queries.probe(added.fresh)
-            self.rows.backfill(probe)
-            if isinstance(self.rows, TableStem) and self.queries.errors[list(added.fresh)].any():
-                self._forget_errors(probe, self.rows)
+            self.rows.backfill(added.fresh)
+            if isinstance(self.rows, TableStem):
+                self.rows.catch_up_all()
+                if self.queries.errors[list(added.fresh)].any():
+                    probe = self.queries.probe(added.fresh, self.queries.cohorts)
+                    self._forget_errors(probe, self.rows)
         return [(slot, int(self.queries.generations[slot])) for slot in added.slots]
 
     def _forget_errors(self, probe: NewQueries, versions: TableStem) -> None:
@@ -200,6 +202,17 @@ class Source:
         for rows in versions.spent(self.retained_from_ms):
             probe.match(rows, 0)
         self.queries.errors[:] = 2 * errors - self.queries.errors
+
+    def catch_up(self, slots: Collection[int]) -> None:
+        """Make all matches of these slots that are owed: something is about to be kept of them."""
+        self.rows.catch_up(slots)
+
+    def catch_up_some(self) -> bool:
+        """Make some of the matches that are owed; no answer changes. Returns whether there were any."""
+        some = self.rows.catch_up_some()
+        if some:
+            self._view = None
+        return some
 
     def release(self, slots: Iterable[int]) -> None:
         """One of those who asked for these matches asks no more."""

@@ -146,6 +146,7 @@ class SourceSet:
 
     def _put(self, standing: Sequence[StandingQuery], coming: Sequence[Coming]) -> list[StandingQuery]:
         self._view = None
+        self._catch_up([one for one in standing if one.keeps_answer or one.meaning.emits])
         eager = {  # their trees are read at every step
             one.query_id: replace(one, meaning=Fixed(like.query))
             for one, like in zip(standing, coming, strict=True)
@@ -169,6 +170,15 @@ class SourceSet:
             self.standing[query_id] = query
             put.append(query)
         return put
+
+    def _catch_up(self, standing: Sequence[StandingQuery]) -> None:
+        """All matches of these are needed at once."""
+        slots: dict[SourceName, list[int]] = {}
+        for one in standing:
+            for name, (slot, _) in one.places():
+                slots.setdefault(name, []).append(slot)
+        for name, mine in slots.items():
+            self.sources[name].catch_up(mine)
 
     def _keep(self, wanted: Sequence[Predicates], *, apply: bool) -> list[tuple[tuple[int, int], ...]]:
         """The (slot, generation) of each predicate, for each query."""

@@ -28,11 +28,15 @@ RUNS = {
         "--queries 1 40 --rows 40000 --retain 10000",
         ["rows_per_s.q40", "register_s.q1", "restart_s.q40", "resident_bytes_per_query.q40"],
     ),
-    "memory": ("--queries 300 --rows 100000 --standing 20", ["bytes_per_query", "bytes_per_row"]),
+    "memory": ("--queries 300 --rows 100000 --standing 20 --no-broker", ["bytes_per_query", "bytes_per_row"]),
+    "dense": (
+        "--queries 700 --batch 8192 --warm 1",
+        ["worst_batch_ms.dense700", "median_batch_ms.dense700", "rows_per_s.dense700"],
+    ),
     "churn": ("--cycles 60 --standing 20", ["bytes_grown_per_cycle", "cycles_per_s"]),
     "registration": (
         "--rows 20000 --standing 30 --times 3 --bulk 40 --no-broker",
-        ["alone_ms", "stall_ms.p99", "engine_bulk_per_s"],
+        ["alone_ms", "answered_ms", "stall_ms.p99", "engine_bulk_per_s"],
     ),
     "invocation": (
         "--rows 20000 --queries 2 --times 2",

@@ -51,8 +51,8 @@ class Way:
 
 @dataclass(slots=True)
 class Flight:
-    """rows: n rows. wanted: uint64[columns, rows in flight]; in place: bit (p & 63) of word (p >> 6): the
-    slot at place p wants it.
+    """rows: n rows. wanted: uint64[columns, rows in flight]; in place: bit (p & 63) of the column of word
+    (p >> 6): the slot at place p wants it. words: in place, ascending, the word of each column.
 
     pairs: (row, slot) of the slots that have no place; alive, in_error: bool, one a pair. places: int32, by
     slot. erring: slot -> bool[n]: rows whose predicate met an error and was not refuted since, of slots with
@@ -63,6 +63,7 @@ class Flight:
     wanted: bitmaps.Words
     pairs: Pairs
     places: Int32Array
+    words: Int64Array
     way: Way | None = None
     done: set[str] = field(default_factory=set)
     erring: dict[int, BoolArray] = field(default_factory=dict)
@@ -91,7 +92,7 @@ class Flight:
     def columns_of(self, words: Int64Array, masks: bitmaps.Words) -> Needs:
         """Where these bits of words of queries are, all alternatives of them."""
         if self.way is None:
-            return words, masks
+            return self.words.searchsorted(words), masks
         of_word = dict(zip(words.tolist(), masks.tolist(), strict=True))
         held = [(c, of_word[w]) for c, w in enumerate(self.way.words.tolist()) if w in of_word]
         return np.array([c for c, _ in held], np.int64), np.array([mask for _, mask in held], np.uint64)
@@ -145,7 +146,7 @@ class Flight:
         counts: dict[int, int] = {}
         for slot, erring in self.erring.items():
             place = int(self.places[slot])
-            column = self.wanted[place >> 6]
+            column = self.wanted[self.words.searchsorted(place >> 6)]
             bit = np.uint64(1 << (place & 63))
             ended = erring & ((column & bit) != 0)
             column[ended] &= ~bit

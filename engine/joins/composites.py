@@ -16,13 +16,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from engine.joins.array_pool import ROWS, ArrayPool
 from engine.kernels import composites
 from engine.model.batch import Int64Array
-from engine.stems.segment import SEGMENT_ROWS, BitPool
 
 Int32Array = npt.NDArray[np.int32]
 
-CHUNK = SEGMENT_ROWS
+CHUNK = ROWS
 POOLED_MAX = 64
 """Chunks that wait to be filled again: fresh memory costs more than all that is written into it."""
 SPAN_MAX = 2**31 - 1
@@ -53,7 +53,7 @@ class Composites:
 
     def __init__(self, inputs: int) -> None:
         self._inputs = inputs
-        self._pool = BitPool(POOLED_MAX)
+        self._pool = ArrayPool(POOLED_MAX)
         self._chunks: list[Chunk] = []
         self._count = 0
         self._alive = 0
@@ -82,7 +82,7 @@ class Composites:
         self._chunks.append(self._empty(room, floor.copy()))
 
     def _empty(self, room: int, origin: Int64Array) -> Chunk:
-        words = -(-room * self._inputs // (2 * SEGMENT_ROWS))
+        words = -(-room * self._inputs // (2 * ROWS))
         numbers = self._pool.take(words).reshape(-1).view(np.int32)
         parts = numbers[: room * self._inputs].reshape(room, self._inputs)
         return Chunk(parts, origin, 0, origin)

@@ -8,10 +8,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from engine.kernels.chunks import column_at
 from engine.kernels.compiled import kernel
 from engine.kernels.streaming import stream
 
 Words = npt.NDArray[np.uint64]
+
+EVERY_BIT = 2**64 - 1
 
 BLOCK_ROWS = 1_024
 """Rows a pass stays on before it takes the next word: their pieces and a word's table fit the first cache."""
@@ -24,8 +27,8 @@ def intersect(
     offsets: npt.NDArray[np.int64],
     pieces: npt.NDArray[np.int64],
     live: Words,
-    out: Words,
-    first_word: int,
+    at: npt.NDArray[np.int64],
+    rows: int,
     start: int,
     scratch: Words,
     more: bool,
@@ -33,20 +36,23 @@ def intersect(
     """The fused pass of the grouped filters of a block of slots: which of its queries accept each row.
 
     codes: uint16[groups, n]: the piece of each row in each group. tables: uint64, flat; group g's table
-    begins at offsets[g] as [words, pieces[g]]. live: uint64[words], slots in use.
-    out: uint64[>= first_word + words, >= start + n]; with a = live[w] & AND over g of
-    table_g[w, codes[g, r]], out[first_word + w, start + r] becomes a, or where ``more``, gets a's bits too.
+    begins at offsets[g] as [words, pieces[g]]. live: uint64[words], slots in use. at: the chunks of ``rows``
+    rows that are written (:mod:`engine.kernels.chunks`); with a = live[w] & AND over g of
+    table_g[w, codes[g, r]], row start + r of word w becomes a, or where ``more``, gets a's bits too.
     scratch: uint64[BLOCK_ROWS].
     Cost: n * words * groups loads from tables that stay in cache, 8 bytes written for each row and word.
     """
     groups, n = codes.shape
-    for begin in range(0, n, BLOCK_ROWS):
-        end = min(n, begin + BLOCK_ROWS)
+    begin = 0
+    while begin < n:
+        chunk = (start + begin) // rows
+        row = start + begin - chunk * rows
+        end = min(n, begin + BLOCK_ROWS, begin + rows - row)
         for w in range(live.shape[0]):
             mask = live[w]
             if mask == 0 and more:
                 continue
-            target = out[first_word + w, start + begin : start + end]
+            target = column_at(at[chunk], rows, w, row, row + end - begin)
             if groups == 0 or mask == 0:
                 for r in range(end - begin):
                     scratch[r] = mask
@@ -84,40 +90,7 @@ def intersect(
                     target[r] |= scratch[r]
             else:
                 stream(scratch, target, end - begin)
-
-
-@kernel
-def rows_with_bit(column: Words, bit: int, first: int, last: int, out: npt.NDArray[np.int64]) -> int:
-    """Write the places of rows first .. last-1 whose bit is set, ascending; return how many.
-
-    column: uint64[rows]. out: int64[>= last - first].
-    """
-    shift = np.uint64(bit)
-    one = np.uint64(1)
-    count = 0
-    for row in range(first, last):
-        out[count] = row
-        count += int((column[row] >> shift) & one)
-    return count
-
-
-@kernel
-def count_bit(column: Words, bit: int, first: int, last: int) -> int:
-    """How many of rows first .. last-1 have the bit set."""
-    shift = np.uint64(bit)
-    one = np.uint64(1)
-    count = np.uint64(0)
-    for row in range(first, last):
-        count += (column[row] >> shift) & one
-    return int(count)
-
-
-@kernel
-def merge_bits(target: Words, source: Words, mask: np.uint64, n: int) -> None:
-    """target[r] takes the masked bits of source[r], keeps its others, for r < n."""
-    m = np.uint64(mask)
-    for row in range(n):
-        target[row] = (target[row] & ~m) | (source[row] & m)
+        begin = end
 
 
 _MULTIPLIER = 0x03F79D71B4CB0A89
@@ -167,47 +140,18 @@ def to_row_lists(
 
 
 @kernel
-def from_row_lists(starts: npt.NDArray[np.int64], rows: npt.NDArray[np.uint16], out: Words) -> None:
-    """The inverse of :func:`to_row_lists`; out: uint64[n], overwritten."""
+def from_row_lists(
+    starts: npt.NDArray[np.int64], rows: npt.NDArray[np.uint16], first: int, out: Words
+) -> None:
+    """The inverse of :func:`to_row_lists`, for rows from ``first`` on; out: uint64[n], overwritten."""
     out[:] = 0
+    n = out.shape[0]
     for b in range(64):
         bit = np.uint64(1) << np.uint64(b)
         for i in range(starts[b], starts[b + 1]):
-            out[rows[i]] |= bit
-
-
-SAMPLE_RUN = 32
-"""Rows read together when bits are sampled: some lines one after another cost little more than one."""
-
-
-@kernel
-def sample_bits(columns: Words, words: int, n: int, runs: int, out: npt.NDArray[np.int64]) -> None:
-    """out[w] = an estimate of the set bits of columns[w, :n], w < words, from so many runs of rows.
-
-    Exact where the runs would cover all rows. O(words * runs).
-    """
-    for w in range(words):
-        column = columns[w]
-        if runs * SAMPLE_RUN >= n:
-            out[w] = _bits_between(column, 0, n)
-            continue
-        total = 0
-        for i in range(runs):
-            first = (n - SAMPLE_RUN) * i // max(1, runs - 1)
-            total += _bits_between(column, first, first + SAMPLE_RUN)
-        out[w] = total * n // (runs * SAMPLE_RUN)
-
-
-@kernel
-def _bits_between(column: Words, first: int, last: int) -> int:
-    total = np.uint64(0)
-    for row in range(first, last):
-        x = column[row]
-        x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
-        x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
-        x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-        total += (x * np.uint64(0x0101010101010101)) >> np.uint64(56)
-    return int(total)
+            row = np.int64(rows[i]) - first
+            if 0 <= row < n:
+                out[row] |= bit
 
 
 @kernel

@@ -166,7 +166,7 @@ class ScanAt:
         slot = self.slot_of(predicate)
         found = []
         for part, where in places:
-            if slot is not None:
+            if slot is not None and slot not in part.matches.owed:
                 first, last = int(where[0]), int(where[-1]) + 1
                 accepted = np.zeros(last - first, np.bool_)
                 accepted[part.rows_of(slot, first, last) - first] = True
@@ -193,11 +193,10 @@ class ScanAt:
         for part, first, last in self.rows.ranges(start, stop):
             if predicate is None:
                 where = np.arange(first, last)
-            elif slot is not None:
+            elif slot is not None and slot not in part.matches.owed:
                 where = part.rows_of(slot, first, last)
             else:
-                batch = part.values(self.rows.schema).slice(first, last)
-                where = first + np.flatnonzero(truth(predicate, batch.columns, last - first)[0])
+                where = self._evaluated(predicate, part, first, last)
             if len(where):
                 found.append((part, where))
         return found
@@ -210,8 +209,18 @@ class ScanAt:
     def count_of(self, predicate: Expression | None, slot: int | None, start: int, stop: int) -> int:
         """The same. slot: where the matches of the predicate are kept, None where they are not."""
         ranges = self.rows.ranges(start, stop)
-        if slot is not None:
-            return sum(part.count_of(slot, first, last) for part, first, last in ranges)
         if predicate is None:
             return sum(last - first for _, first, last in ranges)
-        return sum(len(where) for _, where in self.matching(predicate, start, stop))
+        if slot is None:
+            return sum(len(where) for _, where in self.matching(predicate, start, stop))
+        return sum(
+            len(self._evaluated(predicate, part, first, last))
+            if slot in part.matches.owed
+            else part.count_of(slot, first, last)
+            for part, first, last in ranges
+        )
+
+    def _evaluated(self, predicate: Expression, part: Part, first: int, last: int) -> Int64Array:
+        """Places of a part that a predicate accepts, worked out from the rows."""
+        batch = part.values(self.rows.schema).slice(first, last)
+        return first + np.flatnonzero(truth(predicate, batch.columns, last - first)[0])

@@ -7,8 +7,8 @@ import numpy as np
 from engine.kernels import bitmaps
 from engine.model.batch import BoolArray, Int32Array, Int64Array
 from engine.results.part_matches import PartMatches, place_of
+from engine.results.segment_bits import NO_ROWS, SegmentBits
 from engine.results.slot_lists import RowNumbers
-from engine.results.word_column import DenseWord, WordColumn
 
 Pairs = tuple[Int64Array, Int32Array]
 """Places in the segment, and slots."""
@@ -38,9 +38,8 @@ def accepted(matches: PartMatches, slots: Slots, first: int, last: int) -> Pairs
     places[there] = known[slots.slots[there]]
     dense = places >= 0
     found = [
-        _of_word(matches.words[word], slots.slots, places, word, first, last)
+        _of_word(matches.bits, slots.slots, places, word, first, last)
         for word in np.unique(places[dense] >> 6).tolist()
-        if word < len(matches.words)
     ]
     if not dense.all():
         found += _of_lists(matches, slots, slots.slots[~dense], first, last)
@@ -52,28 +51,26 @@ def accepted(matches: PartMatches, slots: Slots, first: int, last: int) -> Pairs
 
 
 def _of_word(
-    column: WordColumn, slots: Int32Array, places: Int32Array, word: int, first: int, last: int
+    held: SegmentBits, slots: Int32Array, places: Int32Array, word: int, first: int, last: int
 ) -> Pairs:
     here = np.flatnonzero(places >> 6 == word)
     by_bit = np.full(64, -1, np.int32)
     by_bit[places[here] & 63] = slots[here]
-    if isinstance(column, DenseWord):
+    lists = held.lists_of(word)
+    if lists is None:
         mask = np.uint64(0)
         for bit in (places[here] & 63).tolist():
             mask |= np.uint64(1 << bit)
-        bits, counts = column.column[first:last], np.empty(64, np.int64)
+        bits, counts = held.word(word, first, last), np.empty(64, np.int64)
         bitmaps.count_per_bit(bits, mask, last - first, counts)
         starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         rows: RowNumbers = np.empty(int(starts[64]), np.uint16)
         bitmaps.to_row_lists(bits, mask, last - first, starts, rows)
         return first + rows.astype(np.int64), np.repeat(by_bit, counts)
-    lists = [
-        column.rows(bit, first, last) if slot >= 0 else _NONE for bit, slot in enumerate(by_bit.tolist())
+    found = [
+        lists.rows(bit, first, last) if slot >= 0 else NO_ROWS for bit, slot in enumerate(by_bit.tolist())
     ]
-    return np.concatenate(lists), np.repeat(by_bit, [len(rows) for rows in lists])
-
-
-_NONE = np.empty(0, np.int64)
+    return np.concatenate(found), np.repeat(by_bit, [len(rows) for rows in found])
 
 
 def _of_lists(

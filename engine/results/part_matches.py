@@ -1,4 +1,4 @@
-"""The kept matches of one segment: word columns for the dense cohort, row lists for the selective one.
+"""The kept matches of one segment: bits for the dense cohort, row lists for the selective one.
 
 Readers need no lock. What they may ask for does not change under them: the owner writes only bits and lists
 of slots that just came, and who reads a slot checks its generation afterwards.
@@ -6,20 +6,18 @@ of slots that just came, and who reads a slot checks its generation afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import numpy as np
 
 from engine.kernels import bitmaps
 from engine.model.batch import BoolArray, Int32Array, Int64Array
+from engine.results.segment_bits import SegmentBits
 from engine.results.slot_lists import RowNumbers, SlotLists, lists_of, merged
-from engine.results.word_column import DenseWord, RowLists, WordColumn, merge
 from engine.stems.cohorts import SELECTIVE, Cohorts
 
 RUNS_MAX = 4
 """More lots of late lists than this are made one."""
-
-NO_ROWS = np.zeros(0, np.int64)
 
 
 class PairLog:
@@ -49,24 +47,27 @@ class PairLog:
 
 
 class PartMatches:
-    """words: one for each 64 places that were in use. lists: lots of row lists, the newest last.
+    """bits: of the dense cohort. lists: lots of row lists, the newest last.
 
-    log: of an open segment, pairs (rows, slots) that follow the lists.
+    log: of an open segment, pairs (rows, slots) that follow the lists. owed: slots that came after the rows
+    were sealed and whose matches are still to be made; whoever asks for one evaluates its predicate.
     """
 
-    __slots__ = ("cohorts", "lists", "log", "words")
+    __slots__ = ("bits", "cohorts", "lists", "log", "owed")
 
     def __init__(
         self,
         cohorts: Cohorts,
-        words: Sequence[WordColumn],
+        bits: SegmentBits,
         lists: tuple[SlotLists, ...],
         log: tuple[RowNumbers, Int32Array] | None = None,
+        owed: Iterable[int] = (),
     ) -> None:
         self.cohorts = cohorts
-        self.words = words
+        self.bits = bits
         self.lists = lists
         self.log = log
+        self.owed = set(owed)
 
     def rows_of(self, slot: int, first: int, last: int) -> Int64Array:
         """Places first <= r < last that the slot's predicate accepts, ascending.
@@ -75,8 +76,7 @@ class PartMatches:
         """
         place = self.cohorts.of(slot)
         if place != SELECTIVE:
-            word = place >> 6
-            return self.words[word].rows(place & 63, first, last) if word < len(self.words) else NO_ROWS
+            return self.bits.rows_of(place, first, last)
         listed, upto = self._listed(slot)
         rows = listed[place_of(listed, first) : place_of(listed, last)].astype(np.int64)
         if self.log is None:
@@ -87,8 +87,7 @@ class PartMatches:
         """How many of them."""
         place = self.cohorts.of(slot)
         if place != SELECTIVE:
-            word = place >> 6
-            return self.words[word].count(place & 63, first, last) if word < len(self.words) else 0
+            return self.bits.count_of(place, first, last)
         return len(self.rows_of(slot, first, last))
 
     def _listed(self, slot: int) -> tuple[RowNumbers, int]:
@@ -109,17 +108,15 @@ class PartMatches:
     def bits_of(self, word: int, mask: int, first: int, last: int) -> bitmaps.Words:
         """uint64[last - first]: bit b tells whether slot 64 * word + b of the mask accepts the row.
 
-        Bits outside the mask mean nothing. A part of the column itself where the slots lie
-        in one as they are numbered; else made slot by slot.
+        Bits outside the mask mean nothing. Those of one word where the slots lie in one as they
+        are numbered; else made slot by slot.
         """
         slots = [64 * word + b for b in range(64) if mask >> b & 1]
         places = [self.cohorts.of(slot) for slot in slots]
         if all(slot & 63 == place & 63 and place >= 0 for slot, place in zip(slots, places, strict=True)):
             held = {place >> 6 for place in places}
-            if len(held) == 1 and (where := held.pop()) < len(self.words):
-                column = self.words[where]
-                if isinstance(column, DenseWord):
-                    return column.column[first:last]
+            if len(held) == 1:
+                return self.bits.word(held.pop(), first, last)
         out = np.zeros(last - first, np.uint64)
         for slot in slots:
             out[self.rows_of(slot, first, last) - first] |= np.uint64(1 << (slot & 63))
@@ -127,39 +124,28 @@ class PartMatches:
 
     # --- the owner's side -------------------------------------------------------------------------
 
-    def put_bits(self, word: int, bits: bitmaps.Words, mask: int, n: int) -> None:
-        """The masked bits of a word, of slots that just came; of a sealed segment."""
-        words = self.words
-        assert isinstance(words, list)
-        while len(words) <= word:
-            words.append(RowLists.empty())
-        words[word] = merge(words[word], bits, mask, n)
+    def made(self, slots: Iterable[int], lists: SlotLists, standing: BoolArray) -> PartMatches:
+        """These slots are owed no more: their bits stand, and these are their lists. standing: by slot.
 
-    def with_lists(self, lists: SlotLists, standing: BoolArray) -> PartMatches:
-        """With the lists of slots that just came. standing: by slot.
-
-        Another object where lists of slots that no longer stand are let go, since views may tell them still.
+        Another object where lists of slots that no longer stand are let go, since views may read them still;
+        to those the slots stay owed.
         """
         runs = with_late(self.lists, lists, standing, None)
-        if len(runs) > len(self.lists):
-            self.lists = runs
-        elif runs is not self.lists:
-            return PartMatches(self.cohorts, list(self.words), runs)
+        if len(runs) < len(self.lists):
+            return PartMatches(self.cohorts, self.bits, runs, owed=self.owed.difference(slots))
+        self.lists = runs
+        self.owed.difference_update(slots)
         return self
 
     @property
     def nbytes(self) -> int:
-        return sum(word.nbytes for word in self.words) + sum(lists.nbytes for lists in self.lists)
+        return self.bits.nbytes + sum(lists.nbytes for lists in self.lists)
 
     def _check(self, n: int) -> None:
         for lists in self.lists:
             lists._check()
             assert lists.upto <= n
-        for word in self.words:
-            if isinstance(word, DenseWord):
-                assert len(word.column) >= n
-            else:
-                word._check(n)
+        self.bits._check(n)
 
 
 def with_late(

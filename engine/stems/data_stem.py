@@ -11,23 +11,32 @@ rows move up by :data:`RAISED`, so that no ordinal is ever below 0; this happens
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from operator import attrgetter
 from typing import Protocol
 
 import numpy as np
 
-from engine.kernels import bitmaps
 from engine.model.attributes import Attribute
 from engine.model.batch import MATCHED_ROWS_MAX, Batch, concatenate
 from engine.model.source import Schema
+from engine.results.chunks import CHUNKS, ChunkPool
+from engine.results.segment_bits import BitTarget
 from engine.stems.cohorts import Cohorts
 from engine.stems.entering import Entering
 from engine.stems.new_queries import NewQueries
-from engine.stems.segment import BitPool, Part, Tail
+from engine.stems.segment import Part, Tail
 from engine.stems.selective_index import Pairs
 from engine.stems.stream_strings import StreamStrings
+
+PACKING_PACE = 2
+"""Blocks of sealed segments are packed so many times as fast as they come."""
+
+CAUGHT_UP_MAX = 64
+"""Slots whose matches over a segment are made at a time, where nobody waits for them."""
 
 RAISED = 1 << 40
 """A multiple of the blocks that partial results are kept of."""
@@ -40,14 +49,15 @@ class Matcher(Protocol):
     """The Query SteM, as rows meet it."""
 
     @property
-    def words(self) -> int: ...
-
-    @property
     def cohorts(self) -> Cohorts: ...
 
-    def match(self, rows: Batch, out: bitmaps.Words, start: int) -> Pairs: ...
+    def match(self, rows: Batch, out: BitTarget, start: int) -> Pairs: ...
 
     def revise(self, oldest_epoch: int) -> None: ...
+
+    def probe(self, slots: Collection[int], cohorts: Cohorts) -> NewQueries: ...
+
+    def may_err(self, slot: int) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,15 +153,17 @@ class Rows:
 class DataStem:
     """The writing side."""
 
-    def __init__(self, schema: Schema, queries: Matcher, base: int = 0) -> None:
+    def __init__(self, schema: Schema, queries: Matcher, base: int = 0, chunks: ChunkPool = CHUNKS) -> None:
         self.schema = schema
         self.base = base
         self.origin = 0
         self.whole_from_ms: int | None = None
         self._queries = queries
         self._sealed: list[Part] = []
-        self._pool = BitPool()
+        self._chunks = chunks
         self._strings = StreamStrings(schema)
+        self._owes = False
+        self._unpacked: deque[tuple[Part, int]] = deque()
         self._tail = self._new_tail(base)
         self._rows: Rows | None = None
 
@@ -161,8 +173,7 @@ class DataStem:
         return self._empty_tail(first)
 
     def _empty_tail(self, first: int) -> Tail:
-        queries = self._queries
-        return Tail(self.schema, first, queries.cohorts, queries.words, self._pool, self._strings.tables)
+        return Tail(self.schema, first, self._queries.cohorts, self._chunks, self._strings.tables)
 
     def coded(self, rows: Batch) -> Batch:
         """Rows that are to enter, now or later, their strings by the stream's codes."""
@@ -186,9 +197,11 @@ class DataStem:
             self._seal()
         start = 0
         while start < len(rows):
-            start = self._fill(self._tail, rows, start)
+            stop = self._fill(self._tail, rows, start)
             if not self._tail.room:
                 self._seal()
+            self.pack(stop - start)
+            start = stop
         self._rows = None
 
     def _fill(self, tail: Tail, rows: Entering, start: int) -> int:
@@ -198,10 +211,27 @@ class DataStem:
         tail.take(len(written), self._queries.match(written, tail.bits, tail.count))
         return stop
 
+    def _sealed_of(self, tail: Tail) -> Part:
+        """The tail as a part, its blocks to be packed by :meth:`pack`."""
+        part = tail.seal()
+        self._unpacked.extend((part, number) for number in range(len(part.matches.bits.blocks)))
+        return part
+
+    def pack(self, rows: int) -> None:
+        """Pack blocks of sealed segments, as many as a segment has for as many rows as it has."""
+        self._chunks.tidy()
+        if not self._unpacked:
+            return
+        last, _ = self._unpacked[-1]
+        due = -(-PACKING_PACE * len(last.matches.bits.blocks) * rows // len(last.timestamp))
+        for _ in range(min(len(self._unpacked), due)):
+            part, number = self._unpacked.popleft()
+            part.matches.bits.pack(number, part.n)
+
     def _seal(self) -> None:
         """The open segment is full; or no more may enter it, as its strings are of a former generation."""
         if self._tail.count:
-            self._sealed.append(self._tail.seal(self._queries.words))
+            self._sealed.append(self._sealed_of(self._tail))
         self._strings.let_go(len(self))
         self._tail = self._new_tail(self.end)
 
@@ -228,7 +258,7 @@ class DataStem:
         if tail.first < ordinal:
             self._tail = self._new_tail(ordinal)
             if ordinal < end:
-                rows = tail.part(self._queries.words).batch(self.schema)
+                rows = tail.part().batch(self.schema)
                 self.append(rows.slice(ordinal - tail.first, tail.count))
             return end
         return max((part.end for part in across), default=ordinal)
@@ -253,7 +283,7 @@ class DataStem:
             tail = self._empty_tail(first + start)
             while start < len(rows) and tail.room:
                 start = self._fill(tail, entering, start)
-            parts.append(tail.seal(self._queries.words))
+            parts.append(self._sealed_of(tail))
         return parts
 
     def rise(self) -> None:
@@ -264,24 +294,73 @@ class DataStem:
         self.origin += RAISED
         self._rows = None
 
-    def widen(self) -> None:
-        """Queries came; parts that are there get their matches by :meth:`backfill`."""
-        self._tail.widen(self._queries.words)
-        self._rows = None
+    # --- new queries ------------------------------------------------------------------------------
 
-    def backfill(self, queries: NewQueries) -> None:
-        """Apply queries that just came to all retained rows. O(rows * new words)."""
+    def backfill(self, slots: Sequence[int]) -> None:
+        """Queries just came: their matches among the rows of the open segment are made, those of sealed ones
+        owed, unless their errors are to be counted.
+
+        O(rows of the open segment * new words + segments * slots), and of those all retained rows.
+        """
+        erring = [slot for slot in slots if self._queries.may_err(slot)]
+        others = set(slots).difference(erring)
         for number, part in enumerate(self._sealed):
-            found = queries.match(part.values(self.schema), self._gone(part), part.zones)
-            for place, word in enumerate(queries.words):
-                part.matches.put_bits(word, found.bits[place], int(queries.masks[place]), part.n)
-            matches = part.matches.with_lists(found.lists, queries.standing)
-            if matches is not part.matches:
-                self._sealed[number] = replace(part, matches=matches)
+            part.matches.owed.update(others)
+            if erring:
+                self._catch_up(number, erring, self._gone(part))
+        self._owes |= bool(others and self._sealed)
         if self._tail.count:
-            part = self._tail.part(self._queries.words)
+            part = self._tail.part()
+            queries = self._queries.probe(slots, self._tail.cohorts)
             self._tail.backfill(queries.match(part.values(self.schema), self._gone(part)), queries)
-        self._rows = None
+            self._rows = None
+
+    def catch_up_some(self) -> bool:
+        """Make some of the matches that are owed: of the segment that owes most. Returns whether there were
+        any. O(rows of a segment * new words).
+        """
+        if not self._owes:
+            return False
+        most, number = max(
+            ((len(part.matches.owed), number) for number, part in enumerate(self._sealed)), default=(0, 0)
+        )
+        if not most:
+            self._owes = False
+            return False
+        self._catch_up(number, list(islice(self._sealed[number].matches.owed, CAUGHT_UP_MAX)))
+        return True
+
+    def catch_up(self, slots: Collection[int]) -> None:
+        """Make all matches of these slots that are owed. O(retained rows * new words)."""
+        if not self._owes:
+            return
+        for number, part in enumerate(self._sealed):
+            owed = part.matches.owed.intersection(slots)
+            if owed:
+                self._catch_up(number, owed)
+
+    def catch_up_all(self) -> None:
+        """The same of all slots."""
+        for number, part in enumerate(self._sealed):
+            if part.matches.owed:
+                self._catch_up(number, part.matches.owed)
+        self._owes = False
+
+    def _catch_up(self, number: int, slots: Collection[int], first: int = 0) -> None:
+        """Make these matches over a segment, of rows from ``first`` on.
+
+        What is owed is made of rows that have gone since, too: an earlier count may hold them.
+        """
+        part = self._sealed[number]
+        matches = part.matches
+        queries = self._queries.probe(slots, matches.cohorts)
+        found = queries.match(part.values(self.schema), first, part.zones)
+        for place, word in enumerate(queries.words):
+            matches.bits.merge(word, found.bits[place], int(queries.masks[place]), part.n)
+        made = matches.made(slots, found.lists, queries.standing)
+        if made is not matches:
+            self._sealed[number] = replace(part, matches=made)
+            self._rows = None
 
     def _gone(self, part: Part) -> int:
         """How many rows of a part are below base: they match nothing."""
@@ -308,7 +387,7 @@ class DataStem:
         if self._rows is None:
             parts = tuple(self._sealed)
             if self._tail.count:
-                parts += (self._tail.part(self._queries.words),)
+                parts += (self._tail.part(),)
             self._rows = Rows(
                 self.schema, parts, self.base, self.end, origin=self.origin, whole_from_ms=self.whole_from_ms
             )

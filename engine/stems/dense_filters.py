@@ -9,13 +9,14 @@ ones: about 0.3 ms each, whatever else stands.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from engine.kernels import bitmaps
 from engine.model.batch import Int32Array
 from engine.model.source import Schema
+from engine.results.segment_bits import BitTarget
 from engine.stems.batch_keys import BatchKeys
 from engine.stems.cuts import CutsPool
 from engine.stems.grouped_filter import (
@@ -142,36 +143,40 @@ class DenseFilters:
         """Constants moved: compile everything anew."""
         self._marked.update(number for number in range(len(self._blocks)) if self._held(number))
 
+    def compile_full(self) -> None:
+        """Compile the marked blocks that have no room for more, so that the next batch need not."""
+        self._compile([number for number in self._marked if (number + 1) * BLOCK_SLOTS <= self._end])
+
     def compile(self) -> None:
         """Compile the marked blocks. O(blocks marked)."""
-        for number in sorted(self._marked):
+        self._compile(sorted(self._marked))
+
+    def _compile(self, numbers: Sequence[int]) -> None:
+        for number in numbers:
             first = number * BLOCK_WORDS
             words = min(BLOCK_WORDS, self.words - first)
             slots = self.slot_at[number * BLOCK_SLOTS : number * BLOCK_SLOTS + 64 * words].astype(np.int64)
-            self._blocks[number] = compile_block(self._store, slots, first, words, self._pool)
+            self._blocks[number] = compile_block(self._store, slots, number, words, self._pool)
             self.compilations += 1
             self.version += 1
-        if self._marked:
+        if numbers:
             held = [block for block in self._blocks if block is not None]
             self.work = sum(block.work for block in held)
             self.attributes = len({each for block in held for each in block.attributes()})
-        self._marked.clear()
+        self._marked.difference_update(numbers)
 
-    def apply(self, batch: BatchKeys, out: bitmaps.Words, start: int) -> None:
-        """Write columns start .. start+n of out[:words], every bit of them."""
+    def apply(self, batch: BatchKeys, out: BitTarget, start: int) -> None:
+        """Write rows start .. start+n of out, every word of them that a place is in."""
         if self._marked:
             self.compile()
         words = self.words
         for number, block in enumerate(self._blocks):
-            first = number * BLOCK_WORDS
-            if first >= words:
+            if number * BLOCK_WORDS >= words:
                 break
-            written = 0
-            if block is not None:
+            if block is None:
+                out.clear(number, start, batch.n)
+            else:
                 block.apply(batch, out, start, self._scratch)
-                written = len(block.layers[0].live)
-            if written < min(BLOCK_WORDS, words - first):
-                out[first + written : min(first + BLOCK_WORDS, words), start : start + batch.n] = 0
 
     def blocks(self) -> Iterator[tuple[int, Block]]:
         """The compiled blocks that hold a slot, by number."""

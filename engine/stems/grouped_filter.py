@@ -22,6 +22,7 @@ import numpy.typing as npt
 from engine.kernels import bitmaps, intervals
 from engine.kernels.intervals import Pieces
 from engine.model.batch import Int64Array
+from engine.results.segment_bits import BitTarget
 from engine.stems.batch_keys import BatchKeys
 from engine.stems.cuts import Cuts, CutsPool
 from engine.stems.domain import KEY_MAX, KEY_MIN
@@ -66,9 +67,9 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Compiled: slots first_word * 64 on."""
+    """Compiled: slots number * BLOCK_SLOTS on."""
 
-    first_word: int
+    number: int
     layers: tuple[Layer, ...]
     work: float
     """Of a row."""
@@ -79,8 +80,9 @@ class Block:
             if place >> 6 < len(layer.live):
                 layer.live[place >> 6] &= ~(np.uint64(1) << np.uint64(place & 63))
 
-    def apply(self, batch: BatchKeys, out: bitmaps.Words, start: int, scratch: bitmaps.Words) -> None:
-        """Write the block's words of columns start .. start+n of out. O(rows * words * groups)."""
+    def apply(self, batch: BatchKeys, out: BitTarget, start: int, scratch: bitmaps.Words) -> None:
+        """Write the block's words of rows start .. start+n of out. O(rows * words * groups)."""
+        at, rows = out.room(self.number, start, batch.n, len(self.layers[0].live))
         for number, layer in enumerate(self.layers):
             bitmaps.intersect(
                 layer.codes(batch),
@@ -88,8 +90,8 @@ class Block:
                 layer.offsets,
                 layer.pieces,
                 layer.live,
-                out,
-                self.first_word,
+                at,
+                rows,
                 start,
                 scratch,
                 number > 0,
@@ -103,9 +105,7 @@ class Block:
         return sum(layer.tables.nbytes for layer in self.layers)
 
 
-def compile_block(
-    store: RegionStore, slots: Int64Array, first_word: int, words: int, pool: CutsPool
-) -> Block:
+def compile_block(store: RegionStore, slots: Int64Array, number: int, words: int, pool: CutsPool) -> Block:
     """The filters of these slots, at places 0, 1, ...; -1: nobody's. A few array passes an attribute.
 
     slots: int64[<= 64 * words].
@@ -126,7 +126,7 @@ def compile_block(
             layers.append(_layer(rows.take(mine), row_places[mine], live, pool))
     work = sum(cuts.work for cuts in {cuts for each in layers for group in each.groups for cuts in group})
     work += WORD_WORK * words * sum(len(each.groups) for each in layers)
-    return Block(first_word, tuple(layers), work)
+    return Block(number, tuple(layers), work)
 
 
 def _layer(rows: Intervals, places: Int64Array, live: bitmaps.Words, pool: CutsPool) -> Layer:

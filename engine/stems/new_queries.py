@@ -17,6 +17,7 @@ from engine.eddy.flight import Flight
 from engine.kernels import bitmaps, intervals
 from engine.model.batch import BATCH_ROWS_MAX, Batch, BoolArray, Column, Int32Array, Int64Array
 from engine.model.types import Kind
+from engine.results.segment_bits import Matrix
 from engine.results.slot_lists import SlotLists, lists_of
 from engine.stems.batch_keys import BatchKeys
 from engine.stems.cohorts import SELECTIVE
@@ -127,7 +128,8 @@ class NewQueries:
         slot_at[self._local] = self._dense
         for first in range(0, words, BLOCK_WORDS):
             block = slot_at[64 * first : 64 * first + BLOCK_SLOTS]
-            self._blocks.append(compile_block(self._store, block, first, len(block) >> 6, pool))
+            number = first // BLOCK_WORDS
+            self._blocks.append(compile_block(self._store, block, number, len(block) >> 6, pool))
         columns = max(self._domains, default=-1) + 1
         self._index = SelectiveIndex(columns, self._store)
         if len(self.selective):
@@ -142,9 +144,12 @@ class NewQueries:
         places = np.full(slots, SELECTIVE, np.int32)
         places[self._dense] = self._local
         dense, selective = set(self._dense.tolist()), set(self.selective.tolist())
-        mine = [
-            ResidualPredicate(m.name, m.predicate, m.dense & dense, m.selective & selective) for m in modules
-        ]
+        mine = []
+        for module in modules:
+            sharers = module.dense | module.selective  # rows may be kept in the other cohort
+            mine.append(
+                ResidualPredicate(module.name, module.predicate, sharers & dense, sharers & selective)
+            )
         return mine, places
 
     # --- zones ------------------------------------------------------------------------------------
@@ -179,6 +184,8 @@ class NewQueries:
         Predicate errors are counted.
         """
         n = len(rows)
+        if not len(self._slots):
+            return Found(self._bits, lists_of(NO_PAIRS.rows, NO_PAIRS.slots, self.selective, n))
         if self._bits.shape[1] < n:
             self._bits = np.empty((len(self.words), n), np.uint64)
         bits = self._bits[:, :n]
@@ -190,7 +197,7 @@ class NewQueries:
         else:
             pairs = self._look_up(rows, first, bits)
         if self._modules:
-            flight = Flight(rows, bits, pairs, self._places)
+            flight = Flight(rows, bits, pairs, self._places, np.arange(len(self.words)))
             self._eddy.route(flight, self._modules)
             self._count_errors(flight.settle_errors())
             pairs = flight.surviving()
@@ -200,10 +207,11 @@ class NewQueries:
         assert self._index is not None
         bits[:, :first] = 0
         found: list[Pairs] = []
+        out = Matrix(bits)
         for begin in range(first, len(rows), BATCH_ROWS_MAX):
             batch = BatchKeys(rows.slice(begin, min(len(rows), begin + BATCH_ROWS_MAX)), self._domains)
             for block in self._blocks:
-                block.apply(batch, bits, begin, self._scratch)
+                block.apply(batch, out, begin, self._scratch)
             pairs = self._index.match(batch)
             found.append(Pairs(pairs.rows + np.uint16(begin), pairs.slots))
         return Pairs(np.concatenate([p.rows for p in found]), np.concatenate([p.slots for p in found]))

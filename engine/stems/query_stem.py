@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,11 +30,11 @@ import numpy.typing as npt
 
 from engine.eddy.eddy import Eddy, Timer
 from engine.eddy.statistics import ModuleStatistics
-from engine.kernels import bitmaps
 from engine.language import expressions as ex
 from engine.model.attributes import Attribute
 from engine.model.batch import Batch, BoolArray, Int64Array
 from engine.model.source import Schema
+from engine.results.segment_bits import BitTarget
 from engine.stems.batch_keys import BatchKeys
 from engine.stems.cohorts import SELECTIVE, Cohorts
 from engine.stems.dense_filters import DenseFilters
@@ -160,6 +160,7 @@ class QueryStem:
             slots.append(slot)
         if fresh:
             self._settle(np.array(fresh, np.int64), counts, terms, Intervals.of(rows))
+            self.dense.compile_full()
         return Added(tuple(slots), tuple(fresh))
 
     def _name_constants(self, taken: Sequence[Factors]) -> None:
@@ -304,11 +305,11 @@ class QueryStem:
 
     # --- probe ------------------------------------------------------------------------------------
 
-    def match(self, rows: Batch, out: bitmaps.Words, start: int) -> Pairs:
+    def match(self, rows: Batch, out: BitTarget, start: int) -> Pairs:
         """Match new rows (at most MATCHED_ROWS_MAX) with all queries.
 
-        Writes the dense cohort's bits into columns start .. start+n of out, uint64[>= words, >= start + n],
-        and returns the selective one's pairs. Rows whose predicate ends as an error are counted.
+        Writes the dense cohort's bits of rows start .. start+n of out, and returns the selective one's pairs.
+        Rows whose predicate ends as an error are counted.
         """
         self.sample.observe(rows)
         batch = BatchKeys(rows, self.domains)
@@ -323,19 +324,24 @@ class QueryStem:
             for slot, count in counts.items():
                 self.errors[slot] += count
 
-    def probe(self, slots: Sequence[int]) -> NewQueries:
-        """These slots alone, to be applied to the rows that are there."""
-        modules = {m.name: m for slot in slots for m in self.residuals.of(slot)}
+    def probe(self, slots: Collection[int], cohorts: Cohorts) -> NewQueries:
+        """Those of these slots that stand, to be applied to rows that are there. cohorts: of those rows."""
+        mine = [slot for slot in slots if self.holders[slot]]
+        modules = {m.name: m for slot in mine for m in self.residuals.of(slot)}
         return NewQueries(
             self.store,
             self.domains,
-            self.cohorts.place,
-            slots,
+            cohorts.place,
+            mine,
             list(modules.values()),
             self.eddy.aside() if modules else self.eddy,
             self.count_errors,
             self.holders > 0,
         )
+
+    def may_err(self, slot: int) -> bool:
+        """Whether a slot's predicate may end as an error."""
+        return bool(self.residuals.of(slot))
 
     # --- revision ---------------------------------------------------------------------------------
 

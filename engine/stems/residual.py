@@ -59,10 +59,14 @@ class ResidualPredicate:
 
     def needs(self, flight: Flight) -> Needs:
         """The bits of its dense sharers."""
+        return flight.columns_of(*self.bits(flight.places))
+
+    def bits(self, places: Int32Array) -> tuple[Int64Array, bitmaps.Words]:
+        """(words, masks): the bits of its dense sharers. places: by slot."""
         if self._bits is None:
-            self._bits = _masks(self.dense, flight.places)
+            self._bits = _masks(self.dense, places)
             self._selective = np.array(sorted(self.selective), np.int32)
-        return flight.columns_of(*self._bits)
+        return self._bits
 
     def visit(self, flight: Flight) -> Visit:
         """End the sharers' wish for rows where the predicate is FALSE or NULL; note where it is an error."""

@@ -7,17 +7,20 @@ modules.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from engine.eddy.eddy import Eddy
 from engine.eddy.flight import Flight
 from engine.eddy.statistics import ModuleStatistics
-from engine.kernels import bitmaps
-from engine.model.batch import Batch, Int32Array
+from engine.model.batch import Batch, Int32Array, Int64Array
 from engine.model.source import Schema
+from engine.results.segment_bits import BitTarget
 from engine.stems.batch_keys import BatchKeys
 from engine.stems.dense_filters import DenseFilters
 from engine.stems.region_store import RegionStore
+from engine.stems.residual import ResidualPredicate
 from engine.stems.residual_set import ResidualSet
 from engine.stems.selective_index import Pairs, SelectiveIndex
 from engine.stems.split_filters import SplitFilters
@@ -31,6 +34,8 @@ SAMPLED_EVERY = 16
 
 CALLS_WORK = 60_000.0
 """What the calls of a visit take, whatever its rows, in about nanoseconds."""
+
+_NO_WORDS = np.zeros(0, np.int64)
 
 
 class Routing:
@@ -56,9 +61,9 @@ class Routing:
         self._fused_ns = 0.0
 
     def match(
-        self, rows: Batch, keys: BatchKeys, places: Int32Array, out: bitmaps.Words, start: int
+        self, rows: Batch, keys: BatchKeys, places: Int32Array, out: BitTarget, start: int
     ) -> tuple[Pairs, dict[int, int]]:
-        """(pairs, errors by slot); the dense cohort's bits are written to columns start .. start+n of out."""
+        """(pairs, errors by slot); the dense cohort's bits are written to rows start .. start+n of out."""
         eddy, dense = self.eddy, self._dense
         split = eddy.fusing.splits(len(rows), dense.words, dense.attributes)
         pairs = self._selective.match(keys)
@@ -66,24 +71,31 @@ class Routing:
         errors: dict[int, int] = {}
         if split:
             self._refresh()
-            flight = self._split.take_off(rows, keys, pairs, places, out, start)
+            flight = self._split.take_off(rows, keys, pairs, places)
             work = eddy.route(flight, [*self._split.modules, *self._residuals.needed(pairs)])
             work += CALLS_WORK * len(self._split.modules)
-            errors, pairs = flight.settle_errors(), flight.surviving()
+            errors, pairs = self._land(flight, out, start)
         else:
             dense.apply(keys, out, start)
             work = self._count_fused(len(rows), began)
             if len(self._residuals):
-                flight = Flight(rows, out[: dense.words, start : start + len(rows)], pairs, places)
-                work += eddy.route(flight, self._residuals.needed(pairs))
-                errors, pairs = flight.settle_errors(), flight.surviving()
+                modules = self._residuals.needed(pairs)
+                words = words_of(modules, places)
+                flight = Flight(rows, out.words_at(words, start, len(rows)), pairs, places, words)
+                work += eddy.route(flight, modules)
+                errors, pairs = self._land(flight, out, start)
         if dense.count:
             cost = work if eddy.timer is None else float(eddy.timer() - began)
             eddy.fusing.observe(split, len(rows), cost)
             if self._batches % SAMPLED_EVERY == 0:
-                eddy.fusing.surviving = _surviving(out[: dense.words, start : start + len(rows)])
+                eddy.fusing.surviving = _surviving(out, start, len(rows))
             self._batches += 1
         return pairs, errors
+
+    def _land(self, flight: Flight, out: BitTarget, start: int) -> tuple[dict[int, int], Pairs]:
+        errors = flight.settle_errors()
+        out.put_words(flight.words, start, flight.wanted)
+        return errors, flight.surviving()
 
     def _count_fused(self, rows: int, began: int) -> float:
         """The pass is over; returns its work."""
@@ -120,8 +132,12 @@ class Routing:
                     self.eddy.forget(module.name)
 
 
-def _surviving(bits: bitmaps.Words) -> float:
-    """The share of columns with a bit set, of some."""
-    step = max(1, bits.shape[1] // SAMPLED_ROWS)
-    some = np.bitwise_or.reduce(bits[:, ::step], axis=0)
+def _surviving(out: BitTarget, start: int, n: int) -> float:
+    """The share of rows with a bit set, of some."""
+    some = out.some(start, n, max(1, n // SAMPLED_ROWS))
     return float(np.count_nonzero(some) / max(1, len(some)))
+
+
+def words_of(modules: Sequence[ResidualPredicate], places: Int32Array) -> Int64Array:
+    """The words of bits that residuals may clear, ascending."""
+    return np.unique(np.concatenate([module.bits(places)[0] for module in modules] or [_NO_WORDS]))

@@ -2,28 +2,26 @@
 
 The *tail* is the one open segment: arrays of full capacity that fill from the front. Rows below its count
 never change, so a reader who took the arrays and the count needs no lock. When it is full it is *sealed*:
-its word columns are packed, and it changes no more but for word columns that replace others when queries
-come.
+it changes no more but for its matches: those of queries that come, and blocks of bits that become row lists.
 """
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import overload
 
 import numpy as np
 import numpy.typing as npt
 
-from engine.kernels import bitmaps, streaming
+from engine.kernels import bitmaps
 from engine.model.batch import Batch, BoolArray, Column, Int32Array, Int64Array
 from engine.model.source import Field, Schema
 from engine.model.string_table import StringTable
 from engine.model.types import Kind
+from engine.results.chunks import ChunkPool
 from engine.results.part_matches import PairLog, PartMatches, sealed_lists, with_late
+from engine.results.segment_bits import SegmentBits
 from engine.results.slot_lists import SlotLists
-from engine.results.word_column import DenseWord, WordColumn, pack
 from engine.stems.cohorts import Cohorts
 from engine.stems.entering import Entering, Run
 from engine.stems.new_queries import Found, NewQueries
@@ -33,7 +31,6 @@ from engine.stems.stream_strings import Tables
 from engine.stems.zone import Zone, zone_of
 
 SEGMENT_ROWS = 65_536
-POOLED_MAX = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,72 +103,14 @@ class PartColumn:
         return Column(self.field.type, self.values[:n], valid, self.strings)
 
 
-class OpenWords(Sequence[WordColumn]):
-    """The word columns of the tail, made when they are asked for."""
-
-    def __init__(self, bits: bitmaps.Words, words: int) -> None:
-        self._bits = bits
-        self._words = words
-
-    def __len__(self) -> int:
-        return self._words
-
-    @overload
-    def __getitem__(self, word: int) -> WordColumn: ...
-
-    @overload
-    def __getitem__(self, word: slice) -> Sequence[WordColumn]: ...
-
-    def __getitem__(self, word: int | slice) -> WordColumn | Sequence[WordColumn]:
-        if isinstance(word, slice):
-            return [DenseWord(self._bits[w]) for w in range(*word.indices(self._words))]
-        if not 0 <= word < self._words:
-            raise IndexError(word)
-        return DenseWord(self._bits[word])
-
-
-class BitPool:
-    """Match arrays that no reader holds any more, to be written again.
-
-    The system hands out fresh memory far slower than a pass fills it, and in the steady state
-    each sealed segment is followed by one that falls out of retention. An array comes back when its last
-    reference goes, so a reader is never written under. Arrays begin at a line of the cache.
-    """
-
-    def __init__(self, pooled_max: int = POOLED_MAX) -> None:
-        """pooled_max: how many arrays wait here at most."""
-        self._pooled_max = pooled_max
-        self._free: list[bitmaps.Words] = []
-
-    def take(self, words: int) -> bitmaps.Words:
-        """uint64[words, SEGMENT_ROWS] with anything in it."""
-        wanted = words * SEGMENT_ROWS
-        while self._free:
-            owner = self._free.pop()
-            if wanted <= len(owner) - streaming.LINE_WORDS <= 4 * max(wanted, SEGMENT_ROWS):
-                break
-        else:
-            owner = streaming.aligned_words(wanted)
-        lent: bitmaps.Words = np.asarray(owner.data)  # slices of it keep it, not the owner, alive
-        weakref.finalize(lent, self._back, owner).atexit = False
-        first = streaming.first_aligned(lent)
-        rows = (len(owner) - streaming.LINE_WORDS) // SEGMENT_ROWS
-        return lent[first : first + rows * SEGMENT_ROWS].reshape(rows, SEGMENT_ROWS)
-
-    def _back(self, owner: bitmaps.Words) -> None:
-        if len(self._free) < self._pooled_max:
-            self._free.append(owner)
-
-
 class Tail:
     """The open segment."""
 
     def __init__(
-        self, schema: Schema, first: int, cohorts: Cohorts, words: int, pool: BitPool, strings: Tables
+        self, schema: Schema, first: int, cohorts: Cohorts, chunks: ChunkPool, strings: Tables
     ) -> None:
         """strings: by whose codes rows will come."""
         self.strings = strings
-        self._pool = pool
         self.schema = schema
         self.first = first
         self.cohorts = cohorts
@@ -181,7 +120,7 @@ class Tail:
         self.partition = np.empty(SEGMENT_ROWS, np.int32)
         self._values = [np.empty(SEGMENT_ROWS, f.type.dtype) for f in schema]
         self._valid: list[BoolArray | None] = [None] * len(schema)
-        self.bits = pool.take(max(1, words))
+        self.bits = SegmentBits(chunks, SEGMENT_ROWS)
         self._log = PairLog()
         self._late: tuple[SlotLists, ...] = ()
         self._columns: tuple[PartColumn, ...] | None = None
@@ -195,16 +134,6 @@ class Tail:
         """The rows have ordinals that are higher by so much."""
         self.first += by
         self._part = None
-
-    def widen(self, words: int) -> None:
-        """Make room for more query slots; bits so far are kept, those of new words are unset."""
-        self._part = None
-        if words <= self.bits.shape[0]:
-            return
-        wider = self._pool.take(max(words, self.bits.shape[0] + (self.bits.shape[0] >> 2) + 1))
-        wider[: self.bits.shape[0], : self.count] = self.bits[:, : self.count]
-        wider[self.bits.shape[0] :, : self.count] = 0
-        self.bits = wider
 
     def write(self, rows: Entering, first: int, last: int) -> Batch:
         """Put rows first to last (at most ``room``) behind those that are here; return them as a batch.
@@ -245,29 +174,23 @@ class Tail:
         self.count += n
         self._part = None
 
-    def part(self, words: int) -> Part:
-        """What readers may see now: the rows so far, and this many words."""
-        if self._part is None or len(self._part.matches.words) != words:
-            bits = OpenWords(self.bits, words)
-            self._part = self._as_part(PartMatches(self.cohorts, bits, self._late, self._log.so_far()))
+    def part(self) -> Part:
+        """What readers may see now: the rows so far."""
+        if self._part is None:
+            self._part = self._as_part(PartMatches(self.cohorts, self.bits, self._late, self._log.so_far()))
         return self._part
 
     def backfill(self, found: Found, queries: NewQueries) -> None:
         """The matches of queries that just came among the rows so far."""
         for place, word in enumerate(queries.words):
-            bitmaps.merge_bits(self.bits[word], found.bits[place], queries.masks[place], self.count)
+            self.bits.merge_dense(word, found.bits[place], int(queries.masks[place]), self.count)
         self._late = with_late(self._late, found.lists, queries.standing, self._log.so_far())
         self._part = None
 
-    def seal(self, words: int) -> Part:
-        """The segment as full as it is, its matches in their smaller form."""
-        packed = pack(self.bits, words, self.count)
-        if 4 * sum(not isinstance(word, DenseWord) for word in packed) > words:
-            packed = [  # let go of the columns that became row lists
-                DenseWord(word.column.copy()) if isinstance(word, DenseWord) else word for word in packed
-            ]
+    def seal(self) -> Part:
+        """The segment as full as it is, its lists by slot; bits are to be packed."""
         lists = sealed_lists(self._late, self._log, self.count)
-        part = self._as_part(PartMatches(self.cohorts, packed, lists))
+        part = self._as_part(PartMatches(self.cohorts, self.bits, lists))
         columns = tuple(column.sealed(part.timestamp, part.n) for column in part.columns)
         zones = tuple(zone_of(column.whole(part.n)) for column in columns)
         return replace(part, columns=columns, zones=zones, origins=part.origins.packed(part.n))

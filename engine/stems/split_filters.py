@@ -122,13 +122,12 @@ class SplitFilters:
         if len(words) > len(self._wanted):
             self._wanted = np.empty((len(words), MATCHED_ROWS_MAX), np.uint64)
 
-    def take_off(
-        self, rows: Batch, keys: BatchKeys, pairs: Pairs, places: Int32Array, out: bitmaps.Words, start: int
-    ) -> Flight:
-        """A flight of all rows, wanted by every dense query. Columns start .. start+n of out become zeros."""
+    def take_off(self, rows: Batch, keys: BatchKeys, pairs: Pairs, places: Int32Array) -> Flight:
+        """A flight of all rows, wanted by every dense query. It lands in an array of its own."""
         n = len(rows)
-        out[: self._dense.words, start : start + n] = 0
+        words = np.arange(self._dense.words)
         wanted = self._wanted[: len(self._words), :n]
         live = np.concatenate(self._live) if self._live else np.zeros(0, np.uint64)
         lineage.begin(live, wanted)
-        return Flight(rows, wanted, pairs, places, Way(keys, self._words, np.arange(n), out, start))
+        landing = np.zeros((len(words), n), np.uint64)
+        return Flight(rows, wanted, pairs, places, words, Way(keys, self._words, np.arange(n), landing, 0))

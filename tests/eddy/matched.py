@@ -12,6 +12,7 @@ from engine.language.evaluate import truth
 from engine.language.expressions import Expression
 from engine.language.functions import BUILT_IN, FunctionCatalogue
 from engine.model.batch import Batch
+from engine.results.segment_bits import Matrix
 from engine.stems.cohorts import SELECTIVE
 from engine.stems.query_stem import QueryStem
 
@@ -64,7 +65,7 @@ class Matched:
         """(bits, rows and slots of pairs, errors) as they are kept: quick to compare."""
         before = self.stem.errors.copy()
         out = np.zeros((self.stem.words, len(batch)), np.uint64)
-        pairs = self.stem.match(batch, out, 0)
+        pairs = self.stem.match(batch, Matrix(out), 0)
         errors = (self.stem.errors - before).tolist()
         return out.tobytes(), pairs.rows.tobytes(), pairs.slots.tobytes(), errors
 
@@ -72,7 +73,7 @@ class Matched:
         """(rows of each slot, its errors in this batch)."""
         before = self.stem.errors.copy()
         out = np.full((self.stem.words, len(batch) + 3), 2**64 - 1, np.uint64)
-        pairs = self.stem.match(batch, out, 2)
+        pairs = self.stem.match(batch, Matrix(out), 2)
         assert (out[:, :2] == 2**64 - 1).all()
         assert (out[:, 2 + len(batch) :] == 2**64 - 1).all()
         found = {}

@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.model.batch import Batch
+from engine.results.chunks import CHUNKS
 from engine.stems.cohorts import Cohorts
 from engine.stems.entering import Entering
 from engine.stems.pending import PendingRows
-from engine.stems.segment import BitPool, Tail
+from engine.stems.segment import Tail
 from engine.stems.selective_index import NO_PAIRS
 from engine.stems.stream_strings import StreamStrings
 from tests.operators.relations import column
@@ -58,7 +59,7 @@ def test_rows_enter_in_order_and_are_written_as_they_came(
 ) -> None:
     pending, waiting = PendingRows(SCHEMA), []
     strings = StreamStrings(SCHEMA)
-    tail = Tail(SCHEMA, 0, Cohorts(0, np.zeros(0, np.int32)), 0, BitPool(), strings.tables)
+    tail = Tail(SCHEMA, 0, Cohorts(0, np.zeros(0, np.int32)), CHUNKS, strings.tables)
     expected: list[str] = []
     offset = 0
     now_ms: int | None = None
@@ -89,9 +90,9 @@ def test_rows_enter_in_order_and_are_written_as_they_came(
         assert written == (told(batch(reached)) if reached else [])
         pending._check()
         assert len(pending) == len(waiting)
-    assert told(tail.part(0).batch(SCHEMA)) == expected
+    assert told(tail.part().batch(SCHEMA)) == expected
     if tail.count:
-        sealed = tail.seal(0)
+        sealed = tail.seal()
         assert told(sealed.batch(SCHEMA)) == expected
         assert sealed.columns[-1].values is sealed.timestamp  # it tells the same
 

@@ -13,6 +13,7 @@ import engine.stems.query_stem as engine_query_stem
 from engine.engine import Engine
 from engine.language.evaluate import truth
 from engine.model.batch import Batch, Column
+from engine.results.segment_bits import Matrix
 from engine.stems import regions
 from engine.stems.cohorts import SELECTIVE
 from engine.stems.factors import factors
@@ -121,7 +122,7 @@ def test_region_and_evaluator_agree(type_, predicate):
             (slot,) = stem.add([bound]).slots
         stem._check()
         assert accepted(stem, slot, rows) == expected.tolist()
-        found = stem.probe([slot]).match(rows, 0)
+        found = stem.probe([slot], stem.cohorts).match(rows, 0)
         scanned = np.zeros(len(column), np.bool_)
         scanned[found.lists.rows] = True
         if len(found.bits):
@@ -132,7 +133,7 @@ def test_region_and_evaluator_agree(type_, predicate):
 def accepted(stem: QueryStem, slot: int, rows: Batch) -> list[bool]:
     """Which rows the slot accepts, whichever cohort it is in."""
     out = np.full((max(1, stem.words), len(rows)), 2**64 - 1, np.uint64)
-    pairs = stem.match(rows, out, 0)
+    pairs = stem.match(rows, Matrix(out), 0)
     place = stem.cohorts.of(slot)
     if place != SELECTIVE:
         return [bool(int(bits) >> (place & 63) & 1) for bits in out[place >> 6]]

@@ -214,7 +214,7 @@ def test_segments_that_cannot_match_are_passed_over():
     ):
         engine.register(query_id, f"SELECT v, ts FROM s WHERE {predicate}")
         stem = engine._sources["s"].queries
-        probe = stem.probe([slot for slot, _ in engine._queries[query_id].slots])
+        probe = stem.probe([slot for slot, _ in engine._queries[query_id].slots], stem.cohorts)
         assert [probe.may_match(part.zones) for part in sealed] == expected
     offsets(engine, "none", stream, stream.value > 99)
     offsets(engine, "one", stream, stream.stamp < second)

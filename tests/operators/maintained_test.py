@@ -90,9 +90,9 @@ class Kept:
         slot = None
         if predicate is not None:
             added = self.stem.add([predicate])
-            self.data.widen()
             if added.fresh:
-                self.data.backfill(self.stem.probe(added.fresh))
+                self.data.backfill(added.fresh)
+                self.data.catch_up(added.fresh)
             slot = added.slots[0]
         self.names += 1
         self.queries.append((f"q{self.names}", query, slot))
@@ -285,7 +285,6 @@ def test_rows_that_do_not_follow_begin_anew():
     kept.register(below(0, 500), all_calls())
     kept.append(30_000)
     kept.data = DataStem(SCHEMA, kept.stem, 1_234_567)
-    kept.data.widen()
     kept.append(30_000)
     kept.tree._check()
     for start, stop in windows(kept.rng, 1_234_567, kept.data.end, 3):

@@ -17,10 +17,11 @@ from engine.model.types import BIGINT, DOUBLE, INTEGER, STRING, TIMESTAMP
 from engine.operators.scan import ScanAt
 from engine.reference.rows import Row, Source
 from engine.reference.seen import Seen
+from engine.results.chunks import CHUNKS
 from engine.stems.data_stem import Rows
 from engine.stems.entering import Entering
 from engine.stems.query_stem import QueryStem
-from engine.stems.segment import BitPool, Tail
+from engine.stems.segment import Tail
 from engine.stems.stream_strings import StreamStrings
 from tests.operators.relations import PRICE, column
 
@@ -67,11 +68,11 @@ def parts(
     for low, high in pairwise(bounds):
         if len(made) == 1 or len(made) == len(bounds) - 3:
             strings.clear()
-        tail = Tail(SCHEMA, base + low, stem.cohorts, stem.words, BitPool(), strings.tables)
+        tail = Tail(SCHEMA, base + low, stem.cohorts, CHUNKS, strings.tables)
         piece = batch(rows[low:high], stamps[low:high], low)
         written = tail.write(Entering.of(piece), 0, len(piece))
         tail.take(len(piece), stem.match(written, tail.bits, 0))
-        made.append(tail.part(stem.words) if high == len(rows) else tail.seal(stem.words))
+        made.append(tail.part() if high == len(rows) else tail.seal())
     stored = Rows(SCHEMA, tuple(made), base, base + len(rows))
     return stored, dict(zip(predicates, slots, strict=True))
 

@@ -16,7 +16,6 @@ import numpy.typing as npt
 from engine.kernels import partials
 from engine.model.batch import Int64Array
 from engine.results.part_matches import PartMatches
-from engine.results.word_column import DenseWord
 from engine.stems.cohorts import SELECTIVE, Cohorts
 from engine.stems.segment import Part
 
@@ -49,7 +48,7 @@ class MatchColumns:
         """uint64[last - first] of each word; bits outside the masks mean nothing. Not to be written."""
         matches = part.matches
         pieces = self._pieces(matches.cohorts)
-        columns = {word: _dense(matches, each, part.n, first, last) for word, each in pieces.items()}
+        columns = {word: _dense(matches, each, first, last) for word, each in pieces.items()}
         selective = [word for word, each in pieces.items() if len(each.selective)]
         if selective:
             self._add_pairs(matches, pieces, selective, columns, first, last)
@@ -107,14 +106,11 @@ def _put_together(cohorts: Cohorts, word: int, mask: int) -> _Pieces:
     return _Pieces(dense, slots[places == SELECTIVE])
 
 
-def _dense(matches: PartMatches, pieces: _Pieces, n: int, first: int, last: int) -> Words:
+def _dense(matches: PartMatches, pieces: _Pieces, first: int, last: int) -> Words:
     """What word columns hold of a word."""
     own: Words | None = None
     for column, shift, mask in pieces.dense:
-        if column >= len(matches.words):
-            continue
-        held = matches.words[column]
-        bits = held.column[first:last] if isinstance(held, DenseWord) else held.dense(n)[first:last]
+        bits = matches.bits.word(column, first, last)
         if shift == 0 and len(pieces.dense) == 1 and not len(pieces.selective):
             return bits
         moved = bits << np.uint64(shift) if shift >= 0 else bits >> np.uint64(-shift)

@@ -1,7 +1,6 @@
-"""The kept matches of 64 query slots over one sealed segment, dense or as row lists.
+"""The kept matches of 64 query slots over one sealed segment as row lists: the rows of each, ascending.
 
-Dense: ``uint64[rows]``, bit b of row r tells whether slot b's query accepts it: 8 bytes a row.
-Row lists: for each slot the ascending rows that match: 2 bytes a match.
+2 bytes a match. As bits they would be 8 bytes a row.
 """
 
 from __future__ import annotations
@@ -14,34 +13,8 @@ import numpy.typing as npt
 from engine.kernels import bitmaps
 from engine.model.batch import Int64Array
 
-SAMPLED_RUNS = 16
 LIST_GAIN = 2
 """Row lists must be this many times smaller than the dense form to be worth the pass that makes them."""
-
-EVERY_BIT = 2**64 - 1
-
-
-@dataclass(frozen=True, slots=True)
-class DenseWord:
-    """Bits as they were computed."""
-
-    column: bitmaps.Words
-
-    def rows(self, bit: int, first: int, last: int) -> Int64Array:
-        """Places first <= r < last that match, ascending. O(last - first)."""
-        out = np.empty(last - first, np.int64)
-        return out[: bitmaps.rows_with_bit(self.column, bit, first, last, out)]
-
-    def count(self, bit: int, first: int, last: int) -> int:
-        """How many of them. O(last - first)."""
-        return int(bitmaps.count_bit(self.column, bit, first, last))
-
-    def dense(self, n: int) -> bitmaps.Words:
-        return self.column[:n].copy()
-
-    @property
-    def nbytes(self) -> int:
-        return self.column.nbytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +45,10 @@ class RowLists:
             high = low + int(places.searchsorted(np.uint16(last)))
         return start, high
 
-    def dense(self, n: int) -> bitmaps.Words:
-        out = np.empty(n, np.uint64)
-        bitmaps.from_row_lists(self.starts, self.places, out)
+    def bits(self, first: int, last: int) -> bitmaps.Words:
+        """uint64[last - first]: as bits."""
+        out = np.empty(last - first, np.uint64)
+        bitmaps.from_row_lists(self.starts, self.places, first, out)
         return out
 
     @property
@@ -105,52 +79,19 @@ class RowLists:
             assert not len(places) or places[-1] < n
 
 
-WordColumn = DenseWord | RowLists
+def is_sparse(matches: int, words: int) -> bool:
+    """Whether row lists are small enough, beside so many words of bits."""
+    return LIST_GAIN * 2 * matches <= 8 * words
 
 
-def _is_sparse(matches: int, n: int) -> bool:
-    return LIST_GAIN * 2 * matches <= 8 * n
-
-
-def pack(columns: bitmaps.Words, words: int, n: int) -> list[WordColumn]:
-    """Keep columns[w, :n], n <= 65,536, as row lists where those are much smaller, else dense, uncopied.
-
-    Whether row lists pay is estimated from some rows first.
-    """
-    estimates = np.empty(words, np.int64)
-    bitmaps.sample_bits(columns, words, n, SAMPLED_RUNS, estimates)
-    packed: list[WordColumn] = []
-    for word, estimate in enumerate(estimates.tolist()):
-        column = columns[word, :n]
-        lists = _lists(column, EVERY_BIT, n) if _is_sparse(estimate, n) else None
-        packed.append(DenseWord(column) if lists is None else lists)
-    return packed
-
-
-def _lists(column: bitmaps.Words, mask: int, n: int) -> RowLists | None:
-    """The masked bits as row lists; None where those are not small enough."""
+def lists_of_bits(column: bitmaps.Words, mask: int, n: int) -> RowLists | None:
+    """The masked bits of uint64[>= n], n <= 65,536, as row lists; None where those are not small enough."""
     counts = np.empty(64, np.int64)
     bitmaps.count_per_bit(column, np.uint64(mask), n, counts)
     matches = int(counts.sum())
-    if not _is_sparse(matches, n):
+    if not is_sparse(matches, n):
         return None
     starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     places = np.empty(matches, np.uint16)
     bitmaps.to_row_lists(column, np.uint64(mask), n, starts, places)
     return RowLists(starts, places)
-
-
-def merge(word: WordColumn, bits: bitmaps.Words, mask: int, n: int) -> WordColumn:
-    """A word column that takes the masked bits of ``bits``, uint64[n], and keeps its others.
-
-    A dense one is written in place.
-    """
-    if isinstance(word, RowLists):
-        lists = _lists(bits, mask, n)
-        if lists is not None:
-            united = word.with_lists(lists, mask)
-            if _is_sparse(len(united.places), n):
-                return united
-        word = DenseWord(word.dense(n))
-    bitmaps.merge_bits(word.column, bits, np.uint64(mask), n)
-    return word

@@ -1,0 +1,84 @@
+"""Memory for match bits: chunks of eight words by 8,192 rows, from one pool of the process.
+
+The memory lies in slabs that the system maps when they are written. A chunk that small batches fill lies in
+small pages, so that the rest of it takes no memory before; one that a large batch fills in huge pages, which
+are made six times as fast. Chunks that come back are lent again first, since fresh memory is slower to get
+than to fill; where too many wait, their memory goes back to the system.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections import deque
+from collections.abc import Iterable
+
+import numpy as np
+
+CHUNK_ROWS = 8_192
+CHUNK_WORDS = 8
+SLAB_CHUNKS = 32
+WAITING_MIN = 64
+"""So many chunks may wait with their memory, or half as many as are lent."""
+TIDIED_MAX = 8
+"""Chunks whose memory goes back in one go: some hundredths of a millisecond each."""
+
+MANY_ROWS = CHUNK_ROWS // 4
+
+
+class ChunkPool:
+    """Chunks of ``rows`` rows, by address. Any thread may take, and give back what it took."""
+
+    def __init__(self, rows: int = CHUNK_ROWS) -> None:
+        self.rows = rows
+        self._bytes = 8 * CHUNK_WORDS * rows
+        self._places: dict[int, tuple[mmap.mmap, int]] = {}
+        """The slab of each chunk, and where in it the chunk begins, in bytes."""
+        self._waiting: deque[int] = deque()
+        self._empty: dict[bool, deque[int]] = {False: deque(), True: deque()}
+
+    @property
+    def lent(self) -> int:
+        """How many chunks are in use."""
+        return len(self._places) - len(self._waiting) - sum(map(len, self._empty.values()))
+
+    def take(self, rows: int = 0) -> int:
+        """The address of a chunk with anything in it, a multiple of 64.
+
+        rows: how many are about to be written at once.
+        """
+        many = rows >= MANY_ROWS
+        for free in (self._waiting, self._empty[many]):
+            try:
+                return free.pop()
+            except IndexError:
+                continue
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+        slab = mmap.mmap(-1, SLAB_CHUNKS * self._bytes, flags=flags)
+        if hasattr(mmap, "MADV_HUGEPAGE"):
+            slab.madvise(mmap.MADV_HUGEPAGE if many else mmap.MADV_NOHUGEPAGE)
+        begin = int(np.frombuffer(slab, np.uint8).ctypes.data)
+        places = {begin + at: (slab, at) for at in range(0, SLAB_CHUNKS * self._bytes, self._bytes)}
+        self._places.update(places)
+        self._empty[many].extendleft(chunk for chunk in places if chunk != begin)
+        return begin
+
+    def give_back(self, chunks: Iterable[int]) -> None:
+        """Nobody reads these any more."""
+        self._waiting.extend(chunks)
+
+    def tidy(self) -> None:
+        """Where many chunks wait, give the memory of some back. O(1)."""
+        if self._bytes % mmap.PAGESIZE:
+            return
+        for _ in range(min(TIDIED_MAX, len(self._waiting) - max(WAITING_MIN, self.lent >> 1))):
+            try:
+                chunk = self._waiting.popleft()
+            except IndexError:
+                return
+            slab, at = self._places[chunk]
+            slab.madvise(mmap.MADV_DONTNEED, at, self._bytes)
+            self._empty[False].append(chunk)
+
+
+CHUNKS = ChunkPool()
+"""That of the process."""

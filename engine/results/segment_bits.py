@@ -1,0 +1,303 @@
+"""The kept matches of the dense cohort over one segment, in blocks of 512 places.
+
+A block is *dense*, chunks of bits (:mod:`engine.results.chunks`), or *lists*, the rows of each place. Where
+it has no chunk no row matches. A sealed block becomes lists where those are much smaller.
+
+One owner writes: bits of rows that readers do not know yet, and bits of places that nobody may read yet. A
+block that takes another form is replaced, so that who reads needs no lock; its chunks go back to their pool
+with the last reader.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from engine.kernels import bitmaps, chunks
+from engine.kernels.bitmaps import Words
+from engine.model.batch import Int64Array
+from engine.results.chunks import CHUNK_WORDS, ChunkPool
+from engine.results.row_lists import RowLists, is_sparse, lists_of_bits
+
+SAMPLED_RUNS = 2
+"""Of rows of each chunk of a word, to tell whether lists are smaller."""
+
+NO_ROWS = np.zeros(0, np.int64)
+EVERY_BIT = np.uint64(bitmaps.EVERY_BIT)
+
+
+class BitTarget(Protocol):
+    """Where the bits of new rows are written. Blocks are of 512 places, words of 64."""
+
+    def room(self, block: int, start: int, n: int, words: int) -> tuple[Int64Array, int]:
+        """(addresses of chunks, rows of each) of a block of which rows start .. start + n - 1 of so many
+        words are about to be written; in its other words they match nothing.
+        """
+
+    def clear(self, block: int, start: int, n: int) -> None:
+        """These rows match nothing in a block."""
+
+    def words_at(self, words: Int64Array, start: int, n: int) -> Words:
+        """uint64[words, n]: a copy of what these words say of rows."""
+
+    def put_words(self, words: Int64Array, start: int, bits: Words) -> None:
+        """Write that back; words ascend."""
+
+    def some(self, start: int, n: int, step: int) -> Words:
+        """uint64[rows]: the union of all words at every step-th row."""
+
+
+class Matrix:
+    """A plain array of words as a target: uint64[words, rows], each word's rows one after another."""
+
+    def __init__(self, bits: Words) -> None:
+        self.bits = bits
+        self._rows = bits.strides[0] >> 3
+
+    def room(self, block: int, start: int, n: int, words: int) -> tuple[Int64Array, int]:
+        first = block * CHUNK_WORDS
+        self.bits[first + words : first + CHUNK_WORDS, start : start + n] = 0
+        return np.array([self.bits.ctypes.data + 8 * self._rows * first], np.int64), self._rows
+
+    def clear(self, block: int, start: int, n: int) -> None:
+        self.bits[block * CHUNK_WORDS : (block + 1) * CHUNK_WORDS, start : start + n] = 0
+
+    def words_at(self, words: Int64Array, start: int, n: int) -> Words:
+        return self.bits[words, start : start + n]
+
+    def put_words(self, words: Int64Array, start: int, bits: Words) -> None:
+        self.bits[words, start : start + bits.shape[1]] = bits
+
+    def some(self, start: int, n: int, step: int) -> Words:
+        found: Words = np.bitwise_or.reduce(self.bits[:, start : start + n : step], axis=0)
+        return found
+
+
+class DenseBlock:
+    """at, used: int64[chunks], see :mod:`engine.kernels.chunks`."""
+
+    __slots__ = ("_pool", "at", "used")
+
+    def __init__(self, pool: ChunkPool, count: int) -> None:
+        self._pool = pool
+        self.at = np.zeros(count, np.int64)
+        self.used = np.zeros(count, np.int64)
+
+    def __del__(self) -> None:
+        self._pool.give_back(chunk for chunk in self.at.tolist() if chunk)
+
+    def room(self, start: int, n: int, words: int, zeros: int) -> None:
+        """Rows start .. start + n - 1 of the first words have chunks; in words that had none, rows below
+        ``zeros`` match nothing.
+        """
+        rows = self._pool.rows
+        for chunk in range(start // rows, (start + n - 1) // rows + 1):
+            known = int(self.used[chunk])
+            if known >= words:
+                continue
+            if not known:
+                self.at[chunk] = self._pool.take(n)
+            if zeros > chunk * rows:
+                chunks.zero(self.at[chunk], rows, known, words, 0, min(rows, zeros - chunk * rows))
+            self.used[chunk] = words
+
+    def clear(self, start: int, n: int, words: int) -> None:
+        """Rows start .. start + n - 1 match nothing in words from this one on."""
+        rows = self._pool.rows
+        for chunk in range(start // rows, (start + n - 1) // rows + 1):
+            known, begin = int(self.used[chunk]), chunk * rows
+            if known > words:
+                low, high = max(start, begin), min(start + n, begin + rows)
+                chunks.zero(self.at[chunk], rows, words, known, low - begin, high - begin)
+
+    def word(self, word: int, first: int, last: int) -> Words:
+        """uint64[last - first]: a copy."""
+        out = np.empty(last - first, np.uint64)
+        chunks.read(self.at, self.used, self._pool.rows, word, first, out)
+        return out
+
+
+class ListBlock:
+    """lists: of each word."""
+
+    __slots__ = ("lists",)
+
+    def __init__(self) -> None:
+        self.lists = [RowLists.empty()] * CHUNK_WORDS
+
+
+class SegmentBits:
+    """Of a segment of at most ``rows`` rows."""
+
+    __slots__ = ("_chunks", "_pool", "blocks")
+
+    def __init__(self, pool: ChunkPool, rows: int) -> None:
+        self._pool = pool
+        self._chunks = -(-rows // pool.rows)
+        self.blocks: list[DenseBlock | ListBlock | None] = []
+
+    # --- readers ----------------------------------------------------------------------------------
+
+    def _block(self, number: int) -> DenseBlock | ListBlock | None:
+        return self.blocks[number] if number < len(self.blocks) else None
+
+    def rows_of(self, place: int, first: int, last: int) -> Int64Array:
+        """Rows first <= r < last that match, ascending. Dense: O(last - first); lists: O(rows)."""
+        block = self._block(place >> 9)
+        if block is None:
+            return NO_ROWS
+        if isinstance(block, ListBlock):
+            return block.lists[place >> 6 & 7].rows(place & 63, first, last)
+        out = np.empty(last - first, np.int64)
+        count = chunks.rows_with_bit(block.at, block.used, self._pool.rows, place & 511, first, last, out)
+        return out[:count]
+
+    def count_of(self, place: int, first: int, last: int) -> int:
+        """How many of them. Dense: O(last - first); lists: O(log matches)."""
+        block = self._block(place >> 9)
+        if block is None:
+            return 0
+        if isinstance(block, ListBlock):
+            return block.lists[place >> 6 & 7].count(place & 63, first, last)
+        return int(chunks.count_bit(block.at, block.used, self._pool.rows, place & 511, first, last))
+
+    def lists_of(self, word: int) -> RowLists | None:
+        """The row lists of a word, where it is kept as such."""
+        block = self._block(word >> 3)
+        return block.lists[word & 7] if isinstance(block, ListBlock) else None
+
+    def word(self, word: int, first: int, last: int) -> Words:
+        """uint64[last - first]: the bits of a word."""
+        block = self._block(word >> 3)
+        if block is None:
+            return np.zeros(last - first, np.uint64)
+        if isinstance(block, ListBlock):
+            return block.lists[word & 7].bits(first, last)
+        return block.word(word & 7, first, last)
+
+    @property
+    def nbytes(self) -> int:
+        """Of words in use and of lists."""
+        total = 0
+        for block in self.blocks:
+            if isinstance(block, DenseBlock):
+                total += 8 * self._pool.rows * int(block.used.sum())
+            elif block is not None:
+                total += sum(lists.nbytes for lists in block.lists)
+        return total
+
+    # --- new rows ---------------------------------------------------------------------------------
+
+    def room(self, block: int, start: int, n: int, words: int) -> tuple[Int64Array, int]:
+        held = self._dense(block)
+        held.room(start, n, words, start)
+        held.clear(start, n, words)
+        return held.at, self._pool.rows
+
+    def clear(self, block: int, start: int, n: int) -> None:
+        held = self._block(block)
+        if isinstance(held, DenseBlock):
+            held.clear(start, n, 0)
+
+    def words_at(self, words: Int64Array, start: int, n: int) -> Words:
+        out = np.empty((len(words), n), np.uint64)
+        for place, word in enumerate(words.tolist()):
+            out[place] = self.word(word, start, start + n)
+        return out
+
+    def put_words(self, words: Int64Array, start: int, bits: Words) -> None:
+        n = bits.shape[1]
+        for place, word in enumerate(words.tolist()):
+            held = self._dense(word >> 3)
+            held.room(start, n, (word & 7) + 1, start + n)
+            chunks.write(held.at, self._pool.rows, word & 7, start, bits[place], EVERY_BIT)
+
+    def some(self, start: int, n: int, step: int) -> Words:
+        found = np.zeros(len(range(0, n, step)), np.uint64)
+        for block in self.blocks:
+            if isinstance(block, DenseBlock):
+                chunks.unite(block.at, block.used, self._pool.rows, start, step, found)
+        return found
+
+    def _dense(self, number: int) -> DenseBlock:
+        while len(self.blocks) <= number:
+            self.blocks.append(None)
+        block = self.blocks[number]
+        if block is None:
+            block = self.blocks[number] = DenseBlock(self._pool, self._chunks)
+        assert isinstance(block, DenseBlock)
+        return block
+
+    # --- new places -------------------------------------------------------------------------------
+
+    def merge(self, word: int, bits: Words, mask: int, n: int) -> None:
+        """All n rows take the masked bits of a word, uint64[>= n], of places that just came."""
+        number = word >> 3
+        block = self._block(number)
+        if not isinstance(block, DenseBlock):
+            lists = lists_of_bits(bits, mask, n)
+            if lists is not None:
+                known = block.lists[word & 7] if block is not None else RowLists.empty()
+                united = known.with_lists(lists, mask)
+                if is_sparse(len(united.places), n):
+                    self._list_block(number).lists[word & 7] = united
+                    return
+            if block is not None:
+                self.blocks[number] = self._unpacked(block, n)
+        self.merge_dense(word, bits, mask, n)
+
+    def merge_dense(self, word: int, bits: Words, mask: int, n: int) -> None:
+        """The same of a block that is not lists."""
+        held = self._dense(word >> 3)
+        held.room(0, n, (word & 7) + 1, n)
+        chunks.write(held.at, self._pool.rows, word & 7, 0, bits[:n], np.uint64(mask))
+
+    def _list_block(self, number: int) -> ListBlock:
+        while len(self.blocks) <= number:
+            self.blocks.append(None)
+        block = self.blocks[number]
+        if block is None:
+            block = self.blocks[number] = ListBlock()
+        assert isinstance(block, ListBlock)
+        return block
+
+    def _unpacked(self, block: ListBlock, n: int) -> DenseBlock:
+        """The bits of lists."""
+        made = DenseBlock(self._pool, self._chunks)
+        for word, lists in enumerate(block.lists):
+            if len(lists.places):
+                made.room(0, n, word + 1, n)
+                chunks.write(made.at, self._pool.rows, word, 0, lists.bits(0, n), EVERY_BIT)
+        return made
+
+    # --- sealed -----------------------------------------------------------------------------------
+
+    def pack(self, number: int, n: int) -> None:
+        """Keep a block of n <= 65,536 rows, all there are, as lists where those are much smaller.
+
+        Whether they are is estimated from some rows first. O(set bits + words * rows) where they are.
+        """
+        block = self.blocks[number]
+        if not isinstance(block, DenseBlock):
+            return
+        rows = self._pool.rows
+        matches = chunks.sample(block.at, block.used, rows, n, SAMPLED_RUNS)
+        if not is_sparse(matches, rows * int(block.used.sum())):
+            return
+        packed = ListBlock()
+        for word in range(int(block.used.max())):
+            lists = lists_of_bits(block.word(word, 0, n), bitmaps.EVERY_BIT, n)
+            if lists is None:
+                return
+            packed.lists[word] = lists
+        self.blocks[number] = packed if any(len(lists.places) for lists in packed.lists) else None
+
+    def _check(self, n: int) -> None:
+        for block in self.blocks:
+            if isinstance(block, DenseBlock):
+                assert ((block.at != 0) == (block.used > 0)).all()
+                assert (block.used <= CHUNK_WORDS).all()
+            elif block is not None:
+                for lists in block.lists:
+                    lists._check(n)
