@@ -381,3 +381,16 @@ def test_a_query_that_comes_counts_no_error_of_versions_that_only_wait_to_go() -
     assert engine.view().query("q").predicate_errors == 3  # the row at 81, which came at 3, and two after it
     put(engine, [(200, 0, 200, ("k", 1), 1.0)])
     assert engine.view().query("q").predicate_errors == 4
+
+
+def test_versions_without_any_string_are_let_go_of() -> None:
+    table = replace(
+        TABLE, schema=Schema((Field("s", STRING), Field("n", BIGINT), Field("ts", TIMESTAMP))), key=("n",)
+    )
+    engine = engine_with({"rows": "SELECT s, n FROM t"}, table)
+    for first in range(1, 200, 20):
+        plain = [(0, ts, ts, (None, ts % 2)) for ts in range(first, first + 20)]
+        deleted = np.zeros(len(plain), np.bool_)
+        step(engine, Records(NAME, versions(table, batch_of(table.schema, plain), deleted), {}), 1_000_000)
+    assert engine._sources[NAME].rows.base > 0
+    assert answer(engine, "rows") == [(None, 0), (None, 1)]
