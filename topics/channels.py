@@ -41,6 +41,18 @@ class Route:
         self.waiting = 0
         """Records and events that the channel was given and the reader has not taken."""
 
+    def is_known(self, run: list[Any]) -> bool:
+        """Whether what comes only says again that the partition is read to its end."""
+        if len(run) > 1 or not self.is_current or not 0 <= self.known_end <= self.next_offset:
+            return False
+        (message,) = run
+        error = message.error()
+        return (
+            error is not None
+            and error.code() == KafkaError._PARTITION_EOF
+            and message.offset() == self.next_offset
+        )
+
     def note(self, run: list[Any]) -> int:
         """What comes, in order; how much of it is records, or a little more."""
         records = len(run)
@@ -79,6 +91,9 @@ class Channel:
         """When ``seldom`` began to be counted."""
         self.seldom = 0
         """Records since then; of a channel that shares its fetcher, how often some came."""
+        self.often = 0
+        """How often records came since ``often_s``."""
+        self.often_s = 0.0
 
     @property
     def is_empty(self) -> bool:

@@ -89,13 +89,15 @@ class LoneClient:
         self._consumer.close()
 
 
-def consume(consumer: Consumer, records_max: int, timeout_s: float) -> list[Any]:
-    """What a consumer has, at once where it has any, else within ``timeout_s``."""
+def consume(consumer: Consumer, records_max: int, timeout_s: float, arriving_s: float = 0.0) -> list[Any]:
+    """What a consumer has, at once where it has any, else within ``timeout_s``. arriving_s: how long what
+    comes with the first is waited for.
+    """
     messages: list[Any] = consumer.consume(records_max, 0)
     if not messages:
         messages = consumer.consume(1, timeout_s)
         if messages and records_max > 1:
-            messages += consumer.consume(records_max - 1, 0)
+            messages += consumer.consume(records_max - 1, arriving_s)
     return messages
 
 

@@ -19,7 +19,8 @@ writes it: the same in every version, on every machine, in every encoding.
 Headers tell the position of the step (as a snapshot does), the instant, and the occasion where it is not
 a step.
 
-Cost: 0.5 us a record, without holding the interpreter for most of it; a hash adds 1 us, Avro 3 us.
+Cost: 0.5 us a record, without holding the interpreter for most of it; a hash adds 1 us, Avro 3 us. A few
+records in JSON are written one by one (:mod:`topics.few_changes`).
 """
 
 from __future__ import annotations
@@ -39,16 +40,15 @@ import pyarrow.compute as pc
 from engine.model.batch import Int32Array, Int64Array
 from engine.model.changes import Changes, Operator
 from engine.model.step import Position
+from topics.few_changes import FEW_CHANGES, are_plain, encode_few
 from topics.json_rows import json_objects
 from topics.produce_loop import ColumnHeaders
-from topics.results_codec import DIFF_WEIGHT, Codec, Owners, Told
+from topics.results_codec import DIFF_WEIGHT, HASH_DIGITS, Codec, JsonCodec, Owners, Told
 from tureen.errors import LimitExceeded
 from tureen.protocol import HEADER_AT_MS, HEADER_OCCASION, HEADER_POSITION
 
 Format = Literal["upsert", "debezium", "diff"]
 Encoding = Literal["json", "avro", "json_schema"]
-
-HASH_DIGITS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,11 +152,19 @@ def encode(
     """
     told = _told(changes, to)
     counts = np.diff(changes.starts)
-    rows = _Rows(changes)
     owners = Owners.of(changes.query_ids, _places(changes, told.rows))
-    keys = codec.keys(owners, *_key_parts(changes, to, told.rows, counts, position, numbered, rows))
-    values = codec.values(to.format, told, rows)
-    sizes = _sizes(keys) + _sizes(values)
+    few = None
+    if len(changes) <= FEW_CHANGES and isinstance(codec, JsonCodec) and are_plain(changes.table.schema):
+        by_key = to.operator == "changes"
+        few = encode_few(codec, changes, to.format, to.key, told, owners, position, numbered, by_key=by_key)
+    if few is not None:
+        keys, values = (pa.array(texts, pa.large_binary()) for texts in few)
+        sizes = np.array([len(key) + len(value or b"") for key, value in zip(*few, strict=True)], np.int64)
+    else:
+        rows = _Rows(changes)
+        keys = codec.keys(owners, *_key_parts(changes, to, told.rows, counts, position, numbered, rows))
+        values = codec.values(to.format, told, rows)
+        sizes = _sizes(keys) + _sizes(values)
     if len(sizes) and int(sizes.max()) > bytes_max:
         whose = {owners.query_ids[place] for place in set(owners.places[sizes > bytes_max].tolist())}
         raise RowsTooLarge(bytes_max, int(sizes.max()), frozenset(whose))
@@ -294,7 +302,11 @@ def _key_parts(
 
 def _headers(changes: Changes, at_ms: Int64Array, position: Position) -> ColumnHeaders:
     """The same position for all, each its instant."""
-    instants = pc.cast(pa.array(at_ms), pa.large_string()).cast(pa.large_binary())
+    instants: pa.LargeBinaryArray
+    if len(at_ms) <= FEW_CHANGES:
+        instants = pa.array([b"%d" % at for at in at_ms.tolist()], pa.large_binary())
+    else:
+        instants = pc.cast(pa.array(at_ms), pa.large_string()).cast(pa.large_binary())
     headers: list[tuple[str, bytes | pa.LargeBinaryArray]] = [
         (HEADER_POSITION, str(position).encode()),
         (HEADER_AT_MS, instants),

@@ -24,6 +24,7 @@ from topics.registry import wire_prefix
 from topics.results_schema import ResultSchemas
 
 DIFF_WEIGHT = "weight"
+HASH_DIGITS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,25 +92,26 @@ class JsonCodec:
     """JSON; with a schema, where the prefixes of its wire format are given."""
 
     def __init__(self, key_id: int | None = None, value_id: int | None = None) -> None:
-        self._key = b"" if key_id is None else wire_prefix(key_id)
-        self._value = b"" if value_id is None else wire_prefix(value_id)
+        self.key_prefix = b"" if key_id is None else wire_prefix(key_id)
+        self.value_prefix = b"" if value_id is None else wire_prefix(value_id)
 
     def keys(
         self, owners: Owners, columns: pa.Table | None, texts: pa.StringArray | None
     ) -> pa.LargeBinaryArray:
+        prefix = self.key_prefix
         member = ',"key":{' if columns is not None else ',"row":"'
         heads = owners.each([f'{{"query":{orjson.dumps(one).decode()}{member}' for one in owners.query_ids])
         if columns is None:
             assert texts is not None
-            return _joined(self._key, heads.cast(pa.binary()), texts.cast(pa.binary()), b'"}')
+            return _joined(prefix, heads.cast(pa.binary()), texts.cast(pa.binary()), b'"}')
         # A table without columns does not know how many rows it has.
         if not columns.num_columns:
-            return _joined(self._key, heads.cast(pa.binary()), b"}}")
+            return _joined(prefix, heads.cast(pa.binary()), b"}}")
         found = json_objects(columns, heads, "}}")
-        return _joined(self._key, found) if self._key else found
+        return _joined(prefix, found) if prefix else found
 
     def values(self, form: str, told: Told, rows: Rows) -> pa.LargeBinaryArray:
-        prefix = self._value
+        prefix = self.value_prefix
         if form == "diff":
             weights = told.weights
             assert weights is not None

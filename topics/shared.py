@@ -2,11 +2,13 @@
 
 Each reader has a :class:`Channel`: the records that were fetched for it and that it has not taken yet. A
 *fetcher* is one Kafka consumer with a thread that blocks in it, puts what arrives into the channels and wakes
-the readers. A channel is with one fetcher at a time, of one of three kinds:
+the readers. A channel is with one fetcher at a time, of one of four kinds:
 
 * ``quiet``: channels without a record for QUIET_AFTER_S. Kafka answers a fetch when there is a record, or
   after a long wait, so a thousand such partitions cost about two requests a second;
-* ``active``: channels with records now and then, and new ones;
+* ``active``: channels with records now and then, and new ones: Kafka answers when there is a record;
+* ``steady``: channels to which some come OFTEN_PER_S times a second: Kafka gathers what all of them have for
+  ``gather_ms``, or GATHER_BYTES, so that they cost a fetch together, not one for each record;
 * ``own``: a channel whose reader cannot keep up has a fetcher for itself, so that what Kafka delivers ahead
   is as much as a lone consumer has. There are OWN_MAX of these at most; who gets none is *parked* (nothing is
   fetched) until its reader has taken half of what waits.
@@ -43,7 +45,7 @@ from topics.failures import MISSING_TOPIC, as_ours
 from topics.settings import KafkaSettings
 from tureen.errors import TureenError
 
-Kind = Literal["quiet", "active", "own"]
+Kind = Literal["quiet", "active", "steady", "own"]
 PAUSE_S = 1.0
 """After so long between two polls the process stood still."""
 WAIT_S = 0.25
@@ -52,6 +54,13 @@ BATCH = 4_096
 QUIET_AFTER_S = 10.0
 """A channel without a record for so long is quiet, and one of its own with few in it needs none."""
 SELDOM = 10_000
+OFTEN_PER_S = 10
+"""From so often on records of a channel are gathered; no more where some come half as often for
+QUIET_AFTER_S."""
+GATHER_MS = 20
+GATHER_BYTES = 65_536
+ARRIVING_S = 0.002
+"""The client hands an answer on partition by partition."""
 OWN_MAX = 4
 CHANNEL_BYTES = 1 << 20
 """A reader that has left so much is behind."""
@@ -65,6 +74,7 @@ _SHARED: KafkaSettings = {
 _KINDS: Mapping[Kind, KafkaSettings] = {
     "quiet": {**_SHARED, "fetch.wait.max.ms": 500},
     "active": {**_SHARED, "fetch.wait.max.ms": 100},
+    "steady": {**_SHARED, "fetch.min.bytes": GATHER_BYTES},
     "own": {},
 }
 
@@ -77,13 +87,14 @@ class SharedConsumers:
         settings: KafkaSettings,
         *,
         on_missing: Callable[[], None] = lambda: None,
+        gather_ms: int = GATHER_MS,
         quiet_after_s: float = QUIET_AFTER_S,
         own_max: int = OWN_MAX,
         channel_bytes: int = CHANNEL_BYTES,
     ) -> None:
         """settings: any of librdkafka's; they override the defaults, but not what correctness rests on.
-        on_missing: called when a topic seems to be gone. quiet_after_s, own_max, channel_bytes: as the
-        constants.
+        on_missing: called when a topic seems to be gone. gather_ms: 0: nothing is gathered. quiet_after_s,
+        own_max, channel_bytes: as the constants.
         """
         self.unavailable = False
         """Kafka was lost, and nobody has heard of it since."""
@@ -93,6 +104,7 @@ class SharedConsumers:
         self.losses = 0
         """How often Kafka was lost."""
         self.on_missing = on_missing
+        self.gather_ms = gather_ms
         self.quiet_after_s = quiet_after_s
         self.channel_bytes = channel_bytes
         self._own_max = own_max
@@ -142,6 +154,7 @@ class SharedConsumers:
             fetcher.start()
         channel.fetcher = fetcher
         channel.since_s, channel.seldom = time.monotonic(), 0
+        channel.often_s, channel.often = channel.since_s, 0
         fetcher.add(routes)
 
     def is_needed(self, fetcher: Fetcher) -> bool:
@@ -177,7 +190,11 @@ class Fetcher(threading.Thread):
         self._assigned: set[Key] = set()
         self._losses = pool.losses
         self._looked_s = self.polled_s
-        self._consumer = Consumer({**DEFAULTS, **_KINDS[kind], **settings, **FIXED, "error_cb": self._note})
+        self._arriving_s = ARRIVING_S if kind == "steady" else 0.0
+        own: KafkaSettings = {"fetch.wait.max.ms": pool.gather_ms} if kind == "steady" else {}
+        self._consumer = Consumer(
+            {**DEFAULTS, **_KINDS[kind], **own, **settings, **FIXED, "error_cb": self._note}
+        )
 
     # --- for others, under the lock ---------------------------------------------------------------
 
@@ -221,12 +238,12 @@ class Fetcher(threading.Thread):
     def run(self) -> None:
         try:
             while self._assign():
-                groups = self._grouped(consume(self._consumer, BATCH, WAIT_S))
+                groups = self._grouped(consume(self._consumer, BATCH, WAIT_S, self._arriving_s))
                 # By this thread, since the client locks up where one asks for ends while another polls.
                 ends = {key: known_end(self._consumer, *key) for key in groups}
                 with self._pool.lock:
-                    channels = self._give(groups, ends)
-                    self._note_poll(groups.keys())
+                    channels, came = self._give(groups, ends)
+                    self._note_poll(came)
                     self._look_after()
                 for channel in channels:
                     channel.wake()
@@ -263,16 +280,24 @@ class Fetcher(threading.Thread):
             groups.setdefault((message.topic(), message.partition()), []).append(message)
         return groups
 
-    def _give(self, groups: Mapping[Key, list[Any]], ends: Mapping[Key, int]) -> set[Channel]:
-        """Put what came into the channels. ends: where the logs end now. Returns those to wake."""
-        woken = set()
+    def _give(
+        self, groups: Mapping[Key, list[Any]], ends: Mapping[Key, int]
+    ) -> tuple[set[Channel], set[Key]]:
+        """Put what came into the channels. ends: where the logs end now. Returns those to wake, and the
+        partitions of which records came.
+        """
+        woken, came = set(), set()
         for key, run in groups.items():
             route = self._routes.get(key)
             if route is None:
                 continue  # it went meanwhile
-            channel, records = route.channel, route.note(run)
+            channel = route.channel
+            if route.is_known(run) and not self._pool.unavailable:
+                continue
+            records = route.note(run)
             if records:
                 route.known_end = ends[key]
+                came.add(key)
             channel.give(route, run, records)
             woken.add(channel)
             if route.is_current:
@@ -283,17 +308,29 @@ class Fetcher(threading.Thread):
                 if channel.came_s - channel.since_s > self._pool.quiet_after_s:
                     channel.since_s, channel.seldom = channel.came_s, 0
                 channel.seldom += 1
+                channel.often += 1
         for channel in woken:
             if self.kind != "own" and (channel.is_behind() or self._pool.is_full):
                 self._pool.place(channel, "own")
             elif self.kind == "quiet" and channel.seldom > 1:
                 self._pool.place(channel, "active")
-        return woken
+            elif self.kind == "active" and self._pool.gather_ms and self._comes_often(channel):
+                self._pool.place(channel, "steady")
+        return woken, came
+
+    def _comes_often(self, channel: Channel) -> bool:
+        """Whether some came often in the last second, which then begins anew."""
+        passed_s = channel.came_s - channel.often_s
+        if passed_s < 1.0:
+            return False
+        often = channel.often
+        channel.often_s, channel.often = channel.came_s, 0
+        return often >= OFTEN_PER_S * passed_s
 
     def _note_poll(self, came: Collection[Key]) -> None:
         """Begin again where something may have been missed; under the lock.
 
-        came: partitions of which something came just now, so that their ends are told later anyway.
+        came: partitions of which records came just now, so that their ends are told later anyway.
         """
         now_s = time.monotonic()
         stood_still = now_s - self.polled_s > PAUSE_S
@@ -315,6 +352,10 @@ class Fetcher(threading.Thread):
                 continue
             if self.kind == "active" and now_s - channel.came_s > self._pool.quiet_after_s:
                 self._pool.place(channel, "quiet")
+            elif self.kind == "steady" and now_s - channel.often_s > self._pool.quiet_after_s:
+                if 2 * channel.often < OFTEN_PER_S * (now_s - channel.often_s):
+                    self._pool.place(channel, "active")
+                channel.often_s, channel.often = now_s, 0
             elif self.kind == "own" and now_s - channel.since_s > self._pool.quiet_after_s:
                 if channel.seldom < SELDOM:
                     self._pool.place(channel, "active")

@@ -20,7 +20,9 @@ class SharedReading:
         """fetched_kbytes: how much a consumer may hold of records that no step has taken in."""
         self.admin = admin
         limits = {"queued.max.messages.kbytes": str(fetched_kbytes)}
-        self._consumers = SharedConsumers({**limits, **kafka}, on_missing=lambda: self.lookout.hurry())
+        self._consumers = SharedConsumers(
+            {**limits, **kafka}, on_missing=lambda: self.lookout.hurry(), gather_ms=settings.linger_ms
+        )
         self.lookout = Lookout(
             admin,
             period_s=settings.topic_check_ms / 1_000,

@@ -9,6 +9,7 @@ from collections import Counter
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any, Literal
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -285,6 +286,71 @@ def test_folded_records_are_the_answer(
                 by_key[name] = tuple(row.values())
     assert +rows + Counter(by_key.values()) == Counter(answer)
     assert min(rows.values(), default=0) >= 0
+
+
+# --- few at a time -----------------------------------------------------------------------------------
+
+PLAIN = {
+    pa.bool_(): st.booleans(),
+    pa.int32(): st.integers(-(2**31), 2**31 - 1),
+    pa.int64(): st.integers(-(2**63), 2**63 - 1),
+    pa.float64(): st.floats() | st.sampled_from([-0.0, 1e16, 1e-7, 5e-324]),
+    pa.string(): st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
+    | st.sampled_from(['"', "\\", "\x00", "\x7f", "\u2028", "é", "\n"]),
+    # Arrow writes no year of five digits; NULL and years of fewer than four digits among them.
+    pa.timestamp("ms"): st.integers(-62_135_596_800_000, 253_402_300_799_999),
+    pa.decimal128(5, 2): st.decimals(-999, 999, places=2),
+}
+
+
+@st.composite
+def few(draw: st.DrawFn) -> Changes:
+    """Up to 5 changes of up to 3 queries."""
+    types = draw(st.lists(st.sampled_from(list(PLAIN)), min_size=1, max_size=4))
+    columns = pa.schema([(draw(st.sampled_from(['a"', "é", "c"])) + str(n), t) for n, t in enumerate(types)])
+    row = st.tuples(*(st.none() | PLAIN[one] for one in types))
+    known = draw(st.lists(row, min_size=1, max_size=3))
+    change = st.tuples(
+        st.sampled_from('a"'), st.sampled_from([1, -1]), st.integers(0, 2), st.sampled_from(known)
+    )
+    told: list[Change] = sorted(draw(st.lists(change, min_size=1, max_size=5)), key=lambda one: one[:1])
+    return changes(told, columns, draw(st.sampled_from(["step", "snapshot", "end"])), copies=True)
+
+
+@given(
+    few(),
+    st.sampled_from(["upsert", "debezium", "diff"]),
+    st.sampled_from(["changes", "istream", "dstream", "rstream"]),
+    st.sampled_from([None, (), (0,)]),
+    st.booleans(),
+    st.sampled_from([JsonCodec(), JsonCodec(7, 8)]),
+)
+def test_few_changes_are_written_as_many_are(
+    one: Changes,
+    form: Format,
+    operator: Operator,
+    key: tuple[int, ...] | None,
+    shared: bool,
+    codec: JsonCodec,
+) -> None:
+    where = Destination("t", form == "upsert", shared, form, "json", operator, key)
+    told: list[Any] = []
+    for most in (0, 100):
+        numbered = {"a": 3}
+        with patch("topics.results.FEW_CHANGES", most):
+            records = encode(one, where, AT, codec, numbered=numbered, partitions=4, bytes_max=1 << 20)
+        partitions = None if records.partitions is None else records.partitions.tolist()
+        told.append((pairs(records), headers(records), records.size, partitions, numbered))
+    assert told[0] == told[1]
+
+
+def test_an_instant_in_no_year_of_four_digits_is_written_as_among_many() -> None:
+    columns = pa.schema([("t", pa.timestamp("ms"))])
+    for at in (253_402_300_800_000, -62_135_596_800_001):
+        one = changes([("a", 1, 1, (at,))], columns)
+        alone = pairs(written(one, to("diff", key=None)))
+        with patch("topics.results.FEW_CHANGES", 0):
+            assert pairs(written(one, to("diff", key=None))) == alone
 
 
 # --- with a registry ------------------------------------------------------------------------------

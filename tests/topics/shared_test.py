@@ -7,7 +7,8 @@ import random
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -105,6 +106,49 @@ def test_every_record_comes_once_in_order_while_channels_go_from_fetcher_to_fetc
     assert "own" in kinds
     wait_until(lambda: [r.poll() for r in readers] and kinds_of(readers) == {"quiet"})
     wait_until(lambda: all(reader.is_read() for reader in readers) and pool.bytes == 0)
+
+
+def test_records_that_come_often_are_gathered(kafka: str, service_id: str) -> None:
+    pool = SharedConsumers(settings(kafka), quiet_after_s=1.5, gather_ms=100)
+    names = made(kafka, service_id, 3)
+    often, seldom = [Reader(pool, kafka, name) for name in names[:2]], Reader(pool, kafka, names[2])
+    producer = BatchProducer({**settings(kafka), "linger.ms": 0})
+    sent: list[bytes] = []
+
+    def write_some() -> None:
+        for _ in range(5):
+            sent.append(b"%d" % len(sent))
+            for name in names[:2]:
+                producer.send(name, sent[-1])
+            producer.flush()
+            time.sleep(0.01)
+        for reader in (*often, seldom):
+            reader.poll()
+
+    def wait_for(done: Callable[[], bool]) -> None:
+        def written() -> bool:
+            write_some()
+            return done()
+
+        wait_until(written)
+
+    wait_for(lambda: kinds_of(often) == {"steady"})
+    wait_for(lambda: all(reader.values.get((name, 0)) for reader, name in zip(often, names, strict=False)))
+    before, count, began_s = often[0].woken, len(sent), time.monotonic()
+    wait_for(lambda: time.monotonic() > began_s + 1.0)
+    passed_s = time.monotonic() - began_s
+    assert kinds_of(often) == {"steady"}
+    assert often[0].woken - before < min(len(sent) - count, 25 * passed_s)  # 10 answers, in two parts at most
+    write(kafka, names[2], [b"1"])
+    wait_until(seldom.poll)
+    assert "steady" not in kinds_of([seldom])
+    for reader, name in zip(often, names, strict=False):
+        wait_until(lambda: reader.is_read() and reader.values == {(name, 0): sent})  # noqa: B023
+    wait_until(lambda: [reader.poll() for reader in often] and kinds_of(often) == {"quiet"})
+    write(kafka, names[0], [b"last"])
+    wait_until(lambda: often[0].is_read() and often[0].values == {(names[0], 0): [*sent, b"last"]})
+    producer.close()
+    pool.close()
 
 
 def test_a_reader_that_takes_nothing_holds_back_no_other(

@@ -1,0 +1,182 @@
+"""A few changes as JSON records, without the fixed cost of working by columns.
+
+The same keys and values as :mod:`topics.results` writes by columns, byte for byte: about 5 us a record and 20
+a call in the place of 500 a call.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import orjson
+import pyarrow as pa
+
+from engine.model.batch import Int64Array
+from engine.model.changes import Changes
+from engine.model.step import Position
+from topics.results_codec import HASH_DIGITS, JsonCodec, Owners, Told
+
+FEW_CHANGES = 16
+"""From more on, working by columns costs less."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_INSTANTS_MS = range(-62_135_596_800_000, 253_402_300_800_000)
+"""Of the years 1 to 9999."""
+_TEXTS = {"bool", "int32", "int64", "double", "string", "timestamp[ms]"}
+
+
+def are_plain(columns: pa.Schema) -> bool:
+    """Whether every column is of a type that is written here."""
+    return all(str(field.type) in _TEXTS for field in columns)
+
+
+def row_texts(table: pa.Table) -> list[str] | None:
+    """The rows as JSON objects, as :func:`topics.json_rows.json_objects` has them; None where an instant is
+    in no year of four digits.
+    """
+    if not table.num_columns:
+        return ["{}"] * table.num_rows
+    columns = []
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        texts = _texts(column)
+        if texts is None:
+            return None
+        head = orjson.dumps(name).decode() + ":"
+        columns.append([head + text for text in texts])
+    return ["{" + ",".join(row) + "}" for row in zip(*columns, strict=True)]
+
+
+def _texts(column: pa.ChunkedArray) -> list[str] | None:
+    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    type_ = array.type
+    if pa.types.is_timestamp(type_):
+        instants = array.view(pa.int64()).to_pylist()
+        if not all(at is None or at in _INSTANTS_MS for at in instants):
+            return None
+        return ["null" if at is None else _iso(at) for at in instants]
+    values = array.to_pylist()
+    if pa.types.is_boolean(type_):
+        return ["null" if value is None else "true" if value else "false" for value in values]
+    if pa.types.is_integer(type_):
+        return ["null" if value is None else str(value) for value in values]
+    if pa.types.is_floating(type_):
+        return ["null" if value is None else _double(value) for value in values]
+    return ["null" if value is None else orjson.dumps(value).decode() for value in values]
+
+
+def _iso(at_ms: int) -> str:
+    seconds, ms = divmod(at_ms, 1000)
+    at = _EPOCH + timedelta(seconds=seconds)
+    return f'"{at.isoformat()[:19]}.{ms:03d}Z"'
+
+
+def _double(value: float) -> str:
+    if math.isfinite(value):
+        return orjson.dumps(value).decode()
+    return '"NaN"' if math.isnan(value) else '"Infinity"' if value > 0 else '"-Infinity"'
+
+
+def encode_few(
+    codec: JsonCodec,
+    changes: Changes,
+    form: str,
+    key: tuple[int, ...] | None,
+    told: Told,
+    owners: Owners,
+    position: Position,
+    numbered: Mapping[str, int],
+    *,
+    by_key: bool,
+) -> tuple[list[bytes], list[bytes | None]] | None:
+    """Keys and values, one of each a record; None where they are to be written by columns. key, form: of the
+    destination. by_key: its changes are rows by key.
+    """
+    texts = row_texts(changes.table)
+    if texts is None:
+        return None
+    keys = _keys(codec, changes, form, key, told, owners, position, numbered, texts, by_key=by_key)
+    if keys is None:
+        return None
+    return keys, _values(codec, form, told, texts)
+
+
+def _keys(
+    codec: JsonCodec,
+    changes: Changes,
+    form: str,
+    key: tuple[int, ...] | None,
+    told: Told,
+    owners: Owners,
+    position: Position,
+    numbered: Mapping[str, int],
+    texts: Sequence[str],
+    *,
+    by_key: bool,
+) -> list[bytes] | None:
+    rows: list[int] = told.rows.tolist()
+    if not by_key:
+        firsts = [numbered.get(one, 0) - start for one, start in _starts(changes)]
+        whose = np.searchsorted(changes.starts, told.rows, side="right") - 1
+        ends = [
+            f'"row":"{position.sequence}-{firsts[place] + row}"}}'
+            for row, place in zip(rows, whose.tolist(), strict=True)
+        ]
+    elif key is not None:
+        # A table without columns does not know how many rows it has.
+        found = row_texts(changes.table.select(list(key))) if key else ["{}"] * len(texts)
+        if found is None:
+            return None
+        ends = [f'"key":{found[row]}}}' for row in rows]
+    else:
+        hashes = [hashlib.sha256(text.encode()).hexdigest()[:HASH_DIGITS] for text in texts]
+        if form == "diff":
+            ends = [f'"row":"{hashes[row]}"}}' for row in rows]
+        else:
+            assert changes.copies is not None, "rows without a key are distinguished by a number"
+            ends = [f'"row":"{hashes[row]}-{changes.copies[row]}"}}' for row in rows]
+    heads = [f'{{"query":{orjson.dumps(one).decode()},' for one in owners.query_ids]
+    prefix = codec.key_prefix
+    return [
+        prefix + (heads[place] + end).encode()
+        for place, end in zip(owners.places.tolist(), ends, strict=True)
+    ]
+
+
+def _starts(changes: Changes) -> list[tuple[str, int]]:
+    return list(zip(changes.query_ids, changes.starts[:-1].tolist(), strict=True))
+
+
+def _values(codec: JsonCodec, form: str, told: Told, texts: Sequence[str]) -> list[bytes | None]:
+    prefix = codec.value_prefix
+    if form == "diff":
+        assert told.weights is not None
+        return [
+            prefix + f'{{"row":{texts[row]},"weight":{1 if weight > 0 else -1}}}'.encode()
+            for row, weight in zip(told.rows.tolist(), told.weights.tolist(), strict=True)
+        ]
+    after = _places(told.after)
+    if form == "upsert":
+        return [None if row < 0 else prefix + texts[row].encode() for row in after]
+    return [
+        prefix
+        + (
+            f'{{"before":{_placed(texts, old)},"after":{_placed(texts, new)},'
+            f'"op":"{"d" if new < 0 else ("r" if told.snapshot else "c") if old < 0 else "u"}",'
+            f'"ts_ms":{at_ms}}}'
+        ).encode()
+        for old, new, at_ms in zip(_places(told.before), after, told.at_ms.tolist(), strict=True)
+    ]
+
+
+def _places(places: Int64Array | None) -> list[int]:
+    assert places is not None
+    found: list[int] = places.tolist()
+    return found
+
+
+def _placed(texts: Sequence[str], place: int) -> str:
+    return "null" if place < 0 else texts[place]
