@@ -85,7 +85,7 @@ def in_engine(rng: np.random.Generator, options: argparse.Namespace) -> dict[str
         engine.view().snapshot(name)
         answered.append((time.perf_counter() - began) * 1e3)
     check(engine, bounds[: options.times], options.standing, rows)
-    while engine.catch_up_some():  # as a broker does while nothing comes
+    while engine.idle():  # as a broker does while nothing comes
         pass
     delays = stalls(engine, rng, bounds[options.times :], rows, names)
     texts = [psoup.text(one) for one in psoup.make_bounds(rng, min(options.bulk, 10 * STEP))]

@@ -170,13 +170,19 @@ class Engine(Embedding):
         """Make some of the matches that queries which came lack over old rows, for a millisecond or so.
 
         No answer changes: what is lacking is worked out from the rows. Returns whether there were any.
-
-        To be called while there is nothing else to do; :meth:`run` does it once after rows came.
         """
         some = any(source.catch_up_some() for source in self._sources.values())
         if some:
             self._view = None
         return some
+
+    def idle(self) -> bool:
+        """While there is nothing else to do: work that can wait, for a millisecond or so. No answer changes.
+
+        :meth:`catch_up_some`; then bits of sealed segments become row lists where those are smaller, and
+        memory is got for rows to come. Returns whether there was anything to do.
+        """
+        return self.catch_up_some() or any(source.idle() for source in self._sources.values())
 
     def _apply(self, step: Step) -> StepResult:
         self._clock_ms = max(self._clock_ms, step.clock_ms)

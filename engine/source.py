@@ -214,6 +214,10 @@ class Source:
             self._view = None
         return some
 
+    def idle(self) -> bool:
+        """Do some other work that can wait. Returns whether there was any."""
+        return self.rows.idle()
+
     def release(self, slots: Iterable[int]) -> None:
         """One of those who asked for these matches asks no more."""
         self.queries.remove(list(slots))

@@ -445,11 +445,11 @@ class Shard(threading.Thread):
             self._steps.give_up(self._lost_output, outgoing)
             self._steps.commit(outgoing)
             self._view = self._steps.engine.view()
-        catching_up = False
+        busy = False
         while not self._troubles.stopping:
             pending = self._steps.pending
             waiting = bool(pending)
-            rest_s = 0.0 if waiting or catching_up else self._ingestion.rest_s()
+            rest_s = 0.0 if waiting or busy else self._ingestion.rest_s()
             linger_s = 0.0 if waiting else self._ingestion.linger_s()
             self._pulse.rest(max(rest_s, linger_s))
             jobs = [] if self._steps.is_full else self._inbox.take(max(rest_s, linger_s), linger_s)
@@ -474,8 +474,8 @@ class Shard(threading.Thread):
                 self._view = self._steps.engine.view()
                 self._listener.committed(self.number, self._view, outgoing.results, outgoing.touched)
             self._inbox.done()
-            catching_up = outgoing.last is None and self._steps.engine.catch_up_some()
-            if catching_up:
+            busy = outgoing.last is None and self._steps.engine.idle()
+            if busy:
                 self._view = self._steps.engine.view()
             self._revise_if_due()
             self._saving.save_if_due(self._steps.engine, self._steps.pending)

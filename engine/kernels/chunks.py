@@ -117,6 +117,16 @@ def zero(address: int, rows: int, words: int, last_word: int, first: int, last: 
         column_at(address, rows, word, first, last)[:] = 0
 
 
+PAGE_WORDS = 512
+
+
+@kernel
+def touch(address: int, words: int) -> None:
+    """Let the system find memory for so many words."""
+    for first in range(0, words, PAGE_WORDS):
+        column_at(address, words, 0, first, first + 1)[0] = 0
+
+
 @kernel
 def unite(at: Int64Array, used: Int64Array, rows: int, first: int, step: int, out: Words) -> None:
     """out[i] takes the bits of all words of row first + i * step besides its own."""

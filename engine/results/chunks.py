@@ -14,6 +14,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from engine.kernels import chunks
+
 CHUNK_ROWS = 8_192
 CHUNK_WORDS = 8
 SLAB_CHUNKS = 32
@@ -23,6 +25,10 @@ TIDIED_MAX = 8
 """Chunks whose memory goes back in one go: some hundredths of a millisecond each."""
 
 MANY_ROWS = CHUNK_ROWS // 4
+
+LENT_FOR_ONE = 16
+PREPARED = 4
+"""Memory is made ahead for one chunk for so many that are lent, for these together: a huge page."""
 
 
 class ChunkPool:
@@ -46,12 +52,17 @@ class ChunkPool:
 
         rows: how many are about to be written at once.
         """
-        many = rows >= MANY_ROWS
-        for free in (self._waiting, self._empty[many]):
-            try:
-                return free.pop()
-            except IndexError:
-                continue
+        try:
+            return self._waiting.pop()
+        except IndexError:
+            return self._fresh(rows >= MANY_ROWS)
+
+    def _fresh(self, many: bool) -> int:
+        """A chunk without memory yet. many: in huge pages."""
+        try:
+            return self._empty[many].pop()
+        except IndexError:
+            pass
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
         slab = mmap.mmap(-1, SLAB_CHUNKS * self._bytes, flags=flags)
         if hasattr(mmap, "MADV_HUGEPAGE"):
@@ -62,9 +73,21 @@ class ChunkPool:
         self._empty[many].extendleft(chunk for chunk in places if chunk != begin)
         return begin
 
-    def give_back(self, chunks: Iterable[int]) -> None:
+    def give_back(self, lent: Iterable[int]) -> None:
         """Nobody reads these any more."""
-        self._waiting.extend(chunks)
+        self._waiting.extend(lent)
+
+    def prepare(self) -> bool:
+        """Get memory for some chunks ahead, where few wait beside those that are lent. Returns whether any
+        were made. O(1).
+        """
+        if len(self._waiting) >= self.lent // LENT_FOR_ONE:
+            return False
+        made = [self._fresh(many=True) for _ in range(PREPARED)]
+        for chunk in made:
+            chunks.touch(chunk, self._bytes >> 3)
+        self.give_back(made)
+        return True
 
     def tidy(self) -> None:
         """Where many chunks wait, give the memory of some back. O(1)."""

@@ -10,6 +10,7 @@ with the last reader.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
@@ -75,12 +76,15 @@ class Matrix:
 
 
 class DenseBlock:
-    """at, used: int64[chunks], see :mod:`engine.kernels.chunks`."""
+    """at, used: int64[chunks], see :mod:`engine.kernels.chunks`. packed: of the first words, the row lists,
+    while the block of a sealed segment is about to become lists.
+    """
 
-    __slots__ = ("_pool", "at", "used")
+    __slots__ = ("_pool", "at", "packed", "used")
 
     def __init__(self, pool: ChunkPool, count: int) -> None:
         self._pool = pool
+        self.packed: list[RowLists] = []
         self.at = np.zeros(count, np.int64)
         self.used = np.zeros(count, np.int64)
 
@@ -123,8 +127,9 @@ class ListBlock:
 
     __slots__ = ("lists",)
 
-    def __init__(self) -> None:
-        self.lists = [RowLists.empty()] * CHUNK_WORDS
+    def __init__(self, lists: Sequence[RowLists] = ()) -> None:
+        """lists: of the first words; no row matches in the others."""
+        self.lists = [*lists, *[RowLists.empty()] * (CHUNK_WORDS - len(lists))]
 
 
 class SegmentBits:
@@ -250,6 +255,7 @@ class SegmentBits:
     def merge_dense(self, word: int, bits: Words, mask: int, n: int) -> None:
         """The same of a block that is not lists."""
         held = self._dense(word >> 3)
+        held.packed = []
         held.room(0, n, (word & 7) + 1, n)
         chunks.write(held.at, self._pool.rows, word & 7, 0, bits[:n], np.uint64(mask))
 
@@ -273,25 +279,30 @@ class SegmentBits:
 
     # --- sealed -----------------------------------------------------------------------------------
 
-    def pack(self, number: int, n: int) -> None:
-        """Keep a block of n <= 65,536 rows, all there are, as lists where those are much smaller.
+    def pack(self, number: int, n: int) -> bool:
+        """Make row lists of the next word of a block of n <= 65,536 rows, all there are, where those are much
+        smaller; with the last word the block becomes lists. Returns whether nothing is left to do.
 
-        Whether they are is estimated from some rows first. O(set bits + words * rows) where they are.
+        Whether they are is estimated from some rows first. O(set bits + rows) where they are.
         """
         block = self.blocks[number]
         if not isinstance(block, DenseBlock):
-            return
+            return True
         rows = self._pool.rows
-        matches = chunks.sample(block.at, block.used, rows, n, SAMPLED_RUNS)
-        if not is_sparse(matches, rows * int(block.used.sum())):
-            return
-        packed = ListBlock()
-        for word in range(int(block.used.max())):
-            lists = lists_of_bits(block.word(word, 0, n), bitmaps.EVERY_BIT, n)
-            if lists is None:
-                return
-            packed.lists[word] = lists
-        self.blocks[number] = packed if any(len(lists.places) for lists in packed.lists) else None
+        if not block.packed:
+            matches = chunks.sample(block.at, block.used, rows, n, SAMPLED_RUNS)
+            if not is_sparse(matches, rows * int(block.used.sum())):
+                return True
+        lists = lists_of_bits(block.word(len(block.packed), 0, n), bitmaps.EVERY_BIT, n)
+        if lists is None:
+            block.packed = []
+            return True
+        block.packed.append(lists)
+        if len(block.packed) < int(block.used.max()):
+            return False
+        some = any(len(each.places) for each in block.packed)
+        self.blocks[number] = ListBlock(block.packed) if some else None
+        return True
 
     def _check(self, n: int) -> None:
         for block in self.blocks:

@@ -23,7 +23,7 @@ import numpy as np
 from engine.model.attributes import Attribute
 from engine.model.batch import MATCHED_ROWS_MAX, Batch, concatenate
 from engine.model.source import Schema
-from engine.results.chunks import CHUNKS, ChunkPool
+from engine.results.chunks import CHUNK_WORDS, CHUNKS, ChunkPool
 from engine.results.segment_bits import BitTarget
 from engine.stems.cohorts import Cohorts
 from engine.stems.entering import Entering
@@ -33,7 +33,7 @@ from engine.stems.selective_index import Pairs
 from engine.stems.stream_strings import StreamStrings
 
 PACKING_PACE = 2
-"""Blocks of sealed segments are packed so many times as fast as they come."""
+"""Words of sealed segments are packed so many times as fast as they come."""
 
 CAUGHT_UP_MAX = 64
 """Slots whose matches over a segment are made at a time, where nobody waits for them."""
@@ -218,15 +218,34 @@ class DataStem:
         return part
 
     def pack(self, rows: int) -> None:
-        """Pack blocks of sealed segments, as many as a segment has for as many rows as it has."""
+        """Pack words of sealed segments, as many as a segment has for as many rows as it has; but of those
+        that become lists one or two, unless a whole segment waits.
+        """
         self._chunks.tidy()
         if not self._unpacked:
             return
         last, _ = self._unpacked[-1]
-        due = -(-PACKING_PACE * len(last.matches.bits.blocks) * rows // len(last.timestamp))
-        for _ in range(min(len(self._unpacked), due)):
-            part, number = self._unpacked.popleft()
-            part.matches.bits.pack(number, part.n)
+        blocks = len(last.matches.bits.blocks)
+        for _ in range(-(-PACKING_PACE * CHUNK_WORDS * blocks * rows // len(last.timestamp))):
+            if not self._unpacked or not (self._pack_some() or len(self._unpacked) > blocks):
+                break
+
+    def _pack_some(self) -> bool:
+        """A word of the next block; returns whether the block is done with."""
+        part, number = self._unpacked[0]
+        done = part.matches.bits.pack(number, part.n)
+        if done:
+            self._unpacked.popleft()
+        return done
+
+    def idle(self) -> bool:
+        """Nothing else is to be done: pack a word, or get memory for rows to come. Returns whether there was
+        anything to do.
+        """
+        if self._unpacked:
+            self._pack_some()
+            return True
+        return self._chunks.prepare()
 
     def _seal(self) -> None:
         """The open segment is full; or no more may enter it, as its strings are of a former generation."""

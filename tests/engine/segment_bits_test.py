@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 
 from engine.kernels import chunks
 from engine.kernels.bitmaps import EVERY_BIT
-from engine.results.chunks import CHUNK_ROWS, CHUNK_WORDS, WAITING_MIN, ChunkPool
+from engine.results.chunks import (
+    CHUNK_ROWS,
+    CHUNK_WORDS,
+    LENT_FOR_ONE,
+    PREPARED,
+    WAITING_MIN,
+    ChunkPool,
+)
 from engine.results.segment_bits import DenseBlock, ListBlock, SegmentBits
 
 POOL = ChunkPool(rows=8)
@@ -88,9 +95,14 @@ def test_boundaries_of_real_chunks(slots: int, n: int) -> None:
     agree(bits, model, n, rng)
     assert isinstance(bits.blocks[0], DenseBlock)
     assert len(bits.blocks) == (2 if slots > 512 else 1)
-    for number in range(len(bits.blocks)):
-        bits.pack(number, n)
-    assert isinstance(bits.blocks[0], ListBlock)
+    for number, block in enumerate(bits.blocks):
+        assert isinstance(block, DenseBlock)
+        for _ in range(int(block.used.max()) - 1):
+            assert not bits.pack(number, n)
+            agree(bits, model, n, rng)
+        assert bits.pack(number, n)
+        assert isinstance(bits.blocks[number], ListBlock)
+        assert bits.pack(number, n)
     agree(bits, model, n, rng)
 
 
@@ -122,7 +134,8 @@ def test_a_block_that_matches_nothing_is_let_go_of_when_it_is_packed() -> None:
     bits.put_words(np.arange(16), 0, none)
     bits.put_words(np.arange(16), 8_150, some)
     for number in range(2):
-        bits.pack(number, 9_000)
+        while not bits.pack(number, 9_000):
+            pass
     assert bits.blocks[0] is None
     assert isinstance(bits.blocks[1], ListBlock)
     assert pool.lent == 0
@@ -145,3 +158,29 @@ def test_memory_that_waits_goes_back_to_the_system() -> None:
     again = [pool.take() for _ in range(2 * WAITING_MIN)]
     assert sorted(again) == sorted(held)
     assert sum(int(column(chunk).any()) for chunk in again) == WAITING_MIN
+
+
+def test_a_block_that_queries_came_to_is_packed_from_the_beginning() -> None:
+    bits, words = SegmentBits(POOL, 40), np.arange(8)
+    bits.put_words(words, 0, np.zeros((8, 40), np.uint64))
+    for _ in range(3):
+        assert not bits.pack(0, 40)
+    bits.merge(1, np.full(40, 1 << 5, np.uint64), 1 << 5, 40)
+    while not bits.pack(0, 40):
+        pass
+    assert isinstance(bits.blocks[0], ListBlock)
+    assert bits.count_of(64 + 5, 0, 40) == 40
+    assert bits.count_of(64 + 6, 0, 40) == 0
+
+
+def test_memory_is_made_ahead_for_as_much_as_is_in_use() -> None:
+    pool = ChunkPool()
+    assert not pool.prepare()
+    held = [pool.take(CHUNK_ROWS) for _ in range(LENT_FOR_ONE * (PREPARED + 1))]
+    assert pool.prepare()
+    assert pool.prepare()
+    assert not pool.prepare()
+    assert pool.lent == len(held)
+    more = {pool.take() for _ in range(2 * PREPARED)}
+    assert len(more) == 2 * PREPARED
+    assert not more.intersection(held)

@@ -102,3 +102,10 @@ def test_sampled_bits(rows, n, runs):
             read = [count for f in firsts for count in column[f : f + chunks.SAMPLE_RUN]]
             total += sum(read) * here // len(read)
     assert chunks.sample(held.at, held.used, rows, n, runs) == total
+
+
+def test_every_page_is_touched():
+    pages = np.ones((3, chunks.PAGE_WORDS), np.uint64)
+    chunks.touch(pages.ctypes.data, pages.size)
+    assert (pages[:, 0] == 0).all()
+    assert (pages[:, 1:] == 1).all()
