@@ -7,7 +7,7 @@ begins to follow begins anywhere, and a replay tells the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -240,9 +240,13 @@ class Following:
     def marks(self, sets: SourceSets, name: SourceName | None) -> Marks:
         """To be asked before a step. name: the source that it moves on, None: it may touch any.
 
-        O(sets that it may touch).
+        A source that moves on may end the hold of a join on rows of another, and so change what those who
+        read that one see. O(sets that it may touch).
         """
-        keys = self._by_set.keys() if name is None else self._by_set.keys() & sets.reading(name)
+        keys: Collection[SetKey] = self._by_set.keys()
+        if name is not None:
+            near = {name}.union(*sets.reading(name))
+            keys = keys & {key for source in near for key in sets.reading(source)}
         return {key: sets.seen(key).mark() for key in sorted(keys)}
 
     def rows(self, sets: SourceSets, marks: Marks) -> dict[SourceName, Rows]:

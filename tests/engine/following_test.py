@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 from engine.engine import Engine
 from engine.limits import Limits
 from engine.model.changes import Changes
+from engine.model.source import SourceName
 from engine.model.step import Position, Register, Registration, Step, StepResult
 from tests.engine.feed import Feed, Row, plain, ticks
 from tests.memory_state import MemoryState
+from tests.strategies import batch_of
 from tureen.errors import InstantOutOfRange, LimitExceeded, UnknownQuery
 
 Told = tuple[str, str, int, int, tuple[Any, ...]]
@@ -197,6 +199,30 @@ def test_what_cannot_be_told_breaks_that_query_alone() -> None:
     feed.put((103, "b", 1.0), (104, "b", 1.0))
     assert not feed.told[-1].broken
     assert {told[0] for told in spelled(feed.told[-1:])} == {"few"}
+
+
+def test_rows_that_another_stream_held_back_are_told_when_they_go() -> None:
+    engine = Engine()
+    for name in "st":
+        engine.create(
+            f"CREATE STREAM {name} (k INTEGER, ts TIMESTAMP NOT NULL) "
+            f"WITH (topic = '{name}', timestamp = 'ts') RETAIN 20 MILLISECONDS"
+        )
+    engine.register("held", "SELECT s.k FROM s [NOW] JOIN t [NOW] ON s.k = t.k")
+    engine.register("told", "SELECT COUNT(*) AS n FROM s EMIT CHANGES WITH (snapshot = false)")
+
+    def step(name: str, *instants: int) -> list[Told]:
+        schema = engine.view().stream(SourceName(name)).schema
+        rows = [(0, instant, instant, (1, instant)) for instant in instants]
+        return list(spelled([engine.ingest(name, batch_of(schema, rows), 1_000)]))
+
+    assert [told[2:] for told in step("s", 0, 100, 101)] == [
+        (-1, 0, (0,)),
+        (1, 0, (1,)),
+        (-1, 100, (1,)),
+        (1, 100, (2,)),
+    ]
+    assert [told[2:] for told in step("t", 0, 100, 101)] == [(-1, 100, (2,)), (1, 100, (1,))]
 
 
 rows = st.lists(
