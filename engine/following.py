@@ -7,7 +7,7 @@ begins to follow begins anywhere, and a replay tells the same.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -243,7 +243,7 @@ class Following:
         A source that moves on may end the hold of a join on rows of another, and so change what those who
         read that one see. O(sets that it may touch).
         """
-        keys: Collection[SetKey] = self._by_set.keys()
+        keys: Set[SetKey] = self._by_set.keys()
         if name is not None:
             near = {name}.union(*sets.reading(name))
             keys = keys & {key for source in near for key in sets.reading(source)}
