@@ -1,4 +1,4 @@
-"""The decorator all kernels share: compiled at first call, cached on disk, without the interpreter's lock."""
+"""The decorators of kernels: compiled at first call, cached on disk, without the interpreter's lock."""
 
 from __future__ import annotations
 
@@ -13,3 +13,8 @@ Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 def kernel(function: Kernel) -> Kernel:
     """Compile an array function. No fastmath: a kernel and its twin agree to the bit."""
     return cast("Kernel", numba.njit(cache=True, nogil=True)(function))
+
+
+def step(function: Kernel) -> Kernel:
+    """A step of kernels, made a part of each that calls it: where a call would cost as much as the step."""
+    return cast("Kernel", numba.njit(inline="always")(function))

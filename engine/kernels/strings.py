@@ -1,8 +1,9 @@
 """Tables of strings: each distinct string once, as bytes, under a code 0, 1, 2, ...
 
-A table is made of three arrays. ``places``: int64[power of two], open addressing: in the upper half of each
-the *tag* of a string, a part of its hash that also tells its place, in the lower half its code plus 1; EMPTY
-where none is. ``starts``: int32[room + 1], where the bytes of each string begin in ``data``, uint8[], one
+A table is made of three arrays. ``places``: int64[power of two, 2], open addressing. The upper half of a
+place's first number is the *tag* of a string, a part of its hash that also tells its place, the lower half
+its code plus 1; EMPTY where none is. The second number has where its bytes begin, and in its lower half how
+many they are. ``starts``: int32[room + 1], where the bytes of each string begin in ``data``, uint8[], one
 after the other, as Arrow has them. What stands below ``starts[count]`` never changes, so readers may keep
 views.
 
@@ -20,7 +21,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from engine.kernels.compiled import kernel
+from engine.kernels.compiled import kernel, step
 from engine.kernels.streaming import prefetch
 
 ByteArray = npt.NDArray[np.uint8]
@@ -31,9 +32,9 @@ Int64Array = npt.NDArray[np.int64]
 EMPTY = 0
 UNKNOWN = -1
 LOWER = 0xFFFFFFFF
-"""Of a place: the code plus 1."""
-BLOCK = 64
-"""Strings that are looked for together."""
+"""Of a place: the code plus 1, and how many bytes."""
+BLOCK = 16
+"""Strings that are looked for together: the processor drops what is asked for in advance if that is more."""
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _MIX = np.uint64(0xD6E8FEB86659FD93)
@@ -54,7 +55,7 @@ def _load_word(typingctx: Any, address: Any) -> Any:
 _word_at: Any = intrinsic(_load_word)
 
 
-@kernel
+@step
 def last_word(given: ByteArray, address: int, start: int, end: int) -> np.uint64:
     """The last eight bytes of a run as a number, or all of fewer. ``address``: of ``given``."""
     length = end - start
@@ -69,7 +70,7 @@ def last_word(given: ByteArray, address: int, start: int, end: int) -> np.uint64
     return word
 
 
-@kernel
+@step
 def hash_of(given: ByteArray, address: int, start: int, end: int) -> np.uint64:
     """The hash of some bytes, by eight at a time; the last eight overlap with those before."""
     mixed = np.uint64(end - start) * _ODD
@@ -83,16 +84,14 @@ def hash_of(given: ByteArray, address: int, start: int, end: int) -> np.uint64:
     return mixed ^ (mixed >> _HALF)
 
 
-@kernel
-def is_string(
-    given: ByteArray, address: int, start: int, end: int, code: int, starts: Int32Array, data: ByteArray
-) -> bool:
-    """Whether a run of bytes is the table's string with this code."""
-    there, stop = int(starts[code]), int(starts[code + 1])
-    if stop - there != end - start:
+@step
+def is_string(given: ByteArray, address: int, start: int, end: int, where: int, data: ByteArray) -> bool:
+    """Whether a run of bytes is the table's string there. ``where``: the second number of its place."""
+    there, length = where >> 32, where & LOWER
+    if length != end - start:
         return False
     its = data.ctypes.data
-    if last_word(given, address, start, end) != last_word(data, its, there, stop):
+    if last_word(given, address, start, end) != last_word(data, its, there, there + length):
         return False
     at, last, beside = address + start, address + end - 8, its + there
     while at < last:
@@ -119,47 +118,40 @@ def number(
 
     Returns (the first string that found no room, how many the table holds then, how many have no code).
 
-    A block of strings is hashed, then their places are read, then where the strings of those begin: memory
-    that a pass needs is asked for by the one before, so a large table costs little more than a small one.
-    O(bytes).
+    A block of strings is hashed, then their places are read, then the strings there: memory that a pass needs
+    is asked for by the one before, so a large table costs little more than a small one. O(bytes).
     """
     mask = places.shape[0] - 1
     room = min(starts.shape[0] - 1, places.shape[0] >> 1)
-    address, of_places = given.ctypes.data, places.ctypes.data
-    of_starts = starts.ctypes.data
+    address, of_places, of_data = given.ctypes.data, places.ctypes.data, data.ctypes.data
     tags, found = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
-    codes_there, touched = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.uint8)
     missing = 0
     for first in range(begin, codes.shape[0], BLOCK):
         held = min(BLOCK, codes.shape[0] - first)
         for j in range(held):
             start, end = int(offsets[first + j]), int(offsets[first + j + 1])
             tags[j] = np.int64(hash_of(given, address, start, end)) >> 32
-            prefetch(of_places + 8 * (tags[j] & mask))  # type: ignore[call-arg]
+            prefetch(of_places + 16 * (tags[j] & mask))  # type: ignore[call-arg]
         for j in range(held):
             place = tags[j] & mask
-            entry = places[place]
+            entry = places[place, 0]
             while entry != EMPTY and entry >> 32 != tags[j]:
                 place = (place + 1) & mask
-                entry = places[place]
+                entry = places[place, 0]
             found[j] = place
-            codes_there[j] = max((entry & LOWER) - 1, 0)
-            prefetch(of_starts + 4 * codes_there[j])  # type: ignore[call-arg]
-        for j in range(held):  # read, not prefetched: the processor drops prefetches that are too many
-            code = codes_there[j]
-            touched[j] = data[starts[code]] ^ data[max(starts[code + 1] - 1, 0)]
+            there = of_data + (places[place, 1] >> 32)
+            prefetch(there)  # type: ignore[call-arg]
+            prefetch(there + (places[place, 1] & LOWER))
         for j in range(held):
             i = first + j
             start, end = int(offsets[i]), int(offsets[i + 1])
             place = found[j]
-            entry = places[place]
+            entry = places[place, 0]
             while entry != EMPTY:
-                if entry >> 32 == tags[j] and is_string(
-                    given, address, start, end, (entry & LOWER) - 1, starts, data
-                ):
+                if entry >> 32 == tags[j] and is_string(given, address, start, end, places[place, 1], data):
                     break
                 place = (place + 1) & mask
-                entry = places[place]
+                entry = places[place, 0]
             if entry != EMPTY:
                 codes[i] = (entry & LOWER) - 1
                 continue
@@ -170,7 +162,8 @@ def number(
             used = int(starts[count])
             if count >= room or used + end - start > data.shape[0]:
                 return i, count, missing
-            places[place] = tags[j] << 32 | (count + 1)
+            places[place, 0] = tags[j] << 32 | (count + 1)
+            places[place, 1] = used << 32 | (end - start)
             for byte in range(end - start):
                 data[used + byte] = given[start + byte]
             starts[count + 1] = used + end - start
@@ -184,12 +177,13 @@ def rehash(before: Int64Array, places: Int64Array) -> None:
     """Enter what stands in fewer places into more, which are empty."""
     mask = places.shape[0] - 1
     for at in range(before.shape[0]):
-        if before[at] == EMPTY:
+        if before[at, 0] == EMPTY:
             continue
-        place = (before[at] >> 32) & mask
-        while places[place] != EMPTY:
+        place = (before[at, 0] >> 32) & mask
+        while places[place, 0] != EMPTY:
             place = (place + 1) & mask
-        places[place] = before[at]
+        places[place, 0] = before[at, 0]
+        places[place, 1] = before[at, 1]
 
 
 @kernel

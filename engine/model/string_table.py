@@ -45,7 +45,7 @@ class StringTable:
         self._count = 0
         self._starts: Int32Array = np.zeros(room + 1, np.int32)
         self._data: ByteArray = np.empty(room * BYTES_A_STRING, np.uint8)
-        self._places: Int64Array = np.zeros(1 << (2 * room - 1).bit_length(), np.int64)
+        self._places: Int64Array = np.zeros((1 << (2 * room - 1).bit_length(), 2), np.int64)
         self._array: pa.StringArray = pa.array([], pa.string())
         self._code_of: CodeValues | None = None
 
@@ -125,7 +125,7 @@ class StringTable:
         """
         count, used = self._count, self.used_bytes
         if 2 * count >= len(self._places):
-            before, self._places = self._places, np.zeros(2 * len(self._places), np.int64)
+            before, self._places = self._places, np.zeros((2 * len(self._places), 2), np.int64)
             strings.rehash(before, self._places)
         if count == len(self._starts) - 1:
             starts = np.empty(GROWTH * count + 1, np.int32)
