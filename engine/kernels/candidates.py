@@ -77,10 +77,20 @@ class RowKeys(NamedTuple):
 
 
 @kernel
-def _home(key: int, mask: int) -> np.int64:
-    mixed = np.uint64(key)
-    mixed = (mixed ^ (mixed >> np.uint64(32))) * np.uint64(_MIX)  # labels of strings end in 40 zeros
-    return np.int64((mixed >> np.uint64(32)) & np.uint64(mask))
+def _home_shift(table: Records) -> np.uint64:
+    """See :func:`_home`. O(log places)."""
+    bits = 1
+    while 1 << bits < table.shape[0]:
+        bits += 1
+    return np.uint64(64 - bits)
+
+
+@kernel
+def _home(key: int, shift: np.uint64) -> np.int64:
+    """The place of a key: the uppermost bits of its product, which all of its bits have part in. Numbers in a
+    row lie evenly, and so do labels of strings, which end in 40 zeros.
+    """
+    return np.int64((np.uint64(key) * np.uint64(_MIX)) >> shift)
 
 
 @kernel
@@ -89,10 +99,10 @@ def find_runs(keys: npt.NDArray[np.int64], table: Records, out: npt.NDArray[np.i
 
     table: NAMED.
     """
-    mask = table.shape[0] - 1
+    mask, shift = table.shape[0] - 1, _home_shift(table)
     for i in range(keys.shape[0]):
         key = keys[i]
-        place = _home(key, mask)
+        place = _home(key, shift)
         while table[place].run != EMPTY and table[place].key != key:
             place = (place + 1) & mask
         out[i] = table[place].run
@@ -104,10 +114,10 @@ def name_runs(keys: npt.NDArray[np.int64], table: Records, runs: int, out: npt.N
 
     The table must have room for all of them and more.
     """
-    mask = table.shape[0] - 1
+    mask, shift = table.shape[0] - 1, _home_shift(table)
     for i in range(keys.shape[0]):
         key = keys[i]
-        place = _home(key, mask)
+        place = _home(key, shift)
         while table[place].run != EMPTY and table[place].key != key:
             place = (place + 1) & mask
         if table[place].run == EMPTY:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -28,6 +29,16 @@ def test_hashing_names_and_finds(named, asked):
     found = np.empty(len(asked), np.int32)
     candidates.find_runs(np.array(asked, np.int64), table, found)
     assert found.tolist() == [known.get(key, EMPTY) for key in asked]
+
+
+@pytest.mark.parametrize("step", [1, 8, 1_000, 1 << 20, 1 << 32, 1 << 40, 3 << 40])
+def test_keys_at_even_distances_lie_apart(step):
+    """As numbers in a row do, multiples of a price, labels of strings."""
+    n = 4_000
+    table = np.zeros(1 << 13, NAMED)
+    table["run"] = EMPTY
+    candidates.name_runs(np.arange(-n // 2, n // 2) * step, table, 0, np.empty(n, np.int32))
+    assert np.diff(np.flatnonzero(table["run"] == EMPTY)).max() < 10
 
 
 class Pool:
