@@ -16,11 +16,11 @@ import pyarrow as pa
 from engine.kernels import strings
 from engine.kernels.strings import ByteArray, Int32Array, Int64Array
 from engine.model.codes import CodeValues
+from engine.model.growing import Growing
 
 ROOM_MIN = 256
 BYTES_A_STRING = 16
 """Expected, at the start."""
-GROWTH = 4
 ARROW_BYTES_MAX = 2**31 - 1
 """Bytes that one Arrow array of strings may hold."""
 
@@ -43,9 +43,10 @@ class StringTable:
     def __init__(self, room: int = ROOM_MIN) -> None:
         """room: how many strings fit before the table grows."""
         self._count = 0
-        self._starts: Int32Array = np.zeros(room + 1, np.int32)
-        self._data: ByteArray = np.empty(room * BYTES_A_STRING, np.uint8)
-        self._places: Int64Array = np.zeros((1 << (2 * room - 1).bit_length(), 2), np.int64)
+        self._starts = Growing(np.zeros(room + 1, np.int32), appended=True)
+        data = np.empty(room * BYTES_A_STRING, np.uint8)
+        self._data = Growing(data, appended=True, most=ARROW_BYTES_MAX)
+        self._places = Growing(np.zeros((1 << (2 * room - 1).bit_length(), 2), np.int64), appended=False)
         self._array: pa.StringArray = pa.array([], pa.string())
         self._code_of: CodeValues | None = None
 
@@ -58,7 +59,11 @@ class StringTable:
         codes = np.empty(len(array), np.int32)
         done = 0
         while True:
+            count, used = self._count, self.used_bytes
             done, self._count, _ = self._look_up(offsets, given, done, codes, takes_in=True)
+            self._starts.prepare(self._count, self._count - count)
+            self._places.prepare(2 * self._count, 2 * (self._count - count))
+            self._data.prepare(self.used_bytes, self.used_bytes - used)
             if done == len(codes):
                 return codes
             self._grow(int(offsets[-1]) - int(offsets[done]))
@@ -84,8 +89,9 @@ class StringTable:
         self, offsets: Int32Array, given: ByteArray, begin: int, codes: Int32Array, *, takes_in: bool
     ) -> tuple[int, int, int]:
         """See :func:`engine.kernels.strings.number`."""
+        places, starts, data = self._places.array, self._starts.array, self._data.array
         found: tuple[int, int, int] = strings.number(
-            offsets, given, begin, self._places, self._starts, self._data, self._count, takes_in, codes
+            offsets, given, begin, places, starts, data, self._count, takes_in, codes
         )
         return found
 
@@ -97,7 +103,7 @@ class StringTable:
         array = self._array
         count = self._count
         if len(array) < count:
-            starts, data = pa.py_buffer(self._starts[: count + 1]), pa.py_buffer(self._data)
+            starts, data = pa.py_buffer(self._starts.array[: count + 1]), pa.py_buffer(self._data.array)
             array = self._array = pa.StringArray.from_buffers(count, starts, data)
         return array
 
@@ -110,34 +116,25 @@ class StringTable:
     @property
     def used_bytes(self) -> int:
         """Bytes of all strings."""
-        return int(self._starts[self._count])
+        return int(self._starts.array[self._count])
 
     @property
     def nbytes(self) -> int:
         """What the table takes, and what it knows of the codes of others."""
         kept = 0 if self._code_of is None else self._code_of.nbytes
-        return 4 * self._count + self.used_bytes + self._places.nbytes + kept
+        return 4 * self._count + self.used_bytes + self._places.array.nbytes + kept
 
     def _grow(self, more_bytes: int) -> None:
-        """Make room for some strings more, with so many bytes that are still to come.
-
-        What is large is made GROWTH times as large: until it is used it takes no memory.
-        """
+        """Make room for some strings more, with so many bytes that are still to come."""
         count, used = self._count, self.used_bytes
-        if 2 * count >= len(self._places):
-            before, self._places = self._places, np.zeros((2 * len(self._places), 2), np.int64)
-            strings.rehash(before, self._places)
-        if count == len(self._starts) - 1:
-            starts = np.empty(GROWTH * count + 1, np.int32)
-            starts[: count + 1] = self._starts
-            self._starts = starts
-        if used + more_bytes > len(self._data):
-            wanted = min(max(GROWTH * used, used + more_bytes), ARROW_BYTES_MAX)
-            if wanted <= len(self._data):
+        if 2 * count >= len(self._places.array):
+            strings.rehash(self._places.grow(2 * count), self._places.array)
+        if count + 1 == len(self._starts.array):
+            self._starts.grow(count + 1)
+        if used + more_bytes > len(self._data.array):
+            if len(self._data.array) == ARROW_BYTES_MAX:
                 raise OverflowError(f"{used + more_bytes:,} bytes of strings do not fit into one array")
-            data = np.empty(wanted, np.uint8)
-            data[:used] = self._data[:used]
-            self._data = data
+            self._data.grow(used, used + more_bytes)
 
     def _check(self) -> None:
         values = self.array().to_pylist()
