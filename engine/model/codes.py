@@ -16,6 +16,9 @@ from engine.kernels.strings import UNKNOWN, Int32Array, Int64Array
 if TYPE_CHECKING:
     from engine.model.string_table import StringTable
 
+Work = Callable[[pa.StringArray], npt.NDArray[np.integer]]
+"""Of strings, without NULL, one value each. O(strings)."""
+
 NOT_YET = 2**63 - 1
 """Stands where nothing was worked out; no value is this."""
 
@@ -36,25 +39,23 @@ class CodeValues:
     A table that is gone takes its values with it. One writer.
     """
 
-    def __init__(self, work: Callable[[pa.StringArray], npt.NDArray[np.integer]]) -> None:
-        """work: of strings, without NULL, one value each. O(strings)."""
-        self._work = work
+    def __init__(self) -> None:
         self._held: WeakKeyDictionary[StringTable, tuple[Int64Array, int]] = WeakKeyDictionary()
 
-    def take(self, table: StringTable, codes: Int32Array, out: Int64Array) -> None:
+    def take(self, table: StringTable, codes: Int32Array, out: Int64Array, work: Work) -> None:
         """Write the value of each of the table's codes; those that nobody asked for yet are worked out.
 
-        O(codes) and the work.
+        work: always the same; it is not kept, as it may hold this. O(codes) and the work.
         """
         if not len(table):
             out[:] = 0  # rows without a string, being NULL
             return
-        held = self._values_of(table, 2 * len(codes))
+        held = self._values_of(table, 2 * len(codes), work)
         np.take(held, codes, out=out, mode="clip")
         new = np.flatnonzero(out == NOT_YET)
         if len(new):
             _, wanted = used_codes(codes[new])
-            held[wanted] = self._work(table.array().take(pa.array(wanted)))
+            held[wanted] = work(table.array().take(pa.array(wanted)))
             out[new] = held[codes[new]]
 
     def put(self, strings: pa.StringArray, values: Int64Array) -> None:
@@ -74,7 +75,7 @@ class CodeValues:
         """Bytes of what is kept."""
         return sum(held.nbytes for held, _ in self._held.values())
 
-    def _values_of(self, table: StringTable, at_once: int) -> Int64Array:
+    def _values_of(self, table: StringTable, at_once: int, work: Work) -> Int64Array:
         """Values by code. at_once: so many new strings, lying together, are worked out unasked."""
         count = len(table)
         held, known = self._held.get(table, (_NOTHING, 0))
@@ -85,6 +86,6 @@ class CodeValues:
             longer[:known] = held[:known]
             held = longer
         new = held[known:count]
-        new[:] = self._work(table.array().slice(known, len(new))) if len(new) <= at_once else NOT_YET
+        new[:] = work(table.array().slice(known, len(new))) if len(new) <= at_once else NOT_YET
         self._held[table] = held, count
         return held

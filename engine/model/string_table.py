@@ -80,9 +80,9 @@ class StringTable:
         O(codes + bytes of the strings that nobody asked for before).
         """
         if self._code_of is None:
-            self._code_of = CodeValues(self.number)
+            self._code_of = CodeValues()
         here = np.empty(len(codes), np.int64)
-        self._code_of.take(other, codes, here)
+        self._code_of.take(other, codes, here, self.number)
         return here.astype(np.int32)
 
     def _look_up(

@@ -52,7 +52,7 @@ class NamedStrings:
         self._recent: list[tuple[str, int]] = []
         self._long: Run | None = None
         self._short: Run | None = None
-        self._key_of = CodeValues(self._keys)
+        self._key_of = CodeValues()
         self._ordered = False
 
     def add(self, string: str, label: int) -> None:
@@ -70,7 +70,7 @@ class NamedStrings:
             self._key_of.forget()
         self._take_in()
         if isinstance(column.strings, StringTable):
-            self._key_of.take(column.strings, column.values, out)
+            self._key_of.take(column.strings, column.values, out, self._keys)
             return
         short = column.short()
         assert short.dictionary is not None

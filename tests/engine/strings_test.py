@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from bisect import bisect_left
 
 import numpy as np
@@ -176,14 +178,14 @@ def test_values_by_code_are_those_of_the_strings(data: st.DataObject) -> None:
     def work(strings: pa.StringArray) -> np.ndarray:
         return np.array([lengths.get(text, len(text)) for text in strings.to_pylist()], np.int64)
 
-    values, tables = CodeValues(work), [StringTable(2), StringTable(2)]
+    values, tables = CodeValues(), [StringTable(2), StringTable(2)]
     for _ in range(data.draw(st.integers(1, 6))):
         table = data.draw(st.sampled_from(tables))
         table.number(pa.array(data.draw(st.lists(TEXTS, max_size=12)), pa.string()))
         held = table.array().to_pylist()
         codes = data.draw(st.lists(st.sampled_from(range(len(held))), max_size=6)) if held else []
         out = np.empty(len(codes), np.int64)
-        values.take(table, np.array(codes, np.int32), out)
+        values.take(table, np.array(codes, np.int32), out, work)
         assert out.tolist() == [lengths.get(held[code], len(held[code])) for code in codes]
         changed = data.draw(st.lists(TEXTS, unique=True, max_size=3))
         lengths |= dict.fromkeys(changed, -7)
@@ -191,6 +193,20 @@ def test_values_by_code_are_those_of_the_strings(data: st.DataObject) -> None:
             values.put(pa.array(changed, pa.string()), np.full(len(changed), -7, np.int64))
         else:
             values.forget()
+
+
+def test_a_table_goes_with_the_last_who_has_it() -> None:
+    """At once, with all it holds: no collector of cycles is waited for."""
+    table, other = StringTable(), StringTable()
+    other.number(pa.array(["a", "b"]))
+    table.codes_of(other, np.array([1, 0], np.int32))
+    gone = weakref.ref(table)
+    gc.disable()
+    try:
+        del table
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 SCHEMA = Schema((Field("s", STRING), Field("n", BIGINT), Field("t", STRING)))
