@@ -10,16 +10,16 @@ import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 
-ITEMS_AHEAD = 4
-"""Of the next array, made ready for each item that comes: done before the items that fit have come."""
+ITEMS_AHEAD = 8
+"""Of the next array, made ready for each item of the last quarter of this one: then all of it is."""
 
 
 class Growing:
     """An array, and the one with twice the room that it gives way to.
 
-    Fresh memory costs many times what is then written into it. So when half of the array is used, the next
-    one is made, and with each item that comes some items of it are made ready. One writer; who has read
-    ``array`` may keep it.
+    Fresh memory costs many times what is then written into it. So when three quarters of the array are used,
+    the next one is made, and with each item that comes some items of it are made ready. One writer; who has
+    read ``array`` may keep it.
     """
 
     def __init__(self, array: Array, *, appended: bool, most: int = sys.maxsize) -> None:
@@ -32,9 +32,14 @@ class Growing:
         self._next: Array | None = None
         self._ready = 0
 
+    @property
+    def ahead_bytes(self) -> int:
+        """What the next array takes by now."""
+        return 0 if self._next is None else self._ready * (self._next.nbytes // len(self._next))
+
     def prepare(self, used: int, more: int) -> None:
         """``used`` items are in use, ``more`` of them came just now. O(more)."""
-        if not more or 2 * used < len(self.array) or len(self.array) == self._most:
+        if not more or 4 * used < 3 * len(self.array) or len(self.array) == self._most:
             return
         if self._next is None:
             self._next = self._of(2 * len(self.array))

@@ -122,7 +122,8 @@ class StringTable:
     def nbytes(self) -> int:
         """What the table takes, and what it knows of the codes of others."""
         kept = 0 if self._code_of is None else self._code_of.nbytes
-        return 4 * self._count + self.used_bytes + self._places.array.nbytes + kept
+        ahead = sum(one.ahead_bytes for one in (self._starts, self._data, self._places))
+        return 4 * self._count + self.used_bytes + self._places.array.nbytes + ahead + kept
 
     def _grow(self, more_bytes: int) -> None:
         """Make room for some strings more, with so many bytes that are still to come."""

@@ -44,5 +44,4 @@ def test_growing_finds_its_work_done() -> None:
         growing = Growing(np.zeros(1_000, np.int8), appended=appended)
         for used in range(10, 1_001, 10):
             growing.prepare(used, 10)
-        assert growing._next is not None
-        assert growing._ready == (1_000 if appended else 2_000)
+        assert growing.ahead_bytes == (1_000 if appended else 2_000)
