@@ -3,8 +3,8 @@
 A whole broker and Kafka on the same cores, JSON in and JSON out.
 
 How many. A stream of PSoup's workload is loaded while the worker is held still; the clock runs from the
-moment it goes on until all rows have entered, which is after the last transaction with their changes. What is
-in the result topic then is read and compared: selections with numpy, answers by key with the snapshot that a
+moment it goes on until all rows have entered and none of their changes waits to be written. What is in the
+result topic then is read and compared: selections with numpy, answers by key with the snapshot that a
 fold of the topic must be. A delta is a record there; a row that takes the place of another with its key is
 one. Three loads, each in a broker of its own:
 
@@ -39,7 +39,16 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 from benchmarks.feeding import Fed, Feeder
 from benchmarks.psoup import COLUMNS, Bounds, condition, make_bounds, matches
 from benchmarks.report import Figure, Plot, Report, Series
-from benchmarks.served import DEADLINE_S, await_entered, create_stream, load, register, serving, worker
+from benchmarks.served import (
+    DEADLINE_S,
+    await_entered,
+    await_told,
+    create_stream,
+    load,
+    register,
+    serving,
+    worker,
+)
 from tureen.protocol import TopicNames, query_id
 
 KEYS = 10_000
@@ -102,6 +111,7 @@ def how_many(rng: np.random.Generator, name: str, records: int, emitting: int) -
         warm, values = (rng.integers(0, 256, (len(COLUMNS), n)) for n in (WARM_UP, records))
         load(kafka, warm, 0)
         await_entered(client, WARM_UP)
+        await_told(client)
         before = counted(client)
         process = worker(client)
         process.send_signal(signal.SIGSTOP)
@@ -109,6 +119,7 @@ def how_many(rng: np.random.Generator, name: str, records: int, emitting: int) -
         began_s = time.perf_counter()
         process.send_signal(signal.SIGCONT)
         await_entered(client, WARM_UP + records)
+        await_told(client)
         seconds = time.perf_counter() - began_s
         deltas = counted(client) - before
         topic = TopicNames().results + (".log" if name == "rows" else "")

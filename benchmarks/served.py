@@ -145,6 +145,16 @@ def await_entered(client: httpx.Client, total: int) -> None:
     raise SystemExit(f"not all records entered in {DEADLINE_S:.0f} s: {source}")
 
 
+def await_told(client: httpx.Client) -> None:
+    """Until all changes of what has entered are in their topics: some wait where a step made many."""
+    deadline = time.monotonic() + DEADLINE_S
+    while time.monotonic() < deadline:
+        if not any(shard["changes_waiting"] for shard in client.get("/status").json()["shards"]):
+            return
+        time.sleep(0.02)
+    raise SystemExit(f"changes still wait after {DEADLINE_S:.0f} s")
+
+
 def register(client: httpx.Client, texts: list[str]) -> list[str]:
     """All of them in one request; their handles. Raises RuntimeError where one is refused."""
     handles = [str(new_handle()) for _ in texts]

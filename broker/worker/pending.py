@@ -79,13 +79,15 @@ def portions(
 
 
 class Pending:
-    """The portions of one shard, in the order of their steps. Used by the shard's thread alone; ``rows`` and
-    ``of`` may be read by others.
+    """The portions of one shard, in the order of their steps. Used by the shard's thread alone;
+    :meth:`untold` may be called by others.
     """
 
     def __init__(self) -> None:
         self.rows = 0
         """How many changes wait."""
+        self._uncommitted_rows = 0
+        self._uncommitted: Counter[str] = Counter()
         self._portions: dict[tuple[int, str], Portion] = {}
         self._of: Counter[str] = Counter()
 
@@ -98,6 +100,19 @@ class Pending:
     def of(self, query_id: str) -> int:
         """How many changes of a query wait."""
         return self._of.get(query_id, 0)
+
+    def untold(self, query_id: str | None = None) -> int:
+        """How many changes of a query, or of all, readers of the topics do not see yet: those that wait, and
+        those whose transaction is not committed.
+        """
+        if query_id is None:
+            return self.rows + self._uncommitted_rows
+        return self.of(query_id) + self._uncommitted.get(query_id, 0)
+
+    def committed(self) -> None:
+        """All that was written so far is committed."""
+        self._uncommitted_rows = 0
+        self._uncommitted.clear()
 
     def put(self, made: Iterable[Portion]) -> None:
         """Behind all others."""
@@ -118,13 +133,18 @@ class Pending:
                 yield portion
 
     def wrote(self, progress: OutputWritten) -> bool:
-        """A piece is written. Returns whether there is such a portion, with so many changes."""
+        """A piece is written, in a transaction that is not committed yet. Returns whether there is such a
+        portion, with so many changes.
+        """
         key = progress.sequence, progress.query_id
         portion = self._portions.get(key)
         if portion is None or progress.rows > portion.rows:
             return False
-        known = self._of[portion.query_id] - (progress.rows - portion.written)
-        self.rows -= progress.rows - portion.written
+        rows = progress.rows - portion.written
+        self._uncommitted_rows += rows  # others may look meanwhile, and miss none
+        self._uncommitted[portion.query_id] += rows
+        known = self._of[portion.query_id] - rows
+        self.rows -= rows
         portion.written = progress.rows
         self._of[portion.query_id] = known
         if not portion.left:

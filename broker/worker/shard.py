@@ -198,8 +198,7 @@ class Shard(threading.Thread):
 
     def waiting(self, query_id: str | None = None) -> int:
         """How many changes of a query, or of all, are still to be written to result topics."""
-        pending = self._steps.pending
-        return pending.rows if query_id is None else pending.of(query_id)
+        return self._steps.pending.untold(query_id)
 
     @property
     def stream_errors(self) -> dict[str, dict[str, Any]]:

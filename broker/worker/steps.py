@@ -105,6 +105,7 @@ class Steps:
     def begin(self, engine: Engine, epoch: int, pending: Pending) -> None:
         """Go on with a recovered engine; ``epoch`` tells the positions of this owner's steps from others'."""
         self.engine, self.epoch, self.pending = engine, epoch, pending
+        pending.committed()
         self.clock_ms = self.now_ms()
 
     @property
@@ -226,6 +227,7 @@ class Steps:
                 outgoing.records = [one for one in outgoing.records if one.topic not in refused.topics]
                 self._pass_over(refused.topics, outgoing)
                 self._let_go(self._emission.refused(refused.topics, self.pending), outgoing)
+        self.pending.committed()
         self._counts.transactions += 1
         self.size.wrote(outgoing.told, time.perf_counter() - began_s)
 

@@ -114,3 +114,13 @@ def test_progress_of_what_does_not_wait_is_told_apart() -> None:
     assert not pending.wrote(OutputWritten(1, "a", 4))
     assert pending.wrote(OutputWritten(1, "a", 3))
     assert not pending
+
+
+def test_changes_are_untold_until_their_transaction_is_committed() -> None:
+    pending = Pending()
+    result = StepResult(Position(1, 1), changes=(told({"a": 3, "b": 2}, 1, random.Random(0)),))
+    pending.put(portions(result, lambda _: TO, lambda _: True))
+    assert pending.wrote(OutputWritten(1, "a", 3))
+    assert (pending.of("a"), pending.untold("a"), pending.untold("b"), pending.untold()) == (0, 3, 2, 5)
+    pending.committed()
+    assert (pending.untold("a"), pending.untold("b"), pending.untold()) == (0, 2, 2)
