@@ -27,6 +27,9 @@ from tureen.errors import TureenError
 HEAD_BYTES_MAX = 64 * 1024
 """Of a request, besides its body; the parser itself would take any."""
 
+READ_S = 0.05
+"""In so long the event loop has read what had come before."""
+
 AtOnce = Callable[[Scope], Response | None]
 """An answer that needs no waiting; None where the application is to be asked."""
 
@@ -148,6 +151,12 @@ class Connection(HttpToolsProtocol):
             if self.cycle.more_body:  # refused before all of it came: the rest is of no use
                 self.transport.close()
         super().on_response_complete()
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Close it, unless a request has come meanwhile: a busy event loop sees that it is time before it
+        reads what is there.
+        """
+        self.timeout_keep_alive_task = self.loop.call_later(READ_S, super().timeout_keep_alive_handler)
 
     def pause_writing(self) -> None:
         super().pause_writing()
