@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from benchmarks.open_loop import Load, ask
+from benchmarks.open_loop import Answered, Load, ask
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
@@ -61,6 +61,27 @@ def test_a_stall_delays_every_request_that_was_due_meanwhile() -> None:
     # Due every 5 ms, those behind the stall waited 200 ms, 195 ms, ..., though only two could be sent.
     assert (answered.delay_s > 0.05).sum() >= 25
     assert answered.ms(100) >= 195
+
+
+def test_a_request_on_a_connection_that_is_just_being_closed_is_made_again() -> None:
+    asked = 0
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal asked
+        await reader.readuntil(b"\r\n\r\n")
+        asked += 1
+        if asked % 2 == 0:
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        writer.close()
+
+    async def served() -> Answered:
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        load = Load([REQUEST] * 3, np.zeros(3))
+        return await asyncio.to_thread(ask, port, load, 3)
+
+    answered = asyncio.run(served())
+    assert (answered.unanswered, len(answered.delay_s), asked) == (0, 3, 6)
 
 
 def test_refusals_are_counted() -> None:
