@@ -6,12 +6,16 @@ may describe, pause and end any query by its public id, which lists show; a hand
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from starlette.types import Scope
 
 from broker.settings import Settings, is_loopback
 from broker.worker.node import Node
 from tureen.errors import BrokerUnavailable, HandleNeeded, UnknownQuery
 from tureen.protocol import query_id
+
+_query_id = lru_cache(16_384)(query_id)
 
 
 def is_operator(scope: Scope, settings: Settings) -> bool:
@@ -27,7 +31,7 @@ def named(node: Node, given: str, operator: bool) -> str:
 
     Raises HandleNeeded where somebody else gives the id of a query.
     """
-    name = query_id(given)
+    name = _query_id(given)
     if name in node.directory.queries or given not in node.directory.queries:
         return name
     if not operator:

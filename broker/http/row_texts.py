@@ -20,7 +20,8 @@ import pyarrow as pa
 
 from engine.kernels.compiled import kernel
 from engine.model.batch import BoolArray, Column, Int64Array
-from engine.model.types import Kind
+from engine.model.string_table import StringTable
+from engine.model.types import STRING, Kind
 from topics.json_rows import json_values
 
 Bytes = npt.NDArray[np.uint8]
@@ -87,7 +88,10 @@ def rows_text(
 
 def prepare() -> None:
     """Have the pass compiled, or what was compiled before loaded, so that no request waits for it."""
-    rows_text([pa.array(["x"])], 1, (b"[",), b"]")
+    strings = StringTable()
+    for one in (pa.array(["x"]), strings):
+        codes = strings.number(pa.array(["x"]))
+        rows_text([Column(STRING, codes, None, one)], 1, (b"[",), b"]")
 
 
 @lru_cache(1_000)
@@ -97,6 +101,9 @@ def _frame(heads: tuple[bytes, ...], end: bytes) -> tuple[Bytes, Int64Array]:
 
 
 def _of_column(column: Column) -> _Written:
+    if column.type.kind is Kind.STRING:
+        ends = column.text_ends()
+        return _Written(_STRING, None, column.valid, column.texts(ends), ends)
     kind = _KINDS.get(column.type.kind)
     if kind is None:
         return _of_arrow(column.to_arrow())

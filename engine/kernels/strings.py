@@ -173,6 +173,30 @@ def number(
 
 
 @kernel
+def lay_out(starts: Int32Array, codes: Int32Array, there: npt.NDArray[np.bool_], ends: Int64Array) -> None:
+    """``ends``, int64[n + 1]: where each of the strings with these codes ends when they stand one after
+    another, the first at ends[0] = 0. ``there``, bool[n]: the others are NULL and take nothing; bool[0]: all.
+    """
+    end = 0
+    ends[0] = 0
+    for i in range(len(codes)):
+        if not len(there) or there[i]:
+            end += starts[codes[i] + 1] - starts[codes[i]]
+        ends[i + 1] = end
+
+
+@kernel
+def put_together(
+    starts: Int32Array, data: ByteArray, codes: Int32Array, ends: Int64Array, out: ByteArray
+) -> None:
+    """Write the strings with these codes where ``ends`` says. O(bytes)."""
+    for i in range(len(codes)):
+        start = starts[codes[i]] - ends[i]
+        for at in range(ends[i], ends[i + 1]):
+            out[at] = data[start + at]
+
+
+@kernel
 def rehash(before: Int64Array, places: Int64Array) -> None:
     """Enter what stands in fewer places into more, which are empty."""
     mask = places.shape[0] - 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -33,21 +34,36 @@ class AnswerColumns:
     @property
     def table(self) -> pa.Table:
         if self._table is None:
-            arrays = [one.to_arrow() if isinstance(one, Column) else one for one in self.columns]
+            arrays = [_chunked(one) if isinstance(one, Column) else one for one in self.columns]
             self._table = pa.Table.from_arrays(arrays, schema=self.schema)
         return self._table
 
     def batches(self) -> list[pa.RecordBatch]:
-        """The rows as Arrow's batches, one where no table stands."""
-        if self._table is not None:
-            return list(self._table.to_batches())
-        arrays = [one.to_arrow() if isinstance(one, Column) else one.combine_chunks() for one in self.columns]
-        return [pa.RecordBatch.from_arrays(arrays, schema=self.schema)]
+        """The rows as Arrow's batches, one where no table stands and an array holds all text of a column."""
+        if self._table is None:
+            with contextlib.suppress(OverflowError):
+                arrays = [
+                    one.to_arrow() if isinstance(one, Column) else one.combine_chunks()
+                    for one in self.columns
+                ]
+                return [pa.RecordBatch.from_arrays(arrays, schema=self.schema)]
+        return list(self.table.to_batches())
 
     @property
     def nbytes(self) -> int:
-        """Of the columns; of strings that share a dictionary, of their codes alone."""
-        return sum(one.values.nbytes if isinstance(one, Column) else one.nbytes for one in self.columns)
+        """Of the columns."""
+        return sum(one.nbytes for one in self.columns)
+
+
+def _chunked(column: Column) -> pa.Array | pa.ChunkedArray:
+    """As Arrow, in chunks where one array does not hold all text."""
+    try:
+        return column.to_arrow()
+    except OverflowError:
+        middle = len(column) // 2
+        halves = map(_chunked, (column.slice(0, middle), column.slice(middle, len(column))))
+        parts = [one.chunks if isinstance(one, pa.ChunkedArray) else [one] for one in halves]
+        return pa.chunked_array([*parts[0], *parts[1]])
 
 
 @dataclass(frozen=True, slots=True)

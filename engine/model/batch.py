@@ -15,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from engine.kernels.strings import UNKNOWN
+from engine.kernels import strings as string_kernels
+from engine.kernels.strings import UNKNOWN, ByteArray
 from engine.model.codes import used_codes
 from engine.model.source import DELETED, Schema, Stream
-from engine.model.string_table import StringTable
+from engine.model.string_table import ARROW_BYTES_MAX, StringTable, buffers_of
 from engine.model.types import Kind, Type
 
 BATCH_ROWS_MAX = 8_192
@@ -150,24 +151,71 @@ class Column:
             array = array.fill_null(0)
         return cls(type_, array.to_numpy(zero_copy_only=False).astype(type_.dtype, copy=False), valid)
 
+    def text_ends(self) -> Int64Array:
+        """int64[n + 1]: where the text of each row of a STRING column ends when they stand one after another,
+        the first at ends[0]; a NULL takes nothing. O(rows).
+        """
+        ends = np.zeros(len(self) + 1, np.int64)
+        if self.strings is not None and len(self.strings):
+            there = _EVERYWHERE if self.valid is None else self.valid
+            string_kernels.lay_out(self._buffers()[0], self.values, there, ends)
+        return ends
+
+    def texts(self, ends: Int64Array) -> ByteArray:
+        """The texts of all rows of a STRING column, one after another. ends: its text ends. O(bytes)."""
+        out = np.empty(ends[-1], np.uint8)
+        if len(out):
+            string_kernels.put_together(*self._buffers(), self.values, ends, out)
+        return out
+
+    def _buffers(self) -> tuple[Int32Array, ByteArray]:
+        held = self.strings
+        return held.buffers() if isinstance(held, StringTable) else buffers_of(held)
+
+    @property
+    def nbytes(self) -> int:
+        """Of the rows: of STRING the text of each counts, of ARRAY all lists that the codes index."""
+        held = 0
+        if self.type.kind is Kind.STRING:
+            held = int(self.text_ends()[-1])
+        elif self.type.kind is Kind.ARRAY and self.strings is not None:
+            held = self.strings.nbytes
+        return self.values.nbytes + held
+
     def to_arrow(self) -> pa.Array:
-        """The column as Arrow, of ``type.arrow``."""
+        """The column as Arrow, of ``type.arrow``. Raises OverflowError: more text than an array holds."""
         mask = None if self.valid is None else ~self.valid
         kind = self.type.kind
         if kind is Kind.NULL:
             return pa.nulls(len(self.values))
-        if kind in (Kind.STRING, Kind.ARRAY):
+        if kind is Kind.STRING:
+            return self._text_array()
+        if kind is Kind.ARRAY:
             assert self.dictionary is not None
             if not len(self.dictionary):
                 return pa.nulls(len(self.values), self.type.arrow)
             return self.dictionary.take(pa.array(self.values, pa.int32(), mask=mask))
         if kind is Kind.DECIMAL:
             return scaled_to_decimal(self.values, mask, self.type)
-        if kind is Kind.DATE:
-            return pa.array(self.values, pa.int32(), mask=mask).view(pa.date32())
-        if kind is Kind.TIMESTAMP:
-            return pa.array(self.values, pa.int64(), mask=mask).view(pa.timestamp("ms"))
-        return pa.array(self.values, self.type.arrow, mask=mask)
+        if kind is Kind.BOOLEAN:
+            return pa.array(self.values, self.type.arrow, mask=mask)
+        values = pa.py_buffer(np.ascontiguousarray(self.values, self.type.dtype))
+        return pa.Array.from_buffers(self.type.arrow, len(self), [self._validity(), values])
+
+    def _validity(self) -> pa.Buffer | None:
+        """Which rows are there, a bit each."""
+        return None if self.valid is None else pa.array(self.valid).buffers()[1]
+
+    def _text_array(self) -> pa.StringArray:
+        ends = self.text_ends()
+        if ends[-1] > ARROW_BYTES_MAX:
+            raise OverflowError(f"{ends[-1]:,} bytes of text do not fit into one array")
+        data = self.texts(ends)
+        offsets = pa.py_buffer(ends.astype(np.int32))
+        return pa.StringArray.from_buffers(len(self), offsets, pa.py_buffer(data), self._validity())
+
+
+_EVERYWHERE: BoolArray = np.zeros(0, np.bool_)
 
 
 def decimal_to_scaled(array: pa.Array, type_: Type) -> Int64Array:

@@ -107,6 +107,10 @@ class StringTable:
             array = self._array = pa.StringArray.from_buffers(count, starts, data)
         return array
 
+    def buffers(self) -> tuple[Int32Array, ByteArray]:
+        """(where each string begins, int32, and the last ends; the bytes of all). As :meth:`array`."""
+        return self._starts.array, self._data.array
+
     def only(self, codes: Int64Array) -> StringTable:
         """A table of the strings with these codes, in this order, no two alike."""
         fewer = StringTable(max(ROOM_MIN, len(codes)))

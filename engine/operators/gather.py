@@ -13,7 +13,6 @@ from functools import lru_cache
 import numpy as np
 import pyarrow as pa
 
-from engine.language import expressions as ex
 from engine.language.query import Output
 from engine.model.answer import AnswerColumns
 from engine.model.batch import BoolArray, Column, Int64Array, concatenate_columns
@@ -44,21 +43,9 @@ def project(outputs: Sequence[Output], schema: Schema, places: Places) -> tuple[
     Expressions are evaluated over the gathered rows only.
     """
     relation = rows_at(schema, places)
-    columns: list[Column | pa.ChunkedArray] = []
-    errors = 0
-    for output in outputs:
-        expression = output.expression
-        if not isinstance(expression, ex.Column):
-            (column,), wrong = relation.values_of([expression])
-            errors += wrong
-            columns.append(column)
-        elif expression.type.kind is Kind.STRING:
-            columns.append(_strings(expression.index, places))
-        else:
-            columns.append(relation.columns[expression.index])
-    return AnswerColumns(
-        schema_of(tuple((one.name, one.type) for one in outputs)), columns, len(relation)
-    ), errors
+    columns, errors = relation.values_of(one.expression for one in outputs)
+    schema_made = schema_of(tuple((one.name, one.type) for one in outputs))
+    return AnswerColumns(schema_made, columns, len(relation)), errors
 
 
 @lru_cache(1_000)
@@ -70,19 +57,23 @@ def schema_of(columns: tuple[tuple[str, Type], ...]) -> pa.Schema:
 def gather(place: int, schema: Schema, places: Places, total: int) -> Column:
     """One column of the rows at these places, ``total`` of them."""
     type_ = schema.fields[place].type
-    tables = {id(part.columns[place].strings): part.columns[place].strings for part, _ in places}
+    columns = [part.columns[place] for part, _ in places]
+    tables = {id(column.strings) for column in columns}
     if type_.kind is Kind.STRING and len(tables) != 1:
         return _strings_as_one(type_, place, places)
     values = np.empty(total, type_.dtype)
     valid: BoolArray | None = None
     start = 0
-    for part, where in places:  # once for each segment and column: every call here counts
+    has_nulls = False
+    for column, (_, where) in zip(columns, places, strict=True):  # every call here counts
         stop = start + len(where)
-        part.columns[place].values.take(where, None, values[start:stop], "clip")
+        column.values.take(where, None, values[start:stop], "clip")
         start = stop
-    if any(part.columns[place].valid is not None for part, _ in places):
-        valid = np.concatenate([_valid(part.columns[place], where) for part, where in places])
-    return Column(type_, values, valid, next(iter(tables.values()), None))
+        has_nulls |= column.valid is not None
+    if has_nulls:
+        masks = (_valid(column, where) for column, (_, where) in zip(columns, places, strict=True))
+        valid = np.concatenate(list(masks))
+    return Column(type_, values, valid, columns[0].strings if columns else None)
 
 
 def _valid(column: PartColumn, where: Int64Array) -> BoolArray:
@@ -94,9 +85,3 @@ def _strings_as_one(type_: Type, place: int, places: Places) -> Column:
         return Column(type_, np.empty(0, np.int32), None, pa.array([], pa.string()))
     taken = [part.columns[place].whole(part.n).take(where) for part, where in places]
     return concatenate_columns(type_, taken)
-
-
-def _strings(place: int, places: Places) -> pa.ChunkedArray:
-    """The same as Arrow, a chunk a segment."""
-    taken = [part.columns[place].whole(part.n).take(where) for part, where in places]
-    return pa.chunked_array([column.to_arrow() for column in taken], pa.string())

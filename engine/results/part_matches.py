@@ -19,16 +19,25 @@ from engine.stems.cohorts import SELECTIVE, Cohorts
 RUNS_MAX = 4
 """More lots of late lists than this are made one."""
 
+UNLISTED_MIN = 4_096
+"""So many pairs of a log are looked through for a slot before they are listed by slot."""
+
+NO_LISTS = SlotLists(np.zeros(0, np.int32), np.zeros(1, np.int32), np.zeros(0, np.uint16), 0)
+
 
 class PairLog:
-    """Pairs (row, slot) of the open segment, rows ascending; append-only. Arrays grow by being replaced."""
+    """Pairs (row, slot) of the open segment, rows ascending; append-only. Arrays grow by being replaced.
 
-    __slots__ = ("count", "rows", "slots")
+    by_slot: the first pairs as lists, for readers, who make longer ones when many have come since.
+    """
+
+    __slots__ = ("by_slot", "count", "rows", "slots")
 
     def __init__(self) -> None:
         self.rows: RowNumbers = np.empty(1_024, np.uint16)
         self.slots: Int32Array = np.empty(1_024, np.int32)
         self.count = 0
+        self.by_slot = ListedPairs()
 
     def append(self, rows: RowNumbers, slots: Int32Array, first: int) -> None:
         """rows: counted from ``first``."""
@@ -46,42 +55,74 @@ class PairLog:
         return self.rows[: self.count], self.slots[: self.count]
 
 
+class ListedPairs:
+    """The first pairs of a log by slot, as many as were listed so far. Any reader may list more."""
+
+    __slots__ = ("_made",)
+
+    def __init__(self) -> None:
+        self._made: tuple[SlotLists, int] = (NO_LISTS, 0)
+
+    def rows_of(
+        self, rows: RowNumbers, slots: Int32Array, known: int, slot: int, first: int, last: int
+    ) -> Int64Array:
+        """Rows first <= r < last of a slot in a log. known: how many slots there are.
+
+        O(log slots + matches + pairs that are not listed), of which there are few.
+        """
+        lists, listed = self._made
+        if len(rows) - listed > max(UNLISTED_MIN, listed >> 2, known >> 5):
+            lists, listed = lists_of(rows, slots, None, 0), len(rows)
+            self._made = lists, listed
+        mine = lists.find(slot)
+        rest, owners = rows[listed:], slots[listed:]
+        low, high = place_of(rest, first), place_of(rest, last)
+        found = rest[low + np.flatnonzero(owners[low:high] == slot)]
+        if mine is not None:
+            found = np.concatenate([mine[place_of(mine, first) : place_of(mine, last)], found])
+        return found.astype(np.int64)
+
+
 class PartMatches:
     """bits: of the dense cohort. lists: lots of row lists, the newest last.
 
-    log: of an open segment, pairs (rows, slots) that follow the lists. owed: slots that came after the rows
-    were sealed and whose matches are still to be made; whoever asks for one evaluates its predicate.
+    log: of an open segment, pairs (rows, slots) that follow the lists; by_slot: some of them by slot. owed:
+    slots that came after the rows were sealed and whose matches are still to be made; whoever asks for one
+    evaluates its predicate.
     """
 
-    __slots__ = ("bits", "cohorts", "lists", "log", "owed")
+    __slots__ = ("bits", "by_slot", "cohorts", "lists", "log", "owed")
 
     def __init__(
         self,
         cohorts: Cohorts,
         bits: SegmentBits,
         lists: tuple[SlotLists, ...],
-        log: tuple[RowNumbers, Int32Array] | None = None,
+        log: PairLog | None = None,
         owed: Iterable[int] = (),
     ) -> None:
         self.cohorts = cohorts
         self.bits = bits
         self.lists = lists
-        self.log = log
+        self.log = None if log is None else log.so_far()
+        self.by_slot = None if log is None else log.by_slot
         self.owed = set(owed)
 
     def rows_of(self, slot: int, first: int, last: int) -> Int64Array:
         """Places first <= r < last that the slot's predicate accepts, ascending.
 
-        Dense: O(last - first); lists: O(log slots + matches); the log of an open segment: O(its pairs).
+        Dense: O(last - first); lists and the log of an open segment: O(log slots + matches).
         """
         place = self.cohorts.of(slot)
         if place != SELECTIVE:
             return self.bits.rows_of(place, first, last)
         listed, upto = self._listed(slot)
         rows = listed[place_of(listed, first) : place_of(listed, last)].astype(np.int64)
-        if self.log is None:
+        if self.log is None or self.by_slot is None:
             return rows
-        return np.concatenate([rows, self._logged(slot, max(first, upto), last)])
+        known = len(self.cohorts.place)
+        later = self.by_slot.rows_of(*self.log, known, slot, max(first, upto), last)
+        return np.concatenate([rows, later]) if len(rows) else later
 
     def count_of(self, slot: int, first: int, last: int) -> int:
         """How many of them."""
@@ -97,13 +138,6 @@ class PartMatches:
             if found is not None:
                 return found, lists.upto
         return np.zeros(0, np.uint16), 0
-
-    def _logged(self, slot: int, first: int, last: int) -> Int64Array:
-        assert self.log is not None
-        rows, slots = self.log
-        low = place_of(rows, first)
-        high = place_of(rows, last)
-        return rows[low + np.flatnonzero(slots[low:high] == slot)].astype(np.int64)
 
     def bits_of(self, word: int, mask: int, first: int, last: int) -> bitmaps.Words:
         """uint64[last - first]: bit b tells whether slot 64 * word + b of the mask accepts the row.

@@ -177,7 +177,7 @@ class Tail:
     def part(self) -> Part:
         """What readers may see now: the rows so far."""
         if self._part is None:
-            self._part = self._as_part(PartMatches(self.cohorts, self.bits, self._late, self._log.so_far()))
+            self._part = self._as_part(PartMatches(self.cohorts, self.bits, self._late, self._log))
         return self._part
 
     def backfill(self, found: Found, queries: NewQueries) -> None:

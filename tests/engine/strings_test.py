@@ -8,10 +8,12 @@ from bisect import bisect_left
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.kernels import strings as kernels
+from engine.model.answer import AnswerColumns
 from engine.model.batch import Batch, Column, concatenate_columns
 from engine.model.codes import CodeValues, used_codes
 from engine.model.source import Field, Schema
@@ -52,6 +54,44 @@ def test_strings_that_are_not_in_a_table_are_not_found(held: list[str], wanted: 
     expected = [values.index(text) if text in values else kernels.UNKNOWN for text in wanted]
     assert codes.tolist() == expected
     assert missing == expected.count(kernels.UNKNOWN)
+
+
+@given(st.lists(TEXTS, min_size=1), st.data())
+def test_rows_of_strings_are_laid_out_as_arrow_has_them(held: list[str], data: st.DataObject) -> None:
+    table = StringTable()
+    codes = table.number(pa.array(held, pa.string()))
+    rows = data.draw(st.lists(st.tuples(st.sampled_from(codes.tolist()), st.booleans())))
+    values = np.array([code for code, _ in rows], np.int32)
+    there = np.array([is_there for _, is_there in rows], np.bool_)
+    expected = table.array().take(pa.array(values, pa.int32(), mask=~there))
+    for strings in (table, table.array(), pa.concat_arrays([pa.array(["x"]), table.array()]).slice(1)):
+        column = Column(STRING, values, there, strings)
+        found = column.to_arrow()
+        found.validate(full=True)
+        assert found.equals(expected)
+        assert column.nbytes == values.nbytes + sum(
+            len(text.encode()) for text in expected.drop_null().to_pylist()
+        )
+        assert Column(STRING, values, None, strings).to_arrow().equals(table.array().take(pa.array(values)))
+
+
+@pytest.mark.parametrize("n", [0, 3])
+def test_nothing_but_null_strings(n: int) -> None:
+    column = Column(STRING, np.zeros(n, np.int32), np.zeros(n, np.bool_), StringTable())
+    assert column.to_arrow().equals(pa.nulls(n, pa.string()))
+    assert column.nbytes == 4 * n
+
+
+def test_an_answer_with_more_text_than_an_array_holds_is_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.model.batch.ARROW_BYTES_MAX", 10)
+    texts = pa.array([f"s{i}" for i in range(20)])
+    column = Column.from_arrow(STRING, texts)
+    with pytest.raises(OverflowError):
+        column.to_arrow()
+    rows = AnswerColumns(pa.schema([("s", pa.string())]), [column], 20)
+    assert [row["s"] for one in rows.batches() for row in one.to_pylist()] == texts.to_pylist()
+    assert rows.table.column(0).num_chunks > 4
+    assert rows.table.column(0).to_pylist() == texts.to_pylist()
 
 
 def test_table_of_some_codes() -> None:
