@@ -210,6 +210,8 @@ def _moved(alike: _Alike, asked: _Asked, course: Course, leg: Leg) -> Iterator[_
             moves = (begins < ends) & (instants > course.since_ms) & (instants <= course.until_ms)
             if alike.operator == "istream":  # what retention takes cancels nothing that comes
                 moves &= instants <= gone
+            if not moves.any():
+                continue
             places, owners = asked.pairs(part, first, last)
             if not moves.all():
                 kept = moves[places - first]

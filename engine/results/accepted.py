@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from weakref import WeakKeyDictionary
+
 import numpy as np
 
 from engine.kernels import bitmaps
 from engine.model.batch import BoolArray, Int32Array, Int64Array
 from engine.results.part_matches import PartMatches, place_of
 from engine.results.segment_bits import NO_ROWS, SegmentBits
-from engine.results.slot_lists import RowNumbers
+from engine.results.slot_lists import RowNumbers, SlotLists
+
+FEW_SLOTS = 16
+"""So many lists are looked up one by one."""
 
 Pairs = tuple[Int64Array, Int32Array]
 """Places in the segment, and slots."""
@@ -17,20 +22,51 @@ Pairs = tuple[Int64Array, Int32Array]
 class Slots:
     """Slots that are asked for together, each once. ``among``: bool by slot."""
 
-    __slots__ = ("among", "slots")
+    __slots__ = ("_by_row", "among", "slots")
 
     def __init__(self, slots: Int32Array) -> None:
         self.slots = np.unique(slots)
         self.among: BoolArray = np.zeros(int(self.slots[-1]) + 1 if len(self.slots) else 0, np.bool_)
         self.among[self.slots] = True
+        self._by_row: WeakKeyDictionary[PartMatches, tuple[tuple[SlotLists, ...], RowNumbers, Int32Array]] = (
+            WeakKeyDictionary()
+        )
+
+    def by_row(self, matches: PartMatches, selective: Int32Array) -> tuple[RowNumbers, Int32Array]:
+        """(rows, slots) of a sealed segment, by row: those among ``selective``, ascending, which are all of
+        these slots whose matches are lists there. Made once: O(matches).
+        """
+        known = self._by_row.get(matches)
+        if known is None or known[0] is not matches.lists:
+            rows, owners = _pairs(matches.lists, selective)
+            order = np.argsort(rows, kind="stable")
+            known = self._by_row[matches] = matches.lists, rows[order], owners[order]
+        return known[1], known[2]
+
+
+def _pairs(lots: tuple[SlotLists, ...], slots: Int32Array) -> tuple[RowNumbers, Int32Array]:
+    """Rows and owners of these slots, which ascend; the newest lot that has a slot's list tells all of it."""
+    rows, owners = [np.empty(0, np.uint16)], [np.empty(0, np.int32)]
+    for lot in reversed(lots):
+        if not len(lot.slots):
+            continue
+        places = np.minimum(lot.slots.searchsorted(slots), len(lot.slots) - 1)
+        there = lot.slots[places] == slots
+        starts = lot.starts[places[there]].astype(np.int64)
+        counts = lot.starts[places[there] + 1] - starts
+        ends = np.cumsum(counts)
+        rows.append(lot.rows[np.repeat(starts - ends + counts, counts) + np.arange(counts.sum())])
+        owners.append(np.repeat(slots[there], counts))
+        slots = slots[~there]
+    return np.concatenate(rows), np.concatenate(owners)
 
 
 def accepted(matches: PartMatches, slots: Slots, first: int, last: int) -> Pairs:
     """Every (place, slot) with first <= place < last where the slot's predicate accepts the row; rows of a
     slot ascend.
 
-    O(words * rows + pairs) for dense slots, O(pairs of the range) of an open segment for selective ones, and
-    O(log slots) for each selective one of a sealed segment.
+    O(words * rows + pairs) for dense slots and O(pairs of the range) for selective ones; once for each sealed
+    segment O(its pairs).
     """
     known = matches.cohorts.place
     places = np.full(len(slots.slots), -1, np.int32)
@@ -78,15 +114,19 @@ def _of_lists(
 ) -> list[Pairs]:
     """Of slots whose matches are lists. One that lists speak for is looked up, others stand in the log."""
     if matches.log is None:
+        if len(selective) > FEW_SLOTS:
+            rows, owners = slots.by_row(matches, selective)
+            low, high = place_of(rows, first), place_of(rows, last)
+            return [(rows[low:high].astype(np.int64), owners[low:high])]
         listed = selective
     else:
         spoken_for = [lists.slots for lists in matches.lists]
         listed = np.intersect1d(selective, np.concatenate(spoken_for)) if spoken_for else selective[:0]
     found = []
     for slot in listed.tolist():
-        rows = matches.rows_of(slot, first, last)
-        if len(rows):
-            found.append((rows, np.full(len(rows), slot, np.int32)))
+        its = matches.rows_of(slot, first, last)
+        if len(its):
+            found.append((its, np.full(len(its), slot, np.int32)))
     if matches.log is not None:
         logged, owners = matches.log
         low, high = place_of(logged, first), place_of(logged, last)

@@ -91,7 +91,7 @@ class PartMatches:
     evaluates its predicate.
     """
 
-    __slots__ = ("bits", "by_slot", "cohorts", "lists", "log", "owed")
+    __slots__ = ("__weakref__", "bits", "by_slot", "cohorts", "lists", "log", "owed")
 
     def __init__(
         self,

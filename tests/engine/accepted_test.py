@@ -1,0 +1,50 @@
+"""Who accepts which rows of a sealed segment: many slots at once, beside each slot by itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from engine.results.accepted import FEW_SLOTS, Slots, accepted
+from engine.results.chunks import ChunkPool
+from engine.results.part_matches import PartMatches
+from engine.results.segment_bits import SegmentBits
+from engine.results.slot_lists import SlotLists, lists_of
+from engine.stems.cohorts import SELECTIVE, Cohorts
+
+ROWS, SLOTS = 3_000, 200
+
+
+def drawn(rng: np.random.Generator, pairs: int, spoken_for: np.ndarray | None) -> SlotLists:
+    among = np.arange(SLOTS) if spoken_for is None else spoken_for
+    codes = np.unique(rng.integers(0, ROWS, pairs) * SLOTS + rng.choice(among, pairs))
+    slots = (codes % SLOTS).astype(np.int32)
+    return lists_of((codes // SLOTS).astype(np.uint16), slots, spoken_for, ROWS)
+
+
+def together(matches: PartMatches, slots: Slots, first: int, last: int) -> list[tuple[int, int]]:
+    rows, owners = accepted(matches, slots, first, last)
+    return sorted(zip(rows.tolist(), owners.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("lots", [0, 1, 3])
+@pytest.mark.parametrize("count", [1, FEW_SLOTS, FEW_SLOTS + 1, 150])
+def test_pairs_are_those_of_each_slot(lots: int, count: int) -> None:
+    rng = np.random.default_rng(10 * count + lots)
+    late = [np.sort(rng.choice(SLOTS, 40, replace=False)).astype(np.int32) for _ in range(lots)]
+    lists = tuple(drawn(rng, 2_000, None if place == 0 else slots) for place, slots in enumerate(late))
+    nothing = SlotLists(np.empty(0, np.int32), np.zeros(1, np.int32), np.empty(0, np.uint16), ROWS)
+    cohorts = Cohorts(0, np.full(SLOTS, SELECTIVE, np.int32))
+    matches = PartMatches(cohorts, SegmentBits(ChunkPool(), ROWS), (*lists[:1], nothing, *lists[1:]))
+    slots = Slots(rng.choice(SLOTS + 20, count, replace=False).astype(np.int32))
+    for _ in range(5):
+        first, last = sorted(rng.integers(0, ROWS + 1, 2).tolist())
+        each = [
+            (row, slot)
+            for slot in slots.slots.tolist()
+            for row in matches.rows_of(slot, first, last).tolist()
+        ]
+        assert together(matches, slots, first, last) == sorted(each)
+        # A query that comes: those who asked before see its matches as well.
+        mine = np.array([int(rng.integers(SLOTS))], np.int32)
+        matches = matches.made([], drawn(rng, 30, mine), np.ones(SLOTS, np.bool_))
