@@ -515,7 +515,9 @@ class Engine(Embedding):
             query = self._queries.get(self._to_revise.pop())
             if query is None or not is_left_open(query):
                 continue
-            after = self._sets.of(query).revise(query, answers.get(query.query_id, 0) / seconds, allowance)
+            answers_per_s = answers.get(query.query_id, 0) / seconds
+            followed = query.query_id in self._following
+            after = self._sets.of(query).revise(query, answers_per_s, allowance, followed=followed)
             if after is not query:
                 self._queries[query.query_id] = after
                 self._following.changed(after)

@@ -6,6 +6,7 @@ of :data:`SELECTIVITY_AT_FIRST` to match and an answer every :data:`ANSWER_EVERY
 the matches and how often the answer was asked for, and takes nobody's absence for good. A mode is changed
 only where another costs less than half, so that a load near a border does not swing. Answers of joins and of
 subqueries are evaluated again when a row that matters came: they are kept for those who ask for it alone.
+Of a query that is followed matches are always kept, since each step asks which of its rows match.
 """
 
 from __future__ import annotations
@@ -72,9 +73,11 @@ class Planner:
         if held is None:
             return UNMEASURED
         load = self._load(query, setting, held, SELECTIVITY_AT_FIRST, 1 / ANSWER_EVERY_AT_FIRST_S)
-        return self._choose(load, ("none", "lazy"))
+        return self._choose(load, _modes(followed=query.emit is not None))
 
-    def again(self, standing: StandingQuery, setting: Setting, answers_per_s: float) -> Choice:
+    def again(
+        self, standing: StandingQuery, setting: Setting, answers_per_s: float, *, followed: bool
+    ) -> Choice:
         """For a query that stands: its present mode unless another is much cheaper."""
         query = standing.query
         held = self._held(query, setting)
@@ -86,9 +89,10 @@ class Planner:
         expected = max(answers_per_s, 1 / ANSWER_EVERY_AT_FIRST_S)
         load = self._load(query, setting, held, selectivity, expected)
         may_keep = answers_per_s > 0 and len(list(query.scans())) == 1
-        choice = self._choose(load, MODES if may_keep else ("none", "lazy"))
+        among = _modes(followed=followed, may_keep=may_keep)
+        choice = self._choose(load, among)
         present = choice.shares[standing.maintenance]
-        if choice.shares[choice.maintenance] * CHANGE_GAIN > present:
+        if standing.maintenance in among and choice.shares[choice.maintenance] * CHANGE_GAIN > present:
             return Choice(standing.maintenance, choice.shares)
         return choice
 
@@ -118,6 +122,10 @@ class Planner:
             held,
             selectivity,
         )
+
+
+def _modes(*, followed: bool, may_keep: bool = False) -> list[Maintenance]:
+    return [mode for mode in MODES if (mode != "none" or not followed) and (mode != "eager" or may_keep)]
 
 
 def _windows(query: Query, at: Mapping[SourceName, ScanAt]) -> Iterator[tuple[Scan, WindowRange]]:

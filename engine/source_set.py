@@ -197,9 +197,11 @@ class SourceSet:
         after = StandingQuery(registration, before.meaning, before.born, mode, paused)
         return self._replace(before, after, coming)
 
-    def revise(self, before: StandingQuery, answers_per_s: float, allowance: Allowance) -> StandingQuery:
+    def revise(
+        self, before: StandingQuery, answers_per_s: float, allowance: Allowance, *, followed: bool
+    ) -> StandingQuery:
         """Let the planner choose again for a query that leaves it open."""
-        choice = self._planner.again(before, self._setting(), answers_per_s)
+        choice = self._planner.again(before, self._setting(), answers_per_s, followed=followed)
         if choice.maintenance == before.maintenance:
             return before
         if not before.keeps_matches and not allowance.takes(before.query, self.sources):

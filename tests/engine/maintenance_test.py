@@ -166,6 +166,33 @@ def test_an_open_choice_follows_how_often_the_answer_is_asked_for():
     engine._check()
 
 
+def test_matches_of_a_query_are_kept_while_it_is_followed():
+    engine = Engine(costs=replace(COSTS, match_ns=1_000))
+    engine.create("CREATE STREAM s (v BIGINT, ts TIMESTAMP NOT NULL) WITH (timestamp = 'ts')")
+    stream = engine.catalogue["s"]
+    for query_id, emit in (("told", " EMIT CHANGES"), ("quiet", ""), ("followed", "")):
+        register(engine, query_id, TEXT + emit)
+    for second in range(12):
+        rows = [(0, 50 * second + i, 1_000 * second + 20 * i, (i, 0)) for i in range(50)]
+        engine.ingest("s", batch_of(stream.schema, rows), clock_ms=1_000 * second)
+    register(engine, "told later", TEXT + " EMIT CHANGES")
+    register(engine, "quiet later", TEXT)
+
+    def modes() -> dict[str, str]:
+        return {query.query_id: query.maintenance for query in engine.view().queries()}
+
+    engine.revise({}, seconds=10.0)
+    kept = {"told": "lazy", "told later": "lazy"}
+    assert modes() == kept | {"quiet": "none", "quiet later": "none", "followed": "none"}
+    engine.follow("followed")
+    engine.revise({}, seconds=10.0)
+    assert modes() == kept | {"quiet": "none", "quiet later": "none", "followed": "lazy"}
+    engine.unfollow("followed")
+    engine.revise({}, seconds=10.0)
+    assert modes()["followed"] == "none"
+    engine._check()
+
+
 @pytest.mark.parametrize("mode", ["auto", "lazy", "eager"])
 def test_a_condition_that_old_rows_would_take_too_long_for_is_evaluated_when_asked(mode: str) -> None:
     second_ns = itertools.count(step=10**9)
