@@ -73,6 +73,7 @@ class _Library:
         self.topic_new = _function(library.rd_kafka_topic_new, address, address, text, address)
         self.topic_destroy = _function(library.rd_kafka_topic_destroy, nothing, address)
         self.error_destroy = _function(library.rd_kafka_error_destroy, nothing, address)
+        self.begin = _function(library.rd_kafka_begin_transaction, address, address)
         self.produceva = ctypes.cast(library.rd_kafka_produceva, ctypes.c_void_p).value or 0
         one = pa.array([b""], pa.large_binary())  # the loop is compiled now, not in the first transaction
         nowhere = np.zeros(1, np.int32)
@@ -139,6 +140,19 @@ class ProduceLoop:
             _tell_unknown_layout()
             return None
         return cls(producer, bound)
+
+    def begin_transaction(self) -> bool:
+        """Begin a transaction; False: it has not begun, and ``begin_transaction()`` tells why.
+
+        The Producer's own holds the interpreter's lock until a thread of the library has answered.
+        """
+        client = _client(self._producer)
+        if not client:
+            return False
+        error = self._library.begin(client)
+        if error:
+            self._library.error_destroy(error)
+        return not error
 
     def send(
         self,

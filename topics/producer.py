@@ -101,7 +101,8 @@ class TransactionalProducer:
         if self._ended is not None:
             raise self._ended
         try:
-            self._producer.begin_transaction()
+            if self._loop is None or not self._loop.begin_transaction():
+                self._producer.begin_transaction()
         except KafkaException as error:
             raise self._failure(error, "beginning a transaction") from error
         transaction = Transaction(self._producer, self._loop, reporting=reporting)

@@ -275,6 +275,16 @@ def test_many_records_of_a_fenced_owner(way: str, kafka: str, service_id: str) -
     assert values_of(everything(kafka, service_id)) == [b"v"] * MANY
 
 
+def test_a_transaction_that_cannot_begin_is_told(kafka: str, service_id: str) -> None:
+    producer = made(kafka, service_id)
+    assert producer._loop is not None
+    assert producer._loop.begin_transaction()
+    assert not producer._loop.begin_transaction()
+    with pytest.raises(CommitUnknown, match="beginning"), producer.transaction():
+        pass
+    producer.close()
+
+
 def test_another_layout_of_the_client_library_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     producer = Producer({"bootstrap.servers": "127.0.0.1:1", "log_level": 0})
     other = Producer({"bootstrap.servers": "127.0.0.1:1", "log_level": 0})
