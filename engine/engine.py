@@ -13,7 +13,7 @@ step or in several changes no answer, only when it is seen.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from engine.allowance import Allowance
@@ -37,6 +37,7 @@ from engine.model.step import (
     BEGINNING,
     Alter,
     Backfill,
+    Body,
     Claim,
     CreateDerived,
     CreateSource,
@@ -54,7 +55,8 @@ from engine.model.step import (
 from engine.persistence import QueryState, StateSink, StateSource
 from engine.planner import Planner, is_left_open
 from engine.registrations import bound, sort_out, sort_out_altered
-from engine.results.view import View
+from engine.results.source_view import SourceView
+from engine.results.view import SetView, View
 from engine.source import Source
 from engine.source_sets import SourceSets
 from engine.standing import SetKey, StandingQuery, set_key
@@ -104,6 +106,14 @@ class Engine(Embedding):
         self._queries = StandingQueries()
         self._to_revise: list[str] = []
         self._view: View | None = None
+        self._shown: dict[str, SourceView] = {}
+        self._shown_sets: dict[SetKey, SetView] = {}
+        self._unshown: set[SourceName] | None = None
+        """Sources that moved since these two were taken; None: any may have, and there may be others."""
+        self._may_owe = True
+        """Whether matches over old rows may be owed to queries."""
+        self._unsaved: set[SourceName] | None = None
+        """Sources that moved since the last save; None: any may have, and there may be others."""
         self._unsaved_queries: set[str] = set()
         self._dropped_queries: set[str] = set()
         """Of the store's queries, those that are gone: one that came after the last save was never there."""
@@ -121,6 +131,10 @@ class Engine(Embedding):
     def source_sets(self) -> Iterable[SetKey]:
         """The sets of sources that queries stand over."""
         return self._sets.keys()
+
+    def joined_with(self, source: SourceName) -> Iterable[SetKey]:
+        """The sets of several sources, this among them, that queries stand over. O(sets that have it)."""
+        return [key for key in self._sets.reading(source) if len(key) > 1]
 
     def needs_clock(self, source: SourceName) -> bool:
         """Whether an answer over this source may change as NOW moves on, and no record comes: rows wait for
@@ -171,10 +185,13 @@ class Engine(Embedding):
 
         No answer changes: what is lacking is worked out from the rows. Returns whether there were any.
         """
-        some = any(source.catch_up_some() for source in self._sources.values())
-        if some:
-            self._view = None
-        return some
+        some = None
+        if self._may_owe:
+            some = next((one.stream.name for one in self._sources.values() if one.catch_up_some()), None)
+            self._may_owe = some is not None
+        if some is not None:
+            self._outdate(self._sets.touched(some))
+        return some is not None
 
     def idle(self) -> bool:
         """While there is nothing else to do: work that can wait, for a millisecond or so. No answer changes.
@@ -188,10 +205,14 @@ class Engine(Embedding):
         self._clock_ms = max(self._clock_ms, step.clock_ms)
         if isinstance(step.body, Backfill):
             return self._backfill(step.body, step.position)
-        self._view = None
         told = Telling()
-        moved = step.body.source if isinstance(step.body, Records | Heartbeat) else None
-        marks = self._following.marks(self._sets, moved) if self.tells else {}
+        touched = self._touched(step.body)
+        self._outdate(touched)
+        if touched is None:
+            self._unsaved, self._may_owe = None, True
+        elif self._unsaved is not None:
+            self._unsaved.update(touched)
+        marks = self._following.marks(self._sets, touched) if self.tells else {}
         match step.body:
             case Records(source=name) as body:
                 result = self._source(name).records(body, step.position, self._clock_ms)
@@ -218,13 +239,31 @@ class Engine(Embedding):
         if not self._sources:  # the clock is saved with them
             self._clock_ms = 0
         rows = self._following.rows(self._sets, marks)
-        self._sets.retain()
+        self._sets.retain(touched)
         self._following.tell(marks, rows, self._sets, told)
         if told.began:
             self._following.tell_whole(told.began, self.view(), "snapshot", told)
         for query_id in told.broken:
             self._following.gone(self._queries[query_id])
         return replace(result, changes=tuple(told.changes), broken=told.broken)
+
+    def _touched(self, body: Body) -> Collection[SourceName] | None:
+        """The sources that a step may move, or let go of rows; None: any, and there may be others then."""
+        match body:
+            case Records(source=name) | Heartbeat(source=name):
+                return self._sets.touched(name)
+            case Claim() | Written() | CreateDerived():
+                return ()
+            case _:
+                return None
+
+    def _outdate(self, touched: Iterable[SourceName] | None = None) -> None:
+        """What was seen is no more as it was; touched: as :meth:`_touched` has it."""
+        self._view = None
+        if touched is None:
+            self._unshown = None
+        elif self._unshown is not None:
+            self._unshown.update(touched)
 
     def _backfill(self, body: Backfill, position: Position) -> StepResult:
         """History comes back to a source. All that is kept of its rows is made anew, and followed queries are
@@ -235,13 +274,14 @@ class Engine(Embedding):
         source = self._source(name)
         told = Telling()
         before = self._following.answers(name, self._sets, self.view()) if self.tells else {}
-        self._view = None
+        self._outdate()
+        self._unsaved, self._may_owe = None, True
         self.position = position
         try:
             result = source.backfill(body, position)
         except BackfillRefused as refusal:
             return StepResult(position, failed={name: refusal})
-        self._sets.retain()
+        self._sets.retain(None)
         for query in self._sets.renumbered(name):
             self._queries[query.query_id] = query
         self._following.tell_history(name, before, self.view(), told)
@@ -277,7 +317,7 @@ class Engine(Embedding):
         ending = [self._queries[name] for name in query_ids if name in self._following]
         if ending and self.tells:
             self._following.tell_whole([q for q in ending if not q.paused], self.view(), "end", told)
-            self._view = None
+            self._outdate()
 
     def _register(
         self, registrations: tuple[Registration, ...], position: Position, told: Telling
@@ -307,7 +347,7 @@ class Engine(Embedding):
                 self._queries[standing.query_id] = standing
                 self._unsaved_queries.add(standing.query_id)
                 came.append((standing, one))
-        self._view = None
+        self._outdate()
         return came
 
     def continues(self, registration: Registration) -> bool:
@@ -346,7 +386,7 @@ class Engine(Embedding):
         came = self._come(asked.coming)
         if view is not None:
             view = self.view()
-            self._view = None  # the step is not over
+            self._outdate()  # the step is not over
         continued: list[str] = []
         for standing, one in came:
             name, query = standing.query_id, one.query
@@ -427,10 +467,19 @@ class Engine(Embedding):
     # --- readers ----------------------------------------------------------------------------------
 
     def view(self) -> View:
-        """All answers at the last step applied; the same object until the next. O(sources + segments)."""
+        """All answers at the last step applied; the same object until the next. O(sources that moved, and
+        their segments), and a copy of what is known of all others.
+        """
         if self._view is None:
-            sources = {name: source.view() for name, source in self._sources.items()}
-            self._view = View(self.position, self.limits, sources, self._sets.views(), self._queries.shown())
+            if self._unshown is None:
+                self._shown = {name: source.view() for name, source in self._sources.items()}
+                self._shown_sets = self._sets.views()
+            else:
+                self._shown |= {name: self._sources[name].view() for name in self._unshown}
+                self._shown_sets |= self._sets.views_over(self._unshown)
+            self._unshown = set()
+            sources, sets = self._shown.copy(), self._shown_sets.copy()
+            self._view = View(self.position, self.limits, sources, sets, self._queries.shown())
         return self._view
 
     def modules(self) -> dict[str, tuple[Attribute, ...]]:
@@ -521,7 +570,8 @@ class Engine(Embedding):
             if after is not query:
                 self._queries[query.query_id] = after
                 self._following.changed(after)
-                self._view = None
+                self._outdate(after.sources)
+                self._may_owe = True
                 changed += 1
         return changed
 
@@ -530,13 +580,16 @@ class Engine(Embedding):
     def save(self, sink: StateSink) -> None:
         """Hand over what changed since the last save and commit it with the position.
 
-        Where commit raises, the same changes come again with the next save.
+        Where commit raises, the same changes come again with the next save. O(what changed).
         """
         self._catalogue.save(sink)
-        saved = {name: source.save(sink, self._clock_ms) for name, source in self._sources.items()}
+        names = [source.stream.name for source in self._sources.values()]
+        if self._unsaved is not None:
+            names = list(self._unsaved) or names[:1]  # the clock is saved with a source
+        saved = {name: self._sources[name].save(sink, self._clock_ms) for name in names}
         for query_id in self._dropped_queries:
             sink.drop_query(query_id)
-        erring = self._erring()
+        erring = self._erring(saved)
         for query_id in self._unsaved_queries | erring.keys():
             query = self._queries[query_id]
             counts = self._sets.of(query).errors_of(query)
@@ -548,6 +601,7 @@ class Engine(Embedding):
             self._saved_errors.pop(query_id, None)
         self._saved_errors.update(erring)
         self._saved_position = self.position
+        self._unsaved = set()
         self._catalogue.saved()
         self._dropped_queries.clear()
         self._unsaved_queries.clear()
@@ -566,11 +620,11 @@ class Engine(Embedding):
             sink.put_query(QueryState(query.registration, query.born, counts))
         sink.commit(self.position)
 
-    def _erring(self) -> dict[str, tuple[int, ...]]:
-        """Queries whose counts of predicate errors are not the saved ones."""
+    def _erring(self, names: Iterable[SourceName]) -> dict[str, tuple[int, ...]]:
+        """Queries over these sources whose counts of predicate errors are not the saved ones."""
         return {
             query_id: counts
-            for over in self._sets
+            for over in self._sets.over(names)
             for query_id, counts in over.erring()
             if counts != self._saved_errors.get(query_id)
         }
@@ -635,5 +689,11 @@ class Engine(Embedding):
             assert over.standing
             over._check()
         self._sets._check()
+        view = self.view()
+        assert view._sources.keys() == self._sources.keys()
+        assert all(view._sources[name] is source.view() for name, source in self._sources.items())
+        assert view._sets.keys() == set(self._sets.keys())
+        assert all(view._sets[key] is over for key, over in self._sets.views().items())
+        assert self._may_owe or not any(source.catch_up_some() for source in self._sources.values())
         there = {query_id for over in self._sets for query_id in over.standing}
         assert there == self._queries.keys()

@@ -7,7 +7,7 @@ begins to follow begins anywhere, and a replay tells the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -237,16 +237,15 @@ class Following:
 
     # --- what steps tell --------------------------------------------------------------------------
 
-    def marks(self, sets: SourceSets, name: SourceName | None) -> Marks:
-        """To be asked before a step. name: the source that it moves on, None: it may touch any.
+    def marks(self, sets: SourceSets, touched: Iterable[SourceName] | None) -> Marks:
+        """To be asked before a step. touched: the sources that it moves on, or lets go of rows; None: any.
 
         A source that moves on may end the hold of a join on rows of another, and so change what those who
-        read that one see. O(sets that it may touch).
+        read that one see. O(sets that read these).
         """
-        keys: Set[SetKey] = self._by_set.keys()
-        if name is not None:
-            near = {name}.union(*sets.reading(name))
-            keys = keys & {key for source in near for key in sets.reading(source)}
+        keys: Iterable[SetKey] = self._by_set
+        if touched is not None:
+            keys = {key for name in touched for key in sets.reading(name) if key in self._by_set}
         return {key: sets.seen(key).mark() for key in sorted(keys)}
 
     def rows(self, sets: SourceSets, marks: Marks) -> dict[SourceName, Rows]:

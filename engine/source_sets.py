@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from engine.eddy.eddy import Timer
 from engine.joins.group import JoinGroup
@@ -76,9 +76,18 @@ class SourceSets:
         for over in self._reading(name):
             over.advance()
 
-    def retain(self) -> None:
-        """At the end of a step: sources let go of rows that nobody needs. O(sources + sets)."""
-        for source in self._sources.values():
+    def touched(self, name: SourceName) -> Collection[SourceName]:
+        """The sources whose rows a step of one may be the last to have needed: it, and those it is joined
+        with. O(sets that read it).
+        """
+        return {name, *(other for key in self.reading(name) for other in key)}
+
+    def retain(self, names: Iterable[SourceName] | None) -> None:
+        """At the end of a step that touched these, or any of all: they let go of rows that nobody needs.
+        O(these, and sets that read them).
+        """
+        sources = self._sources.values() if names is None else [self._sources[name] for name in names]
+        for source in sources:
             name = source.stream.name
             readers = self._reading(name)
             if source.retain([over.hold(name) for over in readers]):
@@ -115,6 +124,17 @@ class SourceSets:
         """Of all sets."""
         return {key: over.view() for key, over in self._sets.items()}
 
+    def views_over(self, names: Iterable[SourceName]) -> dict[SetKey, SetView]:
+        """Of the sets that read one of these."""
+        return {key: over.view() for key, over in self._over(names).items()}
+
+    def over(self, names: Iterable[SourceName]) -> Iterable[SourceSet]:
+        """The sets that read one of these."""
+        return self._over(names).values()
+
+    def _over(self, names: Iterable[SourceName]) -> dict[SetKey, SourceSet]:
+        return {key: over for name in names for key, over in self._readers.get(name, {}).items()}
+
     @property
     def index_bytes(self) -> int:
         """Bytes of the indexes of rows by keys of joins."""
@@ -128,3 +148,9 @@ class SourceSets:
         read = {(name, key) for name, sets in self._readers.items() for key in sets}
         assert read == {(name, key) for key in self._sets for name in key}
         assert all(self._readers.values())
+        for source in self._sources.values():
+            before = source.view()
+            assert not source.retain(
+                [over.hold(source.stream.name) for over in self._reading(source.stream.name)]
+            )
+            assert source.view() is before

@@ -108,6 +108,11 @@ class View:
         now_ms, result = answer_afresh(query.query, over.sources, histories, at_ms, limit, self.limits)
         return self._answer(query_id, now_ms, result, over)
 
+    def now_of(self, source: str) -> int | None:
+        """NOW of a source; None where it has none yet, or is not there."""
+        found = self._sources.get(source)
+        return None if found is None else found.now_ms
+
     def seam_ms(self, source: str) -> int | None:
         """Where a source's history ends: rows at or after this instant are there. None: it takes none.
 
