@@ -36,6 +36,9 @@ from engine.results.view import View
 from topics.letters import forwarded
 from tureen.errors import KafkaUnavailable
 
+REST_MS = 1_000
+"""A shard with nothing to do looks so often whether there is something after all."""
+
 log = logs.get()
 
 
@@ -68,9 +71,13 @@ class Ingestion:
         self._memory = memory
         self._step_size = StepSize(settings.step_rows_max)
         self._linger = Linger(settings.linger_ms / 1_000)
+        self._rest_ms = max(settings.heartbeat_ms, REST_MS)
         self._swept_ms = 0
+        self._swept_all_ms = 0
         self._looked: dict[str, ReadStream] = {}
         """Streams of which something came since their clocks were looked at."""
+        self._awake: dict[str, ReadStream] = {}
+        """Streams whose clocks may move as time passes; what others need may change with any command."""
         self._left = 0
         """How often something that came was left, one time after another."""
 
@@ -84,7 +91,8 @@ class Ingestion:
         """
         if not self._streams.ready():
             self._left = 0
-            return self._settings.heartbeat_ms / 1_000
+            rests = not self._awake and self._swept_all_ms and not self._streams.is_away()
+            return (self._settings.heartbeat_ms if not rests else self._rest_ms) / 1_000
         self._left += 1
         return 0.0 if self._left == 1 else self._settings.poll_ms / 1_000
 
@@ -103,11 +111,7 @@ class Ingestion:
         ready = self._streams.ready()
         if not ready:
             return
-        joined = [names for names in self._steps.engine.source_sets if len(names) > 1]
-        if joined:
-            nows = {info.name: info.now_ms for info in view.sources()}
-            in_step = self._streams.in_step(nows, joined)
-            ready = [stream for stream in in_step if stream.intake is not None and stream.intake.is_ready]
+        ready = self._streams.in_step(ready, view.now_of, self._steps.engine.joined_with)
         began_s = time.monotonic()
         share = max(self._settings.step_rows_max, self._settings.transaction_rows_max // max(1, len(ready)))
         rows = sum(self._from_one(stream, share, outgoing) for stream in ready)
@@ -143,20 +147,31 @@ class Ingestion:
 
     def beat(self, outgoing: Outgoing) -> None:
         """Give the clock to streams that are quiet, where it may move their NOW: at once to those of which
-        something came, to the others twice in the time between two heartbeats.
+        something came, to the others twice in the time between two heartbeats. Those that rest are looked at
+        seldom. O(streams that do not rest).
         """
         clock_ms = self._steps.now_ms()
         looked, self._looked = self._looked, {}
-        if clock_ms - self._swept_ms >= self._settings.heartbeat_ms // 2:
-            self._swept_ms = clock_ms
+        if clock_ms - self._swept_all_ms >= self._rest_ms:
+            self._swept_all_ms = self._swept_ms = clock_ms
             looked = self._streams.by_name
-        for stream in looked.values():
-            if stream.intake is None:
+        elif clock_ms - self._swept_ms >= self._settings.heartbeat_ms // 2:
+            self._swept_ms = clock_ms
+            looked |= self._awake
+        for name, stream in looked.items():
+            self._awake.pop(name, None)
+            if stream.intake is None or self._streams.by_name.get(name) is not stream:
                 continue
-            name, lagging = stream.stream.name, stream.intake.lagging
+            lagging, needed = stream.intake.lagging, self._steps.engine.needs_clock(name)
             self._streams.lagging[name] = lagging
-            if stream.pace.is_due(clock_ms, lagging, self._steps.engine.needs_clock(name)):
+            if stream.pace.is_due(clock_ms, lagging, needed):
                 self._beat(stream, lagging, outgoing)
+            if not stream.pace.rests(lagging, needed):
+                self._awake[name] = stream
+
+    def commanded(self) -> None:
+        """Commands were carried out: streams that rested may be needed now."""
+        self._swept_all_ms = 0
 
     def wake(self, names: Iterable[str], outgoing: Outgoing) -> None:
         """Queries, or answers of now, are about to come over these: where none needed it, the clock may be

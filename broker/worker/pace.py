@@ -57,5 +57,16 @@ class Pace:
             return True
         return self._stream.idle_advances and not self._awake and (needed or self._rows_came)
 
+    def rests(self, lagging: frozenset[int], needed: bool) -> bool:
+        """Whether no time that passes makes a heartbeat due, as long as nothing comes and nobody needs it."""
+        if self._lagging or lagging:
+            return False
+        if not self._active_ms:
+            return True
+        follows = needed or self._rows_came
+        if not self._stream.event_time:
+            return not follows
+        return not self._awake and not (self._stream.idle_advances and follows)
+
     def _is_idle(self, partition: int, clock_ms: int) -> bool:
         return clock_ms - self._active_ms[partition] >= self._stream.idle_timeout_ms

@@ -73,6 +73,8 @@ from tureen.errors import (
 State = Literal["recovering", "held", "live", "failed", "fenced", "stopped"]
 
 COUNT_S = 1.0
+COUNT_AGAIN_S = 10.0
+"""Where no step was made since, what the state takes is counted as often."""
 HELD_S = 1.0
 """A shard that is held tries to come back when nothing more was removed for so long."""
 
@@ -122,6 +124,7 @@ class Shard(threading.Thread):
         self._pulse = pulse
         self._memory = memory
         self._count_s = 0.0
+        self._counted: Position | None = None
         self._removed_at: Position | None = None
         self._held_by: str | None = None
         self._retry = threading.Event()
@@ -461,6 +464,8 @@ class Shard(threading.Thread):
             )
             for job in jobs:
                 job.outcomes = self._execution.carry_out(job.commands, outgoing)
+            if jobs:
+                self._ingestion.commanded()
             if not self._saving.full and not self._steps.is_full and self._memory.look() < Level.HOLD:
                 self._ingestion.take_up(self._view, outgoing)
                 self._ingestion.bring_back(outgoing)
@@ -486,7 +491,9 @@ class Shard(threading.Thread):
     def _count_if_due(self) -> None:
         """Count what the state takes, in a hundredth of the time at most."""
         began_s = time.perf_counter()
-        if began_s >= self._count_s:
+        position = self._steps.engine.position
+        if began_s >= self._count_s + (COUNT_AGAIN_S if position == self._counted else 0.0):
+            self._counted = position
             self._memory.counted(self.number, self._steps.engine.footprint())
             took_s = time.perf_counter() - began_s
             self._count_s = began_s + max(COUNT_S, 100 * took_s)

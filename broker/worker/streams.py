@@ -39,6 +39,10 @@ class ReadStream:
     lost: bool = False
 
 
+def _instant(now_ms: int | None) -> float:
+    return -math.inf if now_ms is None else now_ms
+
+
 class Streams:
     """``offsets``: where a stream that could not be opened at first goes on reading."""
 
@@ -67,6 +71,8 @@ class Streams:
         self._offsets = offsets
         self._answers = 0
         self._unopened: set[str] = set()
+        self._cut_off: set[str] = set()
+        """Those whose last poll told that Kafka is away."""
         self._tried_s = 0.0
         shared.on_change(inbox.wake)
 
@@ -87,6 +93,7 @@ class Streams:
             dropped.intake.close()
         self._shared.lookout.remove(dropped.stream.topic)
         self._unopened.discard(name)
+        self._cut_off.discard(name)
         self.errors.pop(name, None)
         self.lagging.pop(name, None)
 
@@ -94,26 +101,33 @@ class Streams:
         for name in list(self.by_name):
             self.drop(name)
 
-    def reading(self) -> list[ReadStream]:
-        """Those with an intake."""
-        return [stream for stream in self.by_name.values() if stream.intake is not None]
+    def in_step(
+        self,
+        ready: Iterable[ReadStream],
+        now_ms: Callable[[str], int | None],
+        sets_of: Callable[[str], Iterable[Sequence[str]]],
+    ) -> list[ReadStream]:
+        """Those of some whose turn it is: of sources that a query joins, one that is ahead of another with
+        unread records waits for it, so that what is read stays near NOW of the query, however much a topic
+        holds. Only instants of one kind of time compare. sets_of: the sets of joined sources that a source
+        is in. O(sources of these sets)."""
 
-    def in_step(self, now_ms: Mapping[str, int | None], sets: Iterable[Sequence[str]]) -> list[ReadStream]:
-        """Those with an intake whose turn it is: of sources that a query joins, one that is ahead of another
-        with unread records waits for it, so that what is read stays near NOW of the query, however much a
-        topic holds. Only instants of one kind of time compare. O(sources of all sets)."""
-        waiting: set[str] = set()
-        for names in sets:
-            together = [one for name in names if (one := self.by_name.get(name)) and one.intake is not None]
-            for event_time in (True, False):
-                clocks = [
-                    (-math.inf if (now := now_ms.get(one.stream.name)) is None else now, one)
-                    for one in together
-                    if one.stream.event_time == event_time
-                ]
-                unread = [now for now, one in clocks if one.intake is not None and one.intake.lagging]
-                waiting |= {one.stream.name for now, one in clocks if now > min(unread, default=math.inf)}
-        return [stream for stream in self.reading() if stream.stream.name not in waiting]
+        def is_ahead(stream: ReadStream, names: Sequence[str]) -> bool:
+            unread = [
+                _instant(now_ms(one.stream.name))
+                for name in names
+                if (one := self.by_name.get(name)) is not None
+                and one.intake is not None
+                and one.stream.event_time == stream.stream.event_time
+                and one.intake.lagging
+            ]
+            return _instant(now_ms(stream.stream.name)) > min(unread, default=math.inf)
+
+        return [
+            stream
+            for stream in ready
+            if not any(is_ahead(stream, names) for names in sets_of(stream.stream.name))
+        ]
 
     def ready(self) -> list[ReadStream]:
         """Those of which something came that was not taken. O(these)."""
@@ -131,11 +145,10 @@ class Streams:
         self._inbox.arrived()
 
     def is_away(self) -> bool:
-        """Whether a stream waits for Kafka."""
-        return bool(self._unopened) or any(
-            stream.intake is not None and (self._shared.is_away or stream.intake.unavailable)
-            for stream in self.by_name.values()
-        )
+        """Whether a stream waits for Kafka. O(1) while it answers."""
+        if self._unopened or self._cut_off:
+            return True
+        return self._shared.is_away and any(one.intake is not None for one in self.by_name.values())
 
     def poll(self, stream: ReadStream, rows_max: int) -> Taken | None:
         """What came of one stream, so many records at most; a stream that is lost by it gives None."""
@@ -145,8 +158,10 @@ class Streams:
         except OffsetLost as lost:
             self._lose(stream, lost)
             return None
+        name = stream.stream.name
+        (self._cut_off.add if stream.intake.unavailable else self._cut_off.discard)(name)
         if taken is not None:
-            self.lagging[stream.stream.name] = taken.body.lagging
+            self.lagging[name] = taken.body.lagging
         return taken
 
     def look_after(self) -> None:
@@ -197,6 +212,7 @@ class Streams:
             stream.intake.close()
             stream.intake = None
         stream.lost = True
+        self._cut_off.discard(name)
         self.lagging.pop(name, None)
         if self.errors.get(name, {}).get("code") != error.code:
             log.error(

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import random
+from collections import Counter
+from itertools import product
+
 from broker.worker.pace import Pace
 from engine.model.source import Field, Schema, SourceName, Stream
 from engine.model.types import BIGINT, TIMESTAMP
@@ -82,3 +86,25 @@ def _beat_where_nothing_depends(pace: Pace, clock_ms: int) -> bool:
     if due:
         pace.stepped(clock_ms, (), NONE)
     return due
+
+
+def test_a_stream_that_rests_is_due_at_no_later_time() -> None:
+    """Until a step of it is made, or a partition lags, or somebody needs its clock: so it need not be looked
+    at."""
+    rng = random.Random(3)
+    rested: Counter[bool] = Counter()
+    for event_time, idle_advances, needed in product((True, False), repeat=3):
+        for _ in range(100):
+            one = stream(event_time=event_time, idle_advances=idle_advances)
+            pace, clock_ms = Pace(one, 250, 0, [0] * rng.randrange(2)), 0
+            for _ in range(rng.randrange(12)):
+                clock_ms += rng.choice([1, 250, 600, 1_500])
+                pace.stepped(
+                    clock_ms, rng.choice([(), (0,), (0, 1)]), rng.choice([NONE, NONE, frozenset({1})])
+                )
+            rests = pace.rests(NONE, needed)
+            rested[rests] += 1
+            if rests:
+                assert not any(pace.is_due(clock_ms + later, NONE, needed) for later in range(0, 5_000, 50))
+            assert not pace.rests(frozenset({0}), needed)
+    assert min(rested.values()) > 50
