@@ -19,6 +19,7 @@ from engine.model.step import Backfill, Position, Records, Refusal, StepResult
 from engine.persistence import SourceState, StateSink
 from engine.planner import Meter
 from engine.results.source_view import SourceView
+from engine.standing import Place, place_at
 from engine.stems.data_stem import RAISED, DataStem, Rows
 from engine.stems.factors import Factors
 from engine.stems.new_queries import NewQueries
@@ -27,9 +28,6 @@ from engine.stems.query_stem import QueryStem
 from engine.stems.table_stem import TableStem
 from engine.windows.source_clock import LATE, REJECTED, TAKEN, Passage, SourceClock
 from tureen.errors import LimitExceeded, StepOutOfOrder
-
-Kept = tuple[int, int]
-"""Where matches are kept: a slot of the Query SteM, and its generation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +177,7 @@ class Source:
 
     # --- queries ----------------------------------------------------------------------------------
 
-    def keep(self, predicates: Sequence[Expression | Factors], *, apply: bool) -> list[Kept]:
+    def keep(self, predicates: Sequence[Expression | Factors], *, apply: bool) -> list[Place]:
         """Keep the matches of these, whoever else asked for the same. apply: to the rows that are there, of
         sealed segments later (:meth:`catch_up_some`); without it they are about to come.
         """
@@ -192,7 +190,7 @@ class Source:
                 if self.queries.errors[list(added.fresh)].any():
                     probe = self.queries.probe(added.fresh, self.queries.cohorts)
                     self._forget_errors(probe, self.rows)
-        return [(slot, int(self.queries.generations[slot])) for slot in added.slots]
+        return [place_at(slot, int(self.queries.generations[slot])) for slot in added.slots]
 
     def _forget_errors(self, probe: NewQueries, versions: TableStem) -> None:
         """Of versions that are in no answer any more, and only wait to be let go of together."""

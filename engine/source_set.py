@@ -36,7 +36,7 @@ from engine.results.row_counts import RowCounts
 from engine.results.source_view import SourceView, now_of, sources_at, timeless
 from engine.results.view import SetView
 from engine.source import Hold, Source
-from engine.standing import StandingQuery
+from engine.standing import Place, StandingQuery
 from engine.stems.factors import Factors
 from engine.windows.clauses import RowWindow
 from engine.windows.retention import reach_ms
@@ -180,8 +180,8 @@ class SourceSet:
         for name, mine in slots.items():
             self.sources[name].catch_up(mine)
 
-    def _keep(self, wanted: Sequence[Predicates], *, apply: bool) -> list[tuple[tuple[int, int], ...]]:
-        """The (slot, generation) of each predicate, for each query."""
+    def _keep(self, wanted: Sequence[Predicates], *, apply: bool) -> list[tuple[Place, ...]]:
+        """Where the matches of each predicate are kept, for each query."""
         places = {
             name: iter(source.keep([p for each in wanted for of, p in each if of == name], apply=apply))
             for name, source in self.sources.items()

@@ -19,6 +19,19 @@ from engine.operators.scan import ScanAt
 SetKey = tuple[SourceName, ...]
 """Names of sources, each once, sorted."""
 
+Place = int
+"""Where matches are kept: generation << 32 | slot of a Query SteM. One small number, as most queries are."""
+
+
+def place_at(slot: int, generation: int) -> Place:
+    """Of a slot's generation."""
+    return generation << 32 | slot
+
+
+def slot_at(place: Place) -> int:
+    """Its slot."""
+    return place & 0xFFFFFFFF
+
 
 @dataclass(frozen=True, slots=True)
 class StandingQuery:
@@ -26,8 +39,8 @@ class StandingQuery:
 
     meaning: what the registered text means, mostly a template that it shares with texts that differ in
     constants; the tree of the query is built when it is asked for, and the last ones are kept.
-    slots: (slot, generation) of each of ``query.predicates()`` in its source's Query SteM; empty where no
-    matches are kept. partials: of an eager aggregate, what its answers are read from.
+    slots: of each of ``query.predicates()`` the place in its source's Query SteM; empty where no matches are
+    kept. partials: of an eager aggregate, what its answers are read from.
     """
 
     registration: Registration
@@ -35,7 +48,7 @@ class StandingQuery:
     born: Position
     maintenance: Maintenance
     paused: bool = False
-    slots: tuple[tuple[int, int], ...] = ()
+    slots: tuple[Place, ...] = ()
     partials: KeptAggregate | None = None
 
     @property
@@ -69,10 +82,10 @@ class StandingQuery:
         """Of each predicate whose matches are kept, its source and (slot, generation)."""
         if len(self.sources) == 1:
             for place in self.slots:
-                yield self.sources[0], place
+                yield self.sources[0], (slot_at(place), place >> 32)
         elif self.slots:
             for (source, _), place in zip(self.query.predicates(), self.slots, strict=True):
-                yield source, place
+                yield source, (slot_at(place), place >> 32)
 
     @property
     def scan_slot(self) -> int | None:
@@ -83,9 +96,9 @@ class StandingQuery:
     def slot_of(self, source: SourceName, predicate: Expression) -> int | None:
         """Where the matches of one of its predicates are; None where they are not kept."""
         if self.slots:
-            for (name, known), (slot, _) in zip(self.query.predicates(), self.slots, strict=True):
+            for (name, known), place in zip(self.query.predicates(), self.slots, strict=True):
                 if name == source and (known is predicate or known == predicate):
-                    return slot
+                    return slot_at(place)
         return None
 
     def at(self, sources: Mapping[SourceName, ScanAt]) -> dict[SourceName, ScanAt]:

@@ -2,26 +2,43 @@
 
 A map in parts by the hash of the key. :meth:`StandingQueries.shown` gives what is there for good: it shares
 the parts, and a part is copied when it is changed the next time. So a registration among a million queries
-costs a copy of a thousandth of them, not of all.
+costs a copy of some hundreds of them, not of all.
 
 Both go through their keys in the order in which these came, as a dictionary does.
 """
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator, Mapping, MutableMapping
 from itertools import chain
 
 from engine.standing import StandingQuery
 
-PARTS = 1_024
+PARTS = 4_096
 
-Part = dict[str, tuple[int, StandingQuery]]
-"""By id the number of the arrival, and the query."""
+
+class Part:
+    """A part of the map. queries: by id, in the order in which they came; arrivals: the number of each."""
+
+    __slots__ = ("arrivals", "queries")
+
+    def __init__(self, queries: dict[str, StandingQuery], arrivals: array[int]) -> None:
+        self.queries = queries
+        self.arrivals = arrivals
+
+    def copy(self) -> Part:
+        """O(queries)."""
+        return Part(self.queries.copy(), self.arrivals[:])
+
+    def remove(self, query_id: str) -> None:
+        """O(queries)."""
+        del self.arrivals[list(self.queries).index(query_id)]
+        del self.queries[query_id]
 
 
 class ShownQueries(Mapping[str, StandingQuery]):
-    """Queries as they stood. Look-ups cost O(1), iteration in order O(queries * log parts)."""
+    """Queries as they stood. Look-ups cost O(1), iteration in order O(queries * log queries)."""
 
     __slots__ = ("_count", "_parts")
 
@@ -31,25 +48,25 @@ class ShownQueries(Mapping[str, StandingQuery]):
         self._count = count
 
     def __getitem__(self, query_id: str) -> StandingQuery:
-        return self._parts[hash(query_id) % PARTS][query_id][1]
+        return self._parts[hash(query_id) % PARTS].queries[query_id]
 
     def __len__(self) -> int:
         return self._count
 
     def __iter__(self) -> Iterator[str]:
-        there = chain.from_iterable(part.items() for part in self._parts)
-        return (name for name, _ in sorted(there, key=_arrival))
+        there = chain.from_iterable(zip(part.arrivals, part.queries, strict=True) for part in self._parts)
+        return (name for _, name in sorted(there))
 
     def in_any_order(self) -> Iterator[StandingQuery]:
         """All queries. O(queries)."""
-        return (query for part in self._parts for _, query in part.values())
+        return (query for part in self._parts for query in part.queries.values())
 
 
 class StandingQueries(MutableMapping[str, StandingQuery]):
     """The queries that come and go. A key that is set again keeps its place."""
 
     def __init__(self) -> None:
-        self._parts: list[Part] = [{}] * PARTS
+        self._parts: list[Part] = [Part({}, array("q"))] * PARTS
         self._own: set[int] = set()
         """Parts that no view shows."""
         self._count = 0
@@ -64,20 +81,20 @@ class StandingQueries(MutableMapping[str, StandingQuery]):
         return self._shown
 
     def __getitem__(self, query_id: str) -> StandingQuery:
-        return self._parts[hash(query_id) % PARTS][query_id][1]
+        return self._parts[hash(query_id) % PARTS].queries[query_id]
 
     def __setitem__(self, query_id: str, query: StandingQuery) -> None:
         part = self._changing(query_id)
-        before = part.get(query_id)
-        if before is None:
+        if query_id not in part.queries:
             self._count += 1
             self._arrivals += 1
-        part[query_id] = self._arrivals if before is None else before[0], query
+            part.arrivals.append(self._arrivals)
+        part.queries[query_id] = query
 
     def __delitem__(self, query_id: str) -> None:
         if query_id not in self:
             raise KeyError(query_id)
-        del self._changing(query_id)[query_id]
+        self._changing(query_id).remove(query_id)
         self._count -= 1
 
     def _changing(self, query_id: str) -> Part:
@@ -89,14 +106,10 @@ class StandingQueries(MutableMapping[str, StandingQuery]):
         return self._parts[number]
 
     def __contains__(self, query_id: object) -> bool:
-        return query_id in self._parts[hash(query_id) % PARTS]
+        return query_id in self._parts[hash(query_id) % PARTS].queries
 
     def __len__(self) -> int:
         return self._count
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.shown())
-
-
-def _arrival(entry: tuple[str, tuple[int, StandingQuery]]) -> int:
-    return entry[1][0]

@@ -21,6 +21,7 @@ from engine.engine import Engine
 from engine.language.evaluate import truth
 from engine.language.expressions import Expression
 from engine.model.batch import Batch
+from engine.standing import slot_at
 from tests.memory_state import MemoryState
 
 CREATE = (
@@ -187,7 +188,7 @@ def test_what_needs_all_matches_gets_them_at_once() -> None:
     world.engine.register("emits", "SELECT ts FROM s WHERE a < 7 EMIT CHANGES", CLOCK_MS)
     world.engine.register("follows", "SELECT ts FROM s WHERE a < 8", CLOCK_MS)
     parts = world.engine.view().stored("s").parts
-    slots = {name: world.engine._queries[name].slots[0][0] for name in ("emits", "follows")}
+    slots = {name: slot_at(world.engine._queries[name].slots[0]) for name in ("emits", "follows")}
     assert not any(slots["emits"] in part.matches.owed for part in parts)
     assert any(slots["follows"] in part.matches.owed for part in parts)
     world.engine.follow("follows")

@@ -8,6 +8,7 @@ import pytest
 
 from engine.engine import Engine
 from engine.model.batch import BATCH_ROWS_MAX, Batch
+from engine.standing import slot_at
 from engine.stems.segment import SEGMENT_ROWS
 from tests.memory_state import MemoryState
 from tureen.errors import InstantOutOfRange, UnknownQuery
@@ -214,7 +215,7 @@ def test_segments_that_cannot_match_are_passed_over():
     ):
         engine.register(query_id, f"SELECT v, ts FROM s WHERE {predicate}")
         stem = engine._sources["s"].queries
-        probe = stem.probe([slot for slot, _ in engine._queries[query_id].slots], stem.cohorts)
+        probe = stem.probe([slot_at(place) for place in engine._queries[query_id].slots], stem.cohorts)
         assert [probe.may_match(part.zones) for part in sealed] == expected
     offsets(engine, "none", stream, stream.value > 99)
     offsets(engine, "one", stream, stream.stamp < second)
