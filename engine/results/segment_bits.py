@@ -195,10 +195,12 @@ class SegmentBits:
     # --- new rows ---------------------------------------------------------------------------------
 
     def room(self, block: int, start: int, n: int, words: int) -> tuple[Int64Array, int]:
-        held = self._dense(block)
-        held.room(start, n, words, start)
-        held.clear(start, n, words)
-        return held.at, self._pool.rows
+        held, rows = self._dense(block), self._pool.rows
+        first = start // rows
+        if held.used[first] != words or start + n > (first + 1) * rows:
+            held.room(start, n, words, start)
+            held.clear(start, n, words)
+        return held.at, rows
 
     def clear(self, block: int, start: int, n: int) -> None:
         held = self._block(block)
