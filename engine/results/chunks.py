@@ -28,7 +28,7 @@ MANY_ROWS = CHUNK_ROWS // 4
 
 LENT_FOR_ONE = 16
 PREPARED = 4
-"""Memory is made ahead for one chunk for so many that are lent, for these together: a huge page."""
+"""Memory is made ahead for one chunk for so many in use, for these together: a huge page."""
 
 
 class ChunkPool:
@@ -40,29 +40,36 @@ class ChunkPool:
         self._places: dict[int, tuple[mmap.mmap, int]] = {}
         """The slab of each chunk, and where in it the chunk begins, in bytes."""
         self._waiting: deque[int] = deque()
+        self._ready: deque[int] = deque()
+        """Prepared: huge pages that no small batch is to take."""
         self._empty: dict[bool, deque[int]] = {False: deque(), True: deque()}
+        self._huge = 0
 
     @property
     def lent(self) -> int:
         """How many chunks are in use."""
-        return len(self._places) - len(self._waiting) - sum(map(len, self._empty.values()))
+        free = self._waiting, self._ready, *self._empty.values()
+        return len(self._places) - sum(map(len, free))
 
     def take(self, rows: int = 0) -> int:
         """The address of a chunk with anything in it, a multiple of 64.
 
         rows: how many are about to be written at once.
         """
-        try:
-            return self._waiting.pop()
-        except IndexError:
-            return self._fresh(rows >= MANY_ROWS)
+        many = rows >= MANY_ROWS
+        for free in (self._waiting, self._ready) if many else (self._waiting,):
+            try:
+                return free.pop()
+            except IndexError:
+                continue
+        return self._fresh(many)
 
     def _fresh(self, many: bool) -> int:
         """A chunk without memory yet. many: in huge pages."""
         try:
             return self._empty[many].pop()
         except IndexError:
-            pass
+            self._huge += SLAB_CHUNKS * many
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
         slab = mmap.mmap(-1, SLAB_CHUNKS * self._bytes, flags=flags)
         if hasattr(mmap, "MADV_HUGEPAGE"):
@@ -78,15 +85,15 @@ class ChunkPool:
         self._waiting.extend(lent)
 
     def prepare(self) -> bool:
-        """Get memory for some chunks ahead, where few wait beside those that are lent. Returns whether any
-        were made. O(1).
+        """Get memory for some chunks ahead of large batches, where few wait beside those that such batches
+        took. Returns whether any were made. O(1).
         """
-        if len(self._waiting) >= self.lent // LENT_FOR_ONE:
+        taken = self._huge - len(self._empty[True])
+        if len(self._waiting) + len(self._ready) >= taken // LENT_FOR_ONE:
             return False
-        made = [self._fresh(many=True) for _ in range(PREPARED)]
-        for chunk in made:
+        for chunk in [self._fresh(many=True) for _ in range(PREPARED)]:
             chunks.touch(chunk, self._bytes >> 3)
-        self.give_back(made)
+            self._ready.append(chunk)
         return True
 
     def tidy(self) -> None:

@@ -173,14 +173,17 @@ def test_a_block_that_queries_came_to_is_packed_from_the_beginning() -> None:
     assert bits.count_of(64 + 6, 0, 40) == 0
 
 
-def test_memory_is_made_ahead_for_as_much_as_is_in_use() -> None:
+def test_memory_is_made_ahead_of_large_batches_alone() -> None:
     pool = ChunkPool()
+    few = [pool.take(1) for _ in range(LENT_FOR_ONE * PREPARED)]
     assert not pool.prepare()
-    held = [pool.take(CHUNK_ROWS) for _ in range(LENT_FOR_ONE * (PREPARED + 1))]
+    many = [pool.take(CHUNK_ROWS) for _ in range(LENT_FOR_ONE * (PREPARED + 1))]
     assert pool.prepare()
     assert pool.prepare()
     assert not pool.prepare()
-    assert pool.lent == len(held)
-    more = {pool.take() for _ in range(2 * PREPARED)}
-    assert len(more) == 2 * PREPARED
-    assert not more.intersection(held)
+    assert pool.lent == len(few) + len(many)
+    ready = set(pool._ready)
+    assert len(ready) == 2 * PREPARED
+    assert not ready.intersection(few + many)
+    assert pool.take(1) not in ready
+    assert {pool.take(CHUNK_ROWS) for _ in ready} == ready
