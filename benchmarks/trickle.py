@@ -63,6 +63,7 @@ def run(options: argparse.Namespace) -> Report:
         taken = shares({"worker": worker_process, "kafka": kafka_process}, options.seconds)
         passed_s, after = time.time() - began_ms / 1e3, counted(client)
         threads = worker_process.num_threads()
+        time.sleep(1.0)  # what comes last waits in event time: it is no record whose delay counts
         fed = feeder.stop()
         # What came in event time last waits until its partitions are idle.
         deadline_s = time.monotonic() + DEADLINE_S
