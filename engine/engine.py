@@ -511,7 +511,7 @@ class Engine(Embedding):
 
     def footprint(self) -> Footprint:
         """The bytes that the state takes, by structure. O(segments * columns + queries' indexes)."""
-        return footprint(self._sources.values(), self._sets, self._sets.index_bytes)
+        return footprint(self._sources.values(), self._sets, self._sets.index_bytes, self._following.nbytes)
 
     def heaviest(self) -> Heavy | None:
         """The query that pausing would free most memory of; None: of none anything. O(queries)."""

@@ -12,17 +12,14 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from engine.changes.changes_of import changes_of
 from engine.changes.copies import copies_of_whole
-from engine.changes.course import NEVER, Course
-from engine.changes.courses import Mark, course_of, seen_by
+from engine.changes.course import NEVER
+from engine.changes.courses import Mark, course_of
 from engine.changes.difference import difference
-from engine.changes.memory import Memory
 from engine.changes.operator import operator_over
 from engine.changes.output import continues
 from engine.changes.result_key import result_key
-from engine.changes.selections import Selections, served
-from engine.changes.touching import Touching
+from engine.dataflow.graph import Graph
 from engine.language.query import Query
 from engine.limits import Limits
 from engine.model.answer import Answer
@@ -30,7 +27,6 @@ from engine.model.changes import Changes, Occasion, Operator
 from engine.model.source import SourceName
 from engine.results.view import View
 from engine.source import Source
-from engine.source_set import SourceSet
 from engine.source_sets import SourceSets
 from engine.standing import SetKey, StandingQuery
 from engine.stems.data_stem import Rows
@@ -61,38 +57,6 @@ class Follower:
     operator: Operator
     copies: bool
     asked: int = 0
-    memory: Memory = field(default_factory=Memory)
-
-
-@dataclass(slots=True)
-class _Over:
-    """The followed queries over a set of sources; selections apart, which are told all at once, and of the
-    others which a step concerns. rows: they are of streams, every row of which is there for itself.
-    """
-
-    rows: bool
-    selections: Selections = field(default_factory=Selections)
-    others: dict[str, Follower] = field(default_factory=dict)
-    touching: Touching = field(default_factory=Touching)
-
-    def put(self, standing: StandingQuery, follower: Follower) -> None:
-        """A query comes, or is maintained in another way."""
-        query, query_id = follower.query, standing.query_id
-        self.remove(query_id)
-        if standing.paused:
-            return
-        told_apart = not follower.copies and self.rows
-        if standing.keeps_matches and told_apart and served(query, follower.operator):
-            self.selections.add(query_id, query, follower.operator, standing.scan_slot)
-        else:
-            self.others[query_id] = follower
-            self.touching.put(standing, query)
-
-    def remove(self, query_id: str) -> None:
-        """A query goes."""
-        self.selections.remove(query_id)
-        if self.others.pop(query_id, None) is not None:
-            self.touching.remove(query_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +83,15 @@ class Following:
         self._sources = sources
         self._limits = limits
         self._followers: dict[str, Follower] = {}
-        self._by_set: dict[SetKey, _Over] = {}
+        self._graphs: dict[SetKey, Graph] = {}
 
     def __len__(self) -> int:
         return len(self._followers)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the state that changes come from."""
+        return sum(graph.nbytes for graph in self._graphs.values())
 
     def __contains__(self, query_id: str) -> bool:
         return query_id in self._followers
@@ -163,10 +132,12 @@ class Following:
         """A query is followed no more."""
         if self._followers.pop(standing.query_id, None) is None:
             return
-        over = self._by_set[standing.set_key]
-        over.remove(standing.query_id)
-        if not over.selections and not over.others:
-            del self._by_set[standing.set_key]
+        graph = self._graphs.get(standing.set_key)
+        if graph is None:  # the others that are followed are paused
+            return
+        graph.remove(standing.query_id)
+        if not graph:
+            del self._graphs[standing.set_key]
 
     def before(self, query: StandingQuery, view: View) -> Before | None:
         """What an alteration of a query has to know of what it was; None where nobody follows it.
@@ -216,7 +187,7 @@ class Following:
 
     def back(self, before: Before, standing: StandingQuery) -> None:
         """An alteration was refused: the query is followed as it was."""
-        self._put(standing, replace(before.follower, memory=Memory()))
+        self._put(standing, before.follower)
 
     def _follower(self, query: Query) -> Follower:
         emit = query.emit
@@ -227,13 +198,17 @@ class Following:
         return Follower(query, operator, copies)
 
     def _put(self, standing: StandingQuery, follower: Follower) -> None:
+        """A query comes, or is maintained in another way."""
+        query_id, key = standing.query_id, standing.set_key
         for name, (slot, _) in standing.places():
             self._sources[name].catch_up([slot])
-        self._followers[standing.query_id] = follower
-        if standing.set_key not in self._by_set:
-            rows = not any(self._sources[name].stream.is_table for name in standing.sources)
-            self._by_set[standing.set_key] = _Over(rows)
-        self._by_set[standing.set_key].put(standing, follower)
+        self._followers[query_id] = follower
+        if key not in self._graphs:
+            tables = [name for name in key if self._sources[name].stream.is_table]
+            self._graphs[key] = Graph(frozenset(tables))
+        self._graphs[key].remove(query_id)
+        if not standing.paused:
+            self._graphs[key].add(standing, follower.query, follower.operator, copies=follower.copies)
 
     # --- what steps tell --------------------------------------------------------------------------
 
@@ -243,9 +218,9 @@ class Following:
         A source that moves on may end the hold of a join on rows of another, and so change what those who
         read that one see. O(sets that read these).
         """
-        keys: Iterable[SetKey] = self._by_set
+        keys: Iterable[SetKey] = self._graphs
         if touched is not None:
-            keys = {key for name in touched for key in sets.reading(name) if key in self._by_set}
+            keys = {key for name in touched for key in sets.reading(name) if key in self._graphs}
         return {key: sets.seen(key).mark() for key in sorted(keys)}
 
     def rows(self, sets: SourceSets, marks: Marks) -> dict[SourceName, Rows]:
@@ -255,48 +230,22 @@ class Following:
     def tell(self, marks: Marks, rows: Mapping[SourceName, Rows], sets: SourceSets, told: Telling) -> None:
         """What changed in a step."""
         for key, mark in marks.items():
-            over = self._by_set.get(key)
-            if over is None:
+            graph = self._graphs.get(key)
+            if graph is None:
                 continue
             sources = sets.seen(key)
             shared = len(key) == 1 and sets.is_joined(key[0])
             course = course_of(mark, sources.mark(), sources.views(), rows, shared)
             if course is not None:
-                told.changes += over.selections.tell(course, self._limits)
-                self._tell_others(over, course, sources, told)
-
-    def _tell_others(self, over: _Over, course: Course, sources: SourceSet, told: Telling) -> None:
-        now_ms = sources.now_ms
-        assert now_ms is not None
-        touched = over.touching.touched(course)
-        for query_id in [name for name in over.others if name in touched]:
-            follower = over.others[query_id]
-            way = seen_by(sources.standing[query_id], course)
-            try:
-                found = changes_of(
-                    follower.query,
-                    follower.operator,
-                    way,
-                    self._limits,
-                    copies=follower.copies,
-                    memory=follower.memory,
-                )
-            except TureenError as refused:
-                told.broken[query_id] = refused
-                continue
-            if len(found.weights):
-                told.changes.append(
-                    Changes.of_one(
-                        query_id, found.table, found.weights, found.at_ms, now_ms, copies=found.copies
-                    )
-                )
+                assert sources.now_ms is not None
+                told.changes += graph.advance(course, self._limits, sources.now_ms, told.broken)
 
     def answers(self, name: SourceName, sets: SourceSets, view: View) -> Answers:
         """As they stand, of the queries over a source of whose history coming back is told: not of those that
         tell of rows that come alone, for what is past is no news.
         """
         found: Answers = {}
-        for key in [key for key in self._by_set if name in key]:
+        for key in [key for key in self._graphs if name in key]:
             standing = sets.seen(key).standing
             for query_id, query in standing.items():
                 follower = self._followers.get(query_id)
@@ -324,10 +273,9 @@ class Following:
 
     def tell_history(self, name: SourceName, before: Answers, view: View, told: Telling) -> None:
         """History of a source came back: how answers at NOW differ from those of before."""
-        for key, over in self._by_set.items():
+        for key, graph in self._graphs.items():
             if name in key:
-                for query_id in over.others:
-                    self._followers[query_id].memory.forget()
+                graph.forget()
         for query_id, was in before.items():
             is_now = self._answer(view, query_id)
             if isinstance(was, TureenError):

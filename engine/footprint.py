@@ -29,7 +29,8 @@ class Footprint:
     rows: columns of visible rows. pending: of rows above NOW. matches: which rows satisfy which predicates.
     versions: what supersedes what in tables. indexes: of predicates, and of rows by keys of joins.
     composites: combinations of rows that are kept of joins. answers: what is kept for eager queries.
-    queries: the queries themselves. by_source: rows and pending together, of each source.
+    changes: state of the operators that changes of followed queries come from. queries: the queries
+    themselves. by_source: rows and pending together, of each source.
     """
 
     rows: int = 0
@@ -39,6 +40,7 @@ class Footprint:
     indexes: int = 0
     composites: int = 0
     answers: int = 0
+    changes: int = 0
     queries: int = 0
     by_source: Mapping[SourceName, int] = field(default_factory=dict)
 
@@ -60,8 +62,12 @@ class Heavy:
     nbytes: int
 
 
-def footprint(sources: Iterable[Source], sets: Iterable[SourceSet], index_bytes: int) -> Footprint:
-    """Of these sources and sets of sources. index_bytes: of the indexes by keys of joins."""
+def footprint(
+    sources: Iterable[Source], sets: Iterable[SourceSet], index_bytes: int, changes: int
+) -> Footprint:
+    """Of these sources and sets of sources. index_bytes: of the indexes by keys of joins. changes: of the
+    operators that changes come from.
+    """
     rows = pending = matches = versions = composites = answers = queries = 0
     by_source: dict[SourceName, int] = {}
     for source in sources:
@@ -93,7 +99,9 @@ def footprint(sources: Iterable[Source], sets: Iterable[SourceSet], index_bytes:
         composites += sum(group.nbytes for _, group in over.groups())
         answers += over.kept_bytes()
         queries += QUERY_BYTES * len(over.standing)
-    return Footprint(rows, pending, matches, versions, index_bytes, composites, answers, queries, by_source)
+    return Footprint(
+        rows, pending, matches, versions, index_bytes, composites, answers, changes, queries, by_source
+    )
 
 
 def heaviest(sets: Iterable[SourceSet]) -> Heavy | None:

@@ -38,6 +38,11 @@ RUNS = {
         "--rows 20000 --standing 30 --times 3 --bulk 40 --no-broker",
         ["alone_ms", "answered_ms", "stall_ms.p99", "engine_bulk_per_s"],
     ),
+    "followed": (
+        "--queries 40 --shapes 1 4 --steps 20",
+        ["ms_per_step.all", "ms_per_step.shapes4", "deltas_per_s", "state_bytes_per_group"],
+    ),
+    "deltas": ("--ops group min_max join --batches 2", ["rows_per_s.group", "rows_per_s.join"]),
     "invocation": (
         "--rows 20000 --queries 2 --times 2",
         ["engine_ms", "ratio_to_duckdb", "count_ratio_to_duckdb", "aggregates_ratio_to_duckdb"],

@@ -131,7 +131,7 @@ def _sessions(scan: Scan, session: Session, window: TimeWindow, stretch: Stretch
     begins = stretch.time(begins_of(window, window_ends - 1))
     ends = stretch.time(ends_of(window, window_ends - 1))
     way = stretch.way
-    wanted = (begins < ends) & (begins <= way.until_ms)
+    wanted = (begins < ends) & (begins <= way.until)
     if changing:
         moves = way.among(begins) | way.among(ends)
         if stretch.leg.retained_to_ms is not None:
@@ -145,7 +145,7 @@ def _sessions(scan: Scan, session: Session, window: TimeWindow, stretch: Stretch
         taken, window_starts, since, until = _shortened(taken, of_row, timestamps, stretch)
     sessions = of_row[taken]
     first, last = np.maximum(begins[sessions], since), np.minimum(ends[sessions], until)
-    there = np.flatnonzero((first < last) & (first <= way.until_ms))
+    there = np.flatnonzero((first < last) & (first <= way.until))
     order = there[np.lexsort((taken[there], window_starts[there], window_ends[sessions[there]]))]
     assigned = Assigned(stream, taken[order], window_starts[order], window_ends[sessions[order]], whole=True)
     return Lives(assigned.relation(), first[order], last[order])
@@ -210,6 +210,6 @@ def _last(scan: Scan, stretch: Stretch) -> Lives:
     closing = assigned_lives(replace(scan, window=UNBOUNDED), scan.assignment, stretch, True)
     way = stretch.way
     instants = closing.instants(way)
-    at_first = stretch.as_of(way.since_ms).relation(scan).relation
+    at_first = stretch.as_of(way.since).relation(scan).relation
     relations = (stretch.as_of(instant).relation(scan).relation for instant in instants.tolist())
     return succession(at_first, relations, instants, stretch.limits)

@@ -37,8 +37,6 @@ CHUNK_ROWS = 1_000_000
 
 def depends_on_order(call: AggregateCall) -> bool:
     """Whether a value depends on the order of rows."""
-    if call.function in ("MIN", "MAX"):
-        return call.arguments[0].type.kind is Kind.DOUBLE  # which of two zeros
     return call.function in ("FIRST", "LAST") or call.function in REPEATED
 
 
@@ -66,7 +64,10 @@ class Calls:
         if function in SPREADS:
             return _spread(members, call)
         if function in _PICKS:
-            return members.column.take_or_null(_PICKS[function](members))
+            column = members.column.take_or_null(_PICKS[function](members))
+            if function in ("MIN", "MAX") and column.type.kind is Kind.DOUBLE:
+                return Column(DOUBLE, column.values + 0.0, column.valid)
+            return column
         return self._repeated(members, call)
 
     def counts(self) -> Int64Array:

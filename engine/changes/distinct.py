@@ -10,17 +10,13 @@ import numpy as np
 
 from engine.changes.calls import firsts
 from engine.changes.lives import Input, Lives, Touched, Way
-from engine.changes.memory import Remembered
 from engine.changes.pieces import cut
-from engine.changes.running import gone_on
 from engine.language.expressions import Column as ColumnOf
-from engine.language.query import Aggregate, Distinct, Output
-from engine.limits import Limits
 from engine.model.types import Kind
 from engine.operators.keys import encode
 
 
-def can(stage: Distinct, below: Input) -> bool:
+def can(below: Input) -> bool:
     """Whether lives are enough to tell every row: which of two rows with other zeros comes first must be
     known.
     """
@@ -30,13 +26,8 @@ def can(stage: Distinct, below: Input) -> bool:
 class Distincts:
     """What DISTINCT gives."""
 
-    def __init__(
-        self, stage: Distinct, below: Input, limits: Limits, remembered: Remembered | None = None
-    ) -> None:
-        """remembered: of the step before, where nobody needs the rows in order."""
-        self._stage = stage
+    def __init__(self, below: Input) -> None:
         self._below = below
-        self._remembered = remembered
         self._changed: Lives | None = None
         self._all: Lives | None = None
 
@@ -46,15 +37,12 @@ class Distincts:
 
     @property
     def ordered(self) -> bool:
-        return self._below.ordered and self._remembered is None
+        return self._below.ordered
 
     def changed(self) -> Lives:
         """The rows that come or go on the way."""
         if self._changed is None:
             moved = self._below.changed()
-            self._changed = self._gone_on(moved)
-        if self._changed is None:
-            moved = moved.asked(self.way)
             keys = [
                 (ColumnOf(place, "", column.type), column)
                 for place, column in enumerate(moved.relation.columns)
@@ -63,16 +51,6 @@ class Distincts:
             touched = Touched(tuple(key for key, _ in keys), tuple(column for _, column in keys), len(moved))
             self._changed = self.alive(touched).changing(self.way) if len(moved) else moved
         return self._changed
-
-    def _gone_on(self, moved: Lives) -> Lives | None:
-        """The same from what is remembered, of how many rows are equal; None where that is nothing."""
-        if self._remembered is None:
-            return None
-        columns = [column.type for column in moved.relation.columns]
-        if any(type_.kind in (Kind.DOUBLE, Kind.ARRAY) for type_ in columns):
-            return None
-        keys = (Output(str(place), ColumnOf(place, "", type_)) for place, type_ in enumerate(columns))
-        return gone_on(Aggregate(tuple(keys), ()), self._stage, self._below, self._remembered)
 
     def alive(self, touched: Touched | None = None) -> Lives:
         """All rows, or those that equal one of ``touched``."""

@@ -44,11 +44,12 @@ def _arrays(column: Column) -> Column:
     known: dict[Any, int] = {}
     codes = np.zeros(len(used), np.int64)
     for place, value in enumerate(used.tolist() if len(column.dictionary) else ()):
-        codes[place] = known.setdefault(_plain(column.dictionary[value].as_py()), len(known))
+        codes[place] = known.setdefault(plain(column.dictionary[value].as_py()), len(known))
     return Column(BIGINT, codes[places], column.valid)
 
 
-def _plain(values: list[Any]) -> Any:
+def plain(values: list[Any]) -> Any:
+    """An array as a value that can be looked up."""
     return tuple(repr(value) if isinstance(value, float) else value for value in values)
 
 

@@ -36,47 +36,22 @@ from engine.language.query import (
 from engine.operators.pipeline import projected
 
 
-def flow_of(query: Query, trip: Trip, *, outermost: bool = True) -> Input:
-    """What the last stage of a query gives on the way. outermost: whoever reads it needs it in no order."""
+def flow_of(query: Query, trip: Trip) -> Input:
+    """What the last stage of a query gives on the way."""
     below: Input = trip.scanning(query.scan)
     stages = list(query.stages)
-    remembers = not trip.halves or _tells_all(query.stages)
     while stages:
         stage = stages.pop(0)
         following = stages[0] if stages else None
         if isinstance(stage, Sort) and isinstance(following, Limit):
             stages.pop(0)
             above = _firsts(stage, following, below, trip)
-        elif isinstance(stage, Aggregate | Distinct) and outermost and remembers and _in_no_order(stages):
-            above = _running(stage, below, trip)
         else:
             above = _above(stage, below, trip)
         if above is None:
             return Evaluations(query, trip)
         below = above
     return below
-
-
-def _in_no_order(stages: Sequence[Stage]) -> bool:
-    """Whether stages give the same rows in whatever order they get them."""
-    return all(isinstance(stage, Project | Filter | Sort) for stage in stages)
-
-
-def _tells_all(stages: Sequence[Stage]) -> bool:
-    """Whether the first stage that gathers rows gets all of them, those too that retention alone takes and
-    nobody asks for: none below it leaves them out.
-    """
-    gathers = next((n for n, stage in enumerate(stages) if not isinstance(stage, Project | Filter)), 0)
-    return _in_no_order(stages[gathers + 1 :])
-
-
-def _running(stage: Aggregate | Distinct, below: Input, trip: Trip) -> Input | None:
-    """The same as ``_above``, gone on with from step to step."""
-    if isinstance(stage, Distinct):
-        can = distinct.can(stage, below)
-        return distinct.Distincts(stage, below, trip.limits, trip.remembered) if can else None
-    can = groups.can(stage, below)
-    return groups.Groups(stage, below, trip.limits, trip.remembered) if can else None
 
 
 def _above(stage: Stage, below: Input, trip: Trip) -> Input | None:
@@ -94,13 +69,13 @@ def _above(stage: Stage, below: Input, trip: Trip) -> Input | None:
         case Aggregate():
             return groups.Groups(stage, below, limits) if groups.can(stage, below) else None
         case Distinct():
-            return distinct.Distincts(stage, below, limits) if distinct.can(stage, below) else None
+            return distinct.Distincts(below) if distinct.can(below) else None
         case RowNumber():
             return numbered.Numbered(stage, below, limits) if numbered.can(stage, below) else None
         case SemiJoin():
-            return membership(stage, below, flow_of(stage.inner, trip, outermost=False), limits)
+            return membership(stage, below, flow_of(stage.inner, trip), limits)
         case Join():
-            inner = flow_of(stage.inner, trip, outermost=False)
+            inner = flow_of(stage.inner, trip)
             return Joining(stage, below, inner, limits) if stage.latest is None or inner.ordered else None
 
 

@@ -14,9 +14,7 @@ import numpy as np
 
 from engine.changes.calls import Calls, depends_on_order
 from engine.changes.lives import Input, Lives, Touched, Way
-from engine.changes.memory import Remembered
 from engine.changes.pieces import cut
-from engine.changes.running import gone_on, runs_on
 from engine.language.expressions import Column as ColumnOf
 from engine.language.query import Aggregate
 from engine.limits import Limits
@@ -38,12 +36,8 @@ def can(stage: Aggregate, below: Input) -> bool:
 class Groups:
     """What an aggregate gives."""
 
-    def __init__(
-        self, stage: Aggregate, below: Input, limits: Limits, remembered: Remembered | None = None
-    ) -> None:
-        """remembered: of the step before, where nobody needs the rows in order."""
+    def __init__(self, stage: Aggregate, below: Input, limits: Limits) -> None:
         self._stage = stage
-        self._remembered = remembered if runs_on(stage) else None
         self._below = below
         self._limits = limits
         self._changed: Lives | None = None
@@ -55,15 +49,12 @@ class Groups:
 
     @property
     def ordered(self) -> bool:
-        return self._below.ordered and self._remembered is None
+        return self._below.ordered
 
     def changed(self) -> Lives:
         """The rows of pieces that begin or end on the way. Raises LimitExceeded."""
         if self._changed is None:
             moved = self._below.changed()
-            self._changed = self._gone_on()
-        if self._changed is None:
-            moved = moved.asked(self.way)
             if not self._stage.keys:
                 rows = self.alive() if len(moved) else self._nothing()
             elif len(moved):
@@ -87,12 +78,6 @@ class Groups:
         else:
             rows = self._given(below)
         return rows.where(touched.among(rows.relation))
-
-    def _gone_on(self) -> Lives | None:
-        """The same from what is remembered; None where that is nothing."""
-        if self._remembered is None:
-            return None
-        return gone_on(self._stage, self._stage, self._below, self._remembered)
 
     def _nothing(self) -> Lives:
         no_row = np.empty(0, np.int64)

@@ -41,7 +41,7 @@ class Evaluations:
         if self._lives is None:
             instants = instants_of(self._query, self._trip)
             following = (self._at(instant) for instant in instants.tolist())
-            self._lives = succession(self._at(self.way.since_ms), following, instants, self._trip.limits)
+            self._lives = succession(self._at(self.way.since), following, instants, self._trip.limits)
         return self._lives
 
     def _at(self, instant: int) -> Relation:

@@ -35,31 +35,23 @@ _NUMBERED = (Kind.INTEGER, Kind.BIGINT, Kind.DATE, Kind.TIMESTAMP, Kind.STRING)
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """Changes are those of the instants since_ms < t <= until_ms; NEVER: nothing was there before.
-
-    halves: instants are told in halves (:mod:`engine.changes.stretch`), and nobody asks for what changes in a
-    second one.
+    """Changes are those of the instants since < t <= until, in halves (:mod:`engine.changes.stretch`); NEVER:
+    nothing was there before.
     """
 
-    since_ms: int
-    until_ms: int
-    halves: bool = False
+    since: int
+    until: int
 
     def among(self, instants: Int64Array) -> BoolArray:
         """bool[n]: which of these are instants of the way."""
-        return (instants > self.since_ms) & (instants <= self.until_ms)
-
-    def asked(self, instants: Int64Array) -> BoolArray:
-        """bool[n]: which of these are instants of the way of which somebody wants to know what changes."""
-        among = self.among(instants)
-        return among & ((instants & 1 == 0) | (instants < -(2**62))) if self.halves else among
+        return (instants > self.since) & (instants <= self.until)
 
 
 @dataclass(frozen=True, slots=True)
 class Lives:
     """n rows, each with one life; a bag that has a row twice has it twice here, each with its own life.
 
-    begins, ends: int64[n], ms, begin < end.
+    begins, ends: int64[n], instants in halves, begin < end.
     """
 
     relation: Relation
@@ -69,9 +61,9 @@ class Lives:
     def __len__(self) -> int:
         return self.relation.n
 
-    def at(self, instant_ms: int) -> Int64Array:
+    def at(self, instant: int) -> Int64Array:
         """The places of the rows that are there at an instant, ascending. O(n)."""
-        return np.flatnonzero((self.begins <= instant_ms) & (self.ends > instant_ms))
+        return np.flatnonzero((self.begins <= instant) & (self.ends > instant))
 
     def take(self, rows: Int64Array) -> Lives:
         """The rows at these places, in that order."""
@@ -86,19 +78,15 @@ class Lives:
         return Lives(self.relation.with_columns(columns), self.begins, self.ends)
 
     def there(self, way: Way) -> Lives:
-        """The rows that are there at an instant from since_ms to until_ms."""
-        mask = self.begins <= way.until_ms
-        if way.since_ms != NEVER:
-            mask &= self.ends > way.since_ms
+        """The rows that are there at an instant from since to until."""
+        mask = self.begins <= way.until
+        if way.since != NEVER:
+            mask &= self.ends > way.since
         return self.where(mask)
 
     def changing(self, way: Way) -> Lives:
         """The rows that come or go on the way."""
         return self.where(way.among(self.begins) | way.among(self.ends))
-
-    def asked(self, way: Way) -> Lives:
-        """The rows that come or go on the way when somebody wants to know."""
-        return self.where(way.asked(self.begins) | way.asked(self.ends))
 
     def instants(self, way: Way) -> Int64Array:
         """int64, ascending, each once: when on the way rows come or go."""
@@ -178,7 +166,7 @@ class Input(Protocol):
         ...
 
     def alive(self, touched: Touched | None = None) -> Lives:
-        """All rows that are there at an instant of [since_ms, until_ms], those of ``changed`` included;
+        """All rows that are there at an instant of [since, until], those of ``changed`` included;
         touched: of them those that equal one of these.
         """
         ...
@@ -195,8 +183,12 @@ def one_after_another(pieces: Sequence[Lives]) -> Lives:
         columns = [relation.columns[place] for relation in relations]
         return concatenate_columns(columns[0].type, columns)
 
+    def stored() -> Int64Array:
+        return np.concatenate([relation.stored_ordinals() for relation in relations])
+
+    are_stored = all(relation.is_stored for relation in relations)
     return Lives(
-        Relation(LazyColumns(len(relations[0].columns), make), n),
+        Relation(LazyColumns(len(relations[0].columns), make), n, stored if are_stored else None),
         np.concatenate([piece.begins for piece in pieces]),
         np.concatenate([piece.ends for piece in pieces]),
     )

@@ -61,7 +61,7 @@ class Numbered:
     def changed(self) -> Lives:
         """Rows with a number that comes or goes on the way. Raises LimitExceeded."""
         if self._changed is None:
-            moved = self._below.changed().asked(self.way)
+            moved = self._below.changed()
             values, _ = moved.relation.values_of(self._stage.keys)
             touched = Touched(self._stage.keys, tuple(values), len(moved))
             rows = self._below.alive(touched) if len(moved) else moved
@@ -126,7 +126,7 @@ class Firsts:
 
     def changed(self) -> Lives:
         """Rows that come among the first or leave them. Raises LimitExceeded."""
-        moved = self._below.changed().asked(self.way)
+        moved = self._below.changed()
         return self.alive().changing(self.way) if len(moved) else moved
 
     def alive(self, touched: Touched | None = None) -> Lives:

@@ -108,7 +108,7 @@ def cut(lives: Lives, codes: Int64Array, groups: int, way: Way) -> Placed:
     """The rows in pieces. codes: int64[n] below ``groups``. All rows are there at an instant of the way, or
     at its beginning.
     """
-    comes, goes = lives.begins > way.since_ms, lives.ends <= way.until_ms
+    comes, goes = lives.begins > way.since, lives.ends <= way.until
     moving = np.flatnonzero(comes | goes)
     came, went = np.flatnonzero(comes[moving]), np.flatnonzero(goes[moving])
     instants = np.concatenate([lives.begins[moving[came]], lives.ends[moving[went]]])

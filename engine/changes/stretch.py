@@ -1,9 +1,8 @@
-"""A leg of a course with the scale in which the instants of lives are told.
+"""A leg of a course, and the scale in which the instants of lives are told.
 
-Mostly that is ms. Where retention must be told from what time does, an instant t has two *halves*: at 2t is
-done what time does, with what was retained before, at 2t + 1 retention takes what it takes. Lives and their
-way are then in halves throughout, and whoever reads the changes drops the odd ones (ISTREAM: nothing comes
-because something else is forgotten).
+An instant t, in ms, has two *halves*: at 2t is done what time does, with what was retained before, at 2t + 1
+retention takes what it takes. So whoever reads the changes can tell one from the other: nothing comes into a
+stream (ISTREAM) because something else is forgotten.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engine.changes.course import NEVER, Course, Leg
+from engine.changes.course import NEVER, Leg
 from engine.changes.lives import Lives, Way
 from engine.limits import Limits
 from engine.model.batch import BoolArray, Int64Array
@@ -25,31 +24,30 @@ _FAR = 2**61
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """since_ms, until_ms: of the course, ms. halves: whether instants are told in halves."""
+    """since_ms, until_ms: of the course, ms."""
 
     leg: Leg
     since_ms: int
     until_ms: int
     limits: Limits
-    halves: bool = False
 
     @property
     def way(self) -> Way:
         """In the scale of lives."""
-        return way_of(self.since_ms, self.until_ms, halves=self.halves)
+        return way_of(self.since_ms, self.until_ms)
 
     def time(self, instants: Int64Array) -> Int64Array:
         """Instants in ms at which time does something, in the scale of lives."""
-        return doubled(instants) if self.halves else instants
+        return doubled(instants)
 
     def retention(self, instants: Int64Array) -> Int64Array:
         """Instants in ms at which retention does, in the scale of lives."""
-        return doubled(instants, 1) if self.halves else instants
+        return doubled(instants, 1)
 
     @property
     def end(self) -> int:
         """When retention takes what is only known to be gone after the way, in the scale of lives."""
-        return 2 * self.until_ms + 1 if self.halves else self.until_ms
+        return 2 * self.until_ms + 1
 
     def gone(self, timestamps: Int64Array) -> Int64Array | None:
         """When retention takes rows of these timestamps, in the scale of lives, FOREVER where it does not on
@@ -78,8 +76,7 @@ class Stretch:
         at = self.leg.at
         if instant == NEVER or at.now_ms is None:
             return replace(at, now_ms=None, end=at.rows.base)
-        in_halves = self.halves and instant > -_FAR
-        at_ms, forgets = (instant >> 1, bool(instant & 1)) if in_halves else (instant, True)
+        at_ms, forgets = (instant >> 1, bool(instant & 1)) if instant > -_FAR else (instant, True)
         retained_ms = self._retained_ms(at_ms if forgets else at_ms - 1)
         if not self.leg.moves:
             return replace(at, retained_from_ms=retained_ms)
@@ -99,11 +96,9 @@ class Stretch:
         return after_ms if before_ms is None else max(before_ms, after_ms)
 
 
-def way_of(since_ms: int, until_ms: int, *, halves: bool) -> Way:
+def way_of(since_ms: int, until_ms: int) -> Way:
     """A way given in ms, in the scale of lives."""
-    if not halves:
-        return Way(since_ms, until_ms)
-    return Way(since_ms if since_ms < -_FAR else 2 * since_ms + 1, 2 * until_ms + 1, halves=True)
+    return Way(since_ms if since_ms < -_FAR else 2 * since_ms + 1, 2 * until_ms + 1)
 
 
 def doubled(instants: Int64Array, half: int = 0) -> Int64Array:
@@ -120,8 +115,3 @@ def by_retention(instants: Int64Array) -> BoolArray:
     """bool[n]: which are second halves."""
     told: BoolArray = (instants & 1 == 1) & (instants > -2 * _FAR) & (instants < 2 * _FAR)
     return told
-
-
-def forgets(course: Course) -> bool:
-    """Whether retention takes anything on the way."""
-    return any(leg.retained_to_ms is not None for leg in course.legs.values())

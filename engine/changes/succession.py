@@ -36,7 +36,6 @@ def succession(
     if len(pieces) == 1:
         return always(at_first)
     relation = one_after_another([always(piece) for piece in pieces]).relation
-    relation = Relation(relation.columns, len(relation))
     time = np.repeat(np.arange(len(pieces)), [len(piece) for piece in pieces])
     return _runs(relation, time, instants)
 

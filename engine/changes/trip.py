@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 from engine.changes.course import Course
 from engine.changes.lives import Way
-from engine.changes.memory import Remembered
 from engine.changes.scans import Scanning, scanning
 from engine.changes.stretch import Stretch, way_of
 from engine.language.query import Scan
@@ -17,20 +16,16 @@ from engine.operators.scan import ScanAt
 
 @dataclass(frozen=True, slots=True)
 class Trip:
-    """halves: whether instants are told in halves (:mod:`engine.changes.stretch`). remembered: of the step
-    before. What a scan reads is read once, however often it is asked for.
-    """
+    """What a scan reads is read once, however often it is asked for."""
 
     course: Course
     limits: Limits
-    halves: bool = False
-    remembered: Remembered | None = None
     _scanning: dict[int, Scanning] = field(default_factory=dict)
 
     @property
     def way(self) -> Way:
         """In the scale of lives."""
-        return way_of(self.course.since_ms, self.course.until_ms, halves=self.halves)
+        return way_of(self.course.since_ms, self.course.until_ms)
 
     def scanning(self, scan: Scan) -> Scanning:
         """The rows of a scan on the way."""
@@ -45,4 +40,4 @@ class Trip:
 
     def _stretch(self, source: SourceName) -> Stretch:
         course = self.course
-        return Stretch(course.legs[source], course.since_ms, course.until_ms, self.limits, self.halves)
+        return Stretch(course.legs[source], course.since_ms, course.until_ms, self.limits)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from engine.kernels.bits import bit_of
 from engine.kernels.chunks import column_at
 from engine.kernels.compiled import kernel
 from engine.kernels.streaming import stream
@@ -93,13 +94,6 @@ def intersect(
         begin = end
 
 
-_MULTIPLIER = 0x03F79D71B4CB0A89
-_PLACES = np.zeros(64, np.int64)
-for _bit in range(64):
-    _PLACES[((1 << _bit) * _MULTIPLIER & (2**64 - 1)) >> 58] = _bit
-"""De Bruijn: a word with one bit set, times the multiplier, has a number of its own in its top 6 bits."""
-
-
 @kernel
 def count_per_bit(column: Words, mask: np.uint64, n: int, counts: npt.NDArray[np.int64]) -> None:
     """counts[b] = number of rows < n with bit b, of the bits of mask; int64[64], overwritten.
@@ -113,7 +107,7 @@ def count_per_bit(column: Words, mask: np.uint64, n: int, counts: npt.NDArray[np
         word = column[row] & kept
         while word != 0:
             lowest = word & (~word + one)
-            counts[_PLACES[(lowest * np.uint64(_MULTIPLIER)) >> np.uint64(58)]] += 1
+            counts[bit_of(lowest)] += 1
             word ^= lowest
 
 
@@ -133,7 +127,7 @@ def to_row_lists(
         word = column[row] & kept
         while word != 0:
             lowest = word & (~word + one)
-            bit = _PLACES[(lowest * np.uint64(_MULTIPLIER)) >> np.uint64(58)]
+            bit = bit_of(lowest)
             rows[cursor[bit]] = row
             cursor[bit] += 1
             word ^= lowest

@@ -17,6 +17,7 @@ from numba import types
 from numba.extending import intrinsic
 from numba.np import numpy_support
 
+from engine.kernels.bits import bit_of
 from engine.kernels.compiled import kernel
 
 Int64Array = npt.NDArray[np.int64]
@@ -173,3 +174,82 @@ def _bits_in(column: Words) -> int:
         x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
         total += (x * np.uint64(0x0101010101010101)) >> np.uint64(56)
     return int(total)
+
+
+@kernel
+def pairs(
+    at: Int64Array,
+    used: Int64Array,
+    rows: int,
+    masks: Words,
+    first: int,
+    last: int,
+    found_rows: Int64Array,
+    found_places: Int64Array,
+) -> int:
+    """Write (row, place) of every masked bit that is set in rows first .. last-1; return how many there are,
+    whether or not there is room.
+
+    masks: uint64[8], of the words of the block. found_rows, found_places: [room].
+    """
+    one, count, room = np.uint64(1), 0, found_rows.shape[0]
+    for chunk in range(first // rows, -(-last // rows)):
+        begin = chunk * rows
+        low, high = max(first, begin), min(last, begin + rows)
+        for word in range(used[chunk]):
+            if masks[word] == 0:
+                continue
+            column = column_at(at[chunk], rows, word, low - begin, high - begin)
+            for i in range(high - low):
+                bits = column[i] & masks[word]
+                while bits != 0:
+                    if count < room:
+                        lowest = bits & (~bits + one)
+                        found_rows[count] = low + i
+                        found_places[count] = 64 * word + bit_of(lowest)
+                    count += 1
+                    bits &= bits - one
+    return count
+
+
+@kernel
+def pairs_of_lists(
+    starts: Int64Array,
+    places: npt.NDArray[np.uint16],
+    mask: np.uint64,
+    first: int,
+    last: int,
+    found_rows: Int64Array,
+    found_bits: Int64Array,
+) -> int:
+    """The same of a word that is row lists (:mod:`engine.results.row_lists`)."""
+    count, room = 0, found_rows.shape[0]
+    for bit in range(64):
+        if (np.uint64(mask) >> np.uint64(bit)) & np.uint64(1) == 0:
+            continue
+        low, high = starts[bit], starts[bit + 1]
+        while low < high:
+            middle = (low + high) >> 1
+            if places[middle] < first:
+                low = middle + 1
+            else:
+                high = middle
+        while low < starts[bit + 1] and places[low] < last:
+            if count < room:
+                found_rows[count] = places[low]
+                found_bits[count] = bit
+            count += 1
+            low += 1
+    return count
+
+
+@kernel
+def masks_of(
+    places: npt.NDArray[np.int32], masks: Words, slots: npt.NDArray[np.int32], slot_of: npt.NDArray[np.int32]
+) -> None:
+    """masks: uint64[words], zeros, get the bit of each place >= 0; slot_of[place] = its slot."""
+    for i in range(places.shape[0]):
+        place = places[i]
+        if place >= 0:
+            masks[place >> 6] |= np.uint64(1) << np.uint64(place & 63)
+            slot_of[place] = slots[i]

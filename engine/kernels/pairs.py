@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from engine.kernels.bitmaps import _MULTIPLIER, _PLACES, Words
+from engine.kernels.bitmaps import Words
+from engine.kernels.bits import bit_of
 from engine.kernels.compiled import kernel
 
 Int32Array = npt.NDArray[np.int32]
@@ -29,7 +30,7 @@ def spell_bits(
             word = words[w, row]
             while word != 0:
                 lowest = word & (~word + one)
-                place = (w << 6) + _PLACES[(lowest * np.uint64(_MULTIPLIER)) >> np.uint64(58)]
+                place = (w << 6) + bit_of(lowest)
                 for i in range(starts[place], starts[place + 1]):
                     if n < room:
                         rows[n] = row

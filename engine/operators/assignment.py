@@ -45,7 +45,7 @@ class Assigned:
     whole: bool
 
     def relation(self) -> Relation:
-        """The stream's columns, then window_start and window_end."""
+        """The stream's columns, then window_start and window_end. Ordinals are those of the stream's rows."""
         stream, rows, width = self.stream, self.rows, len(self.stream.columns)
 
         def make(place: int) -> Column:
@@ -53,7 +53,8 @@ class Assigned:
                 return stream.columns[place].take(rows)
             return _instants(self.starts if place == width else self.ends)
 
-        return Relation(LazyColumns(width + len(WINDOW_COLUMNS), make), len(rows))
+        columns = LazyColumns(width + len(WINDOW_COLUMNS), make)
+        return Relation(columns, len(rows), lambda: stream.stored_ordinals()[rows])
 
     def take(self, pairs: Int64Array, *, whole: bool) -> Assigned:
         """The pairs at these places."""

@@ -61,6 +61,11 @@ class Relation:
     def __len__(self) -> int:
         return self.n
 
+    @property
+    def is_stored(self) -> bool:
+        """Whether its rows have ordinals."""
+        return self._stored is not None
+
     def stored_ordinals(self) -> Int64Array:
         """int64[n], of a scan's rows, or some of them."""
         assert self._stored is not None

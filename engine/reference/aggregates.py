@@ -129,7 +129,7 @@ def _extreme(sign: int) -> Callable[[Sequence[Outcome], Type, AggregateCall], Ou
         for each in values:
             if best is None or order(each, type_, best, type_) == sign:
                 best = each
-        return best
+        return best + 0.0 if isinstance(best, float) else best
 
     return value
 

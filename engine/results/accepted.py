@@ -6,10 +6,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from engine.kernels import bitmaps
 from engine.model.batch import BoolArray, Int32Array, Int64Array
 from engine.results.part_matches import PartMatches, place_of
-from engine.results.segment_bits import NO_ROWS, SegmentBits
 from engine.results.slot_lists import RowNumbers, SlotLists
 
 FEW_SLOTS = 16
@@ -73,10 +71,7 @@ def accepted(matches: PartMatches, slots: Slots, first: int, last: int) -> Pairs
     there = slots.slots < len(known)
     places[there] = known[slots.slots[there]]
     dense = places >= 0
-    found = [
-        _of_word(matches.bits, slots.slots, places, word, first, last)
-        for word in np.unique(places[dense] >> 6).tolist()
-    ]
+    found = list(matches.bits.pairs(places, slots.slots, first, last)) if dense.any() else []
     if not dense.all():
         found += _of_lists(matches, slots, slots.slots[~dense], first, last)
     if not found:
@@ -84,29 +79,6 @@ def accepted(matches: PartMatches, slots: Slots, first: int, last: int) -> Pairs
     if len(found) == 1:
         return found[0]
     return np.concatenate([rows for rows, _ in found]), np.concatenate([owners for _, owners in found])
-
-
-def _of_word(
-    held: SegmentBits, slots: Int32Array, places: Int32Array, word: int, first: int, last: int
-) -> Pairs:
-    here = np.flatnonzero(places >> 6 == word)
-    by_bit = np.full(64, -1, np.int32)
-    by_bit[places[here] & 63] = slots[here]
-    lists = held.lists_of(word)
-    if lists is None:
-        mask = np.uint64(0)
-        for bit in (places[here] & 63).tolist():
-            mask |= np.uint64(1 << bit)
-        bits, counts = held.word(word, first, last), np.empty(64, np.int64)
-        bitmaps.count_per_bit(bits, mask, last - first, counts)
-        starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        rows: RowNumbers = np.empty(int(starts[64]), np.uint16)
-        bitmaps.to_row_lists(bits, mask, last - first, starts, rows)
-        return first + rows.astype(np.int64), np.repeat(by_bit, counts)
-    found = [
-        lists.rows(bit, first, last) if slot >= 0 else NO_ROWS for bit, slot in enumerate(by_bit.tolist())
-    ]
-    return np.concatenate(found), np.repeat(by_bit, [len(rows) for rows in found])
 
 
 def _of_lists(

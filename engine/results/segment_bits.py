@@ -10,19 +10,22 @@ with the last reader.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
 
 from engine.kernels import bitmaps, chunks
 from engine.kernels.bitmaps import Words
-from engine.model.batch import Int64Array
+from engine.model.batch import Int32Array, Int64Array
 from engine.results.chunks import CHUNK_WORDS, ChunkPool
 from engine.results.row_lists import RowLists, is_sparse, lists_of_bits
 
 SAMPLED_RUNS = 2
 """Of rows of each chunk of a word, to tell whether lists are smaller."""
+
+EXPECTED = 1_024
+"""So many pairs are made room for at first."""
 
 NO_ROWS = np.zeros(0, np.int64)
 EVERY_BIT = np.uint64(bitmaps.EVERY_BIT)
@@ -132,6 +135,17 @@ class ListBlock:
         self.lists = [*lists, *[RowLists.empty()] * (CHUNK_WORDS - len(lists))]
 
 
+def _found(write: Callable[[Int64Array, Int64Array], int]) -> tuple[Int64Array, Int64Array]:
+    """What a kernel writes that says how much room it needs."""
+    room = EXPECTED
+    while True:
+        rows, places = np.empty(room, np.int64), np.empty(room, np.int64)
+        count = write(rows, places)
+        if count <= room:
+            return rows[:count], places[:count]
+        room = count
+
+
 class SegmentBits:
     """Of a segment of at most ``rows`` rows."""
 
@@ -167,10 +181,31 @@ class SegmentBits:
             return block.lists[place >> 6 & 7].count(place & 63, first, last)
         return int(chunks.count_bit(block.at, block.used, self._pool.rows, place & 511, first, last))
 
-    def lists_of(self, word: int) -> RowLists | None:
-        """The row lists of a word, where it is kept as such."""
-        block = self._block(word >> 3)
-        return block.lists[word & 7] if isinstance(block, ListBlock) else None
+    def pairs(
+        self, places: Int32Array, slots: Int32Array, first: int, last: int
+    ) -> Iterator[tuple[Int64Array, Int32Array]]:
+        """(row, slot) of rows first <= r < last that match, block by block. places: int32[slots], -1 of slots
+        that have none. O(words * rows + pairs) where bits are dense, else O(slots * log matches + pairs).
+        """
+        blocks = min(len(self.blocks), (int(places.max()) >> 9) + 1)
+        masks = np.zeros(CHUNK_WORDS * ((int(places.max()) >> 9) + 1), np.uint64)
+        slot_of = np.empty(64 * len(masks), np.int32)
+        chunks.masks_of(places, masks, slots, slot_of)
+        for number in range(blocks):
+            block, low = self.blocks[number], CHUNK_WORDS * number
+            wanted = masks[low : low + CHUNK_WORDS]
+            if block is None or not wanted.any():
+                continue
+            if isinstance(block, DenseBlock):
+                scope = block.at, block.used, self._pool.rows, wanted, first, last
+                rows, found = _found(lambda *out, scope=scope: chunks.pairs(*scope, *out))
+                yield rows, slot_of[64 * low + found]
+                continue
+            for word, lists in enumerate(block.lists):
+                if wanted[word] and len(lists.places):
+                    of = lists.starts, lists.places, wanted[word], first, last
+                    rows, found = _found(lambda *out, of=of: chunks.pairs_of_lists(*of, *out))
+                    yield rows, slot_of[64 * (low + word) + found]
 
     def word(self, word: int, first: int, last: int) -> Words:
         """uint64[last - first]: the bits of a word."""

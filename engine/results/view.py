@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from engine.afresh import History, answer_afresh, seam_ms
-from engine.changes.changes_of import changes_of
 from engine.changes.course import NEVER, Course, Leg
 from engine.changes.operator import operator_over
 from engine.changes.output import Output, output_of
+from engine.dataflow.graph import changes_of
 from engine.language.query import Filter, Project
 from engine.limits import Limits
 from engine.model.answer import Answer, Lost, QueryInfo, SourceInfo
@@ -201,8 +201,8 @@ class View:
             raise InstantOutOfRange(since, now_ms, now_ms, hint=hint)
         at = query.at(over.at)
         course = Course(since, now_ms, {name: Leg(leg, moves=True) for name, leg in at.items()})
-        told = changes_of(query.query, operator, course, replace(self.limits, changes_max=rows_max))
-        return Changes.of_one(query_id, told.table, told.weights, told.at_ms, now_ms)
+        alone = replace(query, slots=())  # matches of the rows of the window may not be made yet
+        return changes_of(alone, operator, course, replace(self.limits, changes_max=rows_max), now_ms)
 
     def _tells_since(self, query: StandingQuery, over: SetView, operator: Operator, since_ms: int) -> bool:
         """Whether all rows are there that changes after an instant are made of."""

@@ -31,16 +31,19 @@ from engine.catalogue import Catalogue
 from engine.changes.course import NEVER, Course, Leg
 from engine.changes.operator import operator_over
 from engine.changes.output import output_of
-from engine.changes.selections import Selections, served
+from engine.dataflow.graph import Graph
+from engine.dataflow.plan import is_selection
 from engine.language.functions import BUILT_IN
 from engine.language.query import Query
+from engine.language.templates import Fixed
 from engine.limits import Limits
 from engine.model.batch import BATCH_ROWS_MAX, Batch, concatenate
 from engine.model.changes import Changes
 from engine.model.source import SourceName, Stream
-from engine.model.step import Registration
+from engine.model.step import BEGINNING, Registration
 from engine.operators.scan import ScanAt
 from engine.registrations import bound
+from engine.standing import StandingQuery
 from engine.stems.data_stem import DataStem
 from engine.stems.pending import PendingRows
 from engine.stems.query_stem import QueryStem
@@ -71,7 +74,7 @@ def stateless(query: Query, streams: Mapping[SourceName, Stream]) -> bool:
     if len(read) != 1 or any(stream.is_table for stream in read.values()):
         return False
     operator = operator_over(query, read)
-    if operator != "istream" or not served(query, operator):
+    if operator != "istream" or not is_selection(query):
         return False
     window = query.scan.window
     return isinstance(window, TimeWindow) and window.end == NOW and window.slide_ms is None
@@ -85,18 +88,20 @@ class AtWork:
     """The selections over one stream."""
 
     stem: QueryStem
-    selections: Selections = field(default_factory=Selections)
+    graph: Graph = field(default_factory=Graph)
     slots: dict[str, int | None] = field(default_factory=dict)
 
-    def add(self, query_id: str, query: Query) -> None:
+    def add(self, registration: Registration, query: Query) -> None:
         predicate = query.scan.predicate
         slot = None if predicate is None else self.stem.add([predicate]).slots[0]
-        self.slots[query_id] = slot
-        self.selections.add(query_id, query, "istream", slot)
+        self.slots[registration.query_id] = slot
+        slots = () if slot is None else ((slot, 0),)
+        standing = StandingQuery(registration, Fixed(query), BEGINNING, "lazy", slots=slots)
+        self.graph.add(standing, query, "istream")
 
     def remove(self, query_id: str) -> None:
         slot = self.slots.pop(query_id)
-        self.selections.remove(query_id)
+        self.graph.remove(query_id)
         if slot is not None:
             self.stem.remove([slot])
 
@@ -108,7 +113,10 @@ class AtWork:
         held.append(rows)
         leg = Leg(ScanAt.now(held.rows(), now_ms, None), moves=True)
         course = Course(NEVER if since_ms is None else since_ms, now_ms, {stream.name: leg})
-        yield from self.selections.tell(course, limits)
+        broken: dict[str, Exception] = {}
+        yield from self.graph.advance(course, limits, now_ms, broken)
+        for refusal in broken.values():
+            raise refusal
 
 
 class Compiled:
@@ -141,7 +149,7 @@ class Compiled:
                 (name,) = query.sources
                 to = destination(names, output_of(query, streams))
                 assert to is not None
-                self.streams[name].add(query_id, query)
+                self.streams[name].add(registration, query)
                 self._of[query_id], self.to[query_id] = (registration, name), to
         self.version, self._plan = plan.version, plan
 
@@ -253,7 +261,7 @@ class _Lane:
         report.dead = len(letters) - report.late
         entering = self._enter(arrived)
         at_work = queries.streams[self._stream.name]
-        if not letters and not (len(entering) and at_work.selections):
+        if not letters and not (len(entering) and len(at_work.graph)):
             return report
         key = self._stream.name, self._partition
         encoder = Encoder(job, job.batch.position(self._task.numbers[key]), queries.to)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from engine.changes.changes_of import changes_of
 from engine.changes.course import NEVER, Course, Leg
 from engine.changes.flow import flow_of
 from engine.changes.instants import Evaluations
@@ -31,6 +30,7 @@ from tests.changes.ways import (
     random_course,
     seeds,
     stored,
+    told_of,
 )
 from tureen.errors import LimitExceeded
 
@@ -82,7 +82,7 @@ def test_what_goes_by_an_order_that_is_lost(text: str, seed: int) -> None:
     rng = random.Random(seed)
     query = bound(text)
     course = random_course(rng, query.sources)
-    check_lives(query, course, halves=rng.random() < 0.3)
+    check_lives(query, course)
     check_changes(query, course, rng.choice(("changes", "istream", "rstream")))
     evaluated = Evaluations(query, Trip(course, LIMITS)).alive()
     evaluated._check()
@@ -118,7 +118,7 @@ def test_what_stands_is_there_from_the_beginning() -> None:
     rows = stored("h", [(3, (1, 5, 3))], 3, None)
     none = stored("s", [], 7, None)
     course = Course(NEVER, 7, {SourceName("s"): Leg(none, True), SourceName("h"): Leg(rows, False)})
-    told = changes_of(bound("SELECT p, v FROM h LEFT JOIN s ON s.k = h.k"), "changes", course, LIMITS)
+    told = told_of(bound("SELECT p, v FROM h LEFT JOIN s ON s.k = h.k"), "changes", course)
     assert (told.table.to_pylist(), told.weights.tolist()) == ([{"p": 5, "v": None}], [1])
 
 
@@ -127,7 +127,7 @@ def test_a_table_that_moves_alone_changes_the_answer_at_its_now() -> None:
     stream = stored("s", [(2, (0, 1.5, "a", 2))], 6, None)
     legs = {SourceName("s"): Leg(stream, False), SourceName("h"): Leg(rows, True)}
     course = Course(2, 6, legs, instant_ms=6)
-    told = changes_of(bound("SELECT p FROM s JOIN h ON s.k = h.k"), "changes", course, LIMITS)
+    told = told_of(bound("SELECT p FROM s JOIN h ON s.k = h.k"), "changes", course)
     assert told.table.column("p").to_pylist() == [1, 2, 2, 1]
     assert told.weights.tolist() == [-1, 1, -1, 1]
     assert told.at_ms.tolist() == [6, 6, 6, 6]
@@ -155,4 +155,4 @@ def test_the_operator_that_goes_without_saying(text: str, operator: str) -> None
 def test_so_many_changes_and_no_more() -> None:
     course = random_course(random.Random(5), ["s"])
     with pytest.raises(LimitExceeded, match="changes_max"):
-        changes_of(bound("SELECT k FROM s [NOW]"), "changes", course, Limits(changes_max=1))
+        told_of(bound("SELECT k FROM s [NOW]"), "changes", course, Limits(changes_max=1))

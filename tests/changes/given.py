@@ -43,7 +43,7 @@ def given_rows(
     """Rows of these types, each with its life; those that are never there on the way are left out."""
     begins, ends = np.array([life[0] for life in lives], np.int64), np.array([e for _, e in lives], np.int64)
     whole = Lives(relation(types, rows), begins, ends)
-    there = (begins <= way.until_ms) & (ends > way.since_ms)
+    there = (begins <= way.until) & (ends > way.since)
     return Given(whole.take(np.flatnonzero(there)), way)
 
 
@@ -78,7 +78,7 @@ def inputs(draw: st.DrawFn, types: Sequence[Type], most: int = 20) -> Given:
         lives = [(instant, instant + length) for instant in sorted(draw(_many(instants, len(rows))))]
     else:
         lives = draw(_many(ends_differ, len(rows)))
-    if way.since_ms == NEVER:
+    if way.since == NEVER:
         lives = [(max(begin, 0), max(end, 1)) for begin, end in lives]
     return given_rows(types, rows, lives, way)
 
@@ -89,7 +89,7 @@ def _many(one: st.SearchStrategy[Any], count: int) -> st.SearchStrategy[list[Any
 
 def told_instants(way: Way) -> Iterable[int]:
     """The instants at which what is given is compared: those of the way, and the one before it."""
-    return range(0 if way.since_ms == NEVER else way.since_ms, way.until_ms + 1)
+    return range(0 if way.since == NEVER else way.since, way.until + 1)
 
 
 def at(given: Input, lives: Lives, instant: int) -> Relation:

@@ -84,7 +84,7 @@ def test_what_changed_is_among_all_rows_and_has_all_that_came_and_went(data):
     assert bool((below.way.among(changed.begins) | below.way.among(changed.ends)).all())
     whole = Groups(stage, below, Limits()).alive()
     for instant in told_instants(below.way):
-        if instant == below.way.since_ms:
+        if instant == below.way.since:
             continue
         before, now = (
             sorted(exactly(rows_of(at(groups, whole, t))), key=repr) for t in (instant - 1, instant)
@@ -164,7 +164,7 @@ def test_many_doubles(function):
     n, way = 30_000, Way(1_000, 1_010)
     begins = np.sort(random.integers(0, 1_011, n))
     ends = begins + random.integers(900, 950, n)
-    there = np.flatnonzero((begins <= way.until_ms) & (ends > way.since_ms))
+    there = np.flatnonzero((begins <= way.until) & (ends > way.since))
     columns = [
         Column(DOUBLE, random.normal(size=n) * 10.0 ** random.integers(-9, 9, n)),
         Column(INTEGER, random.integers(0, 2, n).astype(np.int32)),

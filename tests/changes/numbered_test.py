@@ -10,12 +10,12 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.changes.copies import copies_of, copies_of_whole
+from engine.changes.copies import copies_of_whole
 from engine.changes.distinct import Distincts
 from engine.changes.lives import Input, Lives, Touched, Way
 from engine.changes.numbered import Firsts, Numbered
 from engine.language import expressions as ex
-from engine.language.query import Distinct, Limit, RowNumber, Sort, SortKey
+from engine.language.query import Limit, RowNumber, Sort, SortKey
 from engine.limits import Limits
 from engine.model.types import BOOLEAN, DOUBLE, INTEGER, STRING
 from engine.operators.distinct import distinct
@@ -56,7 +56,7 @@ def assert_changes(made: Input, whole: Lives) -> None:
     way = made.way
     assert bool((way.among(changed.begins) | way.among(changed.ends)).all())
     for instant in told_instants(way):
-        if instant == way.since_ms:
+        if instant == way.since:
             continue
         assert _difference(whole, instant) == _difference(changed, instant)
 
@@ -92,8 +92,8 @@ def test_first_rows(data, keys, count, offset):
 @given(st.data())
 def test_distinct_rows(data):
     below = data.draw(inputs(KINDS[data.draw(st.sampled_from([0, 2, 3])) :]))
-    assert_same(Distincts(Distinct(), below, Limits()), below, distinct)
-    assert_changes(Distincts(Distinct(), below, Limits()), Distincts(Distinct(), below, Limits()).alive())
+    assert_same(Distincts(below), below, distinct)
+    assert_changes(Distincts(below), Distincts(below).alive())
 
 
 @given(st.data())
@@ -102,7 +102,7 @@ def test_touched_rows_alone(data):
     made = data.draw(
         st.sampled_from(
             [
-                Distincts(Distinct(), below, Limits()),
+                Distincts(below),
                 Numbered(RowNumber((), (), 3), below, Limits()),
                 Firsts(None, Limit(3), below, Limits()),
             ]
@@ -114,7 +114,7 @@ def test_touched_rows_alone(data):
     whole = made.alive()
     wanted = whole.where(touched.among(whole.relation))
     assert exactly(rows_of(some.relation)) == exactly(rows_of(wanted.relation))
-    since = below.way.since_ms
+    since = below.way.since
     assert np.maximum(some.begins, since).tolist() == np.maximum(wanted.begins, since).tolist()
 
 
@@ -128,32 +128,6 @@ def test_the_first_of_all_rows_by_few_of_them():
 
 
 # --- copies -------------------------------------------------------------------------------------------
-
-
-@given(st.data())
-def test_copies_fold_to_the_bag(data):
-    """Whatever comes and goes: the copies that are there of a row are always 1 to how many there are."""
-    below = data.draw(inputs([INTEGER, DOUBLE]))
-    lives, way = below.lives, below.way
-    told: list[tuple[int, int, int]] = []
-    for weight, instants in ((-1, lives.ends), (1, lives.begins)):
-        told += [(int(instants[row]), weight, int(row)) for row in np.flatnonzero(way.among(instants))]
-    told.sort(key=lambda change: change[:2])
-    changed = lives.relation.take(np.array([row for _, _, row in told], np.int64))
-    weights = np.array([weight for _, weight, _ in told], np.int8)
-    copies = copies_of(below, changed, weights)
-    held: dict[Any, set[int]] = {}
-    for row in exactly(rows_of(lives.relation.take(np.flatnonzero(lives.begins <= way.since_ms)))):
-        known = held.setdefault(row, set())
-        known.add(len(known) + 1)
-    for row, weight, copy in zip(exactly(rows_of(changed)), weights, copies.tolist(), strict=True):
-        known = held.setdefault(row, set())
-        if weight > 0:
-            assert copy == len(known) + 1
-            known.add(copy)
-        else:
-            assert copy == len(known)
-            known.remove(copy)
 
 
 def test_copies_of_a_whole_answer():

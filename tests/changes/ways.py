@@ -16,21 +16,24 @@ import pyarrow as pa
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from engine.changes.changes_of import changes_of
 from engine.changes.course import NEVER, Course, Leg
 from engine.changes.flow import flow_of
 from engine.changes.lives import Lives, Way
 from engine.changes.trip import Trip
+from engine.dataflow.graph import changes_of
 from engine.language.query import CreateStream, Query
 from engine.language.statements import parse
+from engine.language.templates import Fixed
 from engine.limits import Limits
 from engine.model.batch import versions
-from engine.model.changes import Operator
+from engine.model.changes import Changes, Operator
 from engine.model.source import SourceName, Stream
+from engine.model.step import BEGINNING, Registration
 from engine.operators.pipeline import evaluate
 from engine.operators.relation import Relation
 from engine.operators.scan import ScanAt
 from engine.operators.table_scan import scan_now
+from engine.standing import StandingQuery
 from engine.stems.data_stem import DataStem
 from engine.stems.query_stem import QueryStem
 from engine.stems.table_stem import TableStem
@@ -60,6 +63,22 @@ def _streams() -> dict[str, Stream]:
 
 
 STREAMS: Mapping[str, Stream] = _streams()
+
+
+TABLES = frozenset(stream.name for stream in STREAMS.values() if stream.is_table)
+
+
+def standing(query: Query, query_id: str = "q") -> StandingQuery:
+    """A query none of whose matches are kept."""
+    return StandingQuery(Registration(query_id, query.sql), Fixed(query), BEGINNING, "none")
+
+
+def told_of(
+    query: Query, operator: Operator, course: Course, limits: Limits = LIMITS, *, copies: bool = False
+) -> Changes:
+    """The changes of one query."""
+    now_ms = course.until_ms
+    return changes_of(standing(query), operator, course, limits, now_ms, tables=TABLES, copies=copies)
 
 
 def bound(sql: str) -> Query:
@@ -164,7 +183,7 @@ def bag_of(relation: Relation) -> Bag:
 
 @dataclass(frozen=True)
 class Answers:
-    """The answer at each instant of the way and at its beginning, in the scale of a trip."""
+    """The answer at each instant of the way and at its beginning, in halves."""
 
     at: dict[int, Bag]
 
@@ -186,8 +205,8 @@ class Answers:
 
 
 def _instants(way: Way) -> Iterable[int]:
-    start = -3 if way.since_ms == NEVER else way.since_ms
-    return [way.since_ms, *range(start + 1, way.until_ms + 1)]
+    start = -5 if way.since == NEVER else way.since
+    return [way.since, *range(start + 1, way.until + 1)]
 
 
 def _answer(query: Query, trip: Trip, instant: int) -> pa.Table:
@@ -195,25 +214,25 @@ def _answer(query: Query, trip: Trip, instant: int) -> pa.Table:
     return evaluate(query, at, 100_000).table
 
 
-def check_lives(query: Query, course: Course, *, halves: bool = False) -> None:
+def check_lives(query: Query, course: Course) -> None:
     """The snapshot of the lives at every instant is the answer there."""
-    trip = Trip(course, LIMITS, halves)
+    trip = Trip(course, LIMITS)
     last = flow_of(query, trip)
     changed, alive = last.changed(), last.alive()
     changed._check()
     alive._check()
-    check_snapshots(query, course, alive, halves=halves)
+    check_snapshots(query, course, alive)
     assert bag_of(alive.changing(trip.way).relation) == bag_of(changed.relation)
 
 
-def check_snapshots(query: Query, course: Course, alive: Lives, *, halves: bool = False) -> None:
-    for instant, answer in Answers.of(query, Trip(course, LIMITS, halves)).at.items():
+def check_snapshots(query: Query, course: Course, alive: Lives) -> None:
+    for instant, answer in Answers.of(query, Trip(course, LIMITS)).at.items():
         assert bag_of(alive.relation.take(alive.at(instant))) == answer, instant
 
 
 def check_changes(query: Query, course: Course, operator: Operator) -> None:
     """What is told is what the answers at every instant differ by, told once and in order."""
-    told = changes_of(query, operator, course, LIMITS)
+    told = told_of(query, operator, course)
     assert told.table.num_rows == len(told.weights) == len(told.at_ms)
     places = list(zip(told.at_ms.tolist(), told.weights.tolist(), strict=True))
     assert places == sorted(places)
@@ -227,15 +246,17 @@ def check_changes(query: Query, course: Course, operator: Operator) -> None:
 
 
 def _expected(query: Query, course: Course, operator: Operator) -> dict[int, Bag]:
-    answers = Answers.of(query, Trip(course, LIMITS))
-    if operator == "rstream":
-        scanned = {instant: _scanned(query, Trip(course, LIMITS), instant) for instant in answers.at}
-        moved = [instant for before, instant in pairwise(scanned) if scanned[before] != scanned[instant]]
-        return {instant: answers.at[instant] for instant in moved if answers.at[instant]}
+    halves = Answers.of(query, Trip(course, LIMITS))
     if operator == "istream":
-        halves = Answers.of(query, Trip(course, LIMITS, halves=True)).changes()
-        return _signed({instant >> 1: change for instant, change in halves.items() if not instant & 1}, 1)
-    changes = answers.changes()
+        changes = halves.changes()
+        return _signed({instant >> 1: change for instant, change in changes.items() if not instant & 1}, 1)
+    odd = [instant for instant in halves.at if instant & 1 or instant == NEVER]
+    if operator == "rstream":
+        scanned = {instant: _scanned(query, Trip(course, LIMITS), instant) for instant in odd}
+        moved = [instant for before, instant in pairwise(scanned) if scanned[before] != scanned[instant]]
+        return {instant >> 1: halves.at[instant] for instant in moved if halves.at[instant]}
+    whole = Answers({instant: halves.at[instant] for instant in odd}).changes()
+    changes = {instant >> 1: change for instant, change in whole.items()}
     return changes if operator == "changes" else _signed(changes, -1)
 
 

@@ -1,6 +1,6 @@
 """Aggregates that give one of the values: MIN, MAX, FIRST, LAST, BOOL_AND, BOOL_OR.
 
-Of equal ones the first is given. O(rows), and O(distinct log distinct) to order strings.
+Of equal ones the first is given, and 0.0 of zeros. O(rows), and O(distinct log distinct) to order strings.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 from engine.kernels import aggregates
 from engine.language.query import AggregateCall
 from engine.model.batch import Column, Int64Array
+from engine.model.types import DOUBLE, Kind
 from engine.operators.aggregates.members import Members
 from engine.operators.keys import order_keys
 
@@ -44,7 +45,10 @@ def _extreme(members: Members, keys: Int64Array) -> Column:
     order, starts = members.arranged()
     places = np.empty(members.groups, np.int64)
     aggregates.least(keys if order is None else keys[order], starts, places)
-    return _at(members, order, places)
+    found = _at(members, order, places)
+    if found.type.kind is not Kind.DOUBLE:
+        return found
+    return Column(DOUBLE, found.values + 0.0, found.valid)
 
 
 def _at(members: Members, order: Int64Array | None, places: Int64Array) -> Column:

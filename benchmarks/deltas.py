@@ -1,0 +1,94 @@
+"""Rows a second through one followed query of each kind: what its changes cost, and nothing else.
+
+Each query in an engine of its own, EMIT CHANGES, over streams of 8 rows a millisecond whose windows hold
+8,000 rows and whose keys are such that a row has about ten partners. Rows come in batches of 8,192; time is
+that of steps, with the changes as columns. `ratio_to_before.<op>` compares with the same measurement at
+commit 5ba80a3, both in units of what this machine does in the same time: rows that numpy sorts a second.
+
+Figures: `rows_per_s.<op>`, `deltas_per_s.<op>`, `ratio_to_before.<op>`, and `sorted_per_s`, the baseline.
+"""
+
+import argparse
+import gc
+import sys
+import time
+
+import numpy as np
+
+from benchmarks.events import Events
+from benchmarks.report import Figure, Report
+from benchmarks.timing import Timing, repeat
+
+PER_MS = 8.0
+WINDOW = "[RANGE 999 MILLISECONDS]"
+KEYS = 800
+BATCH = 8_192
+TEXTS = {
+    "group": f"SELECT k, COUNT(*) AS n, SUM(n) AS total FROM s {WINDOW} GROUP BY k",
+    "distinct": f"SELECT DISTINCT k FROM s {WINDOW}",
+    "tumble": """SELECT k, window_end, COUNT(*) AS n FROM TUMBLE(s, INTERVAL '1' SECOND)
+        GROUP BY k, window_end""",
+    "session": """SELECT k, window_end, COUNT(*) AS n
+        FROM SESSION(s PARTITION BY k, INTERVAL '20' MILLISECOND) GROUP BY k, window_end""",
+    "not_in": f"SELECT id, k FROM s {WINDOW} WHERE k NOT IN (SELECT n FROM u {WINDOW})",
+    "top10": f"SELECT id, v FROM s {WINDOW} ORDER BY v DESC LIMIT 10",
+    "min_max": f"SELECT k, MIN(n) AS low, MAX(n) AS high FROM s {WINDOW} GROUP BY k",
+    "avg": f"SELECT k, AVG(v) AS mean FROM s {WINDOW} GROUP BY k",
+    "join": f"SELECT s.id, u.id AS other FROM s {WINDOW} JOIN u {WINDOW} ON s.k = u.k",
+    "join3": f"""SELECT s.id, u.id AS other, w.id AS third FROM s {WINDOW} JOIN u {WINDOW} ON s.k = u.k
+        JOIN w {WINDOW} ON u.id = w.id""",
+    "self_join": f"SELECT a.id, b.id AS other FROM s {WINDOW} AS a JOIN s {WINDOW} AS b ON a.k = b.k",
+}
+BEFORE: dict[str, float] = {}
+"""Rows that commit 5ba80a3 took, for each row that the machine sorted in the same time."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options besides those that every benchmark has."""
+    parser.add_argument("--ops", nargs="*", choices=TEXTS, default=list(TEXTS), help="(default: all)")
+    parser.add_argument("--batches", type=int, default=20, help="of each, timed (default: %(default)s)")
+
+
+def run(options: argparse.Namespace) -> Report:
+    """Each kind in turn."""
+    sorted_per_s = baseline(options.seed)
+    figures: dict[str, Figure] = {"sorted_per_s": sorted_per_s}
+    for op in options.ops:
+        timing, deltas = measure(op, options)
+        rows_per_s = timing.per_s(BATCH)
+        figures[f"rows_per_s.{op}"] = rows_per_s
+        figures[f"deltas_per_s.{op}"] = deltas / sum(timing.seconds)
+        if op in BEFORE:
+            figures[f"ratio_to_before.{op}"] = rows_per_s / sorted_per_s / BEFORE[op]
+        print(f"{op}: {rows_per_s:,.0f} rows/s", file=sys.stderr)
+    return Report(figures)
+
+
+def baseline(seed: int) -> float:
+    """Rows that numpy sorts a second."""
+    values = np.random.default_rng(seed).random(1_000_000)
+    return repeat(lambda: np.sort(values), times=9).per_s(len(values))
+
+
+def measure(op: str, options: argparse.Namespace) -> tuple[Timing, int]:
+    """(time of each batch, changes of all)."""
+    text = TEXTS[op]
+    names = [name for name in "suw" if f" {name} " in text or f"({name}" in text]
+    events = Events(np.random.default_rng(options.seed), names, 10_000)
+    events.register([f"{text} EMIT CHANGES"])
+    warm_up = 4
+    seconds, deltas = [], 0
+    streams = [
+        events.batches(name, warm_up + options.batches, BATCH, per_ms=PER_MS, keys=KEYS) for name in names
+    ]
+    gc.collect()
+    gc.disable()
+    for place, batches in enumerate(zip(*streams, strict=True)):
+        for name, batch in zip(names, batches, strict=True):
+            began = time.perf_counter()
+            changes = events.ingest(name, batch).changes
+            if place >= warm_up:
+                seconds.append(time.perf_counter() - began)
+                deltas += sum(map(len, changes))
+    gc.enable()
+    return Timing(tuple(seconds)), deltas

@@ -1,0 +1,167 @@
+"""Cells: a state of whole numbers for each (key, column) that has rows.
+
+States add up, so a row that leaves is subtracted, and nothing depends on the order in which rows came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.changes.lives import Way
+from engine.dataflow.arrangements.pairs import Pairs
+from engine.dataflow.delta import Delta
+from engine.kernels import cells as kernels
+from engine.kernels import multisets
+from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
+from engine.model.changes import Weights
+from engine.model.types import Type
+
+
+@dataclass(frozen=True, slots=True)
+class Entering:
+    """Rows that enter and leave cells: at, rows, weights of each event, by instant; row r is in
+    cells[starts[r]:starts[r + 1]].
+    """
+
+    at: Int64Array
+    rows: Int64Array
+    weights: Weights
+    starts: Int64Array
+    cells: Int32Array
+
+    @classmethod
+    def of(cls, delta: Delta, cells: Int32Array, way: Way) -> Entering:
+        """cells: int32[pairs], of the pairs of a delta."""
+        return cls(*events_of(delta, way), delta.starts, cells)
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """What cells went through: n versions, those of a cell in the order of their instants.
+
+    cells: int32[n]. begins, ends: int64[n]. before: int32[n], the version before, -1: none. states:
+    int64[n, S].
+    """
+
+    cells: Int32Array
+    begins: Int64Array
+    ends: Int64Array
+    before: Int32Array
+    states: Int64Array
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    def latest(self) -> BoolArray:
+        """bool[n]: which is the last of its cell."""
+        found: BoolArray = self.ends == kernels.FOREVER
+        return found
+
+    def following(self) -> Int32Array:
+        """int32[n]: the version after each, -1: none."""
+        found = np.empty(len(self), np.int32)
+        multisets.next_versions(self.before, found)
+        return found
+
+
+class Cells:
+    """Of one operator. One writer. The first number of a state is how many rows a cell has."""
+
+    def __init__(self, types: Sequence[Type], width: int) -> None:
+        """types: of keys."""
+        self.pairs = Pairs(types)
+        self._state: Int64Array = np.zeros((self.pairs.capacity, width), np.int64)
+        self._latest: Int32Array = np.full(self.pairs.capacity, -1, np.int32)
+
+    @property
+    def width(self) -> int:
+        """How many numbers a state has."""
+        return int(self._state.shape[1])
+
+    @property
+    def capacity(self) -> int:
+        """Above all cells."""
+        return self.pairs.capacity
+
+    def widen(self, width: int) -> None:
+        """States get more numbers, which are 0."""
+        self._state = resized(self._state, len(self._state), width)
+
+    def of(self, columns: Sequence[Column], delta: Delta) -> Int32Array:
+        """int32[pairs]: the cell of each pair of a delta, made where there is none. columns: its rows'
+        keys.
+        """
+        keys = self.pairs.number_keys(columns, len(delta.lives))
+        cells = self.pairs.of(np.repeat(keys, np.diff(delta.starts)), delta.owners)
+        self._make_room()
+        return cells
+
+    def states_of(self, cells: Int32Array) -> Int64Array:
+        """int64[n, S], copies."""
+        return self._state[cells]
+
+    def enter(self, starts: Int64Array, cells: Int32Array, values: Int64Array) -> None:
+        """Rows enter. starts, cells: row r is in cells[starts[r]:starts[r + 1]]. values: int64[rows, S]."""
+        kernels.enter(starts, cells, values, self._state)
+
+    def fold(self, entering: Entering, values: Int64Array) -> Versions:
+        """Rows enter and leave."""
+        room = 2 * int(np.diff(entering.starts)[entering.rows].sum())
+        cells, before = np.empty(room, np.int32), np.empty(room, np.int32)
+        begins, ends = np.empty(room, np.int64), np.empty(room, np.int64)
+        states = np.empty((room, self.width), np.int64)
+        events = (entering.at, entering.rows, entering.weights, entering.starts, entering.cells)
+        made = cells, begins, ends, before, states
+        count = kernels.fold(*events, values, self._state, self._latest, *made)
+        versions = Versions(cells[:count], begins[:count], ends[:count], before[:count], states[:count])
+        self._latest[versions.cells] = -1
+        return versions
+
+    def carry(self, cells: Int32Array, planes: Int64Array) -> None:
+        """See :func:`engine.kernels.cells.carry`."""
+        states = self._state[cells]
+        kernels.carry(states, planes)
+        self._state[cells] = states
+
+    def release(self, cells: Int32Array) -> None:
+        """These go, each once."""
+        self._state[cells] = 0
+        self.pairs.release(cells)
+
+    def _make_room(self) -> None:
+        if len(self._latest) < self.capacity:
+            self._state = resized(self._state, self.capacity, self.width)
+            self._latest = np.full(self.capacity, -1, np.int32)
+
+    @property
+    def nbytes(self) -> int:
+        return self.pairs.nbytes + self._state.nbytes + self._latest.nbytes
+
+    def _check(self) -> None:
+        self.pairs._check()
+        assert bool((self._latest == -1).all())
+
+
+def resized(state: Int64Array, rows: int, width: int) -> Int64Array:
+    """int64[rows, width] at least, what is new 0."""
+    if state.shape[0] >= rows and state.shape[1] >= width:
+        return state
+    larger = np.zeros((max(rows, state.shape[0]), max(width, state.shape[1])), np.int64)
+    larger[: state.shape[0], : state.shape[1]] = state
+    return larger
+
+
+def events_of(delta: Delta, way: Way) -> tuple[Int64Array, Int64Array, Weights]:
+    """(instant, row, weight) of each entering and leaving on the way, int64, int64 and int8, by instant."""
+    begins, ends = delta.lives.begins, delta.lives.ends
+    came, went = np.flatnonzero(way.among(begins)), np.flatnonzero(way.among(ends))
+    at, row = np.concatenate([ends[went], begins[came]]), np.concatenate([went, came])
+    sign = np.ones(len(row), np.int8)
+    sign[: len(went)] = -1
+    if len(row) > 1 and bool((at[1:] < at[:-1]).any()):
+        order = np.argsort(at, kind="stable")
+        at, row, sign = at[order], row[order], sign[order]
+    return at, row, sign

@@ -1,0 +1,86 @@
+"""Deltas: the rows of an edge that enter or leave its relation over a transition, and whose they are.
+
+All queries of a shape are columns of the same nodes, so that one batch carries the rows of all. A row that
+several queries have stands once, with the columns that it belongs to:
+
+    row  values    begins  ends       owners
+    0    (a, 1)    NEVER   11         3
+    1    (b, 5)    11      FOREVER    0, 3
+    2    (a, 2)    12      FOREVER    0
+
+Row 0 was there before the transition and leaves at 11. A row that is there all along is in no delta.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.changes.lives import Lives
+from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
+from engine.operators.relation import LazyColumns, Relation
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """n rows and m pairs of a row and a column.
+
+    lives: the rows. starts: int64[n + 1], owners: int32[m]; row r is of the columns
+    owners[starts[r]:starts[r + 1]].
+    """
+
+    lives: Lives
+    starts: Int64Array
+    owners: Int32Array
+
+    def __len__(self) -> int:
+        """How many pairs there are."""
+        return len(self.owners)
+
+    @classmethod
+    def of_one_each(cls, lives: Lives, owners: Int32Array) -> Delta:
+        """Rows that are of one column each. owners: int32[n]."""
+        return cls(lives, np.arange(len(lives) + 1), owners)
+
+    def rows(self) -> Int64Array:
+        """int64[m]: the row of each pair, ascending."""
+        return np.repeat(np.arange(len(self.lives)), np.diff(self.starts))
+
+    def with_relation(self, relation: Relation) -> Delta:
+        """The same pairs over rows with other columns."""
+        return Delta(self.lives.with_columns(relation.columns), self.starts, self.owners)
+
+    def take(self, rows: Int64Array) -> Delta:
+        """The rows at these places, in that order."""
+        counts = np.diff(self.starts)[rows]
+        starts = np.zeros(len(rows) + 1, np.int64)
+        np.cumsum(counts, out=starts[1:])
+        pairs = np.repeat(self.starts[rows] - starts[:-1], counts) + np.arange(starts[-1])
+        return Delta(self.lives.take(rows), starts, self.owners[pairs])
+
+    def where(self, kept: BoolArray) -> Delta:
+        """The pairs of a mask, bool[m]; rows of nobody go."""
+        if kept.all():
+            return self.owned()
+        running = np.zeros(len(kept) + 1, np.int64)
+        np.cumsum(kept, out=running[1:])
+        delta = Delta(self.lives, running[self.starts], self.owners[kept])
+        return delta.owned()
+
+    def owned(self) -> Delta:
+        """Without rows of nobody."""
+        held = np.diff(self.starts) > 0
+        return self if held.all() else self.take(np.flatnonzero(held))
+
+    def spread(self) -> Delta:
+        """A row for each pair."""
+        rows = self.rows()
+        if len(rows) == len(self.lives):
+            return self
+        return Delta.of_one_each(self.lives.take(rows), self.owners)
+
+
+def parameters_of(values: Column, owners: Int32Array) -> LazyColumns:
+    """The parameter of each pair. values: by column."""
+    return LazyColumns(1, lambda _: values.take(owners))

@@ -1,0 +1,145 @@
+"""Nodes of a graph: operators whose state and work the queries of a shape share.
+
+A query is a *column* of its nodes. Whoever wants to know of a column says so; state of a column begins with
+the next turn, from the rows that are there (:meth:`Node.standing`), and goes when nobody wants it any more.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+
+import numpy as np
+
+from engine.changes.trip import Trip
+from engine.dataflow.delta import Delta
+from engine.dataflow.turn import Turn
+from engine.model.batch import BoolArray, Int32Array
+
+
+class Columns:
+    """Columns by number, counted by who wants them."""
+
+    def __init__(self) -> None:
+        self._wanted: Int32Array = np.zeros(64, np.int32)
+        self.count = 0
+        """How many are wanted."""
+
+    def want(self, column: int) -> bool:
+        """Returns whether nobody wanted it before."""
+        while column >= len(self._wanted):
+            self._wanted = np.concatenate([self._wanted, np.zeros_like(self._wanted)])
+        self._wanted[column] += 1
+        self.count += int(self._wanted[column] == 1)
+        return bool(self._wanted[column] == 1)
+
+    def leave(self, column: int) -> bool:
+        """Returns whether nobody wants it any more."""
+        self._wanted[column] -= 1
+        self.count -= int(self._wanted[column] == 0)
+        return bool(self._wanted[column] == 0)
+
+    def among(self, owners: Int32Array) -> BoolArray:
+        """bool[n]: which of these columns are wanted."""
+        room = len(self._wanted)
+        if len(owners) and int(owners.max()) >= room:
+            return (owners < room) & (self._wanted[np.minimum(owners, room - 1)] > 0)
+        found: BoolArray = self._wanted[owners] > 0
+        return found
+
+    def all(self) -> Int32Array:
+        """Those that are wanted, ascending."""
+        return np.flatnonzero(self._wanted).astype(np.int32)
+
+
+class Node(ABC):
+    """One operator. One writer.
+
+    telling: places of columns of which no row enters while one that is equal in all of them leaves the same
+    column at the same instant; None where that may be.
+    """
+
+    telling: frozenset[int] | None = None
+
+    def __init__(self) -> None:
+        self.columns = Columns()
+        self._turn: Turn | None = None
+        self._delta: Delta | None = None
+
+    def delta(self, turn: Turn) -> Delta:
+        """What enters or leaves on a turn, of the columns that are wanted. Worked out once a turn; turns are
+        taken in order, none left out.
+        """
+        if self._turn is not turn or self._delta is None:
+            self._delta = self._changed(turn)
+            self._turn = turn
+        return self._delta
+
+    def rest(self) -> None:
+        """Let go of the last turn."""
+        self._turn = self._delta = None
+
+    @abstractmethod
+    def want(self, column: int) -> None:
+        """Somebody wants to know of a column."""
+
+    @abstractmethod
+    def leave(self, column: int) -> None:
+        """One of those does not any more."""
+
+    def begin(self, trip: Trip) -> None:
+        """A transition begins. State of columns that came since the last one is made; that of the nodes below
+        is there.
+        """
+        return
+
+    @abstractmethod
+    def standing(self, trip: Trip, columns: Int32Array) -> Iterator[Delta]:
+        """The rows of some columns, ascending, that are there at the beginning of a transition. To be asked
+        before its first turn, of nodes that have begun it. Their instants mean nothing.
+        """
+
+    @abstractmethod
+    def _changed(self, turn: Turn) -> Delta: ...
+
+    def forget(self) -> None:
+        """What is kept is not true any more: it is made anew with the next turn."""
+        return
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of what is kept."""
+        return 0
+
+    def _check(self) -> None:
+        """What is kept holds together."""
+        return
+
+
+class Above(Node):
+    """A node over one other whose columns are those of that."""
+
+    def __init__(self, below: Node) -> None:
+        super().__init__()
+        self.below = below
+
+    def want(self, column: int) -> None:
+        if self.columns.want(column):
+            self.below.want(column)
+            self._came(column)
+
+    def leave(self, column: int) -> None:
+        if self.columns.leave(column):
+            self.below.leave(column)
+            self._went(column)
+
+    def _came(self, column: int) -> None:
+        """A column is wanted."""
+
+    def _went(self, column: int) -> None:
+        """A column is not wanted any more."""
+
+    def _below(self, turn: Turn) -> Delta:
+        """What the node below gives, of the columns that are wanted here."""
+        delta = self.below.delta(turn)
+        return delta.where(self.columns.among(delta.owners))

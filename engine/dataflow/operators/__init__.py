@@ -1,0 +1,1 @@
+"""Operators over deltas, one a module."""

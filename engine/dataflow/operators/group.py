@@ -1,0 +1,194 @@
+"""GROUP BY, and the one group of a query with aggregates and no keys; DISTINCT is a GROUP BY without calls.
+
+A group is a cell: how many rows it has and what its calls are made of. A step touches the cells of the rows
+that move, and tells the versions that each went through. Cost: O(pairs * numbers of a state), and a look-up
+of a pair's value for DISTINCT, MIN and MAX.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from engine.changes.lives import Lives
+from engine.changes.trip import Trip
+from engine.dataflow.arrangements.cells import Cells, Entering, Versions
+from engine.dataflow.calls import parts_of
+from engine.dataflow.delta import Delta
+from engine.dataflow.node import Above, Node
+from engine.dataflow.totals import ROWS, Totals
+from engine.dataflow.turn import Turn
+from engine.kernels import cells as kernels
+from engine.language.query import Aggregate
+from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
+from engine.operators.relation import Relation
+
+DEAD_MIN = 1_024
+"""Columns whose cells are let go of together."""
+
+
+class GroupNode(Above):
+    """One row for each group that has rows; without keys one for each column."""
+
+    def __init__(self, below: Node, stage: Aggregate) -> None:
+        super().__init__(below)
+        self._keys = stage.keys
+        self._stage = stage
+        self.telling = frozenset(range(len(stage.keys) + len(stage.calls)))
+        self.forget()
+
+    def forget(self) -> None:
+        self._parts = parts_of(self._stage)
+        others = {place for part in self._parts for place in part.calls}
+        self._summed = [place for place in range(len(self._stage.calls)) if place not in others]
+        self._totals = Totals([self._stage.calls[place] for place in self._summed])
+        self._cells = Cells([key.type for key in self._keys], self._totals.width)
+        self._coming = set(self.columns.all().tolist())
+        self._dead: set[int] = set()
+
+    def _came(self, column: int) -> None:
+        if column in self._dead:
+            self._bury()
+        self._coming.add(column)
+
+    def _went(self, column: int) -> None:
+        if column in self._coming:
+            self._coming.discard(column)
+            return
+        self._dead.add(column)
+        if len(self._dead) > DEAD_MIN + self.columns.count:
+            self._bury()
+
+    def _bury(self) -> None:
+        """Cells of columns that nobody wants go."""
+        dead = np.array(sorted(self._dead), np.int32)
+        self._release(self._of_columns(dead), empty=False)
+        self._dead.clear()
+
+    # --- rows that stand --------------------------------------------------------------------------
+
+    def begin(self, trip: Trip) -> None:
+        if not self._coming:
+            return
+        columns = np.array(sorted(self._coming), np.int32)
+        self._coming.clear()
+        if not self._keys:
+            nothing = np.zeros(len(columns), np.int64)
+            lives = Lives(Relation([], len(columns)), nothing, nothing)
+            self._cells.of([], Delta.of_one_each(lives, columns))
+        for delta in self.below.standing(trip, columns):
+            relation = delta.lives.relation
+            cells = self._cells_of(delta)
+            self._cells.enter(delta.starts, cells, self._values(relation))
+            for part in self._parts:
+                part.enter(relation, delta.starts, cells, self._cells.capacity)
+        self._carry(self._cells.pairs.used())
+
+    def standing(self, trip: Trip, columns: Int32Array) -> Iterator[Delta]:
+        cells = self._of_columns(columns)
+        n = len(cells)
+        calls = self._in_order(
+            self._totals.columns(self._cells.states_of(cells)), [part.standing(cells) for part in self._parts]
+        )
+        lives = Lives(self._row(cells, calls), np.full(n, kernels.NEVER), np.full(n, kernels.FOREVER))
+        yield Delta.of_one_each(lives, self._cells.pairs.places_of(cells))
+
+    def _of_columns(self, columns: Int32Array) -> Int32Array:
+        cells = self._cells.pairs.used()
+        return cells[np.isin(self._cells.pairs.places_of(cells), columns)]
+
+    # --- rows that move ---------------------------------------------------------------------------
+
+    def _changed(self, turn: Turn) -> Delta:
+        delta = self._below(turn)
+        relation = delta.lives.relation
+        values = self._values(relation)
+        entering = Entering.of(delta, self._cells_of(delta), turn.way)
+        versions = self._cells.fold(entering, values)
+        calls = self._in_order(
+            self._totals.columns(versions.states),
+            [part.fold(relation, entering, versions, self._cells.capacity) for part in self._parts],
+        )
+        told = self._told(versions, calls)
+        last = versions.latest()
+        touched = versions.cells[last]
+        if self._keys:
+            left = versions.states[last, ROWS]
+            self._release(touched[left == 0], empty=True)
+            touched = touched[left > 0]
+        self._carry(touched)
+        return told
+
+    def _told(self, versions: Versions, calls: Sequence[Column]) -> Delta:
+        """The versions that give a row, those that give the same one after the other as one."""
+        there: BoolArray = np.ones(len(versions), np.bool_)
+        if self._keys:
+            there = versions.states[:, ROWS] > 0
+        before = versions.before
+        equal = (before >= 0) & there & there[before]
+        for column in calls:
+            if equal.any():
+                equal &= _equals(column, before)
+        if equal.any():
+            first = np.empty(len(versions), np.int32)
+            kernels.join_equal(equal, before, versions.ends, first)
+        kept = np.flatnonzero(there & ~equal)
+        cells = versions.cells[kept]
+        relation = self._row(cells, [column.take(kept) for column in calls])
+        lives = Lives(relation, versions.begins[kept], versions.ends[kept])
+        return Delta.of_one_each(lives, self._cells.pairs.places_of(cells))
+
+    # --- cells ------------------------------------------------------------------------------------
+
+    def _values(self, relation: Relation) -> Int64Array:
+        values = self._totals.values(relation)
+        self._cells.widen(self._totals.width)
+        return values
+
+    def _cells_of(self, delta: Delta) -> Int32Array:
+        """int32[pairs]: the cell of each."""
+        columns, _ = delta.lives.relation.values_of(key.expression for key in self._keys)
+        return self._cells.of(columns, delta)
+
+    def _release(self, cells: Int32Array, *, empty: bool) -> None:
+        """empty: no row has them."""
+        if len(cells):
+            self._cells.release(cells)
+            for part in self._parts:
+                part.release(cells, empty=empty)
+
+    def _carry(self, cells: Int32Array) -> None:
+        if self._totals.has_digits:
+            for planes in self._totals.full(self._cells.states_of(cells)):
+                self._cells.widen(self._totals.width)
+                self._cells.carry(cells, planes)
+
+    def _in_order(self, summed: Sequence[Column], others: Sequence[Sequence[Column]]) -> list[Column]:
+        """A column a call."""
+        found = dict(zip(self._summed, summed, strict=True))
+        for part, columns in zip(self._parts, others, strict=True):
+            found.update(zip(part.calls, columns, strict=True))
+        return [found[place] for place in range(len(found))]
+
+    def _row(self, cells: Int32Array, calls: Sequence[Column]) -> Relation:
+        return Relation([*self._cells.pairs.columns(cells), *calls], len(cells))
+
+    @property
+    def nbytes(self) -> int:
+        return self._cells.nbytes + sum(part.nbytes for part in self._parts)
+
+    def _check(self) -> None:
+        self._cells._check()
+        if self._keys:
+            assert bool((self._cells.states_of(self._cells.pairs.used())[:, ROWS] > 0).all())
+
+
+def _equals(column: Column, before: Int32Array) -> BoolArray:
+    """bool[n]: whether each value is that of the version before, to the bit; whatever where there is none."""
+    values = column.values.view(np.int64) if column.values.dtype == np.float64 else column.values
+    same: BoolArray = values == values[before]
+    if column.valid is not None:
+        valid = column.valid
+        same = np.where(valid & valid[before], same, valid == valid[before])
+    return same

@@ -1,0 +1,140 @@
+"""Operators that look at each row by itself: selections and projections. They keep nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from engine.changes.trip import Trip
+from engine.dataflow.delta import Delta
+from engine.dataflow.node import Above, Node
+from engine.dataflow.parameters import Constants, Table, WithParameters
+from engine.dataflow.turn import Turn
+from engine.language.evaluate import truth
+from engine.language.expressions import Column, Expression
+from engine.language.query import Output
+from engine.model.batch import Int32Array
+from engine.model.types import Type
+from engine.operators.pipeline import projected
+
+
+class ProjectNode(Above):
+    """Columns computed from those of a row."""
+
+    def __init__(self, below: Node, outputs: Sequence[Output]) -> None:
+        super().__init__(below)
+        self._outputs = outputs
+        places = {
+            each.expression.index: place
+            for place, each in enumerate(outputs)
+            if isinstance(each.expression, Column)
+        }
+        if below.telling is not None and below.telling <= places.keys():
+            self.telling = frozenset(places[place] for place in below.telling)
+
+    def standing(self, trip: Trip, columns: Int32Array) -> Iterator[Delta]:
+        yield from map(self._of, self.below.standing(trip, columns))
+
+    def _changed(self, turn: Turn) -> Delta:
+        return self._of(self._below(turn))
+
+    def _of(self, delta: Delta) -> Delta:
+        return delta.with_relation(projected(self._outputs, delta.lives.relation)[0])
+
+
+class FilterNode(Above):
+    """Rows where a condition is TRUE."""
+
+    def __init__(self, below: Node, predicate: Expression) -> None:
+        super().__init__(below)
+        self._predicate = predicate
+        self.telling = below.telling
+
+    def standing(self, trip: Trip, columns: Int32Array) -> Iterator[Delta]:
+        yield from map(self._of, self.below.standing(trip, columns))
+
+    def _changed(self, turn: Turn) -> Delta:
+        return self._of(self._below(turn))
+
+    def _of(self, delta: Delta) -> Delta:
+        true, _ = truth(self._predicate, delta.lives.relation.columns, len(delta.lives))
+        return delta if true.all() else delta.take(np.flatnonzero(true))
+
+
+class ConditionNode(Node):
+    """Rows where a condition with parameters is TRUE. A column is one below with constants of its own."""
+
+    def __init__(self, below: Node, predicate: Expression, types: Sequence[Type]) -> None:
+        """predicate: with parameters of these types (:mod:`engine.dataflow.parameters`)."""
+        super().__init__()
+        self.below = below
+        self.telling = below.telling
+        self._predicate = predicate
+        self._constants = Table(types)
+        self._of_key: dict[tuple[int, Constants], int] = {}
+        self._keys: dict[int, tuple[int, Constants]] = {}
+        self._free: list[int] = []
+        self._above: _Above | None = None
+
+    def column(self, below: int, constants: Constants) -> int:
+        """The column of one below with these constants, as long as somebody wants it."""
+        column = self._of_key.get((below, constants))
+        if column is None:
+            column = self._free.pop() if self._free else len(self._keys)
+            self._of_key[below, constants] = column
+            self._keys[column] = below, constants
+            self._constants.put(column, constants)
+        return column
+
+    def want(self, column: int) -> None:
+        if self.columns.want(column):
+            self._above = None
+            self.below.want(self._keys[column][0])
+
+    def leave(self, column: int) -> None:
+        if self.columns.leave(column):
+            self._above = None
+            key = self._keys.pop(column)
+            del self._of_key[key]
+            self._free.append(column)
+            self.below.leave(key[0])
+
+    def standing(self, trip: Trip, columns: Int32Array) -> Iterator[Delta]:
+        above = _Above({column: self._keys[column][0] for column in columns.tolist()})
+        for delta in self.below.standing(trip, above.below):
+            yield self._of(delta, above)
+
+    def _changed(self, turn: Turn) -> Delta:
+        if self._above is None:
+            self._above = _Above({column: self._keys[column][0] for column in self.columns.all().tolist()})
+        return self._of(self.below.delta(turn), self._above)
+
+    def _of(self, delta: Delta, above: _Above) -> Delta:
+        spread = above.spread(delta)
+        rows, relation = spread.rows(), delta.lives.relation
+        columns = WithParameters(relation.columns, rows, self._constants, spread.owners)
+        return spread.where(truth(self._predicate, columns, len(rows))[0])
+
+
+class _Above:
+    """Which columns are over which below. below: int32, those that are, ascending."""
+
+    def __init__(self, below_of: Mapping[int, int]) -> None:
+        columns = np.array(list(below_of), np.int32)
+        of = np.array(list(below_of.values()), np.int32)
+        self._columns = columns[np.argsort(of, kind="stable")]
+        self._starts = np.searchsorted(np.sort(of), np.arange((int(of.max()) if len(of) else -1) + 2))
+        self.below: Int32Array = np.unique(of)
+
+    def spread(self, delta: Delta) -> Delta:
+        """The same rows, of the columns that are over theirs."""
+        width = len(self._starts) - 1
+        owners = np.minimum(delta.owners, width - 1) if width else np.zeros(len(delta), np.int32)
+        if not width:
+            return delta.where(np.zeros(len(delta), np.bool_))
+        counts = np.where(delta.owners < width, self._starts[owners + 1] - self._starts[owners], 0)
+        ends = np.zeros(len(delta) + 1, np.int64)
+        np.cumsum(counts, out=ends[1:])
+        places = np.repeat(self._starts[owners] - ends[:-1], counts) + np.arange(ends[-1])
+        return Delta(delta.lives, ends[delta.starts], self._columns[places])

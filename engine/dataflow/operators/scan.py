@@ -1,0 +1,166 @@
+"""Scans: rows that enter or leave a window of a source, and which queries' predicates accept them.
+
+The window is the same for all queries of the node, so what moves is found once; who accepts it is read from
+the kept matches (:mod:`engine.results.accepted`). A column is a predicate: one whose matches are kept is
+known by its slot; another is evaluated.
+
+Cost: O(rows that move + pairs), and an evaluation for each column without a slot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from engine.changes.lives import Lives
+from engine.changes.trip import Trip
+from engine.dataflow.delta import Delta
+from engine.dataflow.node import Node
+from engine.dataflow.turn import Turn
+from engine.kernels import grouping
+from engine.language.evaluate import truth
+from engine.language.expressions import Expression
+from engine.language.query import Scan
+from engine.model.batch import Int32Array, Int64Array
+from engine.results.accepted import Slots, accepted
+from engine.stems.data_stem import Rows
+
+GAP = 64
+"""Rows that are farther apart are looked up apart."""
+PAIRS_MAX = 1 << 20
+"""Rows that stand are given in pieces of about so many pairs."""
+
+Predicate = int | Expression | None
+"""The slot of a predicate, or what is evaluated; None: every row."""
+
+
+class ScanNode(Node):
+    """A scan of a source by a window; predicates are columns."""
+
+    def __init__(self, kind: Scan) -> None:
+        """kind: without a predicate."""
+        super().__init__()
+        self.kind = kind
+        self._of: dict[Predicate, int] = {}
+        self._predicates: dict[int, Predicate] = {}
+        self._free: list[int] = []
+        self._asked: _Asked | None = None
+        self._trip: Trip | None = None
+        self._moved: Delta | None = None
+
+    def column(self, predicate: Predicate) -> int:
+        """The column of a predicate; it has one as long as somebody wants that."""
+        column = self._of.get(predicate)
+        if column is None:
+            column = self._free.pop() if self._free else len(self._of)
+            self._of[predicate] = column
+            self._predicates[column] = predicate
+        return column
+
+    def want(self, column: int) -> None:
+        if self.columns.want(column):
+            self._asked = self._moved = None
+
+    def leave(self, column: int) -> None:
+        if self.columns.leave(column):
+            self._asked = self._moved = None
+            del self._of[self._predicates.pop(column)]
+            self._free.append(column)
+
+    def moved(self, trip: Trip) -> Lives:
+        """The rows that enter or leave the window on a transition, whoever accepts them."""
+        return trip.scanning(self.kind).changed()
+
+    def _changed(self, turn: Turn) -> Delta:
+        lives, way = self.moved(turn.trip), turn.way
+        rows = turn.trip.course.legs[self.kind.source].at.rows
+        return self._accepted(lives.changing(way), rows, self._all()).owned()
+
+    def standing(self, trip: Trip, columns: Int32Array) -> Iterator[Delta]:
+        lives = trip.scanning(self.kind).alive()
+        lives = lives.where(lives.begins <= trip.way.since)
+        rows = trip.course.legs[self.kind.source].at.rows
+        asked = _Asked({int(column): self._predicates[int(column)] for column in columns})
+        size = max(1, PAIRS_MAX // max(1, len(columns)))
+        for start in range(0, len(lives), size):
+            stop = min(start + size, len(lives))
+            piece = Lives(lives.relation.slice(start, stop), lives.begins[start:stop], lives.ends[start:stop])
+            yield self._accepted(piece, rows, asked).owned()
+
+    def _all(self) -> _Asked:
+        if self._asked is None:
+            self._asked = _Asked({column: self._predicates[column] for column in self.columns.all().tolist()})
+        return self._asked
+
+    def _accepted(self, lives: Lives, rows: Rows, asked: _Asked) -> Delta:
+        """The rows with the columns that accept each."""
+        n = len(lives)
+        found: list[tuple[Int64Array, Int32Array]] = [
+            (np.arange(n), np.full(n, column, np.int32)) for column in asked.every
+        ]
+        for column, predicate in asked.evaluated:
+            places = np.flatnonzero(truth(predicate, lives.relation.columns, n)[0])
+            found.append((places, np.full(len(places), column, np.int32)))
+        if len(asked.slots.slots) and n:
+            found.append(asked.by_slot(lives, rows))
+        if len(found) == 1 and len(asked.every) == 1:
+            return Delta.of_one_each(lives, found[0][1])
+        places = np.concatenate([each for each, _ in found]) if found else np.empty(0, np.int64)
+        owners = np.concatenate([each for _, each in found]) if found else np.empty(0, np.int32)
+        starts, order = np.empty(n + 1, np.int64), np.empty(len(places), np.int64)
+        grouping.bring_together(places, starts, order)
+        return Delta(lives, starts, owners[order])
+
+
+class _Asked:
+    """Columns by how it is known what they accept. every: those without a predicate. evaluated: those whose
+    matches are not kept. slots: of the others.
+    """
+
+    def __init__(self, predicates: dict[int, Predicate]) -> None:
+        self.every = [column for column, predicate in predicates.items() if predicate is None]
+        self.evaluated: list[tuple[int, Expression]] = [
+            (column, predicate)
+            for column, predicate in predicates.items()
+            if predicate is not None and not isinstance(predicate, int)
+        ]
+        held = {predicate: column for column, predicate in predicates.items() if isinstance(predicate, int)}
+        slots = np.array(list(held), np.int32)
+        self.slots = Slots(slots)
+        self._columns: Int32Array = np.full(len(self.slots.among), -1, np.int32)
+        self._columns[slots] = np.array(list(held.values()), np.int32)
+
+    def by_slot(self, lives: Lives, rows: Rows) -> tuple[Int64Array, Int32Array]:
+        """(row, column) of every acceptance."""
+        ordinals = lives.relation.stored_ordinals()
+        ascend = bool((ordinals[1:] > ordinals[:-1]).all())
+        distinct = ordinals if ascend else np.unique(ordinals)
+        breaks = np.flatnonzero(np.diff(distinct) > GAP)
+        firsts, lasts = np.append(0, breaks + 1), np.append(breaks, len(distinct) - 1)
+        found_rows, found_columns = [], []
+        for first, last in zip(distinct[firsts].tolist(), distinct[lasts].tolist(), strict=True):
+            for part, low, high in rows.ranges(first, last + 1):
+                places, slots = accepted(part.matches, self.slots, low, high)
+                found_rows.append(part.first + places)
+                found_columns.append(self._columns[slots])
+        at, columns = np.concatenate(found_rows), np.concatenate(found_columns)
+        places = np.searchsorted(distinct, at)
+        if len(distinct) and len(distinct) != int(distinct[-1]) + 1 - int(distinct[0]):
+            known = distinct[np.minimum(places, len(distinct) - 1)] == at
+            places, columns = places[known], columns[known]
+        return (places, columns) if ascend else _repeated(ordinals, distinct, places, columns)
+
+
+def _repeated(
+    ordinals: Int64Array, distinct: Int64Array, places: Int64Array, columns: Int32Array
+) -> tuple[Int64Array, Int32Array]:
+    """From acceptances of distinct rows to those of rows that stand several times."""
+    starts, order = np.empty(len(distinct) + 1, np.int64), np.empty(len(places), np.int64)
+    grouping.bring_together(places, starts, order)
+    columns = columns[order]
+    which = np.searchsorted(distinct, ordinals)
+    counts = np.diff(starts)[which]
+    rows = np.repeat(np.arange(len(ordinals)), counts)
+    pairs = np.repeat(starts[which] - np.cumsum(counts) + counts, counts) + np.arange(len(rows))
+    return rows, columns[pairs]

@@ -1,0 +1,342 @@
+"""Sinks: from deltas to the changes that leave, of all queries that give the same columns.
+
+Equal rows that enter and leave an answer at one instant cancel. Cost: O(changes), a sort, and hashing of
+those that may cancel.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from engine.changes.equality import codes_of
+from engine.changes.lives import Lives, one_after_another
+from engine.changes.stretch import by_retention, doubled, halved
+from engine.changes.trip import Trip
+from engine.dataflow.arrangements.cells import events_of
+from engine.dataflow.arrangements.copy_counts import CopyCounts
+from engine.dataflow.cancel import remaining
+from engine.dataflow.delta import Delta
+from engine.dataflow.node import Node
+from engine.dataflow.operators.flow import FlowNode
+from engine.dataflow.turn import Turn
+from engine.limits import Limits
+from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
+from engine.model.changes import Changes, Operator
+from engine.model.types import Kind, Type
+from engine.operators.relation import Relation
+from tureen.errors import LimitExceeded
+
+
+class Sink(ABC):
+    """The queries that read one node in one way. only_differences: nothing leaves where nothing changed."""
+
+    only_differences = True
+
+    def __init__(self, top: Node, schema: pa.Schema) -> None:
+        self._top = top
+        self._schema = schema
+        self._columns: dict[str, int] = {}
+        self._readers: _Readers | None = None
+
+    @property
+    def query_ids(self) -> Collection[str]:
+        """The queries."""
+        return self._columns.keys()
+
+    def add(self, query_id: str, column: int) -> None:
+        """A query reads a column of the node."""
+        self._columns[query_id] = column
+        self._readers = None
+        self._top.want(column)
+
+    def remove(self, query_id: str) -> None:
+        """A query goes."""
+        self._readers = None
+        self._top.leave(self._columns.pop(query_id))
+
+    def begin(self, trip: Trip) -> None:
+        """A transition begins; the node has begun it."""
+        return
+
+    @abstractmethod
+    def take(self, turn: Turn) -> None:
+        """What changes on a turn."""
+
+    @abstractmethod
+    def give(self, trip: Trip, broken: dict[str, Exception], now_ms: int) -> Iterator[Changes]:
+        """What leaves on a transition. broken: gets the queries of which more would leave than the limit
+        allows.
+        """
+
+    def forget(self) -> None:
+        """What is kept is not true any more."""
+        return
+
+    def _reading(self) -> _Readers:
+        if self._readers is None:
+            self._readers = _Readers(self._columns)
+        return self._readers
+
+
+class WholeSink(Sink):
+    """RSTREAM: the answer at each instant at which a row of a scan comes or goes."""
+
+    only_differences = False
+
+    def __init__(self, top: FlowNode, schema: pa.Schema) -> None:
+        super().__init__(top, schema)
+        self._flow = top
+
+    def take(self, turn: Turn) -> None:
+        """Answers are worked out at once for the whole transition."""
+
+    def give(self, trip: Trip, broken: dict[str, Exception], now_ms: int) -> Iterator[Changes]:
+        at, lives = self._flow.instants(trip), self._flow.alive(trip)
+        instants = doubled(at, 1)  # after retention
+        low, high = instants.searchsorted(lives.begins), instants.searchsorted(lives.ends)
+        counts = high - low
+        total = int(counts.sum())
+        if total > trip.limits.changes_max:
+            broken.update(dict.fromkeys(self.query_ids, _too_many(trip.limits, total)))
+            return
+        rows = np.repeat(np.arange(len(lives)), counts)
+        places = np.arange(total) - np.repeat(np.cumsum(counts) - counts - low, counts)
+        order = np.argsort(places, kind="stable")
+        at = trip.course.told(at[places[order]])
+        columns = [column.take(rows[order]).to_arrow() for column in lives.relation.columns]
+        table = pa.Table.from_arrays(columns, schema=self._schema)
+        for query_id in self.query_ids if total else ():
+            yield Changes.of_one(query_id, table, np.ones(total, np.int8), at, now_ms)
+
+
+class ChangeSink(Sink):
+    """All changes, or those by which rows come (ISTREAM) or go (DSTREAM)."""
+
+    def __init__(
+        self,
+        top: Node,
+        operator: Operator,
+        schema: pa.Schema,
+        counted: Sequence[Type] | None,
+        *,
+        limited: bool,
+    ) -> None:
+        """counted: the types of the columns, where copies of equal rows are told apart. limited:
+        ``changes_max`` holds for each query.
+        """
+        super().__init__(top, schema)
+        self._limited = limited
+        self._operator = operator
+        self._counted = counted
+        self._copies = None if counted is None else CopyCounts(counted)
+        self._coming: dict[str, int] = {}
+        self._taken: list[tuple[Delta, Turn]] = []
+
+    def add(self, query_id: str, column: int) -> None:
+        if self._copies is not None:
+            self._coming[query_id] = column
+        super().add(query_id, column)
+
+    def remove(self, query_id: str) -> None:
+        super().remove(query_id)
+        if self._copies is not None and self._coming.pop(query_id, None) is None:
+            self._copies.leave(query_id)
+
+    def begin(self, trip: Trip) -> None:
+        if self._copies is None or not self._coming:
+            return
+        coming = _Readers(self._coming)
+        self._coming.clear()
+        for delta in self._top.standing(trip, np.unique(coming.columns)):
+            pairs, readers = coming.of(delta.owners)
+            rows = delta.rows()[pairs]
+            columns = [column.take(rows) for column in delta.lives.relation.columns]
+            self._copies.number(columns, coming.query_ids, readers, np.ones(len(rows), np.int8))
+
+    def forget(self) -> None:
+        if self._counted is not None:
+            self._copies = CopyCounts(self._counted)
+            self._coming = dict(self._columns)
+
+    def take(self, turn: Turn) -> None:
+        delta = self._top.delta(turn)
+        if len(delta):
+            self._taken.append((delta, turn))
+
+    def give(self, trip: Trip, broken: dict[str, Exception], now_ms: int) -> Iterator[Changes]:
+        changes = self._given(trip, broken, now_ms)
+        if changes is not None:
+            yield changes
+
+    def _given(self, trip: Trip, broken: dict[str, Exception], now_ms: int) -> Changes | None:
+        reading = self._reading()
+        lives, readers, events, forgets = _together(self._taken, reading, self._operator)
+        self._taken.clear()
+        if not len(readers):
+            return None
+        rows, at, weights = events
+        counts = np.bincount(readers, minlength=len(self._columns))
+        most = trip.limits.changes_max if self._limited else len(readers)
+        for place in np.flatnonzero(counts > most).tolist():
+            broken[reading.query_ids[place]] = _too_many(trip.limits, int(counts[place]))
+        if (counts > most).any():
+            kept = np.flatnonzero(counts[readers] <= most)
+            readers, rows, at, weights = readers[kept], rows[kept], at[kept], weights[kept]
+        order = _ordered(readers, at, weights)
+        if order is not None:
+            readers, rows, at, weights = readers[order], rows[order], at[order], weights[order]
+        if self._top.telling is None or forgets:
+            left = _uncancelled(lives.relation, rows, readers, at, weights)
+        else:
+            left = np.ones(len(rows), np.bool_)
+        if self._operator != "changes":
+            left &= weights == (1 if self._operator == "istream" else -1)
+        if not left.all():
+            readers, rows, at, weights = readers[left], rows[left], at[left], weights[left]
+        if not len(readers):
+            return None
+        columns = [column.take(rows) for column in lives.relation.columns]
+        copies = None
+        if self._copies is not None:
+            copies = self._copies.number(columns, reading.query_ids, readers, weights)
+        starts = np.flatnonzero(np.diff(readers, prepend=-1, append=len(reading.query_ids)))
+        whose = readers[starts[:-1]]
+        return Changes(
+            reading.names(whose),
+            starts,
+            pa.Table.from_arrays([column.to_arrow() for column in columns], schema=self._schema),
+            weights,
+            trip.course.told(at),
+            np.full(len(whose), now_ms),
+            copies=copies,
+        )
+
+
+def _too_many(limits: Limits, changes: int) -> LimitExceeded:
+    hint = "take smaller steps, or a narrower window or predicate"
+    return LimitExceeded("changes_max", limits.changes_max, changes, hint=hint)
+
+
+class _Readers:
+    """Queries by the column that each reads."""
+
+    def __init__(self, columns: Mapping[str, int]) -> None:
+        self.query_ids = tuple(columns)
+        read = self.columns = np.array(list(columns.values()), np.int32)
+        self._order = np.argsort(read, kind="stable").astype(np.int32)
+        width = int(read.max()) + 1 if len(read) else 0
+        self._starts = np.searchsorted(read[self._order], np.arange(width + 1))
+
+    def names(self, places: Int32Array) -> tuple[str, ...]:
+        """The ids of the queries at these places, ascending."""
+        if len(places) == len(self.query_ids):
+            return self.query_ids
+        return tuple([self.query_ids[place] for place in places.tolist()])
+
+    def of(self, owners: Int32Array) -> tuple[Int64Array, Int32Array]:
+        """(pair, query) of each query that reads the column of a pair. owners: int32[pairs]."""
+        width = len(self._starts) - 1
+        pairs = np.flatnonzero(owners < width)
+        owners = owners[pairs]
+        counts = self._starts[owners + 1] - self._starts[owners]
+        if len(counts) and counts.min() == counts.max() == 1:
+            return pairs, self._order[self._starts[owners]]
+        which = np.repeat(pairs, counts)
+        places = np.repeat(self._starts[owners] - np.cumsum(counts) + counts, counts) + np.arange(len(which))
+        return which, self._order[places]
+
+
+Events = tuple[Int64Array, Int64Array, np.ndarray]
+"""(row, instant in ms, weight) of each change, int64, int64 and int8."""
+
+
+def _together(
+    taken: list[tuple[Delta, Turn]], readers: _Readers, operator: Operator
+) -> tuple[Lives, Int32Array, Events, bool]:
+    """All rows; for each change the query and what it is; whether retention made any."""
+    lives: list[Lives] = []
+    found: list[tuple[Int32Array, Int64Array, Int64Array, np.ndarray]] = []
+    base, forgets = 0, False
+    for delta, turn in taken:
+        at, row, sign = events_of(delta, turn.way)
+        forgotten = by_retention(at)
+        if forgotten.any():
+            forgets = True
+            if operator == "istream":
+                kept = ~forgotten
+                at, row, sign = at[kept], row[kept], sign[kept]
+        counts = np.diff(delta.starts)[row]
+        events = np.repeat(np.arange(len(row)), counts)
+        pairs = np.repeat(delta.starts[row] - np.cumsum(counts) + counts, counts) + np.arange(len(events))
+        which, queries = readers.of(delta.owners[pairs])
+        events = events[which]
+        found.append((queries, base + row[events], halved(at[events]), sign[events]))
+        lives.append(delta.lives)
+        base += len(delta.lives)
+    if not found:
+        none = np.empty(0, np.int64)
+        nothing = none, none, np.empty(0, np.int8)
+        return Lives(Relation([], 0), none, none), np.empty(0, np.int32), nothing, False
+    queries, rows, at, weights = (np.concatenate(each) for each in zip(*found, strict=True))
+    return one_after_another(lives), queries, (rows, at, weights), forgets
+
+
+def _ordered(readers: Int32Array, at: Int64Array, weights: np.ndarray) -> Int64Array | None:
+    """By query, instant, weight; None where they are."""
+    later = readers[1:] > readers[:-1]
+    same = readers[1:] == readers[:-1]
+    later |= same & (at[1:] > at[:-1])
+    later |= same & (at[1:] == at[:-1]) & (weights[1:] >= weights[:-1])
+    return None if later.all() else np.lexsort((weights, at, readers))
+
+
+def _uncancelled(
+    relation: Relation, rows: Int64Array, readers: Int32Array, at: Int64Array, weights: np.ndarray
+) -> BoolArray:
+    """bool[n]: which changes are left. They stand by query, instant and weight."""
+    n = len(rows)
+    kept = np.ones(n, np.bool_)
+    if n < 2 or weights.min() == weights.max():
+        return kept
+    groups = np.zeros(n, np.int64)
+    np.cumsum((readers[1:] != readers[:-1]) | (at[1:] != at[:-1]), out=groups[1:])
+    sizes, totals = np.bincount(groups), np.bincount(groups, weights)
+    mixed = np.abs(totals) < sizes
+    if not mixed.any():
+        return kept
+    if int(sizes[mixed].max()) == 2:  # one row gives way to another
+        came = np.flatnonzero(mixed[groups])[1::2]
+        equal = _equal(relation, rows[came - 1], rows[came])
+        if equal is not None:
+            kept[came[equal]] = kept[came[equal] - 1] = False
+            return kept
+    columns = relation.columns
+    codes = lambda places: codes_of([column.take(rows[places]) for column in columns], len(places))  # noqa: E731
+    kept[:] = False
+    kept[remaining(codes, weights, groups)] = True
+    return kept
+
+
+def _equal(relation: Relation, some: Int64Array, others: Int64Array) -> BoolArray | None:
+    """bool[n]: which rows equal which others to the bit; None where that has to be found by hashing."""
+    equal = np.ones(len(some), np.bool_)
+    for column in relation.columns:
+        if column.type.kind is Kind.ARRAY:
+            return None
+        equal &= _same(column, some, others)
+    return equal
+
+
+def _same(column: Column, some: Int64Array, others: Int64Array) -> BoolArray:
+    values = column.values
+    if values.dtype == np.float64:
+        values = np.where(np.isnan(values), np.nan, values).view(np.int64)
+    same: BoolArray = values[some] == values[others]
+    if column.valid is not None:
+        one, other = column.valid[some], column.valid[others]
+        same = np.where(one & other, same, one == other)
+    return same

@@ -1,0 +1,93 @@
+"""State of operators: ids of tuples, numbers of keys, cells, counts of equal rows."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.dataflow.arrangements import keys as keys_module
+from engine.dataflow.arrangements.copy_counts import CopyCounts
+from engine.dataflow.arrangements.keys import Keys
+from engine.dataflow.arrangements.word_table import WordTable
+from engine.model.types import BIGINT, BOOLEAN, DATE, DOUBLE, STRING
+from tests.operators.relations import PRICE, exactly, relation, rows_of, tables
+
+seeds = st.integers(0, 2**32 - 1)
+KINDS = (BIGINT, STRING, BOOLEAN, DOUBLE, PRICE, DATE)
+
+
+@given(seeds, st.integers(1, 3))
+def test_ids_of_tuples_that_come_and_go(seed: int, width: int) -> None:
+    rng = random.Random(seed)
+    table, known = WordTable(width), dict[tuple[int, ...], int]()
+    for _ in range(rng.randint(1, 6)):
+        n = rng.choice((0, 3, 700))
+        tuples = [tuple(rng.randint(-3, 400) for _ in range(width)) for _ in range(n)]
+        ids = table.number(np.array(tuples, np.int64).reshape(n, width)).tolist()
+        for one, given_id in zip(tuples, ids, strict=True):
+            assert known.setdefault(one, given_id) == given_id
+        assert len(set(known.values())) == len(known) == len(table)
+        gone = [one for one in known if rng.random() < 0.5]
+        table.release(np.array([known.pop(one) for one in gone], np.int32))
+        assert set(table.find(np.array(gone, np.int64).reshape(-1, width)).tolist()) <= {-1}
+        table._check()
+
+
+@given(st.data())
+def test_numbers_of_keys_tell_rows_apart(data: Any) -> None:
+    keys, held = Keys(KINDS), dict[str, int]()
+    keys_module.VALUES_MIN, before = 4, keys_module.VALUES_MIN
+    try:
+        for _ in range(data.draw(st.integers(1, 4))):
+            rows = relation(KINDS, data.draw(tables(KINDS, 30)))
+            texts = list(map(repr, exactly(rows_of(rows))))
+            ids = keys.number(rows.columns, len(rows))
+            keys.take(ids)
+            for text, number in zip(texts, ids.tolist(), strict=True):
+                assert held.setdefault(text, number) == number
+            assert len(set(held.values())) == len(held)
+            assert list(map(repr, exactly(rows_of(rows.with_columns(keys.columns(ids)))))) == texts
+            if data.draw(st.booleans()):
+                keys.give_back(ids)
+                for text in texts:
+                    held.pop(text, None)
+                rest = keys.number(rows.columns, 0 * len(rows)) if not len(rows) else None
+                assert rest is None or not len(rest)
+            else:
+                for text in texts:
+                    held[text] = held[text]
+            if data.draw(st.booleans()) and not held:
+                assert len(keys) == 0
+    finally:
+        keys_module.VALUES_MIN = before
+
+
+@given(seeds)
+def test_copies_of_a_row_are_always_1_to_how_many_there_are(seed: int) -> None:
+    rng = random.Random(seed)
+    counts, held = CopyCounts((DOUBLE, STRING)), dict[tuple[int, str], int]()
+    pools = ((0.0, -0.0, float("nan"), None), ("a", "b", None))
+    for _ in range(4):
+        told: list[tuple[int, tuple[Any, ...], int, int]] = []
+        for _ in range(rng.randint(0, 12)):
+            owner, row = rng.randint(0, 2), tuple(rng.choice(pool) for pool in pools)
+            copies = held.get((owner, repr(row)), 0)
+            if copies and rng.random() < 0.5:
+                told.append((owner, row, -1, copies))
+                held[owner, repr(row)] = copies - 1
+            else:
+                told.append((owner, row, 1, copies + 1))
+                held[owner, repr(row)] = copies + 1
+        rows = relation((DOUBLE, STRING), [row for _, row, _, _ in told])
+        owners = np.array([owner for owner, _, _, _ in told], np.int32)
+        weights = np.array([weight for _, _, weight, _ in told], np.int8)
+        found = counts.number(rows.columns, ("a", "b", "c"), owners, weights)
+        assert found.tolist() == [copy for _, _, _, copy in told]
+        counts._check()
+    counts.leave("b")
+    counts.leave("never")
+    counts._check()

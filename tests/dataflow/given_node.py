@@ -1,0 +1,66 @@
+"""A node that gives what a test says, in as many turns as it says: an operator over it is tested alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine.changes.course import NEVER
+from engine.changes.lives import Lives, Way
+from engine.changes.trip import Trip
+from engine.dataflow.delta import Delta
+from engine.dataflow.node import Node
+from engine.dataflow.turn import Turn
+from engine.model.batch import Int32Array
+
+
+class GivenNode(Node):
+    """Rows that are simply there, each of some columns."""
+
+    def __init__(self, lives: Lives, owners: Sequence[Sequence[int]]) -> None:
+        super().__init__()
+        starts = np.cumsum([0, *map(len, owners)])
+        flat = [owner for each in owners for owner in each]
+        self.whole = Delta(lives, starts.astype(np.int64), np.array(flat, np.int32))
+
+    def want(self, column: int) -> None:
+        self.columns.want(column)
+
+    def leave(self, column: int) -> None:
+        self.columns.leave(column)
+
+    def standing(self, trip: Trip, columns: Int32Array) -> Iterator[Delta]:
+        lives = self.whole.lives
+        there = (lives.begins <= trip.way.since) & (lives.ends > trip.way.since)
+        delta = self.whole.take(np.flatnonzero(there))
+        yield delta.where(np.isin(delta.owners, columns))
+
+    def _changed(self, turn: Turn) -> Delta:
+        lives, way = self.whole.lives, turn.way
+        delta = self.whole.take(np.flatnonzero(way.among(lives.begins) | way.among(lives.ends)))
+        return delta.where(self.columns.among(delta.owners)).owned()
+
+    def of(self, column: int) -> Lives:
+        """The rows of a column."""
+        held = np.isin(np.arange(len(self.whole.lives)), self.whole.rows()[self.whole.owners == column])
+        return self.whole.lives.take(np.flatnonzero(held))
+
+
+@dataclass(frozen=True)
+class GivenTrip:
+    """A transition that nobody asks for its sources."""
+
+    way: Way
+
+
+def transitions(way: Way, cuts: Sequence[int]) -> Iterator[tuple[Any, Way]]:
+    """A way in transitions that end at these instants."""
+    since = way.since
+    for until in [*cuts, way.until]:
+        if until > (since if since != NEVER else -1):
+            part = Way(since, until)
+            yield GivenTrip(part), part
+            since = until

@@ -1,0 +1,157 @@
+"""Graphs: queries that share operators, come and go, and are told what each alone would be."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from engine.changes.course import NEVER, Course
+from engine.dataflow import graph as graph_module
+from engine.dataflow.graph import Graph
+from engine.limits import Limits
+from engine.model.changes import Changes, Operator
+from tests.changes.ways import (
+    FEW,
+    LIMITS,
+    TABLES,
+    bound,
+    check_changes,
+    random_course,
+    seeds,
+    standing,
+    told_of,
+)
+from tureen.errors import LimitExceeded
+
+QUERIES = (
+    "SELECT k, COUNT(*) AS c FROM s [RANGE 4 MILLISECONDS] GROUP BY k",
+    "SELECT k, COUNT(*) AS c FROM s [RANGE 4 MILLISECONDS] WHERE w = 'a' GROUP BY k",
+    "SELECT k, COUNT(*) AS c FROM s [RANGE 4 MILLISECONDS] WHERE v > 0 GROUP BY k HAVING COUNT(*) > 1",
+    "SELECT k, COUNT(*) AS c FROM s [RANGE 4 MILLISECONDS] WHERE v > 0 GROUP BY k HAVING COUNT(*) > 2",
+    "SELECT w, SUM(v) AS t FROM s [RANGE 4 MILLISECONDS] GROUP BY w HAVING w >= 'a' AND NOT (SUM(v) < 1.5)",
+    "SELECT w, SUM(v) AS t FROM s [RANGE 4 MILLISECONDS] GROUP BY w HAVING w >= 'b' AND NOT (SUM(v) < 0.1)",
+    "SELECT k, SUM(v) AS t, AVG(v) AS a, VAR_POP(v) AS p FROM s [RANGE 4 MILLISECONDS] GROUP BY k",
+    "SELECT COUNT(*) AS c, SUM(k) AS t FROM s [RANGE 4 MILLISECONDS] WHERE w = 'b'",
+    "SELECT DISTINCT k, w FROM s [ROWS 3]",
+    "SELECT w, COUNT(*) AS c FROM s [PARTITION BY k ROWS 2] GROUP BY w",
+    "SELECT w, COUNT(*) AS c FROM s [ROWS 2 WHERE v > 0] WHERE k = 1 GROUP BY w",
+    """SELECT k, window_start, COUNT(*) AS c FROM HOP(s, INTERVAL '2' MILLISECOND, INTERVAL '6' MILLISECOND)
+    WHERE k > 0 GROUP BY k, window_start""",
+    "SELECT k, window_end, SUM(v) AS c FROM SESSION(s, INTERVAL '3' MILLISECOND) GROUP BY k, window_end",
+    """SELECT c, COUNT(*) AS n FROM (SELECT k, COUNT(*) AS c FROM s [RANGE 6 MILLISECONDS] GROUP BY k) AS x
+    GROUP BY c""",
+    "SELECT k + 1 AS k1, v FROM s [RANGE 3 MILLISECONDS SLIDE 2 MILLISECONDS] WHERE v > 0",
+    "SELECT w, MAX(v) AS m FROM s [RANGE 4 MILLISECONDS] GROUP BY w",
+    """SELECT m, COUNT(*) AS n FROM (SELECT w, MAX(v) AS m FROM s [ROWS 4] GROUP BY w) AS x WHERE m > 0
+    GROUP BY m""",
+)
+OPERATORS: tuple[Operator, ...] = ("changes", "istream", "dstream", "rstream")
+
+
+def bag(changes: Changes, place: int = 0) -> Counter[Any]:
+    rows = slice(*changes.starts[place : place + 2].tolist())
+    table = changes.table.slice(rows.start, rows.stop - rows.start)
+    copies = [0] * len(table) if changes.copies is None else changes.copies[rows].tolist()
+    told = zip(
+        table.to_pylist(), changes.weights[rows].tolist(), changes.at_ms[rows].tolist(), copies, strict=True
+    )
+    return Counter((repr(tuple(row.values())), weight, at, copy) for row, weight, at, copy in told)
+
+
+@pytest.mark.parametrize("text", QUERIES)
+@FEW
+@given(seeds)
+def test_changes_at_every_instant(text: str, seed: int) -> None:
+    rng = random.Random(seed)
+    query = bound(text)
+    course = random_course(rng, query.sources)
+    check_changes(query, course, rng.choice(OPERATORS))
+
+
+def cut(rng: random.Random, course: Course) -> list[Course]:
+    """The same transition in several, without retention."""
+    first = -1 if course.since_ms == NEVER else course.since_ms
+    ends = sorted({rng.randint(first + 1, course.until_ms) for _ in range(3)} | {course.until_ms})
+    found, since = [], course.since_ms
+    for until in ends:
+        found.append(Course(since, until, course.legs))
+        since = until
+    return found
+
+
+@given(seeds)
+def test_many_queries_are_told_what_each_alone_is(seed: int) -> None:
+    """Whoever comes or goes between transitions, and however they are cut into turns."""
+    rng = random.Random(seed)
+    texts = [rng.choice(QUERIES) for _ in range(6)]
+    whole = random_course(rng, ["s"])
+    while any(leg.retained_to_ms is not None for leg in whole.legs.values()):
+        whole = random_course(rng, ["s"])
+    graph, members = Graph(TABLES), dict[str, tuple[str, Operator, bool]]()
+    before, graph_module.TURN_PAIRS = graph_module.TURN_PAIRS, rng.choice((2, 1 << 20))
+    try:
+        for course in cut(rng, whole):
+            for place, text in enumerate(texts):
+                name = f"q{place}"
+                if name in members and rng.random() < 0.2:
+                    graph.remove(name)
+                    del members[name]
+                elif name not in members and rng.random() < 0.6:
+                    operator = rng.choice(OPERATORS)
+                    copies = operator == "changes" and rng.random() < 0.5
+                    members[name] = text, operator, copies
+                    query = bound(text)
+                    one = standing(query, name)
+                    graph.add(one, query, operator, copies=copies)
+            if rng.random() < 0.2:
+                graph.forget()
+            broken: dict[str, Exception] = {}
+            found: dict[str, Counter[Any]] = {}
+            for changes in graph.advance(course, LIMITS, course.until_ms, broken):
+                for place, name in enumerate(changes.query_ids):
+                    assert name not in found
+                    found[name] = bag(changes, place)
+            graph._check()
+            assert not broken
+            for name, (text, operator, copies) in members.items():
+                alone = told_of(bound(text), operator, course, copies=copies)
+                assert found.get(name, Counter()) == bag(alone), name
+    finally:
+        graph_module.TURN_PAIRS = before
+
+
+def test_of_one_owners_burst_that_query_alone_breaks() -> None:
+    rng = random.Random(5)
+    course = random_course(rng, ["s"], 40)
+    graph = Graph(TABLES)
+    texts = {
+        "few": "SELECT COUNT(*) AS n FROM s [NOW] WHERE k = 7",
+        "many": "SELECT v, COUNT(*) AS n FROM s GROUP BY v",
+    }
+    for name, text in texts.items():
+        graph.add(standing(bound(text), name), bound(text), "changes")
+    broken: dict[str, Exception] = {}
+    told = list(graph.advance(course, Limits(changes_max=2), course.until_ms, broken))
+    assert list(broken) == ["many"]
+    assert isinstance(broken["many"], LimitExceeded)
+    assert all("many" not in changes.query_ids for changes in told)
+
+
+def test_queries_that_differ_in_constants_share_their_nodes() -> None:
+    graph = Graph()
+    for value in range(50):
+        text = f"SELECT k, COUNT(*) AS c FROM s [RANGE 4 MILLISECONDS] WHERE v > {value} GROUP BY k"
+        graph.add(standing(bound(text), f"q{value}"), bound(text), "changes")
+    assert graph.node_count == 2  # a scan, groups
+    for value in range(50):
+        text = "SELECT k, COUNT(*) AS c FROM s [RANGE 4 MILLISECONDS] GROUP BY k HAVING COUNT(*) > {}"
+        graph.add(standing(bound(text.format(value)), f"h{value}"), bound(text.format(value)), "changes")
+    assert graph.node_count == 3  # and a condition
+    for value in range(50):
+        graph.remove(f"q{value}")
+        graph.remove(f"h{value}")
+    assert graph.node_count == 0

@@ -1,0 +1,135 @@
+"""GROUP BY and DISTINCT kept incrementally: at every instant what the operator that is evaluated gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.changes.lives import Lives
+from engine.dataflow.delta import Delta
+from engine.dataflow.operators.group import GroupNode
+from engine.dataflow.turn import Turn
+from engine.language.query import Aggregate, AggregateCall, Output
+from engine.model.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, STRING, TIMESTAMP
+from engine.operators.aggregate import aggregate
+from tests.changes.given import Given, inputs
+from tests.dataflow.given_node import GivenNode, transitions
+from tests.operators.aggregate_test import call_of, column
+from tests.operators.relations import PRICE, exactly, rows_of
+
+TYPES = (BIGINT, BOOLEAN, STRING, INTEGER, PRICE, DOUBLE, TIMESTAMP)
+WHERE = column(1, BOOLEAN)
+CALLS = (
+    AggregateCall("n", "COUNT", (), BIGINT),
+    AggregateCall("m", "COUNT", (), BIGINT, False, WHERE),
+    call_of("COUNT", BIGINT),
+    call_of("COUNT", STRING, 2),
+    call_of("SUM", BIGINT),
+    call_of("SUM", BIGINT, filter=WHERE),
+    call_of("AVG", INTEGER, 3),
+    call_of("SUM", PRICE, 4),
+    call_of("AVG", PRICE, 4),
+    call_of("SUM", DOUBLE, 5),
+    call_of("AVG", DOUBLE, 5, filter=WHERE),
+    call_of("VAR_SAMP", DOUBLE, 5),
+    call_of("STDDEV_POP", INTEGER, 3),
+    call_of("COUNT", BIGINT, distinct=True),
+    call_of("COUNT", STRING, 2, distinct=True, filter=WHERE),
+    call_of("SUM", DOUBLE, 5, distinct=True),
+    call_of("AVG", PRICE, 4, distinct=True),
+    call_of("MIN", BIGINT),
+    call_of("MAX", BIGINT, filter=WHERE),
+    call_of("MIN", DOUBLE, 5),
+    call_of("MAX", DOUBLE, 5),
+    call_of("MAX", PRICE, 4),
+    call_of("MIN", TIMESTAMP, 6),
+    call_of("BOOL_AND", BOOLEAN, 1),
+    call_of("BOOL_OR", BOOLEAN, 1),
+)
+KEYS = ((), (2,), (2, 3), (1,), (6, 0))
+COLUMNS = 3
+
+
+def expected(stage: Aggregate, rows: Lives, instant: int) -> list[Any]:
+    relation, _ = aggregate(stage, rows.relation.take(rows.at(instant)))
+    return sorted(exactly(rows_of(relation)), key=repr)
+
+
+def of_column(delta: Delta, column: int) -> Lives:
+    return delta.lives.take(delta.rows()[delta.owners == column])
+
+
+def folded(before: list[Any], told: Lives, instant: int) -> list[Any]:
+    """The rows of an instant from those of the one before it and what is told."""
+    found = list(before)
+    for row in exactly(rows_of(told.relation.take(np.flatnonzero(told.ends == instant)))):
+        found.remove(row)
+    found += exactly(rows_of(told.relation.take(np.flatnonzero(told.begins == instant))))
+    return sorted(found, key=repr)
+
+
+@pytest.mark.parametrize("keys", KEYS)
+@given(st.data(), st.lists(st.sampled_from(CALLS), max_size=4))
+def test_rows_of_every_column_at_every_instant(keys: tuple[int, ...], data: Any, calls: Any) -> None:
+    below: Given = data.draw(inputs(TYPES, 25))
+    if not keys and not calls:
+        calls = [CALLS[0]]
+    owners = [data.draw(st.sets(st.integers(0, COLUMNS - 1))) for _ in range(len(below.lives))]
+    node = GivenNode(below.lives, [sorted(each) for each in owners])
+    stage = Aggregate(tuple(Output(f"k{n}", column(n, TYPES[n])) for n in keys), tuple(calls))
+    group = GroupNode(node, stage)
+    first = max(0, below.way.since)
+    cuts = sorted(data.draw(st.sets(st.integers(first, below.way.until), max_size=3)))
+    wanted: set[int] = set()
+    for trip, way in transitions(below.way, cuts):
+        for one in range(COLUMNS):  # columns come and go between transitions
+            if data.draw(st.booleans()):
+                (group.leave if one in wanted else group.want)(one)
+                wanted ^= {one}
+        if data.draw(st.booleans()):
+            group.forget()
+        group.begin(trip)
+        delta = group.delta(Turn(trip, way))
+        delta.lives._check()
+        group._check()
+        assert set(delta.owners.tolist()) <= wanted
+        for one in wanted:
+            rows, told = node.of(one), of_column(delta, one)
+            known = expected(stage, rows, way.since)
+            for instant in range(max(0, way.since + 1), way.until + 1):
+                known = folded(known, told, instant)
+                assert known == expected(stage, rows, instant), (one, instant)
+        check_state(group, node, stage, wanted, way.until)
+
+
+def check_state(group: GroupNode, node: GivenNode, stage: Aggregate, wanted: set[int], now: int) -> None:
+    """What is kept is what rows that stand make."""
+    columns = np.array(sorted(wanted), np.int32)
+    (delta,) = group.standing(None, columns)  # type: ignore[arg-type]
+    for one in wanted:
+        found = sorted(exactly(rows_of(of_column(delta, one).relation)), key=repr)
+        assert found == expected(stage, node.of(one), now)
+
+
+def test_digits_are_carried_before_they_overflow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Totals of many large values, that leave again."""
+    monkeypatch.setattr("engine.dataflow.totals.CARRY_AT", 1 << 41)
+    rng = np.random.default_rng(3)
+    values = (rng.normal(size=600) * 10.0 ** rng.integers(-3, 4, 600)).tolist()
+    from engine.changes.lives import Way
+    from tests.changes.given import given_rows
+
+    lives = [(place // 2 + 1, place // 2 + 101) for place in range(600)]
+    below = given_rows([DOUBLE], [(value,) for value in values], lives, Way(0, 420))
+    stage = Aggregate((), (call_of("SUM", DOUBLE), call_of("VAR_POP", DOUBLE)))
+    node = GivenNode(below.lives, [[0]] * 600)
+    group = GroupNode(node, stage)
+    group.want(0)
+    for trip, way in transitions(below.way, [7, 60, 100, 180, 350]):
+        group.begin(trip)
+        group.delta(Turn(trip, way))
+        check_state(group, node, stage, {0}, way.until)
