@@ -34,6 +34,19 @@ def agree(bits: SegmentBits, model: np.ndarray, n: int, rng: np.random.Generator
         assert bits.count_of(place, first, last) == len(wanted)
     for word, expected in enumerate(words_of(model[:, first:last])):
         assert (bits.word(word, first, last) == expected).all()
+    slots = np.flatnonzero(rng.random(len(model)) < 0.5)
+    places = np.where(rng.random(len(slots)) < 0.8, slots, -1).astype(np.int32)
+    if (places >= 0).any():
+        found = [
+            pair
+            for rows, owners in bits.pairs(places, slots.astype(np.int32) + 7, first, last)
+            for pair in zip(rows.tolist(), owners.tolist(), strict=True)
+        ]
+        asked = [place for place in places.tolist() if place >= 0]
+        wanted_pairs = [
+            (row, place + 7) for place in asked for row in first + np.flatnonzero(model[place, first:last])
+        ]
+        assert sorted(found) == sorted(wanted_pairs)
 
 
 def words_of(model: np.ndarray) -> np.ndarray:

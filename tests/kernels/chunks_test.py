@@ -58,9 +58,33 @@ def test_reading(block, place, density, step):
     copied = np.full(last - first, 7, np.uint64)
     chunks.read(*where, place >> 6, first, copied)
     assert (copied == column[first:last]).all()
+
     some = np.full(len(range(first, last, step)), 8, np.uint64)
     chunks.unite(*where, first, step, some)
     assert (some == np.bitwise_or.reduce(plain[:, first:last:step], axis=0) | np.uint64(8)).all()
+
+
+@given(BLOCKS, st.floats(0, 1), st.integers(0, 60))
+def test_pairs_of_rows_and_places(block, density, room):
+    """As many as there is room for, and how many there are."""
+    seed, rows, n = block
+    rng = np.random.default_rng(seed)
+    held = Block.random(rng, rows, n, density)
+    plain = held.plain()
+    first, last = sorted(rng.integers(0, n + 1, 2).tolist())
+    masks = rng.integers(0, 2**64, 8, np.uint64) & rng.integers(0, 2**64, 8, np.uint64)
+    expected = {
+        (row, place)
+        for row in range(first, last)
+        for place in range(64 * WORDS)
+        if int(plain[place >> 6][row]) & int(masks[place >> 6]) & 1 << (place & 63)
+    }
+    found_rows, places = np.empty(room, np.int64), np.empty(room, np.int64)
+    count = chunks.pairs(held.at, held.used, rows, masks, first, last, found_rows, places)
+    assert count == len(expected)
+    found = list(zip(found_rows[:count].tolist(), places[:count].tolist(), strict=True))
+    assert len(set(found)) == len(found) == min(room, count)
+    assert set(found) <= expected
 
 
 @given(BLOCKS, st.integers(0, WORDS - 1), st.integers(0, 2**64 - 1))

@@ -139,25 +139,6 @@ def test_totals(data, rows):
 
 
 @given(st.data(), placed())
-def test_sums_that_run_on(data, rows):
-    """From what is there in the first piece of each group on, by the rows that move alone."""
-    n = len(rows.rows)
-    given_values = data.draw(st.lists(st.integers(-9, 9), min_size=n, max_size=n))
-    codes, moving, low, high, starts = of(rows)
-    there = [sum(given_values[row] for row in rows.there(piece)) for piece in range(rows.pieces)]
-    before = array(there[start] for start in rows.starts[:-1])
-    out = np.empty(rows.pieces + 1, np.int64)
-    pieces.run_on(array(given_values), moving, low, high, starts, codes, before, out)
-    assert out[:-1].tolist() == there
-    totals = np.full(rows.groups, 3)
-    pieces.add_by_group(array(given_values), codes, totals)
-    for group in range(rows.groups):
-        assert totals[group] == 3 + sum(
-            v for v, code in zip(given_values, codes, strict=True) if code == group
-        )
-
-
-@given(st.data(), placed())
 def test_the_row_with_the_least_key(data, rows):
     n = len(rows.rows)
     keys = data.draw(st.lists(st.integers(0, 4), min_size=n, max_size=n))
