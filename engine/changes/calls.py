@@ -25,6 +25,7 @@ from engine.model.types import BIGINT, DOUBLE, Kind
 from engine.operators.aggregate import FUNCTIONS, KEEPS_NULLS
 from engine.operators.aggregates import moments, totals
 from engine.operators.aggregates.members import Members, select
+from engine.operators.aggregates.picks import with_one_zero
 from engine.operators.keys import encode, order_keys
 from engine.operators.relation import Relation
 from tureen.errors import LimitExceeded
@@ -65,9 +66,7 @@ class Calls:
             return _spread(members, call)
         if function in _PICKS:
             column = members.column.take_or_null(_PICKS[function](members))
-            if function in ("MIN", "MAX") and column.type.kind is Kind.DOUBLE:
-                return Column(DOUBLE, column.values + 0.0, column.valid)
-            return column
+            return with_one_zero(column) if function in ("MIN", "MAX") else column
         return self._repeated(members, call)
 
     def counts(self) -> Int64Array:

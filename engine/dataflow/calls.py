@@ -20,8 +20,9 @@ from engine.kernels.cells import carry
 from engine.language.expressions import Expression
 from engine.language.query import Aggregate, AggregateCall
 from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
-from engine.model.types import DOUBLE, Kind
+from engine.model.types import Kind
 from engine.operators.aggregates.members import select
+from engine.operators.aggregates.picks import with_one_zero
 from engine.operators.keys import order_keys
 from engine.operators.relation import Relation
 
@@ -106,7 +107,7 @@ class _Values:
         members, _ = select(
             relation, self._argument, self._condition, False, np.arange(len(relation)), len(relation)
         )
-        rows, column = members.codes, _with_one_zero(members.values)
+        rows, column = members.codes, with_one_zero(members.values)
         assert rows is not None
         place = np.full(len(relation), -1)
         place[rows] = np.arange(len(rows))
@@ -124,13 +125,6 @@ class _Values:
         """The entries of some cells. O(entries)."""
         used = self.pairs.used()
         return used[np.isin(self.pairs.places_of(used), cells)]
-
-
-def _with_one_zero(column: Column) -> Column:
-    """-0.0 is 0.0."""
-    if column.type.kind is not Kind.DOUBLE:
-        return column
-    return Column(DOUBLE, column.values + 0.0, column.valid)
 
 
 class Distinct(Part):

@@ -45,10 +45,14 @@ def _extreme(members: Members, keys: Int64Array) -> Column:
     order, starts = members.arranged()
     places = np.empty(members.groups, np.int64)
     aggregates.least(keys if order is None else keys[order], starts, places)
-    found = _at(members, order, places)
-    if found.type.kind is not Kind.DOUBLE:
-        return found
-    return Column(DOUBLE, found.values + 0.0, found.valid)
+    return with_one_zero(_at(members, order, places))
+
+
+def with_one_zero(column: Column) -> Column:
+    """The same, 0.0 for -0.0: two zeros are equal, so which of them comes first tells nothing."""
+    if column.type.kind is not Kind.DOUBLE:
+        return column
+    return Column(DOUBLE, column.values + 0.0, column.valid)
 
 
 def _at(members: Members, order: Int64Array | None, places: Int64Array) -> Column:

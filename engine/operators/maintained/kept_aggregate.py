@@ -20,6 +20,7 @@ from engine.model.batch import Column, Int64Array
 from engine.model.types import BIGINT, DOUBLE, Kind
 from engine.operators.aggregates import moments, totals
 from engine.operators.aggregates.members import Members, select
+from engine.operators.aggregates.picks import with_one_zero
 from engine.operators.gather import rows_at
 from engine.operators.keys import order_keys
 from engine.operators.maintained.bank import BLOCK, FAN, Bank, Partials
@@ -166,7 +167,7 @@ class _Reading:
     def _extreme(
         self, bank: Bank, members: list[Members], count: int, call: AggregateCall, negate: bool
     ) -> Column:
-        """Of values at the ends and the results of inner nodes, in order, the first least or greatest."""
+        """Of values at the ends and the results of inner nodes the least or greatest."""
         if not count:
             return Column(call.type, np.zeros(1, call.type.dtype), np.zeros(1, np.bool_))
         inner = self._parts(self.partials[bank], 0)
@@ -174,4 +175,4 @@ class _Reading:
         values = np.concatenate([before, inner, behind])
         keys = order_keys(Column(DOUBLE if values.dtype == np.float64 else BIGINT, values))
         place = np.argmin(~keys if negate else keys)
-        return Column(call.type, values[place : place + 1].astype(call.type.dtype))
+        return with_one_zero(Column(call.type, values[place : place + 1].astype(call.type.dtype)))
