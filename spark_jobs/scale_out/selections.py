@@ -43,7 +43,7 @@ from engine.model.source import SourceName, Stream
 from engine.model.step import BEGINNING, Registration
 from engine.operators.scan import ScanAt
 from engine.registrations import bound
-from engine.standing import StandingQuery
+from engine.standing import StandingQuery, place_at
 from engine.stems.data_stem import DataStem
 from engine.stems.pending import PendingRows
 from engine.stems.query_stem import QueryStem
@@ -95,7 +95,7 @@ class AtWork:
         predicate = query.scan.predicate
         slot = None if predicate is None else self.stem.add([predicate]).slots[0]
         self.slots[registration.query_id] = slot
-        slots = () if slot is None else ((slot, 0),)
+        slots = () if slot is None else (place_at(int(slot), 0),)
         standing = StandingQuery(registration, Fixed(query), BEGINNING, "lazy", slots=slots)
         self.graph.add(standing, query, "istream")
 
