@@ -99,6 +99,9 @@ def rounded(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
             result[rows] = np.where(over, 0, kept) * np.int64(10 ** min(back, 18))
             # Too large a multiple of ten cannot be held: marked by a value beyond every type.
             result[np.flatnonzero(rows)[over]] = np.iinfo(np.int64).min
+        elif drop == 19:  # half of 10**19 and more is 10**19, which cannot be held; less is 0
+            half = 5 * 10**18
+            result[rows & ((values >= half) | (values <= -half))] = np.iinfo(np.int64).min
     least = result == np.iinfo(np.int64).min
     bounds = {Kind.INTEGER: 2**31 - 1, Kind.BIGINT: 2**63 - 1, Kind.DECIMAL: 10**18 - 1}
     error = least | (np.abs(np.where(least, 0, result)) > bounds[type_.kind])
