@@ -95,6 +95,8 @@ class Engine(Embedding):
         """Whether steps tell what changed in answers; replays do not, since it was told."""
         self._planner = Planner(costs)
         self.position = BEGINNING
+        self._restored = False
+        """Whether no step was applied since: sources may hold rows for queries that did not come back."""
         self._clock_ms = 0
         self._queue: deque[Step] = deque()
         self._enqueued = BEGINNING
@@ -206,7 +208,8 @@ class Engine(Embedding):
         if isinstance(step.body, Backfill):
             return self._backfill(step.body, step.position)
         told = Telling()
-        touched = self._touched(step.body)
+        touched = None if self._restored else self._touched(step.body)
+        self._restored = False
         self._outdate(touched)
         if touched is None:
             self._unsaved, self._may_owe = None, True
@@ -648,6 +651,7 @@ class Engine(Embedding):
         if position is None:
             return engine
         engine.position = engine._enqueued = engine._saved_position = position
+        engine._restored = True
         states = list(store.sources())
         for state in states:
             source = Source(state.stream, state.sql, engine.limits, state.base, timer)
@@ -688,7 +692,7 @@ class Engine(Embedding):
         for over in self._sets:
             assert over.standing
             over._check()
-        self._sets._check()
+        self._sets._check(settled=not self._restored)
         view = self.view()
         assert view._sources.keys() == self._sources.keys()
         assert all(view._sources[name] is source.view() for name, source in self._sources.items())
