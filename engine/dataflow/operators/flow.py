@@ -1,7 +1,7 @@
 """What has no operator of its own: the first stages of one query, worked out from the rows of the sources.
 
 Cost: that of :mod:`engine.changes.flow`, a pass a transition for each query that one concerns; nothing is
-kept. EXPLAIN says which stages of a query are such.
+kept.
 """
 
 from __future__ import annotations
