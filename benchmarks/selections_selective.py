@@ -40,6 +40,7 @@ from benchmarks.resident import resident_bytes
 from benchmarks.selections import CHECKED_QUERIES, STRETCHES, add_sizes
 from benchmarks.timing import Timing
 from engine.engine import Engine
+from engine.limits import Limits
 from engine.model.batch import BATCH_ROWS_MAX, Batch, Column
 from engine.model.source import Field, Schema
 from engine.model.step import Register, Registration
@@ -47,6 +48,7 @@ from engine.model.types import INTEGER, TIMESTAMP
 from storage.store import Store
 
 STEP = 10_000
+LIMITS = Limits(queries_max=10_000_000)
 SELECTIVE_FROM = 10_000
 """Of fewer queries some are kept as bits: they are cheaper so."""
 KEYS = 10_000
@@ -131,7 +133,7 @@ def run(options: argparse.Namespace) -> Report:
             engine.save(store)
             del engine
             began = time.perf_counter()
-            engine = Engine.restore(store)
+            engine = Engine.restore(store, LIMITS)
             engine.view().snapshot("q0")
             figures[f"restart_s.q{queries}"] = time.perf_counter() - began
         check(engine, rows, keys, above)
@@ -157,7 +159,7 @@ def register(engine: Engine, texts: Iterable[str]) -> None:
 
 def create(retain_ms: int) -> Engine:
     """An engine with the stream and nothing in it."""
-    engine = Engine()
+    engine = Engine(LIMITS)
     engine.create(
         "CREATE STREAM events (key INTEGER, value INTEGER, ts TIMESTAMP NOT NULL) "
         f"WITH (topic='events', timestamp='ts') RETAIN {retain_ms} MILLISECONDS"
