@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.changes.lives import Lives
-from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
-from engine.operators.relation import LazyColumns, Relation
+from engine.model.batch import BoolArray, Int32Array, Int64Array
+from engine.operators.relation import Relation
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +72,3 @@ class Delta:
         """Without rows of nobody."""
         held = np.diff(self.starts) > 0
         return self if held.all() else self.take(np.flatnonzero(held))
-
-    def spread(self) -> Delta:
-        """A row for each pair."""
-        rows = self.rows()
-        if len(rows) == len(self.lives):
-            return self
-        return Delta.of_one_each(self.lives.take(rows), self.owners)
-
-
-def parameters_of(values: Column, owners: Int32Array) -> LazyColumns:
-    """The parameter of each pair. values: by column."""
-    return LazyColumns(1, lambda _: values.take(owners))

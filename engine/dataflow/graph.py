@@ -125,7 +125,7 @@ class Graph:
         """
         query_id = standing.query_id
         plan = own_of(query) if operator == "rstream" else plan_of(query, self._tables)
-        tree = self._tree(plan, query.source)
+        tree = self._tree(plan)
         if isinstance(tree.leaf, ScanNode):
             predicate: Predicate = query.scan.predicate
             if predicate is not None and (slot := standing.scan_slot) is not None:
@@ -155,7 +155,7 @@ class Graph:
         sink.add(query_id, column)
         self._members[query_id] = _Member(plan.leaf, tuple(path), end)
 
-    def _tree(self, plan: Plan, source: SourceName) -> _Tree:
+    def _tree(self, plan: Plan) -> _Tree:
         tree = self._trees.get(plan.leaf)
         if tree is None:
             leaf: Leaf = ScanNode(plan.leaf) if isinstance(plan.leaf, Scan) else FlowNode(plan.leaf)

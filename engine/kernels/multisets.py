@@ -1,4 +1,4 @@
-"""Values of cells that are counted: DISTINCT calls, and the least value there is (MIN, MAX, FIRST, LAST).
+"""Values of cells that are counted: DISTINCT calls, and the least value there is (MIN, MAX).
 
 An *entry* is a value of a cell; ``counts`` int64[entries] says how many rows have it. The events of a fold
 (:func:`engine.kernels.cells.fold`) are gone through once more, and what follows from them is noted for the

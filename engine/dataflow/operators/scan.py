@@ -46,8 +46,6 @@ class ScanNode(Node):
         self._predicates: dict[int, Predicate] = {}
         self._free: list[int] = []
         self._asked: _Asked | None = None
-        self._trip: Trip | None = None
-        self._moved: Delta | None = None
 
     def column(self, predicate: Predicate) -> int:
         """The column of a predicate; it has one as long as somebody wants that."""
@@ -60,11 +58,11 @@ class ScanNode(Node):
 
     def want(self, column: int) -> None:
         if self.columns.want(column):
-            self._asked = self._moved = None
+            self._asked = None
 
     def leave(self, column: int) -> None:
         if self.columns.leave(column):
-            self._asked = self._moved = None
+            self._asked = None
             del self._of[self._predicates.pop(column)]
             self._free.append(column)
 
