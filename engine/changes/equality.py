@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.model.batch import Column, Int64Array
+from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
 from engine.model.types import BIGINT, Kind
 from engine.operators.keys import number
 
@@ -32,9 +33,27 @@ def codes_of_table(table: pa.Table) -> Int64Array:
 
 def _comparable(column: Column) -> Column:
     if column.type.kind is Kind.DOUBLE:
-        values = column.values
-        return Column(BIGINT, np.where(np.isnan(values), np.nan, values).view(np.int64), column.valid)
+        return Column(BIGINT, double_bits(column.values), column.valid)
     return _arrays(column) if column.type.kind is Kind.ARRAY and len(column) else column
+
+
+def double_bits(values: npt.NDArray[np.float64]) -> Int64Array:
+    """int64[n]: doubles by their bits, with one NaN."""
+    return np.where(np.isnan(values), np.nan, values).view(np.int64)
+
+
+def equal_values(column: Column, some: Int64Array | slice, others: Int32Array | Int64Array) -> BoolArray:
+    """bool[n]: whether the values at some places are those at others. Of any type but ARRAY; no two strings
+    are alike.
+    """
+    one, other = column.values[some], column.values[others]
+    if column.type.kind is Kind.DOUBLE:
+        one, other = double_bits(one), double_bits(other)
+    same: BoolArray = one == other
+    if column.valid is not None:
+        valid, others_valid = column.valid[some], column.valid[others]
+        same = np.where(valid & others_valid, same, valid == others_valid)
+    return same
 
 
 def _arrays(column: Column) -> Column:
@@ -64,7 +83,7 @@ def _arrow_codes(column: pa.ChunkedArray) -> Int64Array:
     if pa.types.is_floating(type_):
         # by its bits: a hash of doubles may take -0.0 for 0.0
         values = pc.fill_null(column, 0.0).to_numpy()
-        bits = np.where(np.isnan(values), np.nan, values).view(np.int64)
+        bits = double_bits(values)
         column = pa.chunked_array([pa.array(bits, mask=column.is_null().to_numpy(zero_copy_only=False))])
     encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
     if isinstance(encoded, pa.ChunkedArray):

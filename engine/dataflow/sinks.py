@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from engine.changes.equality import codes_of
+from engine.changes.equality import codes_of, equal_values
 from engine.changes.lives import Lives, one_after_another
 from engine.changes.stretch import by_retention, doubled, halved
 from engine.changes.trip import Trip
@@ -24,7 +24,7 @@ from engine.dataflow.node import Node
 from engine.dataflow.operators.flow import FlowNode
 from engine.dataflow.turn import Turn
 from engine.limits import Limits
-from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
+from engine.model.batch import BoolArray, Int32Array, Int64Array
 from engine.model.changes import Changes, Operator
 from engine.model.types import Kind, Type
 from engine.operators.relation import Relation
@@ -327,16 +327,5 @@ def _equal(relation: Relation, some: Int64Array, others: Int64Array) -> BoolArra
     for column in relation.columns:
         if column.type.kind is Kind.ARRAY:
             return None
-        equal &= _same(column, some, others)
+        equal &= equal_values(column, some, others)
     return equal
-
-
-def _same(column: Column, some: Int64Array, others: Int64Array) -> BoolArray:
-    values = column.values
-    if values.dtype == np.float64:
-        values = np.where(np.isnan(values), np.nan, values).view(np.int64)
-    same: BoolArray = values[some] == values[others]
-    if column.valid is not None:
-        one, other = column.valid[some], column.valid[others]
-        same = np.where(one & other, same, one == other)
-    return same

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from engine.changes.equality import plain
+from engine.changes.equality import double_bits, plain
 from engine.dataflow.arrangements.word_table import WordTable
 from engine.model.batch import Column, Int32Array, Int64Array
 from engine.model.string_table import StringTable
@@ -80,7 +80,7 @@ class Keys:
             elif coded is not None:
                 words[:, place] = coded.number(column)
             elif column.type.kind is Kind.DOUBLE:
-                words[:, place] = np.where(np.isnan(column.values), np.nan, column.values).view(np.int64)
+                words[:, place] = double_bits(column.values)
             else:
                 words[:, place] = column.values
             if column.valid is not None:

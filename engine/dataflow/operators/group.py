@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from engine.changes.equality import equal_values
 from engine.changes.lives import Lives
 from engine.changes.trip import Trip
 from engine.dataflow.arrangements.cells import Cells, Entering, Versions
@@ -129,7 +130,7 @@ class GroupNode(Above):
         equal = (before >= 0) & there & there[before]
         for column in calls:
             if equal.any():
-                equal &= _equals(column, before)
+                equal &= equal_values(column, slice(None), before)
         if equal.any():
             first = np.empty(len(versions), np.int32)
             kernels.join_equal(equal, before, versions.ends, first)
@@ -182,13 +183,3 @@ class GroupNode(Above):
         self._cells._check()
         if self._keys:
             assert bool((self._cells.states_of(self._cells.pairs.used())[:, ROWS] > 0).all())
-
-
-def _equals(column: Column, before: Int32Array) -> BoolArray:
-    """bool[n]: whether each value is that of the version before, to the bit; whatever where there is none."""
-    values = column.values.view(np.int64) if column.values.dtype == np.float64 else column.values
-    same: BoolArray = values == values[before]
-    if column.valid is not None:
-        valid = column.valid
-        same = np.where(valid & valid[before], same, valid == valid[before])
-    return same
