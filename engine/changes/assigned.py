@@ -32,6 +32,7 @@ from engine.kernels import windows as kernels
 from engine.language.query import Scan
 from engine.limits import Limits
 from engine.model.batch import Int64Array
+from engine.model.runs import places_of
 from engine.operators.assignment import Assigned
 from engine.operators.gather import rows_at
 from engine.operators.keys import number
@@ -198,7 +199,7 @@ def _shortened(
     counts = stops - heads
     total = int(counts.sum())
     _bounded(total, stretch.limits)
-    places = np.arange(total) - np.repeat(np.cumsum(counts) - counts - heads, counts)
+    places = places_of(heads, counts)
     return order[places], *(np.repeat(each, counts) for each in (stamps[heads], since, gone))
 
 

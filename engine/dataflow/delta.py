@@ -19,6 +19,7 @@ import numpy as np
 
 from engine.changes.lives import Lives
 from engine.model.batch import BoolArray, Int32Array, Int64Array
+from engine.model.runs import places_of
 from engine.operators.relation import Relation
 
 
@@ -56,8 +57,7 @@ class Delta:
         counts = np.diff(self.starts)[rows]
         starts = np.zeros(len(rows) + 1, np.int64)
         np.cumsum(counts, out=starts[1:])
-        pairs = np.repeat(self.starts[rows] - starts[:-1], counts) + np.arange(starts[-1])
-        return Delta(self.lives.take(rows), starts, self.owners[pairs])
+        return Delta(self.lives.take(rows), starts, self.owners[places_of(self.starts[rows], counts)])
 
     def where(self, kept: BoolArray) -> Delta:
         """The pairs of a mask, bool[m]; rows of nobody go."""

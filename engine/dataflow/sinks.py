@@ -19,6 +19,7 @@ from engine.changes.trip import Trip
 from engine.dataflow.arrangements.cells import events_of
 from engine.dataflow.arrangements.copy_counts import CopyCounts
 from engine.dataflow.cancel import remaining
+from engine.dataflow.columns import Readers
 from engine.dataflow.delta import Delta
 from engine.dataflow.node import Node
 from engine.dataflow.operators.flow import FlowNode
@@ -26,6 +27,7 @@ from engine.dataflow.turn import Turn
 from engine.limits import Limits
 from engine.model.batch import BoolArray, Int32Array, Int64Array
 from engine.model.changes import Changes, Operator
+from engine.model.runs import places_of
 from engine.model.types import Kind, Type
 from engine.operators.relation import Relation
 from tureen.errors import LimitExceeded
@@ -40,7 +42,7 @@ class Sink(ABC):
         self._top = top
         self._schema = schema
         self._columns: dict[str, int] = {}
-        self._readers: _Readers | None = None
+        self._readers: _Queries | None = None
 
     @property
     def query_ids(self) -> Collection[str]:
@@ -76,9 +78,9 @@ class Sink(ABC):
         """What is kept is not true any more."""
         return
 
-    def _reading(self) -> _Readers:
+    def _reading(self) -> _Queries:
         if self._readers is None:
-            self._readers = _Readers(self._columns)
+            self._readers = _Queries(self._columns)
         return self._readers
 
 
@@ -104,7 +106,7 @@ class WholeSink(Sink):
             broken.update(dict.fromkeys(self.query_ids, _too_many(trip.limits, total)))
             return
         rows = np.repeat(np.arange(len(lives)), counts)
-        places = np.arange(total) - np.repeat(np.cumsum(counts) - counts - low, counts)
+        places = places_of(low, counts)
         order = np.argsort(places, kind="stable")
         at = trip.course.told(at[places[order]])
         columns = [column.take(rows[order]).to_arrow() for column in lives.relation.columns]
@@ -149,7 +151,7 @@ class ChangeSink(Sink):
     def begin(self, trip: Trip) -> None:
         if self._copies is None or not self._coming:
             return
-        coming = _Readers(self._coming)
+        coming = _Queries(self._coming)
         self._coming.clear()
         for delta in self._top.standing(trip, np.unique(coming.columns)):
             pairs, readers = coming.of(delta.owners)
@@ -221,15 +223,13 @@ def _too_many(limits: Limits, changes: int) -> LimitExceeded:
     return LimitExceeded("changes_max", limits.changes_max, changes, hint=hint)
 
 
-class _Readers:
+class _Queries(Readers):
     """Queries by the column that each reads."""
 
     def __init__(self, columns: Mapping[str, int]) -> None:
         self.query_ids = tuple(columns)
-        read = self.columns = np.array(list(columns.values()), np.int32)
-        self._order = np.argsort(read, kind="stable").astype(np.int32)
-        width = int(read.max()) + 1 if len(read) else 0
-        self._starts = np.searchsorted(read[self._order], np.arange(width + 1))
+        self.columns: Int32Array = np.array(list(columns.values()), np.int32)
+        super().__init__(self.columns)
 
     def names(self, places: Int32Array) -> tuple[str, ...]:
         """The ids of the queries at these places, ascending."""
@@ -237,25 +237,13 @@ class _Readers:
             return self.query_ids
         return tuple([self.query_ids[place] for place in places.tolist()])
 
-    def of(self, owners: Int32Array) -> tuple[Int64Array, Int32Array]:
-        """(pair, query) of each query that reads the column of a pair. owners: int32[pairs]."""
-        width = len(self._starts) - 1
-        pairs = np.flatnonzero(owners < width)
-        owners = owners[pairs]
-        counts = self._starts[owners + 1] - self._starts[owners]
-        if len(counts) and counts.min() == counts.max() == 1:
-            return pairs, self._order[self._starts[owners]]
-        which = np.repeat(pairs, counts)
-        places = np.repeat(self._starts[owners] - np.cumsum(counts) + counts, counts) + np.arange(len(which))
-        return which, self._order[places]
-
 
 Events = tuple[Int64Array, Int64Array, np.ndarray]
 """(row, instant in ms, weight) of each change, int64, int64 and int8."""
 
 
 def _together(
-    taken: list[tuple[Delta, Turn]], readers: _Readers, operator: Operator
+    taken: list[tuple[Delta, Turn]], readers: _Queries, operator: Operator
 ) -> tuple[Lives, Int32Array, Events, bool]:
     """All rows; for each change the query and what it is; whether retention made any."""
     lives: list[Lives] = []
@@ -271,8 +259,7 @@ def _together(
                 at, row, sign = at[kept], row[kept], sign[kept]
         counts = np.diff(delta.starts)[row]
         events = np.repeat(np.arange(len(row)), counts)
-        pairs = np.repeat(delta.starts[row] - np.cumsum(counts) + counts, counts) + np.arange(len(events))
-        which, queries = readers.of(delta.owners[pairs])
+        which, queries = readers.of(delta.owners[places_of(delta.starts[row], counts)])
         events = events[which]
         found.append((queries, base + row[events], halved(at[events]), sign[events]))
         lives.append(delta.lives)

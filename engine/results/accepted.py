@@ -7,6 +7,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from engine.model.batch import BoolArray, Int32Array, Int64Array
+from engine.model.runs import places_of
 from engine.results.part_matches import PartMatches, place_of
 from engine.results.slot_lists import RowNumbers, SlotLists
 
@@ -52,8 +53,7 @@ def _pairs(lots: tuple[SlotLists, ...], slots: Int32Array) -> tuple[RowNumbers, 
         there = lot.slots[places] == slots
         starts = lot.starts[places[there]].astype(np.int64)
         counts = lot.starts[places[there] + 1] - starts
-        ends = np.cumsum(counts)
-        rows.append(lot.rows[np.repeat(starts - ends + counts, counts) + np.arange(counts.sum())])
+        rows.append(lot.rows[places_of(starts, counts)])
         owners.append(np.repeat(slots[there], counts))
         slots = slots[~there]
     return np.concatenate(rows), np.concatenate(owners)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.dataflow.arrangements.pairs import Pairs
+from engine.dataflow.columns import Numbers
 from engine.kernels.copies import number_copies
 from engine.model.batch import Column, Int32Array, Int64Array
 from engine.model.changes import Weights
@@ -22,8 +23,7 @@ class CopyCounts:
     def __init__(self, types: Sequence[Type]) -> None:
         self._rows = Pairs(types)
         self._counts: Int64Array = np.zeros(self._rows.capacity, np.int64)
-        self._numbers: dict[str, int] = {}
-        self._free: list[int] = []
+        self._numbers: Numbers[str] = Numbers()
 
     def number(
         self, columns: Sequence[Column], query_ids: Sequence[str], owners: Int32Array, weights: Weights
@@ -32,7 +32,7 @@ class CopyCounts:
         owners: whose each is, a place among query_ids.
         """
         whose, places = np.unique(owners, return_inverse=True)
-        numbers = np.array([self._number(query_ids[place]) for place in whose.tolist()], np.int32)
+        numbers = np.array([self._numbers.number(query_ids[place]) for place in whose.tolist()], np.int32)
         ids = self._rows.of(self._rows.number_keys(columns, len(owners)), numbers[places])
         self._counts = grown(self._counts, self._rows.capacity)
         copies = np.empty(len(owners), np.int32)
@@ -40,18 +40,12 @@ class CopyCounts:
         self._rows.release(np.unique(ids[self._counts[ids] == 0]))
         return copies
 
-    def _number(self, query_id: str) -> int:
-        known = self._numbers.get(query_id)
-        if known is None:
-            known = self._numbers[query_id] = self._free.pop() if self._free else len(self._numbers)
-        return known
-
     def leave(self, query_id: str) -> None:
         """A query goes. O(rows of all)."""
-        number = self._numbers.pop(query_id, None)
-        if number is None:
+        if query_id not in self._numbers:
             return
-        self._free.append(number)
+        number = self._numbers.number(query_id)
+        self._numbers.give_back(number)
         ids = self._rows.used()
         ids = ids[self._rows.places_of(ids) == number]
         self._counts[ids] = 0

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from engine.changes.trip import Trip
+from engine.dataflow.columns import Numbers, Readers
 from engine.dataflow.delta import Delta
 from engine.dataflow.node import Above, Node
 from engine.dataflow.parameters import Constants, Table, WithParameters
@@ -72,18 +73,14 @@ class ConditionNode(Node):
         self.telling = below.telling
         self._predicate = predicate
         self._constants = Table(types)
-        self._of_key: dict[tuple[int, Constants], int] = {}
-        self._keys: dict[int, tuple[int, Constants]] = {}
-        self._free: list[int] = []
+        self._keys: Numbers[tuple[int, Constants]] = Numbers()
         self._above: _Above | None = None
 
     def column(self, below: int, constants: Constants) -> int:
         """The column of one below with these constants, as long as somebody wants it."""
-        column = self._of_key.get((below, constants))
-        if column is None:
-            column = self._free.pop() if self._free else len(self._keys)
-            self._of_key[below, constants] = column
-            self._keys[column] = below, constants
+        is_new = (below, constants) not in self._keys
+        column = self._keys.number((below, constants))
+        if is_new:
             self._constants.put(column, constants)
         return column
 
@@ -95,20 +92,22 @@ class ConditionNode(Node):
     def leave(self, column: int) -> None:
         if self.columns.leave(column):
             self._above = None
-            key = self._keys.pop(column)
-            del self._of_key[key]
-            self._free.append(column)
-            self.below.leave(key[0])
+            below, _ = self._keys.give_back(column)
+            self.below.leave(below)
 
     def standing(self, trip: Trip, columns: Int32Array) -> Iterator[Delta]:
-        above = _Above({column: self._keys[column][0] for column in columns.tolist()})
+        above = self._over(columns)
         for delta in self.below.standing(trip, above.below):
             yield self._of(delta, above)
 
     def _changed(self, turn: Turn) -> Delta:
         if self._above is None:
-            self._above = _Above({column: self._keys[column][0] for column in self.columns.all().tolist()})
+            self._above = self._over(self.columns.all())
         return self._of(self.below.delta(turn), self._above)
+
+    def _over(self, columns: Int32Array) -> _Above:
+        below = [self._keys[column][0] for column in columns.tolist()]
+        return _Above(columns, np.array(below, np.int32))
 
     def _of(self, delta: Delta, above: _Above) -> Delta:
         spread = above.spread(delta)
@@ -117,24 +116,15 @@ class ConditionNode(Node):
         return spread.where(truth(self._predicate, columns, len(rows))[0])
 
 
-class _Above:
-    """Which columns are over which below. below: int32, those that are, ascending."""
+class _Above(Readers):
+    """Columns that are over others. below: int32, those they are over, ascending."""
 
-    def __init__(self, below_of: Mapping[int, int]) -> None:
-        columns = np.array(list(below_of), np.int32)
-        of = np.array(list(below_of.values()), np.int32)
-        self._columns = columns[np.argsort(of, kind="stable")]
-        self._starts = np.searchsorted(np.sort(of), np.arange((int(of.max()) if len(of) else -1) + 2))
-        self.below: Int32Array = np.unique(of)
+    def __init__(self, columns: Int32Array, below: Int32Array) -> None:
+        super().__init__(below)
+        self._columns = columns
+        self.below: Int32Array = np.unique(below)
 
     def spread(self, delta: Delta) -> Delta:
         """The same rows, of the columns that are over theirs."""
-        width = len(self._starts) - 1
-        owners = np.minimum(delta.owners, width - 1) if width else np.zeros(len(delta), np.int32)
-        if not width:
-            return delta.where(np.zeros(len(delta), np.bool_))
-        counts = np.where(delta.owners < width, self._starts[owners + 1] - self._starts[owners], 0)
-        ends = np.zeros(len(delta) + 1, np.int64)
-        np.cumsum(counts, out=ends[1:])
-        places = np.repeat(self._starts[owners] - ends[:-1], counts) + np.arange(ends[-1])
-        return Delta(delta.lives, ends[delta.starts], self._columns[places])
+        pairs, readers = self.of(delta.owners)
+        return Delta(delta.lives, np.searchsorted(pairs, delta.starts), self._columns[readers])

@@ -15,6 +15,7 @@ import numpy as np
 
 from engine.changes.lives import Lives
 from engine.changes.trip import Trip
+from engine.dataflow.columns import Numbers
 from engine.dataflow.delta import Delta
 from engine.dataflow.node import Node
 from engine.dataflow.turn import Turn
@@ -23,6 +24,7 @@ from engine.language.evaluate import truth
 from engine.language.expressions import Expression
 from engine.language.query import Scan
 from engine.model.batch import Int32Array, Int64Array
+from engine.model.runs import places_of
 from engine.results.accepted import Slots, accepted
 from engine.stems.data_stem import Rows
 
@@ -42,19 +44,12 @@ class ScanNode(Node):
         """kind: without a predicate."""
         super().__init__()
         self.kind = kind
-        self._of: dict[Predicate, int] = {}
-        self._predicates: dict[int, Predicate] = {}
-        self._free: list[int] = []
+        self._predicates: Numbers[Predicate] = Numbers()
         self._asked: _Asked | None = None
 
     def column(self, predicate: Predicate) -> int:
         """The column of a predicate; it has one as long as somebody wants that."""
-        column = self._of.get(predicate)
-        if column is None:
-            column = self._free.pop() if self._free else len(self._of)
-            self._of[predicate] = column
-            self._predicates[column] = predicate
-        return column
+        return self._predicates.number(predicate)
 
     def want(self, column: int) -> None:
         if self.columns.want(column):
@@ -63,8 +58,7 @@ class ScanNode(Node):
     def leave(self, column: int) -> None:
         if self.columns.leave(column):
             self._asked = None
-            del self._of[self._predicates.pop(column)]
-            self._free.append(column)
+            self._predicates.give_back(column)
 
     def moved(self, trip: Trip) -> Lives:
         """The rows that enter or leave the window on a transition, whoever accepts them."""
@@ -160,5 +154,4 @@ def _repeated(
     which = np.searchsorted(distinct, ordinals)
     counts = np.diff(starts)[which]
     rows = np.repeat(np.arange(len(ordinals)), counts)
-    pairs = np.repeat(starts[which] - np.cumsum(counts) + counts, counts) + np.arange(len(rows))
-    return rows, columns[pairs]
+    return rows, columns[places_of(starts[which], counts)]

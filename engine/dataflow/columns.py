@@ -1,0 +1,63 @@
+"""Numbers of columns: given to keys, given back, and spread over those that read them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from engine.model.batch import Int32Array, Int64Array
+from engine.model.runs import places_of
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+class Numbers(Generic[Key]):
+    """Small numbers for keys. One that is given back is used again."""
+
+    def __init__(self) -> None:
+        self._of: dict[Key, int] = {}
+        self._keys: dict[int, Key] = {}
+        self._free: list[int] = []
+
+    def number(self, key: Key) -> int:
+        """That of a key, which gets one where it has none."""
+        number = self._of.get(key)
+        if number is None:
+            number = self._free.pop() if self._free else len(self._of)
+            self._of[key] = number
+            self._keys[number] = key
+        return number
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._of
+
+    def __getitem__(self, number: int) -> Key:
+        return self._keys[number]
+
+    def give_back(self, number: int) -> Key:
+        """Its key has none any more; returns that."""
+        key = self._keys.pop(number)
+        del self._of[key]
+        self._free.append(number)
+        return key
+
+
+class Readers:
+    """Who reads which column. columns: int32[readers], what each of 0, 1, 2, ... reads."""
+
+    def __init__(self, columns: Int32Array) -> None:
+        self._order = np.argsort(columns, kind="stable").astype(np.int32)
+        width = int(columns.max()) + 1 if len(columns) else 0
+        self._starts = np.searchsorted(columns[self._order], np.arange(width + 1))
+
+    def of(self, owners: Int32Array) -> tuple[Int64Array, Int32Array]:
+        """(pair, reader) of each reader of the column of a pair, pairs ascending. owners: int32[pairs]."""
+        width = len(self._starts) - 1
+        pairs = np.flatnonzero(owners < width)
+        starts = self._starts[owners[pairs]]
+        counts = self._starts[owners[pairs] + 1] - starts
+        if len(counts) and counts.min() == counts.max() == 1:
+            return pairs, self._order[starts]
+        return np.repeat(pairs, counts), self._order[places_of(starts, counts)]
