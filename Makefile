@@ -55,7 +55,7 @@ format: $(DEV_READY) ## write the format that lint asks for
 	$(PY) -m ruff format .
 
 .PHONY: types
-types: $(DEV_READY) ## strict types of engine, storage, topics and tureen
+types: $(DEV_READY) ## strict types of every package
 	$(PY) -m mypy
 
 .PHONY: contracts

@@ -102,6 +102,7 @@ def _cgroups(root: Path) -> Iterator[tuple[int, str]]:
         lines = (root / "proc/self/cgroup").read_text().splitlines()
     except OSError:
         return
+    tops: tuple[str, ...]
     for line in lines:
         _, controllers, path = line.split(":", 2)
         if controllers == "":

@@ -15,7 +15,7 @@ END_S = 3.0
 """So long an orderly end may take; then the kernel ends the process, even one that is busy."""
 
 
-def watch(supervisor_fd: int, noticed: Callable[[], None]) -> None:
+def watch(supervisor_fd: int, noticed: Callable[[], object]) -> None:
     """Have ``noticed`` called, in a thread of its own, when the supervisor is gone.
 
     supervisor_fd: the read end of a pipe whose other end the supervisor has, and nobody writes to.

@@ -7,7 +7,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 import orjson
 
-from topics.wording import FIELDS, wording_of
+from topics.wording import FIELDS, Values, wording_of
 from tureen.errors import LimitExceeded, QueryError
 from tureen.protocol import QUERY_ID_CHARACTERS
 
@@ -30,7 +30,7 @@ class Command(TypedDict):
     kind: Kind
     name: str
     sql: NotRequired[str]
-    parameters: NotRequired[list[Any] | dict[str, Any]]
+    parameters: NotRequired[Values]
     options: NotRequired[dict[str, Any]]
     error: NotRequired[dict[str, Any]]
     origin: NotRequired[tuple[int, int]]

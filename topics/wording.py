@@ -20,7 +20,7 @@ from tureen.errors import LimitExceeded, TureenError
 FIELDS = frozenset({"sql", "template", "parameters"})
 HINT = 'write {"sql": "SELECT ..."}, or {"template": "SELECT ... > ?", "parameters": [5]}'
 
-Values = list[Any] | dict[str, Any]
+Values = list[Any] | Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

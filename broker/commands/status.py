@@ -122,8 +122,8 @@ def _show(facts: dict[str, Any]) -> None:
         )
     archive = broker.get("archive")
     if archive is not None:
-        state = {True: "[green]readable[/]", False: "[red]cannot be read[/]", None: "not checked yet"}
-        out.print(f"Archive {escape(archive['root'])} {state[archive['reachable']]}", soft_wrap=True)
+        states = {True: "[green]readable[/]", False: "[red]cannot be read[/]", None: "not checked yet"}
+        out.print(f"Archive {escape(archive['root'])} {states[archive['reachable']]}", soft_wrap=True)
         if archive["error"] is not None:
             out.print(f"        {archive['error']['message']}", style="red", markup=False, soft_wrap=True)
     rates = broker["rates"]

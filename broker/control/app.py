@@ -122,10 +122,11 @@ class Control:
         app.agent(requests, name="snapshot-requests")(self._on_requests)
         app.task(self._stay_in_touch)
 
-    def _table(self, name: str, partitions: int) -> Any:
+    def _table(self, name: str, partitions: int) -> WrittenTable:
         table = self.app.Table(
             name, key_type=bytes, value_type=bytes, partitions=partitions, options=dict(ROCKS)
         )
+        assert isinstance(table, WrittenTable)
         table.writer = self.writer
         return table
 

@@ -26,6 +26,8 @@ import faust
 import orjson
 from faust import streams
 
+from broker.control.writer import WrittenTable
+
 Entry = dict[str, Any]
 
 
@@ -48,7 +50,7 @@ class Registry:
     Reads and writes cost one RocksDB access each; the places take about 100 bytes a name in memory.
     """
 
-    def __init__(self, app: faust.App, table: Any, topic: str) -> None:
+    def __init__(self, app: faust.App, table: WrittenTable, topic: str) -> None:
         self._app = app
         self._table = table
         self._topic = topic
@@ -66,7 +68,7 @@ class Registry:
 
     def load(self) -> None:
         """Learn the places of all entries; once after recovery."""
-        store = self._table.data
+        store = self._table.store
         self._places = {}
         for partition, database in list(store._dbs.items()):
             for key in store._visible_keys(database):
@@ -85,7 +87,7 @@ class Registry:
                 if entry is not None:
                     yield name, entry
             return
-        store = self._table.data
+        store = self._table.store
         for partition, database in list(store._dbs.items()):
             for key, data in store._visible_items(database):
                 name = key.decode()
@@ -112,7 +114,7 @@ class Registry:
     @property
     def changelog(self) -> str:
         """The topic of the table's changes."""
-        return str(self._table.changelog)
+        return self._table.changelog
 
     def settle(self, ends: Mapping[int, int]) -> None:
         """What stood in the changelog before these offsets is in the store."""

@@ -11,19 +11,19 @@ Cost: two microseconds a record. One event loop, no locks: errors are told where
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import faust
 from confluent_kafka import KafkaException
+from faust.stores import rocksdb
 from faust.types import TP
 
 from broker import logs
 from broker.producing import producer
 from topics.failures import REFUSED_BY_TOPIC, cause_of
+from topics.letters import Headers
 from tureen.errors import KafkaUnavailable
-
-Headers = Sequence[tuple[str, bytes]]
 
 POLL_S = 0.002
 
@@ -89,7 +89,7 @@ class Writer:
             await asyncio.sleep(POLL_S)
 
 
-class WrittenTable(faust.Table):
+class WrittenTable(faust.Table[bytes, bytes]):
     """A table of bytes whose changelog goes by a :class:`Writer`; set ``writer`` before it is used."""
 
     writer: Writer
@@ -108,12 +108,20 @@ class WrittenTable(faust.Table):
         """The changelog's topic."""
         return str(self.changelog_topic.get_topic_name())
 
+    @property
+    def store(self) -> rocksdb.Store:
+        """Where its entries are."""
+        store = self.data
+        assert isinstance(store, rocksdb.Store)
+        return store
+
     def settle(self, ends: Mapping[int, int]) -> None:
         """Note in the store how far the changelog is in it, so that a start reads the rest alone.
 
         ends: where it ended at some moment. What was written then is in the store: both happen in one turn
         of the event loop.
         """
+        store = self.store
         for partition, end in ends.items():
-            if end > 0 and partition in self.data._dbs:
-                self.data.set_persisted_offset(TP(self.changelog, partition), end - 1)
+            if end > 0 and partition in store._dbs:
+                store.set_persisted_offset(TP(self.changelog, partition), end - 1)

@@ -158,11 +158,11 @@ class Snapshots:
             return taken
         began_s = time.perf_counter()
         work = partial(self._work, view, shard, name, form, at_ms, self._settings.snapshot_rows_max)
-        taken, cost_s = await asyncio.get_running_loop().run_in_executor(self._pool, work)
+        found, cost_s = await asyncio.get_running_loop().run_in_executor(self._pool, work)
         if at_ms is None:
             self._learn(view, name, cost_s)
-        self._metrics.snapshot(form, time.perf_counter() - began_s, len(taken.data))
-        return taken
+        self._metrics.snapshot(form, time.perf_counter() - began_s, len(found.data))
+        return found
 
     def at_once(self, name: str, form: SnapshotFormat) -> Taken | None:
         """The answer of now; None where it is waited for or takes long, which :meth:`take` may do.

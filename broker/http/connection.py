@@ -110,7 +110,7 @@ class Connection(HttpToolsProtocol):
         # One of what comes together: other connections have their turn, and answers are not nested.
         is_first, self._is_first = self._is_first, False
         if self._at_once is not None and is_first and cycle.keep_alive and not self.flow.write_paused:
-            response = self._at_once(cycle.scope)
+            response = self._at_once(cast("Scope", cycle.scope))
             if response is not None:
                 self._write(response)
                 cycle.response_started = cycle.response_complete = True
@@ -215,11 +215,12 @@ class Connection(HttpToolsProtocol):
             self.abort()
             return
         self._in_flight.waiting.discard(self)
-        busy = self.cycle is not None and not self.cycle.response_complete
-        if busy:
-            self.cycle.disconnected = True
-            self.cycle.message_event.set()  # whoever reads the body hears that no more of it comes
-        if not busy or not self.cycle.response_started:
+        cycle = cast("RequestResponseCycle | None", self.cycle)  # None before the first request
+        busy = cycle is not None and not cycle.response_complete
+        if cycle is not None and busy:
+            cycle.disconnected = True
+            cycle.message_event.set()  # whoever reads the body hears that no more of it comes
+        if cycle is None or not busy or not cycle.response_started:
             self._write(answer(error), b"connection: close\r\n")
         self.transport.close()
 

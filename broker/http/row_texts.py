@@ -308,7 +308,7 @@ def _write(
     out: Bytes,
 ) -> int:
     """Returns how many bytes were written. starts: where each column's texts begin; those of DOUBLE go on."""
-    k, n = cells.shape
+    k, n = len(kinds), cells.shape[1]
     days = np.full(k, _NO_DAY, np.int64)  # whose date stands where; the next one is often the same
     dates = np.zeros(k, np.int64)
     at = 0

@@ -16,6 +16,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from functools import partial
+from typing import cast
 
 import uvicorn
 import uvloop
@@ -232,6 +233,7 @@ class Worker:
         token = given.http_token.get_secret_value() if given.http_token else None
         callers = Callers(given.http_host, given.host_names)
         guarded = Guard(app, callers, token, given.request_bytes_max, given.request_bulk_bytes_max)
+        connection = partial(Connection, in_flight=self.in_flight, at_once=AtOnce(guarded, snapshots))
         return Server(
             uvicorn.Config(
                 guarded,
@@ -239,7 +241,7 @@ class Worker:
                 port=given.http_port,
                 ssl_certfile=given.http_tls_certificate,
                 ssl_keyfile=given.http_tls_key,
-                http=partial(Connection, in_flight=self.in_flight, at_once=AtOnce(guarded, snapshots)),
+                http=cast("type[asyncio.Protocol]", connection),  # it is only called
                 headers=HEADERS,
                 log_config=None,
                 access_log=False,

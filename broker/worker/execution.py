@@ -15,7 +15,7 @@ from broker.worker.saving import Saving
 from broker.worker.shard_command import ShardCommand, step_bodies
 from broker.worker.steps import Steps
 from broker.worker.streams import Streams
-from engine.model.source import Stream
+from engine.model.source import SourceName, Stream
 from engine.model.step import Unregister
 
 
@@ -69,4 +69,4 @@ class Execution:
                     self._streams.add([(command.source, {})], self._steps.now_ms())
             case "drop":
                 if isinstance(self._books.sources.pop(command.name), Stream):
-                    self._streams.drop(command.name)
+                    self._streams.drop(SourceName(command.name))

@@ -31,6 +31,7 @@ from broker.worker.step_size import StepSize
 from broker.worker.steps import Steps
 from broker.worker.streams import ReadStream, Streams
 from broker.worker.troubles import Troubles
+from engine.model.source import SourceName
 from engine.model.step import Heartbeat
 from engine.results.view import View
 from topics.letters import forwarded
@@ -74,9 +75,9 @@ class Ingestion:
         self._rest_ms = max(settings.heartbeat_ms, REST_MS)
         self._swept_ms = 0
         self._swept_all_ms = 0
-        self._looked: dict[str, ReadStream] = {}
+        self._looked: dict[SourceName, ReadStream] = {}
         """Streams of which something came since their clocks were looked at."""
-        self._awake: dict[str, ReadStream] = {}
+        self._awake: dict[SourceName, ReadStream] = {}
         """Streams whose clocks may move as time passes; what others need may change with any command."""
         self._left = 0
         """How often something that came was left, one time after another."""
@@ -179,7 +180,7 @@ class Ingestion:
         """
         clock_ms = self._steps.now_ms()
         for name in names:
-            stream = self._streams.by_name.get(name)
+            stream = self._streams.by_name.get(SourceName(name))
             if stream is None or stream.intake is None or self._steps.engine.needs_clock(stream.stream.name):
                 continue
             lagging = stream.intake.lagging

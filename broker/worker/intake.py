@@ -18,7 +18,7 @@ import numpy as np
 
 from broker.worker.beginnings import Beginnings
 from broker.worker.shared_reading import SharedReading
-from engine.model.source import Stream
+from engine.model.source import SourceName, Stream
 from engine.model.step import Records
 from topics.admin import TopicFacts
 from topics.consumer import BatchConsumer, Polled, Range
@@ -74,8 +74,8 @@ class Opening:
 
 
 def look_at(
-    streams: Mapping[str, tuple[Stream, Mapping[int, int]]], shared: SharedReading
-) -> dict[str, Opening | TureenError]:
+    streams: Mapping[SourceName, tuple[Stream, Mapping[int, int]]], shared: SharedReading
+) -> dict[SourceName, Opening | TureenError]:
     """The topics of streams that are read from these offsets on, by three requests for all; or what is wrong
     with one: TopicMissing, TopicRecreated. Raises KafkaUnavailable.
     """
@@ -88,7 +88,7 @@ def look_at(
         if not stream.is_table and stream.topic in there:
             new.setdefault(stream.topic, set()).update(set(there[stream.topic]) - offsets.keys())
     begins = admin.begins(new)
-    found: dict[str, Opening | TureenError] = {}
+    found: dict[SourceName, Opening | TureenError] = {}
     for name, (stream, offsets) in streams.items():
         topic, one = stream.topic, facts[stream.topic]
         if one is None:

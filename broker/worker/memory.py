@@ -35,6 +35,7 @@ from broker import logs
 from broker.budget import Budget
 from broker.liveness import Liveness
 from engine.footprint import Footprint
+from engine.model.source import SourceName
 from tureen.errors import MemoryBudgetExceeded
 
 LOOK_S = 0.05
@@ -204,7 +205,7 @@ class Memory:
         return self.error(what) if self.look() >= level else None
 
     def _hint(self) -> str:
-        by_source: dict[str, int] = {}
+        by_source: dict[SourceName, int] = {}
         for footprint in list(self._footprints.values()):
             for name, size in footprint.by_source.items():
                 by_source[name] = by_source.get(name, 0) + size

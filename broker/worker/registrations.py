@@ -68,7 +68,7 @@ class _Begun:
     """
 
     changes: list[_Change]
-    at_work: list[tuple[list[_Change | None], asyncio.Future[list[Outcome]]]]
+    at_work: Sequence[tuple[list[_Change | None], asyncio.Future[list[Outcome]]]]
     standing: int
 
 

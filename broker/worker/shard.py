@@ -53,7 +53,7 @@ from broker.worker.steps import Steps
 from broker.worker.streams import Streams
 from broker.worker.troubles import Interrupted, Trouble, Troubles
 from engine.engine import Engine
-from engine.model.source import Derived, Stream
+from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import BEGINNING, Position
 from engine.results.view import View
 from storage.store import Store
@@ -192,7 +192,7 @@ class Shard(threading.Thread):
 
     def lagging(self, name: str) -> frozenset[int]:
         """Partitions of a stream with unread records, as of the last poll."""
-        return self._streams.lagging.get(name, frozenset())
+        return self._streams.lagging.get(SourceName(name), frozenset())
 
     @property
     def broken(self) -> Mapping[str, ChangesBroken]:
@@ -204,7 +204,7 @@ class Shard(threading.Thread):
         return self._steps.pending.untold(query_id)
 
     @property
-    def stream_errors(self) -> dict[str, dict[str, Any]]:
+    def stream_errors(self) -> Mapping[SourceName, dict[str, Any]]:
         """Streams that read no more, and why."""
         return self._streams.errors
 

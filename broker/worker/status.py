@@ -16,6 +16,7 @@ from broker.worker.metrics import Metrics
 from broker.worker.node import Node
 from engine.language.query import Describe
 from engine.model.answer import SourceInfo
+from engine.model.source import SourceName
 from topics.producer import CommitUnknown, TransactionAborted
 from tureen.errors import KafkaUnavailable, TureenError
 
@@ -164,7 +165,7 @@ def _waiting(name: str, view: WaitingView) -> dict[str, Any]:
 def _stream(node: Node, name: str, info: SourceInfo | None) -> dict[str, Any]:
     entry = node.directory.sources[name]
     shard = node.shards[entry.shard]
-    error = shard.stream_errors.get(name)
+    error = shard.stream_errors.get(SourceName(name))
     return {
         "name": name,
         "kind": entry.stream.kind,

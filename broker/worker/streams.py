@@ -21,7 +21,7 @@ from broker.worker.inbox import Inbox
 from broker.worker.intake import Intake, Opening, Taken, look_at, topic_recreated
 from broker.worker.pace import Pace
 from broker.worker.shared_reading import SharedReading
-from engine.model.source import Stream
+from engine.model.source import SourceName, Stream
 from topics.admin import TopicFacts
 from topics.consumer import OffsetLost
 from tureen.errors import KafkaUnavailable, TopicMissing, TopicRecreated, TureenError
@@ -52,26 +52,26 @@ class Streams:
         settings: Settings,
         shared: SharedReading,
         inbox: Inbox,
-        offsets: Callable[[str], Mapping[int, int]],
+        offsets: Callable[[SourceName], Mapping[int, int]],
         topic_ids: dict[str, str],
     ) -> None:
         """inbox: is told when there is something to do. topic_ids: of topics that are read, kept up to date
         here.
         """
         self._topic_ids = topic_ids
-        self.by_name: dict[str, ReadStream] = {}
-        self.errors: dict[str, dict[str, Any]] = {}
-        self.lagging: dict[str, frozenset[int]] = {}
+        self.by_name: dict[SourceName, ReadStream] = {}
+        self.errors: dict[SourceName, dict[str, Any]] = {}
+        self.lagging: dict[SourceName, frozenset[int]] = {}
         self._number = number
         self._settings = settings
         self._shared = shared
         self._inbox = inbox
-        self._came: set[str] = set()
+        self._came: set[SourceName] = set()
         """Of which something may have come that was not taken; others add to it."""
         self._offsets = offsets
         self._answers = 0
-        self._unopened: set[str] = set()
-        self._cut_off: set[str] = set()
+        self._unopened: set[SourceName] = set()
+        self._cut_off: set[SourceName] = set()
         """Those whose last poll told that Kafka is away."""
         self._tried_s = 0.0
         shared.on_change(inbox.wake)
@@ -87,7 +87,7 @@ class Streams:
         self._unopened |= wanted.keys()
         self._open(wanted)
 
-    def drop(self, name: str) -> None:
+    def drop(self, name: SourceName) -> None:
         dropped = self.by_name.pop(name)
         if dropped.intake is not None:
             dropped.intake.close()
@@ -104,15 +104,15 @@ class Streams:
     def in_step(
         self,
         ready: Iterable[ReadStream],
-        now_ms: Callable[[str], int | None],
-        sets_of: Callable[[str], Iterable[Sequence[str]]],
+        now_ms: Callable[[SourceName], int | None],
+        sets_of: Callable[[SourceName], Iterable[Sequence[SourceName]]],
     ) -> list[ReadStream]:
         """Those of some whose turn it is: of sources that a query joins, one that is ahead of another with
         unread records waits for it, so that what is read stays near NOW of the query, however much a topic
         holds. Only instants of one kind of time compare. sets_of: the sets of joined sources that a source
         is in. O(sources of these sets)."""
 
-        def is_ahead(stream: ReadStream, names: Sequence[str]) -> bool:
+        def is_ahead(stream: ReadStream, names: Sequence[SourceName]) -> bool:
             unread = [
                 _instant(now_ms(one.stream.name))
                 for name in names
@@ -140,7 +140,7 @@ class Streams:
                 ready.append(one)
         return ready
 
-    def _comes(self, name: str) -> None:
+    def _comes(self, name: SourceName) -> None:
         self._came.add(name)
         self._inbox.arrived()
 
@@ -188,7 +188,7 @@ class Streams:
         except KafkaUnavailable:
             self._answers = -1  # partitions were added, and Kafka went: once more
 
-    def _open(self, wanted: Mapping[str, tuple[Stream, Mapping[int, int]]]) -> None:
+    def _open(self, wanted: Mapping[SourceName, tuple[Stream, Mapping[int, int]]]) -> None:
         self._tried_s = time.monotonic()
         try:
             found = look_at(wanted, self._shared)

@@ -9,8 +9,8 @@ from engine.limits import Limits
 from spark_jobs import transactional
 from spark_jobs.scale_out.micro_batch import MicroBatch
 from spark_jobs.scale_out.shards.layout import Layout
+from topics.letters import Headers
 from topics.outputs import OutputSettings
-from topics.produce_loop import ColumnHeaders
 from topics.producer import Transaction
 from topics.results import Records
 from tureen.protocol import TopicNames
@@ -51,7 +51,7 @@ class Letter:
     topic: str
     key: bytes | None
     value: bytes | None
-    headers: ColumnHeaders
+    headers: Headers
 
 
 def write_once(job: LaneJob, lane: str, send: Callable[[Transaction], None]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -109,5 +110,5 @@ def of_a_week(flights: Replayed, now_ms: int) -> dict[str, tuple[int, int, int |
     }
 
 
-def _tuples(table: pa.Table, *names: str) -> Iterable[tuple[object, ...]]:
+def _tuples(table: pa.Table, *names: str) -> Iterable[tuple[Any, ...]]:
     return zip(*(table[name].to_pylist() for name in names), strict=True)
