@@ -25,8 +25,7 @@ from engine.model.types import BIGINT, DOUBLE, Kind
 from engine.operators.aggregate import FUNCTIONS, KEEPS_NULLS
 from engine.operators.aggregates import moments, totals
 from engine.operators.aggregates.members import Members, select
-from engine.operators.aggregates.picks import with_one_zero
-from engine.operators.keys import encode, order_keys
+from engine.operators.keys import encode, order_keys, with_one_zero
 from engine.operators.relation import Relation
 from tureen.errors import LimitExceeded
 

@@ -13,14 +13,8 @@ from engine.changes.lives import Input, Lives, Touched, Way
 from engine.changes.pieces import cut
 from engine.language.expressions import Column as ColumnOf
 from engine.model.types import Kind
+from engine.operators.distinct import with_plain_zeros
 from engine.operators.keys import encode
-
-
-def can(below: Input) -> bool:
-    """Whether lives are enough to tell every row: which of two rows with other zeros comes first must be
-    known.
-    """
-    return below.ordered
 
 
 class Distincts:
@@ -62,11 +56,9 @@ class Distincts:
 
     def _first_ones(self, rows: Lives) -> Lives:
         n = len(rows)
-        if not n:
-            return rows
         codes, groups = encode(rows.relation.columns, n)
         if len(groups) == n:
-            return rows
+            return Lives(with_plain_zeros(rows.relation), rows.begins, rows.ends)
         placed = cut(rows, codes, len(groups), self.way)
         pieces, first = placed.pieces, firsts(placed, placed.staying())
         there = np.flatnonzero(first >= 0)
@@ -77,4 +69,4 @@ class Distincts:
         ended = np.concatenate([begun[1:] - 1, [len(first) - 1]])
         order = np.argsort(first[begun], kind="stable")
         begun, ended = begun[order], ended[order]
-        return Lives(rows.relation.take(first[begun]), begins[begun], ends[ended])
+        return Lives(with_plain_zeros(rows.relation.take(first[begun])), begins[begun], ends[ended])

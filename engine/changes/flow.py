@@ -69,7 +69,7 @@ def _above(stage: Stage, below: Input, trip: Trip) -> Input | None:
         case Aggregate():
             return groups.Groups(stage, below, limits) if groups.can(stage, below) else None
         case Distinct():
-            return distinct.Distincts(below) if distinct.can(below) else None
+            return distinct.Distincts(below)
         case RowNumber():
             return numbered.Numbered(stage, below, limits) if numbered.can(stage, below) else None
         case SemiJoin():

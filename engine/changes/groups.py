@@ -18,19 +18,15 @@ from engine.changes.pieces import cut
 from engine.language.expressions import Column as ColumnOf
 from engine.language.query import Aggregate
 from engine.limits import Limits
-from engine.model.batch import Column, Int64Array
-from engine.model.types import Kind
+from engine.model.batch import Int64Array
 from engine.operators.aggregate import aggregate
-from engine.operators.keys import encode
+from engine.operators.keys import encode, with_one_zero
 from engine.operators.relation import Relation
 
 
 def can(stage: Aggregate, below: Input) -> bool:
     """Whether lives are enough to tell every value: where the order of rows matters it must be known."""
-    if below.ordered:
-        return True
-    doubles = any(key.type.kind is Kind.DOUBLE for key in stage.keys)  # which of two zeros
-    return not doubles and not any(depends_on_order(call) for call in stage.calls)
+    return below.ordered or not any(depends_on_order(call) for call in stage.calls)
 
 
 class Groups:
@@ -109,16 +105,12 @@ class Groups:
         placed = cut(rows, codes, len(first_ones), self.way)
         pieces = placed.pieces
         calls = Calls(relation, placed, self._limits)
-        first_rows = calls.firsts() if self._first_matters(keys) else None
+        first_rows = calls.firsts() if self._stage.keys and self.ordered else None
         kept = self._there(calls.counts(), first_rows)
         of_keys = np.repeat(first_ones, np.diff(pieces.starts)) if first_rows is None else first_rows
-        columns = [key.take(of_keys[kept]) for key in keys]
+        columns = [with_one_zero(key.take(of_keys[kept])) for key in keys]
         columns += [calls.column(call).take(kept) for call in self._stage.calls]
         return Lives(Relation(columns, len(kept)), pieces.begins[kept], pieces.ends[kept])
-
-    def _first_matters(self, keys: list[Column]) -> bool:
-        """Whether the first row of each piece has to be known: for the order, for zeros among the keys."""
-        return bool(self._stage.keys) and (self.ordered or any(key.type.kind is Kind.DOUBLE for key in keys))
 
     def _there(self, counts: Int64Array, first_rows: Int64Array | None) -> Int64Array:
         """The pieces that have a row, in order."""

@@ -22,8 +22,7 @@ from engine.language.query import Aggregate, AggregateCall
 from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
 from engine.model.types import Kind
 from engine.operators.aggregates.members import select
-from engine.operators.aggregates.picks import with_one_zero
-from engine.operators.keys import order_keys
+from engine.operators.keys import order_keys, with_one_zero
 from engine.operators.relation import Relation
 
 LEAST = {"MIN": False, "MAX": True, "BOOL_AND": False, "BOOL_OR": True}

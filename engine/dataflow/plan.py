@@ -113,15 +113,17 @@ def _is_incremental(stages: Sequence[Stage], place: int) -> bool:
         case Sort():
             return not any(isinstance(above, Limit) for above in stages[place + 1 :])
         case Aggregate(keys, calls):
-            return not _has_zeros(keys) and all(map(is_incremental, calls))
+            return not _has_arrays(keys) and all(map(is_incremental, calls))
         case Distinct():
-            return not _has_zeros(_columns_of(stages[:place]))
+            return not _has_arrays(_columns_of(stages[:place]))
     return False
 
 
-def _has_zeros(columns: Sequence[Output]) -> bool:
-    """Whether equal values may be told apart by the sign of a zero, so that the first row decides."""
-    return any(column.type.kind in (Kind.DOUBLE, Kind.ARRAY) for column in columns)
+def _has_arrays(columns: Sequence[Output]) -> bool:
+    """Whether equal values may be told apart, by the sign of a zero in an array, so that the first row
+    decides.
+    """
+    return any(column.type.kind is Kind.ARRAY for column in columns)
 
 
 def _operators(stages: Sequence[Stage], first: int) -> tuple[Stage, ...]:

@@ -1,7 +1,7 @@
 """GROUP BY, and the one group of a query with aggregates and without it.
 
-Groups come in the order of their first row. Each call is over the rows that its filter lets through and whose
-argument is neither NULL nor an error. O(rows * (keys + calls)).
+Groups come in the order of their first row; a key that is -0.0 is given as 0.0. Each call is over the rows
+that its filter lets through and whose argument is neither NULL nor an error. O(rows * (keys + calls)).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from engine.language.query import Aggregate, AggregateCall
 from engine.model.batch import Column, Int64Array
 from engine.operators.aggregates import arrays, moments, picks, sketches, totals
 from engine.operators.aggregates.members import Members, select
-from engine.operators.keys import encode
+from engine.operators.keys import encode, with_one_zero
 from engine.operators.relation import Relation
 
 Function = Callable[[Members, AggregateCall], tuple[Column, int]]
@@ -49,7 +49,7 @@ def aggregate(stage: Aggregate, relation: Relation) -> tuple[Relation, int]:
     if stage.keys:
         codes, firsts = encode(keys, len(relation))
         groups = len(firsts)
-        keys = [key.take(firsts) for key in keys]
+        keys = [with_one_zero(key.take(firsts)) for key in keys]
     grouping = _Grouping(relation, codes, groups)
     columns = list(keys)
     for call in stage.calls:

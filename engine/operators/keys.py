@@ -101,6 +101,13 @@ def _dense(values: Int64Array) -> tuple[Int64Array, int]:
     return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), len(encoded.dictionary)
 
 
+def with_one_zero(column: Column) -> Column:
+    """The same, 0.0 for -0.0: two zeros are equal, so which of them comes first tells nothing."""
+    if column.type.kind is not Kind.DOUBLE:
+        return column
+    return Column(DOUBLE, column.values + 0.0, column.valid)
+
+
 def order_keys(column: Column) -> Int64Array:
     """int64[n] that order as the values do; anything where NULL."""
     kind = column.type.kind

@@ -16,7 +16,7 @@ from engine.language.query import AggregateCall
 from engine.model.types import Kind, Type
 from engine.reference.expressions import evaluate
 from engine.reference.rows import Placed
-from engine.reference.values import ERROR, Identity, Outcome, fit, identity, order
+from engine.reference.values import ERROR, Identity, Outcome, fit, identity, one_zero, order
 
 ARRAY_MAX = 100_000
 
@@ -129,7 +129,8 @@ def _extreme(sign: int) -> Callable[[Sequence[Outcome], Type, AggregateCall], Ou
         for each in values:
             if best is None or order(each, type_, best, type_) == sign:
                 best = each
-        return best + 0.0 if isinstance(best, float) else best
+        plain: Outcome = one_zero(best)
+        return plain
 
     return value
 

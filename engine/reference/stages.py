@@ -26,7 +26,7 @@ from engine.reference.expressions import evaluate
 from engine.reference.joins import join, semi_join, values_of
 from engine.reference.rows import Placed, Values
 from engine.reference.seen import At
-from engine.reference.values import ERROR, Identity, identity, order
+from engine.reference.values import ERROR, Identity, identity, one_zero, order
 from engine.reference.windows import gone_versions, scan, width_of
 
 
@@ -125,7 +125,7 @@ def _aggregate(stage: Aggregate, rows: Sequence[Placed]) -> tuple[list[Placed], 
     for row in rows:
         key, met = values_of([output.expression for output in stage.keys], row.values)
         errors += met
-        groups.setdefault(identity(key), (key, []))[1].append(row)
+        groups.setdefault(identity(key), (tuple(map(one_zero, key)), []))[1].append(row)
     made = []
     for key, members in groups.values():
         values: list[Value] = list(key)
@@ -141,7 +141,8 @@ def _aggregate(stage: Aggregate, rows: Sequence[Placed]) -> tuple[list[Placed], 
 def _distinct(rows: Sequence[Placed]) -> list[Placed]:
     kept: dict[Identity, Placed] = {}
     for row in rows:
-        kept.setdefault(identity(row.values), row)
+        values = tuple(map(one_zero, row.values))
+        kept.setdefault(identity(values), Placed(row.ordinal, values))
     return list(kept.values())
 
 

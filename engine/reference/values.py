@@ -95,6 +95,11 @@ def identity(value: Any) -> Identity:
     return "NaN" if isinstance(value, float) and math.isnan(value) else value
 
 
+def one_zero(value: Any) -> Any:
+    """The same, 0.0 for -0.0."""
+    return value + 0.0 if isinstance(value, float) else value
+
+
 def in_years(ms: int) -> bool:
     """Whether an instant lies in the years 1 to 9999, those that have a text and a calendar."""
     return -719_162 * DAY_MS <= ms < 2_932_897 * DAY_MS

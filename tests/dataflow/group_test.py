@@ -50,7 +50,7 @@ CALLS = (
     call_of("BOOL_AND", BOOLEAN, 1),
     call_of("BOOL_OR", BOOLEAN, 1),
 )
-KEYS = ((), (2,), (2, 3), (1,), (6, 0))
+KEYS = ((), (2,), (2, 3), (1,), (6, 0), (5, 1))
 COLUMNS = 3
 
 

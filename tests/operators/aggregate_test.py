@@ -17,7 +17,7 @@ from engine.operators.aggregate import FUNCTIONS, aggregate
 from engine.operators.aggregates import arrays
 from engine.reference.aggregates import aggregate as plain
 from engine.reference.rows import Placed
-from engine.reference.values import identity
+from engine.reference.values import identity, one_zero
 from tests.operators.relations import PRICE, TYPES, exactly, relation, rows_of, tables
 
 SPREADS = ("VAR_SAMP", "VAR_POP", "STDDEV_SAMP", "STDDEV_POP")
@@ -69,7 +69,7 @@ def expected(stage: Aggregate, rows: list[Placed]) -> tuple[list[tuple[Any, ...]
     groups: dict[Any, tuple[tuple[Any, ...], list[Placed]]] = {} if stage.keys else {(): ((), [])}
     for row in rows:
         key = tuple(row.values[key.expression.index] for key in stage.keys)  # type: ignore[union-attr]
-        groups.setdefault(identity(key), (key, []))[1].append(row)
+        groups.setdefault(identity(key), (tuple(map(one_zero, key)), []))[1].append(row)
     made, errors = [], 0
     for key, members in groups.values():
         outcomes = [plain(call, members) for call in stage.calls]

@@ -23,6 +23,7 @@ from engine.dataflow.turn import Turn
 from engine.kernels import cells as kernels
 from engine.language.query import Aggregate
 from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
+from engine.operators.keys import with_one_zero
 from engine.operators.relation import Relation
 
 DEAD_MIN = 1_024
@@ -150,7 +151,7 @@ class GroupNode(Above):
     def _cells_of(self, delta: Delta) -> Int32Array:
         """int32[pairs]: the cell of each."""
         columns, _ = delta.lives.relation.values_of(key.expression for key in self._keys)
-        return self._cells.of(columns, delta)
+        return self._cells.of(list(map(with_one_zero, columns)), delta)
 
     def _release(self, cells: Int32Array, *, empty: bool) -> None:
         """empty: no row has them."""

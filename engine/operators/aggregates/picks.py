@@ -12,9 +12,8 @@ import numpy as np
 from engine.kernels import aggregates
 from engine.language.query import AggregateCall
 from engine.model.batch import Column, Int64Array
-from engine.model.types import DOUBLE, Kind
 from engine.operators.aggregates.members import Members
-from engine.operators.keys import order_keys
+from engine.operators.keys import order_keys, with_one_zero
 
 Pick = Callable[[Members, AggregateCall], tuple[Column, int]]
 
@@ -46,13 +45,6 @@ def _extreme(members: Members, keys: Int64Array) -> Column:
     places = np.empty(members.groups, np.int64)
     aggregates.least(keys if order is None else keys[order], starts, places)
     return with_one_zero(_at(members, order, places))
-
-
-def with_one_zero(column: Column) -> Column:
-    """The same, 0.0 for -0.0: two zeros are equal, so which of them comes first tells nothing."""
-    if column.type.kind is not Kind.DOUBLE:
-        return column
-    return Column(DOUBLE, column.values + 0.0, column.valid)
 
 
 def _at(members: Members, order: Int64Array | None, places: Int64Array) -> Column:

@@ -20,9 +20,8 @@ from engine.model.batch import Column, Int64Array
 from engine.model.types import BIGINT, DOUBLE, Kind
 from engine.operators.aggregates import moments, totals
 from engine.operators.aggregates.members import Members, select
-from engine.operators.aggregates.picks import with_one_zero
 from engine.operators.gather import rows_at
-from engine.operators.keys import order_keys
+from engine.operators.keys import order_keys, with_one_zero
 from engine.operators.maintained.bank import BLOCK, FAN, Bank, Partials
 from engine.operators.maintained.doubles import DoubleSums, WindowSums
 from engine.operators.maintained.measure import Measure, Statistic, measures_of_call
