@@ -13,6 +13,7 @@ Row 0 was there before the transition and leaves at 11. A row that is there all 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,27 +23,37 @@ from engine.model.batch import BoolArray, Int32Array, Int64Array
 from engine.model.runs import places_of
 from engine.operators.relation import Relation
 
+Ids = Callable[[], Int64Array]
+"""Makes int64[n, w], C order: the id of each row, w words."""
+
 
 @dataclass(frozen=True, slots=True)
 class Delta:
     """n rows and m pairs of a row and a column.
 
     lives: the rows. starts: int64[n + 1], owners: int32[m]; row r is of the columns
-    owners[starts[r]:starts[r + 1]].
+    owners[starts[r]:starts[r + 1]]. ids: of a node whose rows have ids; a row has the same id when it enters
+    and when it leaves, and no two that are there at one instant have the same.
     """
 
     lives: Lives
     starts: Int64Array
     owners: Int32Array
+    ids: Ids | None = None
 
     def __len__(self) -> int:
         """How many pairs there are."""
         return len(self.owners)
 
     @classmethod
-    def of_one_each(cls, lives: Lives, owners: Int32Array) -> Delta:
+    def of_one_each(cls, lives: Lives, owners: Int32Array, ids: Ids | None = None) -> Delta:
         """Rows that are of one column each. owners: int32[n]."""
-        return cls(lives, np.arange(len(lives) + 1), owners)
+        return cls(lives, np.arange(len(lives) + 1), owners, ids)
+
+    def ids_of(self) -> Int64Array:
+        """int64[n, w]: the ids of the rows, which have some."""
+        assert self.ids is not None
+        return self.ids()
 
     def rows(self) -> Int64Array:
         """int64[m]: the row of each pair, ascending."""
@@ -50,14 +61,16 @@ class Delta:
 
     def with_relation(self, relation: Relation) -> Delta:
         """The same pairs over rows with other columns."""
-        return Delta(self.lives.with_columns(relation.columns), self.starts, self.owners)
+        return Delta(self.lives.with_columns(relation.columns), self.starts, self.owners, self.ids)
 
     def take(self, rows: Int64Array) -> Delta:
         """The rows at these places, in that order."""
         counts = np.diff(self.starts)[rows]
         starts = np.zeros(len(rows) + 1, np.int64)
         np.cumsum(counts, out=starts[1:])
-        return Delta(self.lives.take(rows), starts, self.owners[places_of(self.starts[rows], counts)])
+        owners = self.owners[places_of(self.starts[rows], counts)]
+        ids = self.ids
+        return Delta(self.lives.take(rows), starts, owners, None if ids is None else lambda: ids()[rows])
 
     def where(self, kept: BoolArray) -> Delta:
         """The pairs of a mask, bool[m]; rows of nobody go."""
@@ -65,7 +78,7 @@ class Delta:
             return self.owned()
         running = np.zeros(len(kept) + 1, np.int64)
         np.cumsum(kept, out=running[1:])
-        delta = Delta(self.lives, running[self.starts], self.owners[kept])
+        delta = Delta(self.lives, running[self.starts], self.owners[kept], self.ids)
         return delta.owned()
 
     def owned(self) -> Delta:

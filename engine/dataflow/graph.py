@@ -8,24 +8,25 @@ it is made anew.
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Container, Hashable, Iterator, KeysView, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from engine.changes.course import Course
-from engine.changes.lives import Lives, Way
+from engine.changes.lives import Way
 from engine.changes.touching import Touching
 from engine.changes.trip import Trip
 from engine.dataflow.node import Node
 from engine.dataflow.operators.flow import FlowNode
 from engine.dataflow.operators.rows import ConditionNode
 from engine.dataflow.operators.scan import Predicate, ScanNode
-from engine.dataflow.plan import Plan, is_selection, node_of, own_of, plan_of, shape_of
+from engine.dataflow.plan import Own, Plan, Shared, Step, is_selection, node_of, own_of, plan_of
 from engine.dataflow.sinks import ChangeSink, Sink, WholeSink
 from engine.dataflow.turn import Turn
-from engine.language.query import Query, Scan
+from engine.language.query import Query
 from engine.limits import Limits
+from engine.model.batch import Int64Array
 from engine.model.changes import Changes, Operator
 from engine.model.source import SourceName
 from engine.operators.gather import schema_of
@@ -38,58 +39,55 @@ TURN_PAIRS = 1 << 20
 Leaf = ScanNode | FlowNode
 
 
-@dataclass(slots=True)
-class _Tree:
-    """A leaf, the operators above it, each behind those below, and who reads them."""
+@dataclass(frozen=True, slots=True)
+class _Built:
+    """A query's way down the graph. keys: of its nodes, those below first."""
 
-    leaf: Leaf
-    nodes: dict[Hashable, Node] = field(default_factory=dict)
-    sinks: dict[Hashable, Sink] = field(default_factory=dict)
-
-    @property
-    def members(self) -> Iterator[str]:
-        """The queries."""
-        for sink in self.sinks.values():
-            yield from sink.query_ids
-
-    def changes(self, trip: Trip, broken: dict[str, Exception], now_ms: int) -> list[Changes]:
-        """What leaves on a transition. broken: gets the queries of which too much would. Raises
-        LimitExceeded.
-        """
-        moved = self.leaf.moved(trip)
-        if not len(moved) and all(sink.only_differences for sink in self.sinks.values()):
-            return []
-        for node in self.nodes.values():
-            node.begin(trip)
-        for sink in self.sinks.values():
-            sink.begin(trip)
-        for way in _ways(trip.way, moved, self.leaf.columns.count):
-            turn = Turn(trip, way)
-            for sink in self.sinks.values():
-                sink.take(turn)
-        return [each for sink in self.sinks.values() for each in sink.give(trip, broken, now_ms)]
-
-    def rest(self) -> None:
-        """Let go of what was worked out for a transition."""
-        self.leaf.rest()
-        for node in self.nodes.values():
-            node.rest()
-
-    def forget(self) -> None:
-        """State is made anew with the next transition."""
-        for node in self.nodes.values():
-            node.forget()
-        for sink in self.sinks.values():
-            sink.forget()
+    keys: tuple[Hashable, ...]
+    node: Node
+    column: int
 
 
 @dataclass(frozen=True, slots=True)
 class _Member:
-    """Where a query is: its tree, the keys of its nodes from below, its sink."""
+    """Where a query is: the keys of its nodes, those below first, and of its sink."""
 
-    tree: Hashable
     nodes: tuple[Hashable, ...]
     sink: Hashable
+
+
+@dataclass(slots=True)
+class _Exit:
+    """A sink, the nodes that it depends on, and which of them are leaves."""
+
+    sink: Sink
+    nodes: tuple[Hashable, ...]
+    leaves: frozenset[Hashable]
+    _refused: TureenError | None = None
+
+    def concerns(self, looked_at: KeysView[Hashable], moving: KeysView[Hashable]) -> bool:
+        """Whether it has to be asked. looked_at: leaves of a transition; moving: those of them that give
+        something.
+        """
+        asking = moving if self.sink.only_differences else looked_at
+        return not self.leaves.isdisjoint(asking)
+
+    def tell(self, what: Callable[[Sink], None]) -> None:
+        """Tell the sink something, until that is refused."""
+        if self._refused is None:
+            try:
+                what(self.sink)
+            except TureenError as refused:
+                self._refused = refused
+
+    def give(self, trip: Trip, broken: dict[str, Exception], now_ms: int) -> Iterator[Changes]:
+        """What leaves on a transition. broken: gets the queries whose changes cannot be told."""
+        if self._refused is None:
+            yield from self.sink.give(trip, broken, now_ms)
+            return
+        broken.update(dict.fromkeys(self.sink.query_ids, self._refused))
+        self._refused = None
+        self.sink.forget()
 
 
 class Graph:
@@ -98,7 +96,10 @@ class Graph:
     def __init__(self, tables: Container[SourceName] = ()) -> None:
         """tables: which of the sources are."""
         self._tables = tables
-        self._trees: dict[Hashable, _Tree] = {}
+        self._nodes: dict[Hashable, Node] = {}
+        """Each behind those below it."""
+        self._leaves: dict[Hashable, Leaf] = {}
+        self._exits: dict[Hashable, _Exit] = {}
         self._members: dict[str, _Member] = {}
         self._touching = Touching()
         self._stands: _Stand | None = None
@@ -125,66 +126,77 @@ class Graph:
         """
         query_id = standing.query_id
         plan = own_of(query) if operator == "rstream" else plan_of(query, self._tables)
-        tree = self._tree(plan)
-        if isinstance(tree.leaf, ScanNode):
-            predicate: Predicate = query.scan.predicate
-            if predicate is not None and (slot := standing.scan_slot) is not None:
-                predicate = slot
-            column = tree.leaf.column(predicate)
-        else:
-            tree.leaf.readers[query_id] = standing
+        built = self._build(plan, standing)
+        if any(isinstance(self._leaves.get(key), FlowNode) for key in built.keys):
             self._touching.put(standing, query)
-            column = 0
-        node: Node = tree.leaf
-        key: Hashable = ()
-        path = []
-        for stage in plan.stages:
-            shape, constants = shape_of(stage)
-            key = key, shape, tuple(literal.type for literal in constants)
-            path.append(key)
-            known = tree.nodes.get(key)
-            node = tree.nodes[key] = node_of(shape, constants, node) if known is None else known
-            if isinstance(node, ConditionNode):
-                column = node.column(column, constants)
         if limited is None:
             limited = not is_selection(query)
-        end = key, operator, copies, limited, query.columns
-        sink = tree.sinks.get(end)
-        if sink is None:
-            sink = tree.sinks[end] = _sink(node, query, operator, copies=copies, limited=limited)
-        sink.add(query_id, column)
-        self._members[query_id] = _Member(plan.leaf, tuple(path), end)
+        end = built.keys[-1], operator, copies, limited, query.columns
+        found = self._exits.get(end)
+        if found is None:
+            sink = _sink(built.node, query, operator, copies=copies, limited=limited)
+            leaves = frozenset(key for key in built.keys if key in self._leaves)
+            found = self._exits[end] = _Exit(sink, built.keys, leaves)
+        found.sink.add(query_id, built.column)
+        self._members[query_id] = _Member(built.keys, end)
 
-    def _tree(self, plan: Plan) -> _Tree:
-        tree = self._trees.get(plan.leaf)
-        if tree is None:
-            leaf: Leaf = ScanNode(plan.leaf) if isinstance(plan.leaf, Scan) else FlowNode(plan.leaf)
-            tree = self._trees[plan.leaf] = _Tree(leaf)
-        return tree
+    def _build(self, plan: Plan, standing: StandingQuery) -> _Built:
+        """The nodes of a plan, those that are not there made."""
+        match plan:
+            case Shared(kind, scan):
+                leaf = self._leaf(kind, lambda: ScanNode(kind))
+                assert isinstance(leaf, ScanNode)
+                predicate: Predicate = scan.predicate
+                if scan.predicate is not None:
+                    slot = standing.slot_of(scan.source, scan.predicate)
+                    predicate = scan.predicate if slot is None else slot
+                return _Built((kind,), leaf, leaf.column(predicate))
+            case Own(query):
+                leaf = self._leaf(query, lambda: FlowNode(query))
+                assert isinstance(leaf, FlowNode)
+                leaf.readers[standing.query_id] = standing
+                return _Built((query,), leaf, 0)
+            case Step(shape, constants, below):
+                under = self._build(below, standing)
+                key = under.keys[-1], shape, tuple(literal.type for literal in constants)
+                node = self._nodes.get(key)
+                if node is None:
+                    node = self._nodes[key] = node_of(plan, under.node)
+                column = under.column
+                if isinstance(node, ConditionNode):
+                    column = node.column(column, constants)
+                return _Built((*under.keys, key), node, column)
+
+    def _leaf(self, key: Hashable, make: Callable[[], Leaf]) -> Leaf:
+        leaf = self._leaves.get(key)
+        if leaf is None:
+            leaf = self._leaves[key] = self._nodes[key] = make()
+        return leaf
 
     def remove(self, query_id: str) -> None:
         """A query goes; passed over where it is not there."""
         member = self._members.pop(query_id, None)
         if member is None:
             return
-        tree = self._trees[member.tree]
-        sink = tree.sinks[member.sink]
+        sink = self._exits[member.sink].sink
         sink.remove(query_id)
         if not sink.query_ids:
-            del tree.sinks[member.sink]
-        for key in reversed(member.nodes):
-            if not tree.nodes[key].columns.count:
-                del tree.nodes[key]
-        if isinstance(tree.leaf, FlowNode):
-            del tree.leaf.readers[query_id]
-            self._touching.remove(query_id)
-        if not tree.sinks:
-            del self._trees[member.tree]
+            del self._exits[member.sink]
+        for key in dict.fromkeys(reversed(member.nodes)):
+            leaf = self._leaves.get(key)
+            if isinstance(leaf, FlowNode):
+                leaf.readers.pop(query_id, None)
+            if not self._nodes[key].columns.count:
+                del self._nodes[key]
+                self._leaves.pop(key, None)
+        self._touching.remove(query_id)
 
     def forget(self) -> None:
         """Rows have other ordinals now, or history came back: state is made anew."""
-        for tree in self._trees.values():
-            tree.forget()
+        for node in self._nodes.values():
+            node.forget()
+        for found in self._exits.values():
+            found.sink.forget()
         self._stands = None
 
     # --- transitions ------------------------------------------------------------------------------
@@ -199,35 +211,50 @@ class Graph:
         if self._stands is not None and self._stands != begin:
             self.forget()
         self._stands = end
-        touched = self._touching.touched(course)
         trip = Trip(course, limits)
-        for tree in self._trees.values():
-            if isinstance(tree.leaf, FlowNode) and touched.isdisjoint(tree.leaf.readers):
-                continue
-            try:
-                found = tree.changes(trip, broken, now_ms)
-            except TureenError as refused:
-                broken.update(dict.fromkeys(tree.members, refused))
-            else:
-                yield from found
-            tree.rest()
+        looked_at = self._looked_at(course)
+        moving = _moving(looked_at, trip)
+        exits = [each for each in self._exits.values() if each.concerns(looked_at.keys(), moving.keys())]
+        active = {key for each in exits for key in each.nodes} | looked_at.keys()
+        nodes = [node for key, node in self._nodes.items() if key in active]
+        for node in nodes:
+            node.begin(trip)
+        for each in exits:
+            each.tell(lambda sink: sink.begin(trip))
+        pairs = sum(moved * self._leaves[key].columns.count for key, (moved, _) in moving.items())
+        for way in _ways(trip.way, [instants for _, instants in moving.values()], pairs):
+            turn = Turn(trip, way)
+            for each in exits:
+                each.tell(lambda sink: sink.take(turn))  # noqa: B023
+        for each in exits:
+            yield from each.give(trip, broken, now_ms)
+        for node in nodes:
+            node.rest()
+
+    def _looked_at(self, course: Course) -> dict[Hashable, Leaf]:
+        """The leaves that a transition may concern."""
+        touched = self._touching.touched(course)
+        return {
+            key: leaf
+            for key, leaf in self._leaves.items()
+            if not (isinstance(leaf, FlowNode) and touched.isdisjoint(leaf.readers))
+        }
 
     @property
     def node_count(self) -> int:
         """How many operators there are, leaves included."""
-        return sum(1 + len(tree.nodes) for tree in self._trees.values())
+        return len(self._nodes)
 
     @property
     def nbytes(self) -> int:
         """Bytes of what is kept."""
-        return sum(node.nbytes for tree in self._trees.values() for node in tree.nodes.values())
+        return sum(node.nbytes for node in self._nodes.values())
 
     def _check(self) -> None:
-        for tree in self._trees.values():
-            assert tree.leaf.columns.count
-            for node in tree.nodes.values():
-                assert node.columns.count
-                node._check()
+        for node in self._nodes.values():
+            assert node.columns.count
+            assert node.refused is None
+            node._check()
 
 
 def changes_of(
@@ -266,14 +293,35 @@ def _sink(top: Node, query: Query, operator: Operator, *, copies: bool, limited:
     return ChangeSink(top, operator, schema, counted, limited=limited)
 
 
-def _ways(whole: Way, moved: Lives, columns: int) -> Iterator[Way]:
-    """A transition in turns. moved: what the leaf gives. columns: who may want each of its rows."""
-    turns = -(-len(moved) * columns // TURN_PAIRS)
+_Moved = tuple[int, Int64Array]
+"""How many rows a leaf gives, and the instants at which they enter or leave."""
+
+
+def _moving(leaves: Mapping[Hashable, Leaf], trip: Trip) -> dict[Hashable, _Moved]:
+    """The leaves that give something on a transition, or cannot tell."""
+    found: dict[Hashable, _Moved] = {}
+    for key, leaf in leaves.items():
+        try:
+            lives = leaf.moved(trip)
+        except TureenError as refused:
+            leaf.refused = refused
+            found[key] = 0, np.empty(0, np.int64)
+        else:
+            if len(lives):
+                found[key] = len(lives), np.concatenate([lives.begins, lives.ends])
+    return found
+
+
+def _ways(whole: Way, instants: Sequence[Int64Array], pairs: int) -> Iterator[Way]:
+    """A transition in turns. instants: those at which rows of leaves enter or leave. pairs: at most so many
+    pairs of a row and a column move.
+    """
+    turns = -(-pairs // TURN_PAIRS)
     if turns <= 1:
         yield whole
         return
-    instants = np.sort(np.concatenate([each[whole.among(each)] for each in (moved.begins, moved.ends)]))
-    ends = np.unique(instants[:: max(1, len(instants) // turns)][1:])
+    inside = np.sort(np.concatenate([each[whole.among(each)] for each in instants]))
+    ends = np.unique(inside[:: max(1, len(inside) // turns)][1:])
     since = whole.since
     for end in [*ends.tolist(), whole.until]:
         if end > since:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from engine.changes.trip import Trip
 from engine.dataflow.delta import Delta
 from engine.dataflow.turn import Turn
 from engine.model.batch import BoolArray, Int32Array
+from tureen.errors import TureenError
 
 
 class Columns:
@@ -56,28 +58,58 @@ class Node(ABC):
     """One operator. One writer.
 
     telling: places of columns of which no row enters while one that is equal in all of them leaves the same
-    column at the same instant; None where that may be.
+    column at the same instant; None where that may be. id_words: how many words the id of a row has; 0: rows
+    have none. ordered: whether ids, compared word by word, have the order of the relation.
     """
 
     telling: frozenset[int] | None = None
+    id_words = 0
+    ordered = False
 
-    def __init__(self) -> None:
+    def __init__(self, *below: Node) -> None:
         self.columns = Columns()
+        self.inputs = below
+        self.refused: TureenError | None = None
+        """Why nothing is known of this transition."""
         self._turn: Turn | None = None
         self._delta: Delta | None = None
 
     def delta(self, turn: Turn) -> Delta:
         """What enters or leaves on a turn, of the columns that are wanted. Worked out once a turn; turns are
-        taken in order, none left out.
+        taken in order, none left out. Raises TureenError, then on every later turn of the transition too.
         """
         if self._turn is not turn or self._delta is None:
-            self._delta = self._changed(turn)
+            with self._refusing():
+                self._delta = self._changed(turn)
             self._turn = turn
         return self._delta
 
+    def begin(self, trip: Trip) -> None:
+        """A transition begins; the nodes below have begun it. State of columns that came since the last one
+        is made. What is refused is raised by :meth:`delta`.
+        """
+        with suppress(TureenError), self._refusing():
+            for node in self.inputs:
+                if node.refused is not None:
+                    raise node.refused
+            self._hydrate(trip)
+
     def rest(self) -> None:
-        """Let go of the last turn."""
+        """A transition is over. State that did not go with all of it is made anew with the next."""
+        if self.refused is not None:
+            self.refused = None
+            self.forget()
         self._turn = self._delta = None
+
+    @contextmanager
+    def _refusing(self) -> Iterator[None]:
+        if self.refused is not None:
+            raise self.refused
+        try:
+            yield
+        except TureenError as refused:
+            self.refused = refused
+            raise
 
     @abstractmethod
     def want(self, column: int) -> None:
@@ -87,10 +119,8 @@ class Node(ABC):
     def leave(self, column: int) -> None:
         """One of those does not any more."""
 
-    def begin(self, trip: Trip) -> None:
-        """A transition begins. State of columns that came since the last one is made; that of the nodes below
-        is there.
-        """
+    def _hydrate(self, trip: Trip) -> None:
+        """Make the state of columns that came since the last transition."""
         return
 
     @abstractmethod
@@ -120,7 +150,7 @@ class Above(Node):
     """A node over one other whose columns are those of that."""
 
     def __init__(self, below: Node) -> None:
-        super().__init__()
+        super().__init__(below)
         self.below = below
 
     def want(self, column: int) -> None:

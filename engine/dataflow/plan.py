@@ -1,6 +1,6 @@
-"""From a bound query to the nodes of a graph: which of its stages have operators that keep state.
+"""From a bound query to the operators of a graph.
 
-What has none, and the stages before it, are worked out by a leaf of the query's own
+A stage that has no operator is worked out, with all below it, by a leaf of the query's own
 (:mod:`engine.dataflow.operators.flow`).
 """
 
@@ -34,27 +34,46 @@ from engine.windows.clauses import TimeWindow
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """leaf: the scan that queries of a shape share, without its predicate; or a query's own first stages.
-    stages: those above, each an operator.
-    """
+class Shared:
+    """A leaf that queries share: a scan without its predicate, which is a column of it. scan: the query's."""
 
-    leaf: Scan | Query
-    stages: tuple[Stage, ...]
+    kind: Scan
+    scan: Scan
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """A leaf of a query's own: its first stages."""
+
+    query: Query
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An operator over another. shape: the stage, without the constants in which queries may differ."""
+
+    shape: Stage
+    constants: Constants
+    below: Plan
+
+
+Plan = Shared | Own | Step
 
 
 def plan_of(query: Query, tables: Container[SourceName]) -> Plan:
     """tables: which sources are."""
-    split = _first_incremental(query.stages)
-    if not split and query.source not in tables and _is_shared(query.scan):
-        return Plan(replace(query.scan, predicate=None), _operators(query.stages, 0))
-    own = replace(query, sql="", stages=query.stages[:split], uses=(), operator=None, emit=None)
-    return Plan(own, _operators(query.stages, split))
+    plan: Plan = Own(_first(query, 0))
+    if query.source not in tables and _is_shared(query.scan):
+        plan = Shared(replace(query.scan, predicate=None), query.scan)
+    for place, stage in enumerate(query.stages):
+        above = _above(stage, plan, query.stages, place)
+        plan = Own(_first(query, place + 1)) if above is None else above
+    return plan
 
 
 def own_of(query: Query) -> Plan:
     """The whole query as a leaf of its own."""
-    return Plan(replace(query, sql="", uses=(), operator=None, emit=None), ())
+    return Own(_first(query, len(query.stages)))
 
 
 def is_selection(query: Query) -> bool:
@@ -68,26 +87,22 @@ def is_selection(query: Query) -> bool:
     )
 
 
-def shape_of(stage: Stage) -> tuple[Stage, Constants]:
-    """A stage of a plan without the constants in which queries of a shape may differ, and those."""
-    if not isinstance(stage, Filter):
-        return stage, ()
-    predicate, constants = parameterised(stage.predicate)
-    return Filter(predicate), constants
-
-
-def node_of(shape: Stage, constants: Constants, below: Node) -> Node:
-    """The operator of a stage, over another. constants: of any query of the shape."""
-    match shape:
+def node_of(step: Step, below: Node) -> Node:
+    """The operator of a step, over another."""
+    match step.shape:
         case Project(outputs):
             return ProjectNode(below, outputs)
-        case Filter(predicate) if constants:
-            return ConditionNode(below, predicate, [literal.type for literal in constants])
+        case Filter(predicate) if step.constants:
+            return ConditionNode(below, predicate, [literal.type for literal in step.constants])
         case Filter(predicate):
             return FilterNode(below, predicate)
-        case Aggregate():
-            return GroupNode(below, shape)
-    raise AssertionError(shape)
+        case Aggregate() as stage:
+            return GroupNode(below, stage)
+    raise AssertionError(step.shape)
+
+
+def _first(query: Query, stages: int) -> Query:
+    return replace(query, sql="", stages=query.stages[:stages], uses=(), operator=None, emit=None)
 
 
 def _is_shared(scan: Scan) -> bool:
@@ -98,25 +113,22 @@ def _is_shared(scan: Scan) -> bool:
     return scan.assignment is None and window.plain
 
 
-def _first_incremental(stages: Sequence[Stage]) -> int:
-    """From this stage on each has an operator."""
-    for place in range(len(stages) - 1, -1, -1):
-        if not _is_incremental(stages, place):
-            return place + 1
-    return 0
-
-
-def _is_incremental(stages: Sequence[Stage], place: int) -> bool:
-    match stages[place]:
-        case Project() | Filter():
-            return True
-        case Sort():
-            return not any(isinstance(above, Limit) for above in stages[place + 1 :])
-        case Aggregate(keys, calls):
-            return not _has_arrays(keys) and all(map(is_incremental, calls))
+def _above(stage: Stage, below: Plan, stages: Sequence[Stage], place: int) -> Plan | None:
+    """A stage over a plan; None where it has no operator. stages: those of the query."""
+    match stage:
+        case Project():
+            return Step(stage, (), below)
+        case Filter(predicate):
+            shape, constants = parameterised(predicate)
+            return Step(Filter(shape), constants, below)
+        case Sort() if not any(isinstance(above, Limit) for above in stages[place + 1 :]):
+            return below
+        case Aggregate(keys, calls) if not _has_arrays(keys) and all(map(is_incremental, calls)):
+            return Step(stage, (), below)
         case Distinct():
-            return not _has_arrays(_columns_of(stages[:place]))
-    return False
+            keys = _columns_of(stages[:place])
+            return None if _has_arrays(keys) else Step(Aggregate(keys, ()), (), below)
+    return None
 
 
 def _has_arrays(columns: Sequence[Output]) -> bool:
@@ -124,20 +136,6 @@ def _has_arrays(columns: Sequence[Output]) -> bool:
     decides.
     """
     return any(column.type.kind is Kind.ARRAY for column in columns)
-
-
-def _operators(stages: Sequence[Stage], first: int) -> tuple[Stage, ...]:
-    """Stages from one on, without those that change nothing but the order; DISTINCT as GROUP BY."""
-    found: list[Stage] = []
-    for place in range(first, len(stages)):
-        match stages[place]:
-            case Sort():
-                pass
-            case Distinct():
-                found.append(Aggregate(_columns_of(stages[:place]), ()))
-            case stage:
-                found.append(stage)
-    return tuple(found)
 
 
 def _columns_of(stages: Sequence[Stage]) -> tuple[Output, ...]:

@@ -160,6 +160,7 @@ class ChangeSink(Sink):
             self._copies.number(columns, coming.query_ids, readers, np.ones(len(rows), np.int8))
 
     def forget(self) -> None:
+        self._taken.clear()
         if self._counted is not None:
             self._copies = CopyCounts(self._counted)
             self._coming = dict(self._columns)

@@ -31,7 +31,9 @@ DEAD_MIN = 1_024
 
 
 class GroupNode(Above):
-    """One row for each group that has rows; without keys one for each column."""
+    """One row for each group that has rows; without keys one for each column. The id of a row is its cell."""
+
+    id_words = 1
 
     def __init__(self, below: Node, stage: Aggregate) -> None:
         super().__init__(below)
@@ -70,7 +72,7 @@ class GroupNode(Above):
 
     # --- rows that stand --------------------------------------------------------------------------
 
-    def begin(self, trip: Trip) -> None:
+    def _hydrate(self, trip: Trip) -> None:
         if not self._coming:
             return
         columns = np.array(sorted(self._coming), np.int32)
@@ -94,7 +96,7 @@ class GroupNode(Above):
             self._totals.columns(self._cells.states_of(cells)), [part.standing(cells) for part in self._parts]
         )
         lives = Lives(self._row(cells, calls), np.full(n, kernels.NEVER), np.full(n, kernels.FOREVER))
-        yield Delta.of_one_each(lives, self._cells.pairs.places_of(cells))
+        yield self._delta_of(lives, cells)
 
     def _of_columns(self, columns: Int32Array) -> Int32Array:
         cells = self._cells.pairs.used()
@@ -139,7 +141,12 @@ class GroupNode(Above):
         cells = versions.cells[kept]
         relation = self._row(cells, [column.take(kept) for column in calls])
         lives = Lives(relation, versions.begins[kept], versions.ends[kept])
-        return Delta.of_one_each(lives, self._cells.pairs.places_of(cells))
+        return self._delta_of(lives, cells)
+
+    def _delta_of(self, lives: Lives, cells: Int32Array) -> Delta:
+        """Rows of these cells."""
+        ids = lambda: cells.astype(np.int64).reshape(-1, 1)  # noqa: E731
+        return Delta.of_one_each(lives, self._cells.pairs.places_of(cells), ids)
 
     # --- cells ------------------------------------------------------------------------------------
 

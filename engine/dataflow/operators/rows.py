@@ -25,6 +25,7 @@ class ProjectNode(Above):
 
     def __init__(self, below: Node, outputs: Sequence[Output]) -> None:
         super().__init__(below)
+        self.id_words, self.ordered = below.id_words, below.ordered
         self._outputs = outputs
         places = {
             each.expression.index: place
@@ -50,7 +51,7 @@ class FilterNode(Above):
     def __init__(self, below: Node, predicate: Expression) -> None:
         super().__init__(below)
         self._predicate = predicate
-        self.telling = below.telling
+        self.telling, self.id_words, self.ordered = below.telling, below.id_words, below.ordered
 
     def standing(self, trip: Trip, columns: Int32Array) -> Iterator[Delta]:
         yield from map(self._of, self.below.standing(trip, columns))
@@ -68,9 +69,9 @@ class ConditionNode(Node):
 
     def __init__(self, below: Node, predicate: Expression, types: Sequence[Type]) -> None:
         """predicate: with parameters of these types (:mod:`engine.dataflow.parameters`)."""
-        super().__init__()
+        super().__init__(below)
         self.below = below
-        self.telling = below.telling
+        self.telling, self.id_words, self.ordered = below.telling, below.id_words, below.ordered
         self._predicate = predicate
         self._constants = Table(types)
         self._keys: Numbers[tuple[int, Constants]] = Numbers()
@@ -127,4 +128,5 @@ class _Above(Readers):
     def spread(self, delta: Delta) -> Delta:
         """The same rows, of the columns that are over theirs."""
         pairs, readers = self.of(delta.owners)
-        return Delta(delta.lives, np.searchsorted(pairs, delta.starts), self._columns[readers])
+        starts = np.searchsorted(pairs, delta.starts)
+        return Delta(delta.lives, starts, self._columns[readers], delta.ids)

@@ -25,6 +25,7 @@ from engine.language.expressions import Expression
 from engine.language.query import Scan
 from engine.model.batch import Int32Array, Int64Array
 from engine.model.runs import places_of
+from engine.operators.relation import Relation
 from engine.results.accepted import Slots, accepted
 from engine.stems.data_stem import Rows
 
@@ -44,6 +45,8 @@ class ScanNode(Node):
         """kind: without a predicate."""
         super().__init__()
         self.kind = kind
+        self.id_words = 1 if kind.assignment is None else 3
+        self.ordered = True
         self._predicates: Numbers[Predicate] = Numbers()
         self._asked: _Asked | None = None
 
@@ -96,13 +99,22 @@ class ScanNode(Node):
             found.append((places, np.full(len(places), column, np.int32)))
         if len(asked.slots.slots) and n:
             found.append(asked.by_slot(lives, rows))
+        ids = lambda: self._ids(lives.relation)  # noqa: E731
         if len(found) == 1 and len(asked.every) == 1:
-            return Delta.of_one_each(lives, found[0][1])
+            return Delta.of_one_each(lives, found[0][1], ids)
         places = np.concatenate([each for each, _ in found]) if found else np.empty(0, np.int64)
         owners = np.concatenate([each for _, each in found]) if found else np.empty(0, np.int32)
         starts, order = np.empty(n + 1, np.int64), np.empty(len(places), np.int64)
         grouping.bring_together(places, starts, order)
-        return Delta(lives, starts, owners[order])
+        return Delta(lives, starts, owners[order], ids)
+
+    def _ids(self, relation: Relation) -> Int64Array:
+        """The end and the start of each row's window, where rows have one, and its ordinal in the source."""
+        ordinals = relation.stored_ordinals()
+        if self.kind.assignment is None:
+            return ordinals.reshape(-1, 1)
+        start, end = relation.columns[-2:]
+        return np.stack([end.values, start.values, ordinals], axis=1)
 
 
 class _Asked:
