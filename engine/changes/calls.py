@@ -17,27 +17,20 @@ import numpy as np
 from engine.changes.pieces import Placed
 from engine.kernels import piece_sums
 from engine.kernels import pieces as kernels
+from engine.language.aggregates import Statistic
 from engine.language.expressions import Expression
 from engine.language.query import AggregateCall
 from engine.limits import Limits
 from engine.model.batch import BoolArray, Column, Int64Array, concatenate_columns
 from engine.model.types import BIGINT, DOUBLE, Kind
-from engine.operators.aggregate import FUNCTIONS, KEEPS_NULLS
+from engine.operators.aggregate import FUNCTIONS
 from engine.operators.aggregates import moments, totals
 from engine.operators.aggregates.members import Members, select
 from engine.operators.keys import encode, order_keys, with_one_zero
 from engine.operators.relation import Relation
 from tureen.errors import LimitExceeded
 
-SPREADS = {"VAR_SAMP", "VAR_POP", "STDDEV_SAMP", "STDDEV_POP"}
-REPEATED = {"ARRAY_AGG", "APPROX_COUNT_DISTINCT", "APPROX_QUANTILE"}
-"""What is computed from all rows of each piece."""
 CHUNK_ROWS = 1_000_000
-
-
-def depends_on_order(call: AggregateCall) -> bool:
-    """Whether a value depends on the order of rows."""
-    return call.function in ("FIRST", "LAST") or call.function in REPEATED
 
 
 class Calls:
@@ -61,7 +54,7 @@ class Calls:
         if function in ("SUM", "AVG"):
             members = members.distinct() if call.distinct else members
             return (_doubles if members.column.type.kind is Kind.DOUBLE else _whole)(members, call)
-        if function in SPREADS:
+        if call.aggregate.statistic is Statistic.SPREAD:
             return _spread(members, call)
         if function in _PICKS:
             column = members.column.take_or_null(_PICKS[function](members))
@@ -78,7 +71,7 @@ class Calls:
 
     def _members(self, call: AggregateCall) -> _Members:
         argument = call.arguments[0] if call.arguments else None
-        known = (argument, call.filter, call.function in KEEPS_NULLS)
+        known = (argument, call.filter, call.aggregate.keeps_nulls)
         if known == (None, None, False):
             return self._rows
         if known not in self._known:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.changes.calls import Calls, depends_on_order
+from engine.changes.calls import Calls
 from engine.changes.lives import Input, Lives, Touched, Way
 from engine.changes.pieces import cut
 from engine.language.expressions import Column as ColumnOf
@@ -26,7 +26,7 @@ from engine.operators.relation import Relation
 
 def can(stage: Aggregate, below: Input) -> bool:
     """Whether lives are enough to tell every value: where the order of rows matters it must be known."""
-    return below.ordered or not any(depends_on_order(call) for call in stage.calls)
+    return below.ordered or not any(call.aggregate.order_dependent for call in stage.calls)
 
 
 class Groups:

@@ -14,9 +14,10 @@ import numpy as np
 from engine.dataflow.arrangements.cells import Entering, Versions, resized
 from engine.dataflow.arrangements.copy_counts import grown
 from engine.dataflow.arrangements.pairs import Pairs
-from engine.dataflow.totals import ROWS, SUMMED, Totals
+from engine.dataflow.totals import ROWS, Totals
 from engine.kernels import multisets as kernels
 from engine.kernels.cells import carry
+from engine.language.aggregates import Statistic
 from engine.language.expressions import Expression
 from engine.language.query import Aggregate, AggregateCall
 from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
@@ -25,17 +26,16 @@ from engine.operators.aggregates.members import select
 from engine.operators.keys import order_keys, with_one_zero
 from engine.operators.relation import Relation
 
-LEAST = {"MIN": False, "MAX": True, "BOOL_AND": False, "BOOL_OR": True}
-"""The calls that give the least value, or the greatest."""
+_LEAST = (Statistic.LEAST, Statistic.GREATEST)
 DEAD_MIN = 1_024
 """So many entries that no row has stay in heaps in any case."""
 
 
 def is_incremental(call: AggregateCall) -> bool:
     """Whether a call is made of rows that come and go, in whatever order."""
-    if call.function in SUMMED:
+    if call.aggregate.invertible:
         return True
-    return call.function in LEAST and call.arguments[0].type.kind not in (Kind.STRING, Kind.ARRAY)
+    return call.aggregate.statistic in _LEAST and call.arguments[0].type.kind not in (Kind.STRING, Kind.ARRAY)
 
 
 class Part(ABC):
@@ -73,8 +73,9 @@ def parts_of(stage: Aggregate) -> list[Part]:
     distinct: dict[tuple[Expression, Expression | None], list[int]] = {}
     least: dict[tuple[Expression, Expression | None, bool], list[int]] = {}
     for place, call in enumerate(stage.calls):
-        if call.function in LEAST:
-            key = call.arguments[0], call.filter, LEAST[call.function]
+        statistic = call.aggregate.statistic
+        if statistic in _LEAST:
+            key = call.arguments[0], call.filter, statistic is Statistic.GREATEST
             least.setdefault(key, []).append(place)
         elif call.distinct:
             distinct.setdefault((call.arguments[0], call.filter), []).append(place)

@@ -20,6 +20,7 @@ from engine.kernels import cells as kernels
 from engine.kernels import digits
 from engine.kernels.aggregates import LOW_BITS, LOW_MASK
 from engine.kernels.exact import INFINITY, MANTISSA
+from engine.language.aggregates import Statistic
 from engine.language.expressions import Expression
 from engine.language.query import AggregateCall
 from engine.model.batch import BoolArray, Column, Int64Array
@@ -32,9 +33,6 @@ ROWS = 0
 """The place of the number of rows in a state."""
 CARRY_AT = 1 << 60
 """Digits whose totals are as large are brought back. A fold adds less than as much again."""
-SPREADS = ("VAR_SAMP", "VAR_POP", "STDDEV_SAMP", "STDDEV_POP")
-SUMMED = ("COUNT", "SUM", "AVG", *SPREADS)
-"""The calls that are made of sums."""
 
 Cut = Callable[[Int64Array, int, Int64Array], None]
 
@@ -79,9 +77,9 @@ class Totals:
 
     def _prepare(self, call: AggregateCall) -> None:
         argument = self._argument(call)
-        if call.function == "COUNT":
+        if call.aggregate.statistic is Statistic.COUNT:
             return
-        spreads = call.function in SPREADS
+        spreads = call.aggregate.statistic is Statistic.SPREAD
         if spreads or call.arguments[0].type.kind is Kind.DOUBLE:
             if argument.sums is None:
                 argument.sums = _Planes(digits.to_digits)
@@ -198,9 +196,9 @@ class Totals:
     def _column(self, call: AggregateCall, states: Int64Array) -> Column:
         argument = self._argument(call)
         counts = np.ascontiguousarray(states[:, argument.count])
-        if call.function == "COUNT":
+        if call.aggregate.statistic is Statistic.COUNT:
             return Column(BIGINT, counts)
-        if call.function in SPREADS:
+        if call.aggregate.statistic is Statistic.SPREAD:
             return moments.finished(_variances(argument, states, moments.less(call)), counts, call)
         some: BoolArray = counts > 0
         valid = None if some.all() else some

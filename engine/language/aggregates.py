@@ -1,4 +1,7 @@
-"""The catalogue of aggregates: name, arity, types, what a call gives.
+"""The catalogue of aggregates: name, arity, types, what a call gives, and what it is computed from.
+
+Everything that is known of an aggregate stands here, a row each; how it is computed, in
+:mod:`engine.operators.aggregates`.
 
 All but COUNT(*) and ARRAY_AGG pass over rows where the argument is NULL. Without such rows COUNT and
 APPROX_COUNT_DISTINCT are 0 and all others NULL. An argument that is an error is passed over and counted.
@@ -36,16 +39,57 @@ class Distinct(Enum):
     REFUSED = "it is not supported"
 
 
+class Statistic(Enum):
+    """What a result is finished from, besides the number of values."""
+
+    COUNT = "how many values there are"
+    SUM = "their total, exact"
+    SPREAD = "the exact sums of the values as doubles and of their squares"
+    LEAST = "the least of them"
+    GREATEST = "the greatest of them"
+    FIRST = "the first of them, in the order of rows"
+    LAST = "the last of them, in the order of rows"
+    ALL = "all of them, in the order of rows"
+    ERRORS = "how many rows an argument or a filter that is an error keeps out"
+
+    __hash__ = object.__hash__
+
+
+_INVERTIBLE = {Statistic.COUNT, Statistic.SUM, Statistic.SPREAD}
+_IN_ORDER = {Statistic.FIRST, Statistic.LAST, Statistic.ALL}
+
+
 @dataclass(frozen=True, slots=True)
 class AggregateFunction:
-    """One aggregate. ``usage`` shows a call, ``doc`` says what it gives; COUNT takes no argument as well."""
+    """One aggregate. COUNT takes no argument as well."""
 
     name: str
     arity: int
     signature: Signature
     distinct: Distinct
+    statistic: Statistic
+    """What it is computed from."""
     usage: str
+    """A call, as a text shows it."""
     doc: str
+    """What it gives."""
+    keeps_nulls: bool = False
+    """Whether rows count where the argument is NULL."""
+
+    @property
+    def invertible(self) -> bool:
+        """Whether a value that leaves can be taken out of the statistic again."""
+        return self.statistic in _INVERTIBLE
+
+    @property
+    def order_dependent(self) -> bool:
+        """Whether the result may depend on the order of rows."""
+        return self.statistic in _IN_ORDER
+
+    @property
+    def mergeable(self) -> bool:
+        """Whether the statistics of parts of the rows, in whatever order, make that of all of them."""
+        return not self.order_dependent
 
     def types(self, arguments: Sequence[Expression]) -> Types:
         """The types that the arguments become, and the result's. Raises Unfit."""
@@ -104,6 +148,7 @@ _ALL = (
         1,
         _counted,
         Distinct.SERVED,
+        Statistic.COUNT,
         "COUNT(*), COUNT([DISTINCT] x)",
         "the number of rows, or of rows where x is not NULL, as BIGINT",
     ),
@@ -112,6 +157,7 @@ _ALL = (
         1,
         _total,
         Distinct.SERVED,
+        Statistic.SUM,
         "SUM([DISTINCT] x)",
         "the sum: BIGINT for whole numbers, DECIMAL(18, places) for DECIMAL, else DOUBLE; "
         "all are added exactly; a total of whole numbers or decimals that does not fit is an error",
@@ -121,16 +167,20 @@ _ALL = (
         1,
         _mean,
         Distinct.SERVED,
+        Statistic.SUM,
         "AVG([DISTINCT] x)",
         "the mean as DOUBLE: the exact sum, divided and rounded once",
     ),
-    AggregateFunction("MIN", 1, _same, Distinct.IDLE, "MIN(x)", "the least value; NaN is above all numbers"),
-    AggregateFunction("MAX", 1, _same, Distinct.IDLE, "MAX(x)", "the greatest value"),
+    AggregateFunction(
+        "MIN", 1, _same, Distinct.IDLE, Statistic.LEAST, "MIN(x)", "the least value; NaN is above all numbers"
+    ),
+    AggregateFunction("MAX", 1, _same, Distinct.IDLE, Statistic.GREATEST, "MAX(x)", "the greatest value"),
     AggregateFunction(
         "STDDEV_SAMP",
         1,
         _spread,
         Distinct.REFUSED,
+        Statistic.SPREAD,
         "STDDEV_SAMP(x)",
         "the standard deviation of a sample: the square root of its variance; NULL for fewer than two values",
     ),
@@ -139,6 +189,7 @@ _ALL = (
         1,
         _spread,
         Distinct.REFUSED,
+        Statistic.SPREAD,
         "STDDEV_POP(x)",
         "the standard deviation of a whole population",
     ),
@@ -147,17 +198,25 @@ _ALL = (
         1,
         _spread,
         Distinct.REFUSED,
+        Statistic.SPREAD,
         "VAR_SAMP(x)",
         "the variance of a sample, computed exactly and rounded once; NULL for fewer than two values",
     ),
     AggregateFunction(
-        "VAR_POP", 1, _spread, Distinct.REFUSED, "VAR_POP(x)", "the variance of a whole population"
+        "VAR_POP",
+        1,
+        _spread,
+        Distinct.REFUSED,
+        Statistic.SPREAD,
+        "VAR_POP(x)",
+        "the variance of a whole population",
     ),
     AggregateFunction(
         "APPROX_COUNT_DISTINCT",
         1,
         _counted,
         Distinct.IDLE,
+        Statistic.ALL,
         "APPROX_COUNT_DISTINCT(x)",
         "about how many different values there are, by a sketch",
     ),
@@ -166,29 +225,58 @@ _ALL = (
         2,
         _quantile,
         Distinct.REFUSED,
+        Statistic.ALL,
         "APPROX_QUANTILE(x, fraction)",
         "about the value that this fraction of the values do not exceed, as DOUBLE, by a sketch; "
         "0.5 is the median",
     ),
     AggregateFunction(
-        "FIRST", 1, _same, Distinct.IDLE, "FIRST(x)", "the value of the first row, in the order of rows"
+        "FIRST",
+        1,
+        _same,
+        Distinct.IDLE,
+        Statistic.FIRST,
+        "FIRST(x)",
+        "the value of the first row, in the order of rows",
     ),
     AggregateFunction(
-        "LAST", 1, _same, Distinct.REFUSED, "LAST(x)", "the value of the last row, in the order of rows"
+        "LAST",
+        1,
+        _same,
+        Distinct.REFUSED,
+        Statistic.LAST,
+        "LAST(x)",
+        "the value of the last row, in the order of rows",
     ),
     AggregateFunction(
         "ARRAY_AGG",
         1,
         _listed,
         Distinct.REFUSED,
+        Statistic.ALL,
         "ARRAY_AGG(x)",
         "all values in the order of rows, NULLs too, as an ARRAY, which can only be selected; "
         f"more than {ARRAY_ELEMENTS_MAX:,} are an error",
+        keeps_nulls=True,
     ),
     AggregateFunction(
-        "BOOL_AND", 1, _condition, Distinct.IDLE, "BOOL_AND(x)", "whether x is TRUE wherever it is not NULL"
+        "BOOL_AND",
+        1,
+        _condition,
+        Distinct.IDLE,
+        Statistic.LEAST,
+        "BOOL_AND(x)",
+        "whether x is TRUE wherever it is not NULL",
     ),
-    AggregateFunction("BOOL_OR", 1, _condition, Distinct.IDLE, "BOOL_OR(x)", "whether x is TRUE anywhere"),
+    AggregateFunction(
+        "BOOL_OR",
+        1,
+        _condition,
+        Distinct.IDLE,
+        Statistic.GREATEST,
+        "BOOL_OR(x)",
+        "whether x is TRUE anywhere",
+    ),
 )
 
 AGGREGATES: dict[str, AggregateFunction] = {function.name: function for function in _ALL}

@@ -26,6 +26,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
+from engine.language.aggregates import AGGREGATES, AggregateFunction
 from engine.language.expressions import Expression
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.types import Type
@@ -92,6 +93,11 @@ class AggregateCall:
     type: Type
     distinct: bool = False
     filter: Expression | None = None
+
+    @property
+    def aggregate(self) -> AggregateFunction:
+        """Its row of the catalogue."""
+        return AGGREGATES[self.function]
 
 
 @dataclass(frozen=True, slots=True)

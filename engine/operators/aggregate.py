@@ -38,8 +38,6 @@ FUNCTIONS: dict[str, Function] = {
 }
 """By the names of :mod:`engine.language.aggregates`."""
 
-KEEPS_NULLS = {"ARRAY_AGG"}
-
 
 def aggregate(stage: Aggregate, relation: Relation) -> tuple[Relation, int]:
     """Keys, then calls, and how many values were errors."""
@@ -72,7 +70,7 @@ class _Grouping:
     def members(self, call: AggregateCall) -> tuple[Members, int]:
         """What a call is over, and how many rows an error keeps out of it."""
         argument = call.arguments[0] if call.arguments else None
-        known = (argument, call.filter, call.function in KEEPS_NULLS)
+        known = (argument, call.filter, call.aggregate.keeps_nulls)
         if known not in self._known:
             self._known[known] = select(self._relation, *known, self._codes, self._groups)
         members, errors = self._known[known]

@@ -16,8 +16,9 @@ import numpy.typing as npt
 
 from engine.kernels import partials
 from engine.kernels.aggregates import LOW_BITS, LOW_MASK
+from engine.language.aggregates import Statistic
 from engine.operators.maintained.doubles import DoubleSums, State, Words
-from engine.operators.maintained.measure import Measure, Operands, Statistic
+from engine.operators.maintained.measure import Measure, Operands
 
 INT64 = np.iinfo(np.int64)
 SMALL = 2**50
@@ -58,6 +59,8 @@ def accumulator(measure: Measure) -> Accumulator | DoubleSums:
             return WHOLE_GREATEST if measure.whole else DOUBLE_GREATEST
         case Statistic.SPREAD:
             return DoubleSums(squares=True)
+        case Statistic.FIRST | Statistic.LAST | Statistic.ALL:
+            raise AssertionError(f"{measure.statistic} is not kept by parts")
 
 
 def _whole(operands: Operands) -> tuple[npt.NDArray[Any], ...]:

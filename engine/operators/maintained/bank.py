@@ -22,10 +22,11 @@ import numpy.typing as npt
 
 from engine.kernels import partials as kernels
 from engine.kernels.window_totals import BLOCK_SHIFT, FAN_SHIFT
+from engine.language.aggregates import Statistic
 from engine.model.batch import Int64Array
 from engine.operators.maintained.accumulator import Accumulator, accumulator
 from engine.operators.maintained.doubles import DoubleSums, State
-from engine.operators.maintained.measure import Measure, Operands, Statistic
+from engine.operators.maintained.measure import Measure, Operands
 
 Words = npt.NDArray[np.uint64]
 

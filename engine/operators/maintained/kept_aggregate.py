@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from engine.kernels import aggregates
 from engine.kernels.window_totals import window_parts
+from engine.language.aggregates import Statistic
 from engine.language.expressions import Expression
 from engine.language.query import Aggregate, AggregateCall, Scan
 from engine.model.batch import Column, Int64Array
@@ -24,7 +25,7 @@ from engine.operators.gather import rows_at
 from engine.operators.keys import order_keys, with_one_zero
 from engine.operators.maintained.bank import BLOCK, FAN, Bank, Partials
 from engine.operators.maintained.doubles import DoubleSums, WindowSums
-from engine.operators.maintained.measure import Measure, Statistic, measures_of_call
+from engine.operators.maintained.measure import Measure, measures_of_call
 from engine.operators.relation import Relation
 from engine.operators.scan import ScanAt
 

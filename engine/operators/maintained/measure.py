@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 import numpy.typing as npt
 
 from engine.language import expressions as ex
+from engine.language.aggregates import Statistic
 from engine.language.evaluate import evaluate, truth
 from engine.language.evaluation.arithmetic import as_double
 from engine.language.evaluation.vector import from_column
@@ -17,21 +17,6 @@ from engine.language.query import Aggregate, AggregateCall, Query
 from engine.model.batch import Batch, BoolArray, Column
 from engine.model.types import Kind
 from engine.operators.scan import is_range
-
-
-class Statistic(Enum):
-    """ERRORS: how many rows the argument or the filter keeps out as errors. SPREAD: the sums of the values as
-    doubles and of their squares.
-    """
-
-    COUNT = "count"
-    ERRORS = "errors"
-    SUM = "sum"
-    LEAST = "least"
-    GREATEST = "greatest"
-    SPREAD = "spread"
-
-    __hash__ = object.__hash__
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,20 +34,6 @@ class Measure:
             return False
         return self.argument.type.kind is not Kind.DOUBLE
 
-
-_STATISTICS: dict[str, tuple[Statistic, ...]] = {
-    "COUNT": (Statistic.COUNT,),
-    "SUM": (Statistic.COUNT, Statistic.SUM),
-    "AVG": (Statistic.COUNT, Statistic.SUM),
-    "MIN": (Statistic.COUNT, Statistic.LEAST),
-    "MAX": (Statistic.COUNT, Statistic.GREATEST),
-    "BOOL_AND": (Statistic.COUNT, Statistic.LEAST),
-    "BOOL_OR": (Statistic.COUNT, Statistic.GREATEST),
-    "VAR_SAMP": (Statistic.COUNT, Statistic.SPREAD),
-    "VAR_POP": (Statistic.COUNT, Statistic.SPREAD),
-    "STDDEV_SAMP": (Statistic.COUNT, Statistic.SPREAD),
-    "STDDEV_POP": (Statistic.COUNT, Statistic.SPREAD),
-}
 
 _NEVER_ERR = (ex.Column, ex.Literal, ex.Compare, ex.And, ex.Or, ex.Not, ex.IsNull, ex.In, ex.Like)
 
@@ -86,19 +57,19 @@ def measures_of(query: Query) -> tuple[Measure, ...] | None:
 
 def is_kept(call: AggregateCall) -> bool:
     """Whether its results over parts of the rows can be put together."""
-    if call.function not in _STATISTICS or call.distinct:
+    if not call.aggregate.mergeable or call.distinct:
         return False
     return (
         not call.arguments
         or call.arguments[0].type.kind not in (Kind.STRING, Kind.NULL, Kind.ARRAY)
-        or (call.function == "COUNT")
+        or call.aggregate.statistic is Statistic.COUNT
     )
 
 
 def measures_of_call(call: AggregateCall) -> Iterator[Measure]:
     """The measures that a call is made of."""
     argument = call.arguments[0] if call.arguments else None
-    for statistic in _STATISTICS[call.function]:
+    for statistic in dict.fromkeys((Statistic.COUNT, call.aggregate.statistic)):
         yield Measure(statistic, argument, call.filter)
     if can_err(argument) or can_err(call.filter):
         yield Measure(Statistic.ERRORS, argument, call.filter)
