@@ -14,6 +14,7 @@ import numpy as np
 from engine.dataflow.arrangements.cells import Entering, Versions, resized
 from engine.dataflow.arrangements.copy_counts import grown
 from engine.dataflow.arrangements.pairs import Pairs
+from engine.dataflow.arrangements.string_labels import StringLabels
 from engine.dataflow.totals import ROWS, Totals
 from engine.kernels import multisets as kernels
 from engine.kernels.cells import carry
@@ -35,7 +36,7 @@ def is_incremental(call: AggregateCall) -> bool:
     """Whether a call is made of rows that come and go, in whatever order."""
     if call.aggregate.invertible:
         return True
-    return call.aggregate.statistic in _LEAST and call.arguments[0].type.kind not in (Kind.STRING, Kind.ARRAY)
+    return call.aggregate.statistic in _LEAST and call.arguments[0].type.kind is not Kind.ARRAY
 
 
 class Part(ABC):
@@ -206,6 +207,7 @@ class Least(Part):
         super().__init__(calls)
         self._values = _Values(argument, condition)
         self._greatest = greatest
+        self._labels = StringLabels() if argument.type.kind is Kind.STRING else None
         self._keys: Int64Array = np.zeros(0, np.int64)
         self._heaped: BoolArray = np.zeros(0, np.bool_)
         self._child: Int32Array = np.zeros(0, np.int32)
@@ -254,9 +256,20 @@ class Least(Part):
     ) -> Int32Array:
         entries, ids, column = self._values.of(relation, starts, cells)
         self._make_room(capacity)
-        keys = order_keys(column)
-        self._keys[ids] = ~keys if self._greatest else keys
+        self._order(ids, column)
         return entries
+
+    def _order(self, ids: Int32Array, column: Column) -> None:
+        """Entries have these values."""
+        moved = False
+        if self._labels is None:
+            keys = order_keys(column)
+        else:
+            keys, moved = self._labels.of(column)
+        self._keys[ids] = ~keys if self._greatest else keys
+        if moved:
+            used = self._values.pairs.used()
+            self._order(used, *self._values.pairs.columns(used))
 
     def _make_room(self, capacity: int) -> None:
         room = self._values.pairs.capacity
@@ -292,14 +305,17 @@ class Least(Part):
         alive = self._values.counts[used] > 0
         self._values.pairs.release(used[~alive])
         used = used[alive]
+        if self._labels is not None:
+            self._labels.clear()
+            self._order(used, *self._values.pairs.columns(used))
         self._heaped[:], self._roots[:] = False, -1
         kernels.build(self._values.pairs.places_of(used), used, *self._heaps())
         self._most = DEAD_MIN + 2 * len(used)
 
     @property
     def nbytes(self) -> int:
-        arrays = (*self._heaps(),)
-        return self._values.pairs.nbytes + sum(each.nbytes for each in arrays)
+        labels = 0 if self._labels is None else self._labels.nbytes
+        return self._values.pairs.nbytes + labels + sum(each.nbytes for each in self._heaps())
 
 
 def first_versions(versions: Versions, capacity: int) -> Int32Array:

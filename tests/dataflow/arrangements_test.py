@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.dataflow.arrangements import keys as keys_module
+from engine.dataflow.arrangements import string_labels
 from engine.dataflow.arrangements.copy_counts import CopyCounts
 from engine.dataflow.arrangements.keys import Keys
+from engine.dataflow.arrangements.string_labels import StringLabels
 from engine.dataflow.arrangements.word_table import WordTable
 from engine.model.types import BIGINT, BOOLEAN, DATE, DOUBLE, STRING
 from tests.operators.relations import PRICE, exactly, relation, rows_of, tables
@@ -62,6 +64,30 @@ def test_numbers_of_keys_tell_rows_apart(data: Any) -> None:
             keys._check()
     finally:
         keys_module.VALUES_MIN = before
+
+
+@given(st.data(), st.sampled_from((1 << 6, 1 << 10, 1 << 60)))
+def test_labels_order_as_strings_do(data: Any, spread: int) -> None:
+    """However many come between two, or behind the last; nobody else's changes without being said."""
+    texts = st.lists(st.text("ab\ud7ff\uffff\U00010000", max_size=4) | st.text(max_size=3), max_size=12)
+    before = string_labels.SPREAD, string_labels.MOST
+    string_labels.SPREAD, string_labels.MOST = spread, 2 * spread
+    try:
+        labels, held = StringLabels(), dict[str, int]()
+        for batch in data.draw(st.lists(texts, max_size=6)):
+            found, moved = labels.of(relation((STRING,), [(text,) for text in batch]).columns[0])
+            told = dict(zip(batch, found.tolist(), strict=True))
+            assert moved or all(told.get(text, label) == label for text, label in held.items())
+            held = (dict.fromkeys(held, 0) if moved else held) | told
+            if moved:
+                found, moved = labels.of(relation((STRING,), [(text,) for text in held]).columns[0])
+                assert not moved
+                held = dict(zip(held, found.tolist(), strict=True))
+            assert sorted(held, key=held.__getitem__) == sorted(held)
+            assert set(held) <= set(labels._placed)
+            labels._check()
+    finally:
+        string_labels.SPREAD, string_labels.MOST = before
 
 
 @given(seeds)

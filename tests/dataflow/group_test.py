@@ -47,6 +47,8 @@ CALLS = (
     call_of("MAX", DOUBLE, 5),
     call_of("MAX", PRICE, 4),
     call_of("MIN", TIMESTAMP, 6),
+    call_of("MIN", STRING, 2),
+    call_of("MAX", STRING, 2, filter=WHERE),
     call_of("BOOL_AND", BOOLEAN, 1),
     call_of("BOOL_OR", BOOLEAN, 1),
 )

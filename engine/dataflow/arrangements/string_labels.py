@@ -1,0 +1,92 @@
+"""Whole numbers that order as strings do, by code point: the labels of those that came.
+
+A string keeps its label while others come between its neighbours, until a gap is used up: then all get new
+ones, in the same order. Cost: O(log n) a new string, and O(n log n) where labels are given anew, which is
+after a share of n new ones, or after some 60 - log n that come one right behind the other.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow.compute as pc
+from sortedcontainers import SortedDict
+
+from engine.dataflow.arrangements.copy_counts import grown
+from engine.model.batch import Column, Int64Array
+from engine.model.string_table import StringTable
+
+SPREAD = 1 << 60
+"""Labels that are given anew lie between -SPREAD and SPREAD."""
+MOST = 1 << 62
+"""No label is larger."""
+SHARE = 4
+"""More new strings than a fourth of the others are put in order with them at once."""
+
+
+class StringLabels:
+    """One writer."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Let go of all strings."""
+        self._table = StringTable()
+        self._labels: Int64Array = np.zeros(0, np.int64)
+        self._placed: SortedDict[str, int] = SortedDict()
+        self._step = SPREAD
+
+    def of(self, column: Column) -> tuple[Int64Array, bool]:
+        """(int64[n], the labels of a column without NULLs; whether strings of before have others now)."""
+        known = len(self._table)
+        codes = column.codes_in(self._table)
+        moved = len(self._table) > known and self._place(known)
+        return self._labels[codes], moved
+
+    def _place(self, known: int) -> bool:
+        """Give labels to new strings, from this code on; returns whether others changed."""
+        self._labels = grown(self._labels, 2 * len(self._table))
+        texts = self._table.array().slice(known).to_pylist()
+        if SHARE * len(texts) > known:
+            self._spread()
+            return known > 0
+        for code, text in enumerate(texts, known):
+            label = self._between(text)
+            if label is None:
+                self._spread()
+                return True
+            self._placed[text] = self._labels[code] = label
+        return False
+
+    def _between(self, text: str) -> int | None:
+        """A label between those of the neighbours; None: there is none."""
+        place, labels = self._placed.bisect_left(text), self._placed.values()
+        if place == 0:
+            label = labels[0] - self._step
+        elif place == len(labels):
+            label = labels[-1] + self._step
+        else:
+            low, high = labels[place - 1], labels[place]
+            return None if high - low < 2 else (low + high) // 2
+        return label if abs(label) <= MOST else None
+
+    def _spread(self) -> None:
+        """Give all strings labels, as far apart as they can be."""
+        texts = self._table.array()
+        order = pc.sort_indices(texts).to_numpy()
+        self._step = 2 * SPREAD // (len(texts) + 1)
+        labels = (np.arange(len(texts)) - len(texts) // 2) * self._step
+        self._labels[order] = labels
+        self._placed = SortedDict(zip(texts.to_pylist(), self._labels[: len(texts)].tolist(), strict=True))
+
+    @property
+    def nbytes(self) -> int:
+        """But for the strings as Python objects."""
+        return self._table.nbytes + self._labels.nbytes
+
+    def _check(self) -> None:
+        texts = self._table.array().to_pylist()
+        labels = self._labels[: len(texts)].tolist()
+        assert dict(zip(texts, labels, strict=True)) == dict(self._placed)
+        assert [text for _, text in sorted(zip(labels, texts, strict=True))] == sorted(texts)
+        assert len(set(labels)) == len(texts)
