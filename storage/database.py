@@ -32,7 +32,7 @@ from rocksdict import (
 )
 
 from storage.frames import REBUILD_HINT
-from storage.keys import COLUMN_FAMILIES, SEGMENTS
+from storage.keys import COLUMN_FAMILIES, FORMER_FAMILIES, SEGMENTS
 from storage.owner import in_use
 from tureen.errors import StoreCorrupt, StoreError, StoreFull, StoreVersionUnknown
 
@@ -67,11 +67,13 @@ class Database:
         Raises StoreFull, StoreCorrupt, StoreVersionUnknown, StoreInUse.
         """
         self.directory = directory
-        _refuse_other_families(directory)
+        former = _former_families(directory)
         cache = Cache(options.block_cache_bytes)
-        families = {name: _family_options(name, cache, options) for name in COLUMN_FAMILIES}
+        families = {name: _family_options(name, cache, options) for name in (*COLUMN_FAMILIES, *former)}
         try:
             self._db = Rdict(str(directory), _database_options(options), column_families=families)
+            for name in former:
+                self._db.drop_column_family(name)
         except Exception as error:
             raise explain(error, directory) from error
         self._families: dict[str, Rdict] = {n: self._db.get_column_family(n) for n in COLUMN_FAMILIES}
@@ -145,17 +147,6 @@ class Database:
         with os.scandir(self.directory) as found:
             return max((int(one.name[:-4]) for one in found if _LOG_NAME.fullmatch(one.name)), default=0)
 
-    def stats(self) -> dict[str, int]:
-        """Bytes in memory and on disk, summed over the column families."""
-        names = {
-            "write_buffer_bytes": "rocksdb.cur-size-all-mem-tables",
-            "table_bytes": "rocksdb.live-sst-files-size",
-        }
-        return {
-            name: sum(family.property_int_value(asked) or 0 for family in self._families.values())
-            for name, asked in names.items()
-        }
-
     def close(self) -> None:
         """Write the buffers out and let go. After a failed write they stay in the log, for the next open."""
         self._handles.clear()
@@ -201,19 +192,21 @@ def explain(error: Exception, directory: Path) -> StoreError:
     )
 
 
-def _refuse_other_families(directory: Path) -> None:
+def _former_families(directory: Path) -> list[str]:
+    """Families that an earlier version left in a store. Raises StoreVersionUnknown for unknown ones."""
     if not os.path.exists(directory / "CURRENT"):
-        return
+        return []
     try:
         found = set(Rdict.list_cf(str(directory)))
     except Exception as error:
         raise explain(error, directory) from error
-    other = sorted(found - {*COLUMN_FAMILIES, _DEFAULT})
+    other = sorted(found - {*COLUMN_FAMILIES, *FORMER_FAMILIES, _DEFAULT})
     if other:
         raise StoreVersionUnknown(
             f"the store at {directory} holds {', '.join(other)}, which this broker does not know",
             hint="run the version of Tureen that wrote this store, or " + REBUILD_HINT,
         )
+    return sorted(found & FORMER_FAMILIES)
 
 
 def _database_options(options: StoreOptions) -> Options:

@@ -14,8 +14,6 @@ that no name is a prefix of another one's keys, whatever characters it has.
     queries          query id, UTF-8                                         query
     segments         | length, 2 | name, UTF-8 | 1 | first ordinal, 8 |      rows: a piece or a segment
                      | length, 2 | name, UTF-8 | 2 | piece number, 8  |      rows above NOW
-    answers          (empty; answers of eager queries by query id)
-    operator_state   (empty; state of operators by query id)
 
 Between rows 1 and rows 2 of one source nothing else can lie, so [prefix, prefix + 1) is all of one kind.
 """
@@ -32,10 +30,10 @@ POSITIONS = "positions"
 SOURCES = "sources"
 QUERIES = "queries"
 SEGMENTS = "segments"
-ANSWERS = "answers"
-OPERATOR_STATE = "operator_state"
 
-COLUMN_FAMILIES = (META, POSITIONS, SOURCES, QUERIES, SEGMENTS, ANSWERS, OPERATOR_STATE)
+COLUMN_FAMILIES = (META, POSITIONS, SOURCES, QUERIES, SEGMENTS)
+FORMER_FAMILIES = frozenset({"answers", "operator_state"})
+"""Families of earlier stores, always empty; a store that has them loses them when it is opened."""
 
 FORMAT_KEY = b"format"
 POSITION_KEY = b"engine"

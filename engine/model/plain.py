@@ -58,7 +58,6 @@ def registration_as_dict(registration: Registration) -> dict[str, Any]:
         "query_id": registration.query_id,
         "sql": registration.sql,
         "weight": registration.weight,
-        "tolerance": registration.tolerance,
         "options": dict(registration.options),
     }
     if registration.parameters is not None:
@@ -67,15 +66,17 @@ def registration_as_dict(registration: Registration) -> dict[str, Any]:
 
 
 def registration_from_dict(facts: Mapping[str, Any]) -> Registration:
-    """The inverse of :func:`registration_as_dict`. Raises KeyError, TypeError."""
-    return compact(**facts)
+    """The inverse of :func:`registration_as_dict`. Raises KeyError, TypeError.
+
+    Earlier records have a ``tolerance``, which nothing ever read.
+    """
+    return compact(**{name: value for name, value in facts.items() if name != "tolerance"})
 
 
 def compact(
     query_id: str,
     sql: str,
     weight: float = 1.0,
-    tolerance: float = 0.0,
     options: Mapping[str, str] | None = None,
     parameters: Any = None,
 ) -> Registration:
@@ -88,7 +89,7 @@ def compact(
         held = dict(parameters) if isinstance(parameters, Mapping) else tuple(parameters)
         sql = sys.intern(sql)
     shared = _shared(tuple(sorted(options.items()))) if options else _NONE
-    return Registration(query_id, sql, weight, tolerance, shared, held)
+    return Registration(query_id, sql, weight, shared, held)
 
 
 _NONE: Mapping[str, str] = {}

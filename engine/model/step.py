@@ -46,16 +46,15 @@ _NO_OPTIONS: Mapping[str, str] = {}
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A query as it was published. ``weight`` and ``tolerance`` steer scheduling and approximation.
+    """A query as it was published.
 
-    parameters: the values of the placeholders in ``sql``, by place or by name; None: ``sql`` has none
-    (:mod:`engine.language.parameters`).
+    weight: as its options ask for. parameters: the values of the placeholders in ``sql``, by place or by
+    name; None: ``sql`` has none (:mod:`engine.language.parameters`).
     """
 
     query_id: str
     sql: str
     weight: float = 1.0
-    tolerance: float = 0.0
     options: Mapping[str, str] = field(default_factory=lambda: _NO_OPTIONS)
     parameters: Parameters | None = None
 

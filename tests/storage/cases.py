@@ -123,7 +123,7 @@ def source_state(
 
 
 def query_state(query_id: str, sql: str = "SELECT * FROM s", errors: tuple[int, ...] = ()) -> QueryState:
-    registration = Registration(query_id, sql, weight=0.1, tolerance=1e-9, options={"k": "v"})
+    registration = Registration(query_id, sql, weight=0.1, options={"k": "v"})
     return QueryState(registration, Position(2, 3), errors)
 
 

@@ -13,6 +13,7 @@ from engine.model.step import Position
 from storage.database import Changes, Database, StoreOptions
 from storage.keys import (
     FORMAT_KEY,
+    FORMER_FAMILIES,
     META,
     POSITION_KEY,
     POSITIONS,
@@ -110,6 +111,19 @@ def test_column_families_of_another_version_are_refused(directory: Path) -> None
     database.close()
     with pytest.raises(StoreVersionUnknown, match="joins"):
         Store(directory)
+
+
+def test_store_with_families_of_an_earlier_version_opens_and_loses_them(directory: Path) -> None:
+    families = {name: Options(raw_mode=True) for name in Rdict.list_cf(str(directory))}
+    database = Rdict(str(directory), Options(raw_mode=True), column_families=families)
+    for name in FORMER_FAMILIES:
+        database.create_column_family(name, Options(raw_mode=True)).close()
+    database.close()
+    for _ in range(2):
+        with Store(directory) as store:
+            assert store.position() == Position(1, 1)
+            assert [one.registration.query_id for one in store.queries()] == ["q"]
+        assert not FORMER_FAMILIES & set(Rdict.list_cf(str(directory)))
 
 
 def test_damaged_files_are_reported(directory: Path) -> None:

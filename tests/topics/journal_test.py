@@ -64,7 +64,7 @@ BODIES: list[Body] = [
     CreateSource(STREAM, "CREATE STREAM orders (...)"),
     DropSource(SOURCE),
     Heartbeat(SOURCE, frozenset({2, 0})),
-    Register((Registration("q", "SELECT 1", 2.0, 0.5, {"mode": "lazy"}), Registration("r", "é"))),
+    Register((Registration("q", "SELECT 1", 2.0, {"mode": "lazy"}), Registration("r", "é"))),
     Register(
         (
             Registration("q", "SELECT ?, ?, ?, ?", parameters=(1, 2.5, "é'", None)),
@@ -175,6 +175,14 @@ def test_the_first_version_is_read() -> None:
     step = Step(Position(1, 1), 0, Register((Registration("q", "SELECT 1"),)))
     _, value = encode_step(step, StepResult(step.position))
     assert decode_step(orjson.dumps({**orjson.loads(value), "v": 1})).step() == step
+
+
+def test_a_registration_with_a_tolerance_is_read_without_it() -> None:
+    step = Step(Position(1, 1), 0, Register((Registration("q", "SELECT 1"),)))
+    _, value = encode_step(step, StepResult(step.position))
+    earlier = value.replace(b'"query_id":"q",', b'"query_id":"q","tolerance":0.0,')
+    assert earlier != value
+    assert decode_step(earlier).step() == step
 
 
 def test_a_batch_is_read_again_as_it_was(kafka: str, service_id: str) -> None:
