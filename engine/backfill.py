@@ -36,10 +36,6 @@ class Wanted:
     rows: int
     gone: bool
 
-    @property
-    def anything(self) -> bool:
-        return self.from_ms is not None or self.rows > 0
-
 
 class Hold(Protocol):
     """What the queries over a set of sources need of one of them."""

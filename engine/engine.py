@@ -129,11 +129,6 @@ class Engine(Embedding):
         """Streams and views by name."""
         return self._catalogue.definitions
 
-    @property
-    def source_sets(self) -> Iterable[SetKey]:
-        """The sets of sources that queries stand over."""
-        return self._sets.keys()
-
     def joined_with(self, source: SourceName) -> Iterable[SetKey]:
         """The sets of several sources, this among them, that queries stand over. O(sets that have it)."""
         return [key for key in self._sets.reading(source) if len(key) > 1]

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from pyspark.sql import types as spark
 
-from engine.model.source import Schema
 from engine.model.types import Kind, Type
 
 _SPARK: dict[Kind, spark.DataType] = {
@@ -49,11 +48,6 @@ def spark_type(type_: Type) -> spark.DataType:
     if type_.kind is Kind.DECIMAL:
         return spark.DecimalType(type_.precision, type_.scale)
     return _SPARK[type_.kind]
-
-
-def spark_schema(schema: Schema) -> spark.StructType:
-    """A stream's rows as Spark's struct, columns in declared order."""
-    return spark.StructType([spark.StructField(f.name, spark_type(f.type), f.nullable) for f in schema])
 
 
 def can_become(found: spark.DataType, declared: Type) -> bool:

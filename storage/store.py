@@ -86,10 +86,6 @@ class Store:
     ) -> None:
         self.close()
 
-    def stats(self) -> dict[str, int]:
-        """For the metrics: commits since the store was made, bytes of write buffers and of tables."""
-        return {"saves": self._saves} | ({} if self._database is None else self._database.stats())
-
     # --- what the engine puts -----------------------------------------------------------------------
 
     def put_source(self, state: SourceState) -> None:

@@ -128,10 +128,6 @@ class Admin:
         self._failures = 0
         self._timeout_s = timeout_s
 
-    def client(self) -> AdminClient:
-        """The client of now, for others that only ask; it may be another one next time."""
-        return self._client
-
     def ensure_service_topics(self, names: TopicNames, policies: Policies | None = None) -> None:
         """Make what is missing, verify what is there. Raises TopicPolicyMismatch."""
         policies = policies or Policies()

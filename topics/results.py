@@ -43,7 +43,7 @@ from engine.model.step import Position
 from topics.few_changes import FEW_CHANGES, are_plain, encode_few
 from topics.json_rows import json_objects
 from topics.produce_loop import ColumnHeaders
-from topics.results_codec import DIFF_WEIGHT, HASH_DIGITS, Codec, JsonCodec, Owners, Told
+from topics.results_codec import HASH_DIGITS, Codec, JsonCodec, Owners, Told
 from tureen.errors import LimitExceeded
 from tureen.protocol import HEADER_AT_MS, HEADER_OCCASION, HEADER_POSITION
 
@@ -326,4 +326,4 @@ def partition_of(query_id: str, partitions: int) -> int:
     return zlib.crc32(query_id.encode()) % partitions
 
 
-__all__ = ["DIFF_WEIGHT", "Destination", "Records", "RowsTooLarge", "encode", "part", "partition_of"]
+__all__ = ["Destination", "Records", "RowsTooLarge", "encode", "part", "partition_of"]

@@ -23,7 +23,6 @@ from topics.json_rows import json_objects
 from topics.registry import wire_prefix
 from topics.results_schema import ResultSchemas
 
-DIFF_WEIGHT = "weight"
 HASH_DIGITS = 32
 
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from tureen.errors import SettingsError
 
 ENVIRONMENT_PREFIX = "TUREEN_KAFKA__"
-BOOTSTRAP = "bootstrap.servers"
 
 KafkaSettings = Mapping[str, str | int | float | bool]
 

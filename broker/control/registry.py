@@ -22,7 +22,6 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import faust
 import orjson
 from faust import streams
 
@@ -50,8 +49,7 @@ class Registry:
     Reads and writes cost one RocksDB access each; the places take about 100 bytes a name in memory.
     """
 
-    def __init__(self, app: faust.App, table: WrittenTable, topic: str) -> None:
-        self._app = app
+    def __init__(self, table: WrittenTable, topic: str) -> None:
         self._table = table
         self._topic = topic
         self._places: dict[str, int] = {}

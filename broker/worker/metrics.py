@@ -47,7 +47,6 @@ class Metrics:
         ):
             self._registry.register(histogram)
         self._snapshots = 0
-        self._snapshot_bytes = 0
         self._archive_rows = 0
         self.pauses: Callable[[], int] = lambda: 0
         """How many queries the broker has paused for memory."""
@@ -56,7 +55,6 @@ class Metrics:
     def snapshot(self, form: str, seconds: float, size: int) -> None:
         SNAPSHOT_SECONDS.labels(form).observe(seconds)
         self._snapshots += 1
-        self._snapshot_bytes += size
 
     def cold(self, seconds: float, rows: int) -> None:
         """An answer with so many rows of the archive."""

@@ -40,11 +40,6 @@ class Portion:
         """How many changes are still to be written."""
         return self.rows - self.written
 
-    @property
-    def progress(self) -> OutputWritten:
-        """How far it got."""
-        return OutputWritten(self.position.sequence, self.query_id, self.written)
-
     def next(self, rows: int) -> Changes:
         """The changes after those that are written, about so many."""
         while self.written >= self._before + len(self.changes[0]):

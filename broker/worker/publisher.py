@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -18,8 +18,6 @@ from broker.producing import producer
 from topics.failures import cause_of
 from tureen.errors import UNCONFIRMED, KafkaUnavailable
 
-Delivered = Callable[[Any, Any], None]
-
 
 class Publisher:
     """``publish`` from the event loop, ``close`` at the end."""
@@ -27,7 +25,6 @@ class Publisher:
     def __init__(self, kafka: dict[str, str], record_bytes_max: int, timeout_ms: int) -> None:
         own = {"linger.ms": "1", "message.timeout.ms": str(timeout_ms)}
         self._producer = producer(kafka, record_bytes_max, own)
-        self._timeout_ms = timeout_ms
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._serve, name="publisher", daemon=True)
         self._thread.start()

@@ -33,7 +33,6 @@ Int32Array = npt.NDArray[np.int32]
 ROWS_MIN = 8_192
 TABLE_MIN = 1_024
 CODES_MIN = 65_536
-ENTRY_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)

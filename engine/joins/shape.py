@@ -47,10 +47,6 @@ class Edge:
         """The input at its other end."""
         return self.right if place == self.left else self.left
 
-    def keys_of(self, place: int) -> tuple[ex.Expression, ...]:
-        """The keys at one end."""
-        return self.left_keys if place == self.left else self.right_keys
-
 
 @dataclass(frozen=True, slots=True)
 class Shape:

@@ -11,7 +11,6 @@ import pyarrow as pa
 from engine.model.types import BOOLEAN, Type
 
 SourceName = NewType("SourceName", str)
-Milliseconds = NewType("Milliseconds", int)
 
 MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS

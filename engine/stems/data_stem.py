@@ -416,11 +416,6 @@ class DataStem:
         """Sealed segments that hold rows at or after this ordinal."""
         return [part for part in self._sealed if part.end > ordinal]
 
-    @property
-    def tail_first(self) -> int:
-        """The first ordinal of the open segment."""
-        return self._tail.first
-
     def restore(self, first: int, rows: Batch) -> None:
         """Stored rows come back; the first call decides where the ordinals begin.
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from engine.kernels import bitmaps
 from engine.model.batch import Batch, BoolArray, Column, Int32Array, Int64Array
 from engine.model.source import Field, Schema
 from engine.model.string_table import StringTable
@@ -73,13 +72,6 @@ class Part:
     def count_of(self, slot: int, first: int, last: int) -> int:
         """How many of them."""
         return self.matches.count_of(slot, first, last)
-
-    def bits_of(self, word: int, mask: int, first: int, last: int) -> bitmaps.Words:
-        """uint64[last - first]: bit b tells whether slot 64 * word + b of the mask accepts the row.
-
-        Bits outside the mask mean nothing. Not to be written.
-        """
-        return self.matches.bits_of(word, mask, first, last)
 
 
 @dataclass(frozen=True, slots=True)

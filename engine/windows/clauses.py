@@ -92,8 +92,3 @@ Window = TimeWindow | RowWindow
 
 NOW = Instant(relative=True, ms=0)
 UNBOUNDED = TimeWindow(None, NOW)
-
-
-def range_window(width_ms: int) -> TimeWindow:
-    """``[RANGE width]``; width 0 is ``[NOW]``."""
-    return TimeWindow(Instant(relative=True, ms=-width_ms), NOW)

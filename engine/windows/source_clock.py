@@ -116,23 +116,6 @@ class SourceClock:
         """The clock went on without records. empty: a batch of the schema with no row."""
         self.records(empty, clock_ms, lagging)
 
-    def next_change_clock_ms(self) -> int | None:
-        """The clock at which a heartbeat would first change something; None: not by the clock alone.
-
-        A hint for whoever makes the steps; partitions that lag are not considered.
-        """
-        if not self.stream.event_time:
-            return self.clock_ms + 1
-        active = self._state.active
-        seen = active[active != NEVER]
-        if not len(seen):
-            return None
-        falls = seen + self.stream.idle_timeout_ms
-        waiting = falls[falls > self.clock_ms]
-        if len(waiting):
-            return int(waiting.min())
-        return self.clock_ms + 1 if self.stream.idle_advances else None
-
     def _idle(self) -> frozenset[int]:
         idle = self._state.idle
         if not idle.any():

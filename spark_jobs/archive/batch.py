@@ -65,9 +65,8 @@ class Circumstances:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """One commit: of which target, to which of its tables, how many rows."""
+    """One commit: to which of a target's tables, how many rows."""
 
-    target: Target
     table: Literal["rows", "quarantine"]
     rows: int
 
@@ -128,7 +127,7 @@ def _archive(
             after = _extended(kept, new, {})
             if after.reached > kept.reached:
                 quarantine.append(_quarantined(decoded, kept), (), kept, after)
-            yield Written(target, "quarantine", bad)
+            yield Written("quarantine", bad)
         if given.begin is not None:
             new = _still_there(new, given.begin(target.topic))
         after = _extended(before, new, found)
@@ -136,7 +135,7 @@ def _archive(
         after = replace(after, complete_from_ms=max(after.complete_from_ms, since))
         placing = table.partitioned_by()
         table.append(_placed(decoded, target, placing), placing, before, after)
-        yield Written(target, "rows", sum(one.good for one in found.values()))
+        yield Written("rows", sum(one.good for one in found.values()))
     finally:
         decoded.unpersist()
 

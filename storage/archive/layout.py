@@ -49,8 +49,6 @@ PartitionBy = Literal["hour", "day"]
 STREAM_PARTITIONS: dict[PartitionBy, tuple[str, ...]] = {"hour": (DATE, HOUR), "day": (DATE,)}
 """Of a table of ``streams``, as it was told when the table was made."""
 RESULT_PARTITIONS = (DATE,)
-RECORD_KEY = (PARTITION, OFFSET)
-"""No two rows of a table are alike in these."""
 
 INSTANT = pa.timestamp("us", "UTC")
 

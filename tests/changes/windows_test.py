@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from engine.changes.course import FOREVER, NEVER
 from engine.changes.windows import begins_of, ends_of, held, merged, moving, without
-from engine.windows.clauses import NOW, UNBOUNDED, Instant, TimeWindow, range_window
+from engine.windows.clauses import NOW, UNBOUNDED, Instant, TimeWindow
+from tests.time_windows import range_window
 
 MOST = 40
 ends_of_windows = st.builds(Instant, relative=st.booleans(), ms=st.integers(-12, 12))

@@ -19,7 +19,8 @@ from engine.reference.joins import join
 from engine.reference.rows import Placed, Row, Source
 from engine.reference.seen import Seen, now_of, seen_at
 from engine.reference.stages import answer
-from engine.windows.clauses import UNBOUNDED, range_window
+from engine.windows.clauses import UNBOUNDED
+from tests.time_windows import range_window
 
 K, X, INNER_K, INNER_X = (Column(n, name, INTEGER) for n, name in enumerate(["k", "x", "k", "x"]))
 SCHEMA = Schema((Field("k", INTEGER), Field("x", INTEGER)))

@@ -223,7 +223,7 @@ def test_the_last_n_rows_are_wanted_and_come() -> None:
     feed.engine.register("q0", "SELECT v FROM s [ROWS 5]")
     wanted = feed.engine.wanted("s")
     assert wanted is not None
-    assert (wanted.from_ms, wanted.rows, wanted.gone, wanted.anything) == (None, 3, True, True)
+    assert (wanted.from_ms, wanted.rows, wanted.gone) == (None, 3, True)
     assert not feed.answer().complete
     feed.engine.backfill("s", history(feed.engine, *ticks([500, 600, 700, 800])), 450)
     assert feed.values() == [600.0, 700.0, 800.0, 900.0, 1_000.0]
@@ -241,7 +241,9 @@ def test_what_windows_want(feed: Feed) -> None:
     feed.engine.backfill("s", history(feed.engine, *ticks([700])), 650)
     assert feed.engine.wanted("s").from_ms == 500  # type: ignore[union-attr]
     feed.engine.backfill("s", history(feed.engine), 400)
-    assert not feed.engine.wanted("s").anything  # type: ignore[union-attr]
+    wanted = feed.engine.wanted("s")
+    assert wanted is not None
+    assert (wanted.from_ms, wanted.rows) == (None, 0)
 
 
 def test_more_than_ever_was_there_moves_all_rows_up(feed: Feed) -> None:

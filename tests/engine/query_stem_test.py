@@ -196,7 +196,7 @@ def matches(rows: Rows, held: list[tuple[Expression, int]]) -> None:
             masks[slot >> 6] = masks.get(slot >> 6, 0) | 1 << (slot & 63)
             expected[slot] = wanted
         for word, mask in masks.items():
-            bits = part.bits_of(word, mask, first, last)
+            bits = part.matches.bits_of(word, mask, first, last)
             for bit in range(64):
                 if mask >> bit & 1:
                     seen = (first + np.flatnonzero((bits >> np.uint64(bit)) & np.uint64(1))).tolist()

@@ -16,8 +16,9 @@ from engine.joins.key_index import KeyIndexes
 from engine.joins.shape import Edge, Shape
 from engine.joins.view import JoinView
 from engine.model.source import SourceName
-from engine.windows.clauses import NOW, UNBOUNDED, Instant, RowWindow, TimeWindow, range_window
+from engine.windows.clauses import NOW, UNBOUNDED, Instant, RowWindow, TimeWindow
 from tests.joins.sources import KEYS, Row, Sources, in_window, nested_loops
+from tests.time_windows import range_window
 
 NAMES = ("a", "b", "c")
 

@@ -11,8 +11,9 @@ from engine.language.query import Query
 from engine.language.statements import parse
 from engine.limits import Limits
 from engine.model.source import Stream
-from engine.windows.clauses import RowWindow, range_window
+from engine.windows.clauses import RowWindow
 from tests.language.fixtures import CATALOGUE
+from tests.time_windows import range_window
 
 WIDTHS = {name: len(source.schema) for name, source in CATALOGUE.items() if isinstance(source, Stream)}
 

@@ -13,8 +13,9 @@ from engine.model.types import BIGINT
 from engine.operators.earlier import can_answer, first_answer_ms
 from engine.operators.pipeline import evaluate
 from engine.operators.scan import ScanAt
-from engine.windows.clauses import UNBOUNDED, Window, range_window
+from engine.windows.clauses import UNBOUNDED, Window
 from tests.operators.stored import NAME, parts
+from tests.time_windows import range_window
 
 OTHER = SourceName("t")
 KEY = ex.Column(1, "c1", BIGINT)

@@ -38,11 +38,12 @@ from engine.operators.pipeline import evaluate
 from engine.operators.relation import Relation
 from engine.reference.expressions import evaluate as value_of
 from engine.reference.stages import answer
-from engine.windows.clauses import UNBOUNDED, RowWindow, range_window
+from engine.windows.clauses import UNBOUNDED, RowWindow
 from tests.operators.pipeline_test import table_rows
 from tests.operators.relations import exactly, rows_of, tables
 from tests.operators.stored import TYPES, parts, reference, scan_at
 from tests.strategies import batch_of
+from tests.time_windows import range_window
 from tureen.errors import LimitExceeded
 
 NAMES = [SourceName("s"), SourceName("t"), SourceName("u")]

@@ -30,9 +30,10 @@ from engine.model.batch import Column
 from engine.model.types import BIGINT, DOUBLE, INTEGER, TIMESTAMP, Type
 from engine.operators.pipeline import evaluate
 from engine.reference.stages import answer
-from engine.windows.clauses import UNBOUNDED, RowWindow, range_window
+from engine.windows.clauses import UNBOUNDED, RowWindow
 from tests.operators.relations import exactly, python, tables
 from tests.operators.stored import NAME, TYPES, parts, reference, scan_at
+from tests.time_windows import range_window
 from tureen.errors import LimitExceeded
 
 STREAM = (*TYPES, TIMESTAMP)

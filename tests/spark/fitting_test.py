@@ -31,7 +31,7 @@ from spark_jobs.errors import InputMismatch
 from spark_jobs.sources.declaring import declared_stream
 from spark_jobs.sources.fitting import check
 from spark_jobs.sources.reading import raw_of
-from spark_jobs.types import spark_schema
+from spark_jobs.types import spark_type
 
 
 def stream(sql: str) -> Stream:
@@ -227,6 +227,4 @@ def test_reasons_name_every_column_and_nulls_where_values_must_be(spark: SparkSe
         "id: NULL, but a value is required; at: NULL, but a value is required",
         None,
     ]
-    assert [f.dataType for f in checked.schema["row"].dataType] == [
-        f.dataType for f in spark_schema(one.schema)
-    ]
+    assert [f.dataType for f in checked.schema["row"].dataType] == [spark_type(f.type) for f in one.schema]

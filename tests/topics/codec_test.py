@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from engine.model.batch import Batch
 from engine.model.source import Field, Schema, SourceName, Stream
 from engine.model.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, STRING, TIMESTAMP, Type, decimal
+from tests.topics.json_records import encode
 from topics import small_batches
 from topics.codec import DEPTH_MAX, RECORD_BYTES_MAX, Decoded, decode
-from topics.encode import encode
 
 TYPES = {
     "b": BOOLEAN,

@@ -8,7 +8,7 @@ built
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -214,8 +214,3 @@ class Cursor:
         if token.token_type is TokenType.IDENTIFIER:
             return f'the name "{shown(token.text)}"'
         return shown(token.text)
-
-
-def heights(nodes: Iterable[exp.Expr]) -> int:
-    """The height of the highest node."""
-    return max((node.meta["height"] for node in nodes), default=0)

@@ -5,8 +5,6 @@ Of equal ones the first is given, and 0.0 of zeros. O(rows), and O(distinct log 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from engine.kernels import aggregates
@@ -14,8 +12,6 @@ from engine.language.query import AggregateCall
 from engine.model.batch import Column, Int64Array
 from engine.operators.aggregates.members import Members
 from engine.operators.keys import order_keys, with_one_zero
-
-Pick = Callable[[Members, AggregateCall], tuple[Column, int]]
 
 
 def least(members: Members, call: AggregateCall) -> tuple[Column, int]:

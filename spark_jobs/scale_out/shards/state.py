@@ -87,7 +87,6 @@ class ShardState:
     """The files of one shard."""
 
     def __init__(self, checkpoint: str, shard: int, limits: Limits | None = None) -> None:
-        self.shard = shard
         self._limits = limits
         self._directory = Directory(f"{shards_uri(checkpoint)}/{shard}")
 

@@ -1,4 +1,4 @@
-"""Columns to JSON records: the inverse of :mod:`topics.codec`, for whoever writes rows to a topic.
+"""Columns to JSON records: the inverse of :mod:`topics.codec`.
 
 NULLs are left out; DECIMAL is written as a string, DATE as "YYYY-MM-DD", TIMESTAMP as ms since 1970.
 Cost: about 1 us a row.
