@@ -32,7 +32,7 @@ import numpy as np
 from benchmarks import cacq
 from benchmarks.cacq import TABLE3, VALUES, Standing, Worst, batch_of, uniform
 from benchmarks.report import Figure, Report
-from engine.eddy.policies import Fixed, Optimal, Policy, Random, Tickets
+from engine.eddy.policies import FixedOrder, Optimal, Policy, Random, Tickets
 from engine.model.batch import BATCH_ROWS_MAX, Batch, Column
 from engine.model.types import DOUBLE
 
@@ -102,8 +102,8 @@ def overhead(load: str, batches: int, seed: int) -> dict[str, float]:
         "tickets": Standing(
             texts, Tickets(), grouped_filters="auto", timer=time.perf_counter_ns, create=create
         ),
-        "fused": Standing(texts, Fixed(order), grouped_filters="fused", create=create),
-        "split": Standing(texts, Fixed(order), grouped_filters="split", create=create),
+        "fused": Standing(texts, FixedOrder(order), grouped_filters="fused", create=create),
+        "split": Standing(texts, FixedOrder(order), grouped_filters="split", create=create),
     }
     spent = dict.fromkeys(systems, 0)
     for number in range(WARM_UP + batches):

@@ -25,7 +25,7 @@ import numpy as np
 
 from benchmarks.cacq import COLUMNS, Standing, Values, batch_of, uniform
 from benchmarks.report import Figure, Plot, Report, Series
-from engine.eddy.policies import Fixed, Tickets
+from engine.eddy.policies import FixedOrder, Tickets
 
 WORKLOADS = {
     "w1": ["a > 30", "b > 50", "c > 10", "d > 40", "e > 90"],
@@ -92,7 +92,7 @@ def watch(name: str, rng: np.random.Generator) -> tuple[np.ndarray, int]:
 def drift(stable: int, watched: int, rng: np.random.Generator) -> dict[str, Figure]:
     """Visits before and after the columns change places. Raises RuntimeError if it never adapts."""
     standing = Standing(DRIFTING, Tickets())
-    best = Standing(DRIFTING, Fixed([f"filter on {name}" for name in reversed(COLUMNS)]))
+    best = Standing(DRIFTING, FixedOrder([f"filter on {name}" for name in reversed(COLUMNS)]))
     before = [visits(standing, uniform(rng)) for _ in range(stable)]
     after, lowest, spent = [], [], []
     for _ in range(watched):

@@ -15,7 +15,7 @@ from benchmarks import psoup
 from benchmarks.psoup import SCHEMA, Bounds, Rows
 from benchmarks.report import Figure
 from engine.engine import Engine
-from engine.matching import Matcher
+from engine.matching import RecordMatcher
 from engine.model.batch import BATCH_ROWS_MAX, Batch
 from engine.model.source import SourceName
 from engine.stems.query_stem import QueryStem
@@ -29,7 +29,7 @@ CHECKED = 40
 
 def hand_over(engine: Engine, rows: Rows, bounds: Bounds, matches_per_row: float) -> dict[str, Figure]:
     """Hand over some of the rows' matches with all queries; compare some queries' with numpy."""
-    matcher = Matcher(SourceName("psoup"), QueryStem(SCHEMA))
+    matcher = RecordMatcher(SourceName("psoup"), QueryStem(SCHEMA))
     matcher.follow(engine.view().standing)
     size = int(max(1, min(BATCH_ROWS_MAX, PAIRS_MAX / max(1.0, matches_per_row))))
     batches = _batches(rows, size)

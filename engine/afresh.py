@@ -26,7 +26,7 @@ from engine.operators.scan import ScanAt
 from engine.results.source_view import SourceView, now_of, sources_at
 from engine.stems.data_stem import RAISED, DataStem, Rows
 from engine.stems.query_stem import QueryStem
-from engine.stems.segment import Part, PartColumn
+from engine.stems.segment import SegmentColumn, SegmentView
 from engine.stems.table_stem import TableStem
 from engine.windows.assignment import Hop
 from engine.windows.clauses import RowWindow
@@ -171,10 +171,10 @@ def _joined(earlier: Rows, later: Rows, seam: int) -> Rows:
     return Rows(later.schema, tuple(parts), first, later.end + by)
 
 
-def _from(part: Part, start: int) -> Part:
+def _from(part: SegmentView, start: int) -> SegmentView:
     """The rows of a part from one on, without a copy and without their matches."""
 
-    def cut(column: PartColumn) -> PartColumn:
+    def cut(column: SegmentColumn) -> SegmentColumn:
         valid = None if column.valid is None else column.valid[start:]
         return replace(column, values=column.values[start:], valid=valid)
 

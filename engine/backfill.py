@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from engine.model.source import Stream
 from engine.model.step import Backfill
 from engine.model.types import TIMESTAMP_MS_MIN
 from engine.stems.data_stem import Rows
+from engine.windows.retention import Hold
 from tureen.errors import BackfillRefused
 
 
@@ -35,19 +35,6 @@ class Wanted:
     from_ms: int | None
     rows: int
     gone: bool
-
-
-class Hold(Protocol):
-    """What the queries over a set of sources need of one of them."""
-
-    @property
-    def now_ms(self) -> int | None: ...
-
-    @property
-    def reach_ms(self) -> int: ...
-
-    @property
-    def rows(self) -> int: ...
 
 
 def wanted(seam_ms: int | None, rows: Rows, holds: Iterable[Hold]) -> Wanted | None:

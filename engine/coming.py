@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from engine.language.expressions import Expression
 from engine.language.query import Query
-from engine.language.templates import Fixed, Meaning, Read, Template
+from engine.language.templates import FixedQuery, Meaning, Read, Template
 from engine.model.source import SourceName
 from engine.model.step import Position, Registration
 from engine.stems.factors import Factors, compared
@@ -28,7 +28,7 @@ class Coming:
         meaning = read.meaning
         assert meaning is not None
         if meaning.emits:  # whoever tells its changes holds the query all the time
-            meaning = Fixed(read.query)
+            meaning = FixedQuery(read.query)
         return cls(registration, read, meaning, born)
 
     @property

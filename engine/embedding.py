@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from engine.language.query import CreateDerived as DerivedStatement
+from engine.language.query import CreateFromQuery as DerivedStatement
 from engine.language.query import CreateStream, Statement
 from engine.model.batch import Batch
 from engine.model.source import SourceName

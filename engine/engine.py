@@ -30,7 +30,7 @@ from engine.language.functions import BUILT_IN, FunctionCatalogue
 from engine.language.query import Query, Statement
 from engine.language.templates import Read
 from engine.limits import Limits
-from engine.maintenance import Costs, Options
+from engine.maintenance import Costs, QueryOptions
 from engine.model.attributes import Attribute, AttributeValue
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import (
@@ -357,7 +357,7 @@ class Engine(Embedding):
         if standing is None:
             return False
         try:
-            paused = Options.of(registration.options).paused
+            paused = QueryOptions.of(registration.options).paused
             query = bound(registration, self._catalogue).query
         except TureenError:
             return True
@@ -408,7 +408,7 @@ class Engine(Embedding):
 
     def _change(self, registration: Registration, told: Telling) -> None:
         before = self._queries[registration.query_id]
-        if Options.of(registration.options).paused:
+        if QueryOptions.of(registration.options).paused:
             self._tell_end([registration.query_id], told)
         after = self._sets.of(before).change(registration)
         self._queries[registration.query_id] = after

@@ -30,7 +30,7 @@ from engine.language.query import (
 )
 from engine.language.render import render_expression, render_scan, render_stage
 from engine.limits import Limits
-from engine.maintenance import Choice, Costs, Maintenance
+from engine.maintenance import Costs, Maintenance, MaintenanceChoice
 from engine.model.changes import Operator
 from engine.model.source import SourceName, Stream
 from engine.operators.patterns import update_patterns
@@ -109,7 +109,7 @@ def explain(
     query: Query,
     streams: Mapping[SourceName, Stream],
     standing: StandingQuery | None,
-    choice: Choice,
+    choice: MaintenanceChoice,
     stems: Mapping[SourceName, QueryStem],
     at: Mapping[SourceName, ScanAt],
     costs: Costs | None,

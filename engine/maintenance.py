@@ -28,14 +28,14 @@ Wanted = Literal["auto", "none", "lazy", "eager"]
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class QueryOptions:
     """What a registration asks for. ``paused``: the query stands and is not supported."""
 
     maintenance: Wanted = "auto"
     paused: bool = False
 
     @classmethod
-    def of(cls, options: Mapping[str, str]) -> Options:
+    def of(cls, options: Mapping[str, str]) -> QueryOptions:
         """Read a registration's options; those of other parts are passed over. Raises OptionRefused."""
         if not options:
             return _DEFAULT
@@ -49,7 +49,7 @@ class Options:
         return cls(sys.intern(wanted), paused == "true")  # type: ignore[arg-type]
 
 
-_DEFAULT = Options()
+_DEFAULT = QueryOptions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class MaintenanceChoice:
     """A mode and why: for each mode the estimated share of a core it takes, or that the user asked for it.
 
     unaffordable: matches are not kept, since applying the condition to the rows that are there takes too
@@ -109,7 +109,7 @@ class Choice:
         return weighed
 
 
-def choose(costs: Costs, load: Load, among: Collection[Maintenance] = MODES) -> Choice:
+def choose(costs: Costs, load: Load, among: Collection[Maintenance] = MODES) -> MaintenanceChoice:
     """The cheapest of these modes under this load; lazy where they are equal."""
     matches = load.window_rows * load.selectivity
     answer_ns = costs.answer_ns + matches * costs.gather_ns
@@ -124,4 +124,6 @@ def choose(costs: Costs, load: Load, among: Collection[Maintenance] = MODES) -> 
         + load.answers_per_s * costs.answer_ns,
     }
     shares = {mode: cost / 1e9 for mode, cost in nanoseconds.items()}
-    return Choice(min((mode for mode in shares if mode in among), key=lambda mode: shares[mode]), shares)
+    return MaintenanceChoice(
+        min((mode for mode in shares if mode in among), key=lambda mode: shares[mode]), shares
+    )

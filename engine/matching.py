@@ -55,7 +55,7 @@ class Matches:
         return len(self.rows)
 
 
-class Matcher:
+class RecordMatcher:
     """Of one stream; one caller at a time."""
 
     def __init__(self, source: SourceName, stem: QueryStem) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from engine.language.query import Query, Scan
-from engine.maintenance import MODES, Choice, Costs, Load, Maintenance, Options, choose
+from engine.maintenance import MODES, Costs, Load, Maintenance, MaintenanceChoice, QueryOptions, choose
 from engine.model.source import SourceName
 from engine.operators.scan import ScanAt
 from engine.operators.window_range import WindowRange
@@ -25,7 +25,7 @@ SELECTIVITY_AT_FIRST = 0.1
 ANSWER_EVERY_AT_FIRST_S = 60.0
 CHANGE_GAIN = 2.0
 METER_PERIOD_MS = 10_000
-UNMEASURED = Choice("lazy", {})
+UNMEASURED = MaintenanceChoice("lazy", {})
 
 
 class Meter:
@@ -67,7 +67,7 @@ class Planner:
     def __init__(self, costs: Costs | None) -> None:
         self.costs = costs
 
-    def first(self, query: Query, setting: Setting) -> Choice:
+    def first(self, query: Query, setting: Setting) -> MaintenanceChoice:
         """For a query that comes."""
         held = self._held(query, setting)
         if held is None:
@@ -77,7 +77,7 @@ class Planner:
 
     def again(
         self, standing: StandingQuery, setting: Setting, answers_per_s: float, *, followed: bool
-    ) -> Choice:
+    ) -> MaintenanceChoice:
         """For a query that stands: its present mode unless another is much cheaper."""
         query = standing.query
         held = self._held(query, setting)
@@ -93,13 +93,13 @@ class Planner:
         choice = self._choose(load, among)
         present = choice.shares[standing.maintenance]
         if standing.maintenance in among and choice.shares[choice.maintenance] * CHANGE_GAIN > present:
-            return Choice(standing.maintenance, choice.shares)
+            return MaintenanceChoice(standing.maintenance, choice.shares)
         return choice
 
-    def as_it_is(self, standing: StandingQuery, setting: Setting) -> Choice:
+    def as_it_is(self, standing: StandingQuery, setting: Setting) -> MaintenanceChoice:
         """The present mode of a standing query, weighed as if it came now."""
         weighed = self.first(standing.query, setting)
-        return Choice(standing.maintenance, weighed.shares, asked_for=not is_left_open(standing))
+        return MaintenanceChoice(standing.maintenance, weighed.shares, asked_for=not is_left_open(standing))
 
     def _held(self, query: Query, setting: Setting) -> int | None:
         """How many rows the windows hold; None where nothing can be weighed."""
@@ -107,7 +107,7 @@ class Planner:
             return None
         return sum(window.stop - window.start for _, window in _windows(query, setting.at))
 
-    def _choose(self, load: Load, among: Collection[Maintenance]) -> Choice:
+    def _choose(self, load: Load, among: Collection[Maintenance]) -> MaintenanceChoice:
         assert self.costs is not None
         return choose(self.costs, load, among)
 
@@ -143,4 +143,4 @@ def _matching(query: Query, at: Mapping[SourceName, ScanAt]) -> int:
 
 def is_left_open(query: StandingQuery) -> bool:
     """Whether the planner may choose for it."""
-    return Options.of(query.registration.options).maintenance == "auto" and not query.paused
+    return QueryOptions.of(query.registration.options).maintenance == "auto" and not query.paused

@@ -10,14 +10,14 @@ from engine.coming import Coming
 from engine.language.parameters import refused_at, text_of
 from engine.language.templates import Read
 from engine.limits import Limits
-from engine.maintenance import Options
+from engine.maintenance import QueryOptions
 from engine.model.step import Position, Registration
 from engine.standing import StandingQuery
 from tureen.errors import HandleInUse, LimitExceeded, NotSupported, TureenError, UnknownQuery
 
 
 @dataclass(slots=True)
-class Asked:
+class SortedOut:
     """changed: of queries that stand, with the same text and other options. coming: new ones. failed: query
     id -> why it was refused. What stands as it is asked for is in none of them.
     """
@@ -33,9 +33,9 @@ def sort_out(
     standing: Mapping[str, StandingQuery],
     catalogue: Catalogue,
     limits: Limits,
-) -> Asked:
+) -> SortedOut:
     """Look at each in turn; O(1) a text that a template serves. position: of the step."""
-    asked = Asked()
+    asked = SortedOut()
     seen: dict[str, Registration] = {}
     for registration in registrations:
         query_id = registration.query_id
@@ -43,7 +43,7 @@ def sort_out(
             query = standing.get(query_id)
             there = seen.get(query_id) if query is None else query.registration
             if there is None:
-                Options.of(registration.options)
+                QueryOptions.of(registration.options)
                 coming = Coming.of(registration, bound(registration, catalogue), position)
                 _room_for(len(standing) + len(asked.coming) + 1, limits)
                 seen[query_id] = registration
@@ -62,14 +62,14 @@ def sort_out_altered(
     position: Position,
     standing: Mapping[str, StandingQuery],
     catalogue: Catalogue,
-) -> Asked:
+) -> SortedOut:
     """The new texts of an :class:`engine.model.step.Alter`, as ``coming``, and those that are refused."""
-    asked = Asked()
+    asked = SortedOut()
     for registration in registrations:
         try:
             if registration.query_id not in standing:
                 raise UnknownQuery()
-            Options.of(registration.options)
+            QueryOptions.of(registration.options)
             asked.coming.append(Coming.of(registration, bound(registration, catalogue), position))
         except TureenError as refusal:
             asked.failed[registration.query_id] = refusal

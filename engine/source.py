@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -26,20 +26,9 @@ from engine.stems.new_queries import NewQueries
 from engine.stems.pending import PendingRows, Piece
 from engine.stems.query_stem import QueryStem
 from engine.stems.table_stem import TableStem
+from engine.windows.retention import Hold
 from engine.windows.source_clock import LATE, REJECTED, TAKEN, Passage, SourceClock
 from tureen.errors import LimitExceeded, StepOutOfOrder
-
-
-@dataclass(frozen=True, slots=True)
-class Hold:
-    """What queries need of a source at their NOW: rows of the last ``reach_ms``, and the last ``rows``.
-
-    now_ms: None where they have no NOW yet, and so may need whatever is there.
-    """
-
-    now_ms: int | None
-    reach_ms: int
-    rows: int
 
 
 class Source:

@@ -22,9 +22,9 @@ from engine.joins.joins import Joins
 from engine.joins.key_index import KeyIndexes
 from engine.language.expressions import Expression
 from engine.language.query import Query
-from engine.language.templates import Fixed, Read
+from engine.language.templates import FixedQuery, Read
 from engine.limits import Limits
-from engine.maintenance import Maintenance, Options
+from engine.maintenance import Maintenance, QueryOptions
 from engine.model.attributes import Attribute
 from engine.model.source import SourceName
 from engine.model.step import Registration
@@ -35,11 +35,11 @@ from engine.results.kept import KeptAnswers
 from engine.results.row_counts import RowCounts
 from engine.results.source_view import SourceView, now_of, sources_at, timeless
 from engine.results.view import SetView
-from engine.source import Hold, Source
+from engine.source import Source
 from engine.standing import Place, StandingQuery
 from engine.stems.factors import Factors
 from engine.windows.clauses import RowWindow
-from engine.windows.retention import reach_ms
+from engine.windows.retention import Hold, reach_ms
 
 Predicates = tuple[tuple[SourceName, Expression | Factors], ...]
 """Of a query, with their sources."""
@@ -129,7 +129,7 @@ class SourceSet:
         chosen: dict[int, Maintenance] = {}
         modes: list[tuple[Maintenance, bool]] = []
         for one, predicates in zip(coming, wanted, strict=True):
-            options = Options.of(one.registration.options)
+            options = QueryOptions.of(one.registration.options)
             mode = options.maintenance
             if mode == "auto":
                 like = one.like
@@ -148,7 +148,7 @@ class SourceSet:
         self._view = None
         self._catch_up([one for one in standing if one.keeps_answer or one.meaning.emits])
         eager = {  # their trees are read at every step
-            one.query_id: replace(one, meaning=Fixed(like.query))
+            one.query_id: replace(one, meaning=FixedQuery(like.query))
             for one, like in zip(standing, coming, strict=True)
             if one.keeps_answer
         }

@@ -11,9 +11,10 @@ from engine.limits import Limits
 from engine.model.source import SourceName
 from engine.planner import Planner
 from engine.results.view import SetView
-from engine.source import Hold, Source
+from engine.source import Source
 from engine.source_set import SourceSet
 from engine.standing import SetKey, StandingQuery
+from engine.windows.retention import Hold
 
 
 class SourceSets:

@@ -18,7 +18,7 @@ from engine.standing import StandingQuery
 PARTS = 4_096
 
 
-class Part:
+class QueryMapPart:
     """A part of the map. queries: by id, in the order in which they came; arrivals: the number of each."""
 
     __slots__ = ("arrivals", "queries")
@@ -27,9 +27,9 @@ class Part:
         self.queries = queries
         self.arrivals = arrivals
 
-    def copy(self) -> Part:
+    def copy(self) -> QueryMapPart:
         """O(queries)."""
-        return Part(self.queries.copy(), self.arrivals[:])
+        return QueryMapPart(self.queries.copy(), self.arrivals[:])
 
     def remove(self, query_id: str) -> None:
         """O(queries)."""
@@ -42,7 +42,7 @@ class ShownQueries(Mapping[str, StandingQuery]):
 
     __slots__ = ("_count", "_parts")
 
-    def __init__(self, parts: list[Part], count: int) -> None:
+    def __init__(self, parts: list[QueryMapPart], count: int) -> None:
         """parts: PARTS of them, which nobody changes any more."""
         self._parts = parts
         self._count = count
@@ -66,7 +66,7 @@ class StandingQueries(MutableMapping[str, StandingQuery]):
     """The queries that come and go. A key that is set again keeps its place."""
 
     def __init__(self) -> None:
-        self._parts: list[Part] = [Part({}, array("q"))] * PARTS
+        self._parts: list[QueryMapPart] = [QueryMapPart({}, array("q"))] * PARTS
         self._own: set[int] = set()
         """Parts that no view shows."""
         self._count = 0
@@ -97,7 +97,7 @@ class StandingQueries(MutableMapping[str, StandingQuery]):
         self._changing(query_id).remove(query_id)
         self._count -= 1
 
-    def _changing(self, query_id: str) -> Part:
+    def _changing(self, query_id: str) -> QueryMapPart:
         number = hash(query_id) % PARTS
         if number not in self._own:
             self._own.add(number)

@@ -19,7 +19,7 @@ from broker.internal import Outcome
 from broker.settings import Settings
 from broker.worker.creation import conflict, kind_of, refuse_if_read, replaces
 from broker.worker.node import Node
-from engine.language.query import CreateDerived, CreateStream, DropStream
+from engine.language.query import CreateFromQuery, CreateStream, DropStream
 from engine.model.source import Stream
 from tureen.errors import BrokerUnavailable, HandleNeeded, NotSupported, SourceConflict, UnknownSource
 
@@ -40,14 +40,14 @@ class Creations:
         """
         sql = sql_of(body_object(body), self._settings.sql_bytes_max)
         statement = await self._node.directory.understand(sql)
-        if not isinstance(statement, CreateStream | CreateDerived | DropStream):
+        if not isinstance(statement, CreateStream | CreateFromQuery | DropStream):
             raise NotSupported(
                 "this endpoint takes CREATE and DROP of streams, tables and views",
                 hint="register a SELECT; run other statements as such",
             )
         return await self.make(statement, operator)
 
-    async def make(self, statement: CreateStream | CreateDerived | DropStream, operator: bool) -> Answer:
+    async def make(self, statement: CreateStream | CreateFromQuery | DropStream, operator: bool) -> Answer:
         """(status, what became of it). operator: asks.
 
         Raises SourceConflict, UnknownSource, KafkaUnavailable, TopicMissing.

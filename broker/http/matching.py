@@ -21,7 +21,7 @@ import numpy as np
 from broker.http.errors import BadRequest
 from broker.worker.entries import SourceEntry
 from broker.worker.node import Node
-from engine.matching import Matcher
+from engine.matching import RecordMatcher
 from engine.stems.query_stem import QueryStem
 from topics.codec import decode
 from tureen.errors import LimitExceeded, TureenError, UnknownSource
@@ -89,7 +89,7 @@ class Matching:
 
     def __init__(self, node: Node) -> None:
         self._node = node
-        self._matchers: dict[str, tuple[SourceEntry, Matcher]] = {}
+        self._matchers: dict[str, tuple[SourceEntry, RecordMatcher]] = {}
         self._turn = Lock()
 
     async def match(self, request: MatchRequest) -> dict[str, Any]:
@@ -126,13 +126,13 @@ class Matching:
                     matches[place] |= {"queries": one.query_ids, "total": one.total}
         return matches
 
-    def _matcher(self, name: str, entry: SourceEntry) -> Matcher:
+    def _matcher(self, name: str, entry: SourceEntry) -> RecordMatcher:
         """One that follows the shard's view of now."""
         known = self._matchers.get(name)
         if known is None or known[0] is not entry:  # the stream is new, perhaps in the place of another
             there = self._node.directory.sources
             self._matchers = {n: one for n, one in self._matchers.items() if there.get(n) is one[0]}
-            matcher = Matcher(entry.stream.name, QueryStem(entry.stream.schema))
+            matcher = RecordMatcher(entry.stream.name, QueryStem(entry.stream.schema))
             known = self._matchers[name] = (entry, matcher)
         known[1].follow(self._node.shards[entry.shard].view().standing)
         return known[1]

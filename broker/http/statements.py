@@ -33,9 +33,9 @@ from broker.worker.status import source_list
 from engine.language.aggregates import AGGREGATES, AggregateFunction
 from engine.language.functions import FUNCTIONS, FunctionCatalogue, ScalarFunction
 from engine.language.query import (
-    Alter,
+    AlterQuery,
     Control,
-    CreateDerived,
+    CreateFromQuery,
     CreateStream,
     Describe,
     DropStream,
@@ -74,7 +74,7 @@ class Statements:
         sql = sql_of(body_object(body), self._settings.sql_bytes_max)
         statement = await self._node.directory.understand(sql)
         match statement:
-            case CreateStream() | CreateDerived() | DropStream():
+            case CreateStream() | CreateFromQuery() | DropStream():
                 return await self._creations.make(statement, operator)
             case Show(what, extended):
                 return 200, self._show(what, extended)
@@ -87,7 +87,7 @@ class Statements:
             case Control(action, handle):
                 name = known(self._node, handle, operator)
                 return await self._changes.change(name, ChangeRequest({"paused": action == "pause"}))
-            case Alter(handle, query):
+            case AlterQuery(handle, query):
                 name = opened(self._node, handle)
                 return await self._changes.change(name, ChangeRequest({}, Wording(query.sql)))
             case Query():

@@ -17,7 +17,7 @@ from broker.worker.memory import Level, Memory
 from broker.worker.placement import of_view
 from broker.worker.shard_command import ShardCommand
 from broker.worker.shards import Shards
-from engine.language.query import CreateDerived, CreateStream
+from engine.language.query import CreateFromQuery, CreateStream
 from engine.language.statements import parse
 from engine.model.source import Derived, Stream
 from topics.admin import Admin
@@ -70,7 +70,7 @@ class Creation:
                 raise
             there.waiting[name] = WaitingView(sql, missing.as_dict())
             return {"state": "PENDING", "error": missing.as_dict()}
-        if not isinstance(statement, CreateStream | CreateDerived):
+        if not isinstance(statement, CreateStream | CreateFromQuery):
             raise NotSupported("write CREATE STREAM, CREATE TABLE or CREATE VIEW")
         made = statement.stream if isinstance(statement, CreateStream) else statement.derived
         if made.name != name:
@@ -119,7 +119,7 @@ class Creation:
             self._directory.sources[stream.name] = SourceEntry(stream, statement.sql, number)
         return outcome
 
-    async def _create_view(self, statement: CreateDerived) -> Outcome:
+    async def _create_view(self, statement: CreateFromQuery) -> Outcome:
         derived, query = statement.derived, statement.query
         number = self._directory.home_of(query.sources)
         there = self._directory.views.get(derived.name)
@@ -155,9 +155,9 @@ class Creation:
         return outcome
 
 
-def replaces(statement: CreateStream | CreateDerived, there: Stream | Derived) -> bool:
+def replaces(statement: CreateStream | CreateFromQuery, there: Stream | Derived) -> bool:
     """Whether OR REPLACE puts the new one in the place of what stands."""
-    return isinstance(statement, CreateDerived) and statement.replace and isinstance(there, Derived)
+    return isinstance(statement, CreateFromQuery) and statement.replace and isinstance(there, Derived)
 
 
 def conflict(name: str, there: object) -> SourceConflict:

@@ -16,7 +16,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from engine.maintenance import Options
+from engine.maintenance import QueryOptions
 from tureen.errors import MemoryPaused, OptionRefused
 
 WEIGHT_DEFAULT = 1.0
@@ -67,10 +67,10 @@ def pause_reason(options: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def check(options: Mapping[str, Any]) -> None:
     """Raises OptionRefused where one of them has a value it cannot have."""
-    Options.of(as_text(options))
+    QueryOptions.of(as_text(options))
     weight_of(options)
 
 
 def is_paused(options: Mapping[str, Any]) -> bool:
     """Whether the query is to stand without being served; the options were checked."""
-    return Options.of(as_text(options)).paused
+    return QueryOptions.of(as_text(options)).paused

@@ -29,7 +29,7 @@ from engine.limits import Limits
 from engine.model.batch import BoolArray, Column, Int64Array, concatenate_columns
 from engine.operators.join import find_candidates, not_after, pair_columns
 from engine.operators.keys import pair_codes
-from engine.operators.partners import Codes, Ranges, ranges
+from engine.operators.partners import PartnerKeys, Ranges, ranges
 from engine.operators.relation import Relation
 from tureen.errors import LimitExceeded
 
@@ -209,7 +209,7 @@ class Joining:
         left_keys, right_keys = _keys_of(self._stage)
         here, _ = left.relation.values_of(left_keys)
         there, _ = right.relation.values_of(right_keys)
-        codes = Codes(*pair_codes(here, there, len(left), len(right)))
+        codes = PartnerKeys(*pair_codes(here, there, len(left), len(right)))
         bounded, _ = not_after(self._stage.latest, left.relation, right.relation)
         return ranges(codes, bounded)
 

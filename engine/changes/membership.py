@@ -19,7 +19,7 @@ from engine.limits import Limits
 from engine.model.batch import BoolArray, Column, Int64Array
 from engine.model.types import Kind
 from engine.operators.keys import pair_codes
-from engine.operators.partners import Codes, ranges
+from engine.operators.partners import PartnerKeys, ranges
 from engine.operators.relation import Relation
 from tureen.errors import LimitExceeded
 
@@ -80,7 +80,7 @@ class NotIn:
     def _kept(self, left: Lives, right: Lives) -> Lives:
         (key,), _ = left.relation.values_of([self._key])
         other = right.relation.columns[0]
-        found = ranges(Codes(*pair_codes([key], [other], len(left), len(right))))
+        found = ranges(PartnerKeys(*pair_codes([key], [other], len(left), len(right))))
         known, unknown = _valid(key), united(right.where(~_valid(other)))
         anything = united(right)
         candidates = found.count() + len(left) * max(len(unknown[0]), len(anything[0]))

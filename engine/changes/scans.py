@@ -41,7 +41,7 @@ from engine.operators.relation import Relation
 from engine.operators.row_windows import kept, last_rows
 from engine.operators.scan import ScanAt
 from engine.stems.data_stem import Rows
-from engine.stems.segment import Part
+from engine.stems.segment import SegmentView
 from engine.stems.table_stem import TableRows
 from engine.windows.assignment import Assignment
 from engine.windows.clauses import RowWindow, TimeWindow
@@ -142,9 +142,9 @@ def _of_time(scan: Scan, window: TimeWindow, stretch: Stretch, asked: Asked) -> 
     return stretch.lives(rows_at(rows.schema, places), begins, ends, stretch.gone(timestamps))
 
 
-def _places(at: ScanAt, scan: Scan, spans: Iterable[Span]) -> list[tuple[Part, Int64Array]]:
+def _places(at: ScanAt, scan: Scan, spans: Iterable[Span]) -> list[tuple[SegmentView, Int64Array]]:
     """Rows of these ordinals that the scan's predicate accepts, superseded versions of a table too."""
-    found: list[tuple[Part, Int64Array]] = []
+    found: list[tuple[SegmentView, Int64Array]] = []
     for start, stop in spans:
         if start < stop:
             found += ScanAt.matching(at, scan.predicate, start, stop)
@@ -191,7 +191,7 @@ def _last_of_each(scan: Scan, window: RowWindow, stretch: Stretch, asked: Asked)
     return _counted(scan, window, stretch, places)
 
 
-def _moves(part: Part, where: Int64Array, stretch: Stretch) -> BoolArray:
+def _moves(part: SegmentView, where: Int64Array, stretch: Stretch) -> BoolArray:
     """bool[n]: which of these rows of a part come on the way, or are let go of."""
     timestamps = part.timestamp[where]
     moves = timestamps > stretch.since_ms

@@ -21,7 +21,7 @@ from engine.eddy.policies import Visit
 from engine.kernels import bitmaps, lineage
 from engine.model.batch import Batch, BoolArray, Column, Int32Array, Int64Array
 from engine.model.types import Kind
-from engine.stems.selective_index import Pairs
+from engine.stems.selective_index import RowSlots
 
 if TYPE_CHECKING:
     from engine.stems.batch_keys import BatchKeys
@@ -34,7 +34,7 @@ Needs = tuple[Int64Array, bitmaps.Words]
 
 
 @dataclass(slots=True)
-class Way:
+class FlightRows:
     """What a flight has that is not in place.
 
     words: int64[columns]: the word of 64 queries that each column is of; several columns are alternatives.
@@ -61,10 +61,10 @@ class Flight:
 
     rows: Batch
     wanted: bitmaps.Words
-    pairs: Pairs
+    pairs: RowSlots
     places: Int32Array
     words: Int64Array
-    way: Way | None = None
+    way: FlightRows | None = None
     done: set[str] = field(default_factory=set)
     erring: dict[int, BoolArray] = field(default_factory=dict)
     short: dict[int, Column] = field(default_factory=dict)
@@ -136,7 +136,7 @@ class Flight:
         self.wanted = way.out[:, way.start : way.start + len(self.rows)]
         self.way = None
 
-    def _land(self, way: Way, rows: npt.NDArray[np.int64]) -> None:
+    def _land(self, way: FlightRows, rows: npt.NDArray[np.int64]) -> None:
         lineage.end(self.wanted, way.words, rows, way.at, way.start, way.out)
 
     # --- afterwards -------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ class Flight:
             self.alive &= ~errors
         return counts
 
-    def surviving(self) -> Pairs:
+    def surviving(self) -> RowSlots:
         """The pairs that are left."""
         return self.pairs if self.alive.all() else self.pairs.take(np.flatnonzero(self.alive))
 

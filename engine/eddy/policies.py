@@ -31,7 +31,7 @@ DELAYED = 2.0
 """A visit counts at most so many times as dear as those before: more is what something else did meanwhile."""
 
 
-class Module(Protocol):
+class ModuleFacts(Protocol):
     """What a policy knows of a stop. name: unique, and stays. queries: how many it serves."""
 
     @property
@@ -41,7 +41,7 @@ class Module(Protocol):
     def queries(self) -> int: ...
 
 
-M = TypeVar("M", bound=Module)
+M = TypeVar("M", bound=ModuleFacts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +69,13 @@ class Policy(Protocol):
     def choose(self, ready: Sequence[M]) -> M:
         """One of them; there is at least one."""
 
-    def observe(self, module: Module, visit: Visit) -> None:
+    def observe(self, module: ModuleFacts, visit: Visit) -> None:
         """What the visit that was chosen did."""
 
     def forget(self, name: str) -> None:
         """A module is gone."""
 
-    def tickets(self, module: Module) -> float:
+    def tickets(self, module: ModuleFacts) -> float:
         """How much the policy thinks of a module now; the more the sooner. For those who look on."""
 
 
@@ -119,13 +119,13 @@ class Measurements:
     def begin(self) -> None:
         self._batch += 1
 
-    def observe(self, module: Module, visit: Visit) -> None:
+    def observe(self, module: ModuleFacts, visit: Visit) -> None:
         self.current(module).add(visit)
 
     def forget(self, name: str) -> None:
         self._of.pop(name, None)
 
-    def current(self, module: Module) -> Measured:
+    def current(self, module: ModuleFacts) -> Measured:
         """What counts in this batch, of a module that is a choice in it."""
         measured = self.of(module)
         if measured.batch < self._batch:
@@ -133,7 +133,7 @@ class Measurements:
             measured.fade()
         return measured
 
-    def of(self, module: Module) -> Measured:
+    def of(self, module: ModuleFacts) -> Measured:
         """For those who look on."""
         measured = self._of.get(module.name)
         if measured is None:
@@ -191,7 +191,7 @@ class Tickets:
         """The least lot; one is drawn a batch, which is the same as drawing anew at each choice."""
         return min(ready, key=self._lot)
 
-    def _lot(self, module: Module) -> float:
+    def _lot(self, module: ModuleFacts) -> float:
         """The logarithm of a time that is the shorter the greater the chance: exponential, so that each of
         any set is the first as often as its chance is a share of theirs.
         """
@@ -203,16 +203,16 @@ class Tickets:
             lot = self._lots[module.name] = self._drawn.pop() - SHARPNESS * math.log(tickets)
         return lot
 
-    def observe(self, module: Module, visit: Visit) -> None:
+    def observe(self, module: ModuleFacts, visit: Visit) -> None:
         self._measurements.observe(module, visit)
 
     def forget(self, name: str) -> None:
         self._measurements.forget(name)
 
-    def tickets(self, module: Module) -> float:
+    def tickets(self, module: ModuleFacts) -> float:
         return self._worth(module, self._measurements.of(module))
 
-    def _worth(self, module: Module, measured: Measured) -> float:
+    def _worth(self, module: ModuleFacts, measured: Measured) -> float:
         queries = max(1, module.queries)
         rows = measured.given + PRIOR_ROWS
         killed = (measured.given - measured.passed + PRIOR_ENDED) / rows
@@ -236,17 +236,17 @@ class Random:
     def choose(self, ready: Sequence[M]) -> M:
         return ready[int(self._generator.integers(len(ready)))]
 
-    def observe(self, module: Module, visit: Visit) -> None:
+    def observe(self, module: ModuleFacts, visit: Visit) -> None:
         """Nothing is learnt."""
 
     def forget(self, name: str) -> None:
         """Nothing is known."""
 
-    def tickets(self, module: Module) -> float:
+    def tickets(self, module: ModuleFacts) -> float:
         return 1.0
 
 
-class Fixed:
+class FixedOrder:
     """An order of names, and after those the order in which modules came."""
 
     name = "fixed"
@@ -260,13 +260,13 @@ class Fixed:
     def choose(self, ready: Sequence[M]) -> M:
         return min(ready, key=lambda module: self._place.get(module.name, len(self._place)))
 
-    def observe(self, module: Module, visit: Visit) -> None:
+    def observe(self, module: ModuleFacts, visit: Visit) -> None:
         """Nothing is learnt."""
 
     def forget(self, name: str) -> None:
         """The order stays: the module may come again."""
 
-    def tickets(self, module: Module) -> float:
+    def tickets(self, module: ModuleFacts) -> float:
         return 1.0 / (1 + self._place.get(module.name, len(self._place)))
 
 
@@ -290,19 +290,19 @@ class Optimal:
     def choose(self, ready: Sequence[M]) -> M:
         return max(ready, key=self._rank)
 
-    def _rank(self, module: Module) -> float:
+    def _rank(self, module: ModuleFacts) -> float:
         rank = self._ranks.get(module.name)
         if rank is None:
             rank = self._ranks[module.name] = self._worth(self._measurements.current(module))
         return rank
 
-    def observe(self, module: Module, visit: Visit) -> None:
+    def observe(self, module: ModuleFacts, visit: Visit) -> None:
         self._measurements.observe(module, visit)
 
     def forget(self, name: str) -> None:
         self._measurements.forget(name)
 
-    def tickets(self, module: Module) -> float:
+    def tickets(self, module: ModuleFacts) -> float:
         return self._worth(self._measurements.of(module))
 
     def _worth(self, measured: Measured) -> float:
@@ -312,7 +312,7 @@ class Optimal:
 POLICIES: dict[str, Callable[[], Policy]] = {
     "tickets": Tickets,
     "random": Random,
-    "fixed": Fixed,
+    "fixed": FixedOrder,
     "optimal": Optimal,
 }
 """Those that can be set while running; the first is the default."""

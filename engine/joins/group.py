@@ -31,8 +31,8 @@ from engine.joins.bounds import Reach, timestamps
 from engine.joins.composites import Composites
 from engine.joins.key_index import KeyIndex, KeyIndexes
 from engine.joins.shape import Shape
-from engine.joins.steps import LISTS_MAX, Bounds, Ends, Lists, Route, Step
-from engine.joins.view import JoinView, Kept
+from engine.joins.steps import LISTS_MAX, Bounds, Ends, JoinStep, Lists, Route
+from engine.joins.view import JoinView, KeptComposites
 from engine.kernels import joins
 from engine.limits import Limits
 from engine.model.attributes import Attribute
@@ -283,9 +283,9 @@ class JoinGroup:
     def _module(self, place: int) -> Probe:
         return Probe(place, f"{self.shape.inputs[place]}#{place}", self.queries)
 
-    def _order(self, driver: int) -> list[Step]:
+    def _order(self, driver: int) -> list[JoinStep]:
         """The other inputs, each with an edge to one before it, as the policy chooses."""
-        policy, bound, order = self._policies[driver], {driver}, list[Step]()
+        policy, bound, order = self._policies[driver], {driver}, list[JoinStep]()
         policy.begin()
         while len(order) < self._n - 1:
             ready = {
@@ -295,7 +295,7 @@ class JoinGroup:
             }
             modules = [self._module(place) for place in ready]
             place = (modules[0] if len(modules) == 1 else policy.choose(modules)).place
-            order.append(Step(place, ready[place]))
+            order.append(JoinStep(place, ready[place]))
             bound.add(place)
         return order
 
@@ -321,7 +321,7 @@ class JoinGroup:
             kept = None
             if self._kept is not None:
                 composites = self._composites
-                kept = Kept(composites.view(), len(composites), self._floor.copy(), self._kept)
+                kept = KeptComposites(composites.view(), len(composites), self._floor.copy(), self._kept)
             keys = tuple((left.view(), right.view()) for left, right in self._indexes)
             plain = self._n == 2 and self._indexes[0][0].codes.is_plain
             self._view = JoinView(self.shape, keys, self._end, kept, plain)

@@ -18,7 +18,7 @@ from engine.model.source import SourceName
 from engine.stems.data_stem import Rows
 
 
-class Numbered(Protocol):
+class StoredRelation(Protocol):
     """A relation whose rows are known by their ordinals in the source."""
 
     def stored_ordinals(self) -> Int64Array: ...
@@ -31,7 +31,7 @@ class JoinViews:
     views: Mapping[Shape, JoinView]
     widths: Mapping[SourceName, int]
 
-    def places(self, query: Query, relations: Sequence[Numbered]) -> tuple[Int64Array, ...] | None:
+    def places(self, query: Query, relations: Sequence[StoredRelation]) -> tuple[Int64Array, ...] | None:
         """Which rows of relations are partners by the keys of the query's chain of joins, in order.
 
         relations: what the scans of the query's inputs give, in the order of FROM; those behind the chain may

@@ -2,7 +2,7 @@
 
 A key of one column that is a number already stands for itself: integers, decimals, instants, dates, booleans,
 doubles by their bits, with one NaN and one zero. Strings are numbered as they first come, and so are keys of
-several columns. Numbers are given back when no row has them any more: :meth:`Codes.compact` gives those
+several columns. Numbers are given back when no row has them any more: :meth:`KeyCodes.compact` gives those
 that are left new ones.
 
 Cost: O(rows); for strings one look-up a distinct string of a batch.
@@ -25,7 +25,7 @@ NO_NULL: BoolArray = np.zeros(0, np.bool_)
 
 
 @dataclass(frozen=True, slots=True)
-class Numbered:
+class NumberedKeys:
     """keys: int64[n]; null: bool[n], where any part of the key is NULL, of no length where none is."""
 
     keys: Int64Array
@@ -37,12 +37,12 @@ def kind_of(types: Sequence[Type]) -> tuple[str, ...]:
     return tuple("INTEGER" if one.is_integer else f"{one.kind.value}({one.scale})" for one in types)
 
 
-class Codes:
+class KeyCodes:
     """Numbers for keys of one kind. One writer."""
 
     def __init__(self, kinds: Sequence[str]) -> None:
         self._strings = [StringTable() if kind.startswith("STRING") else None for kind in kinds]
-        self._pairs = [Pairs() for _ in kinds[1:]]
+        self._pairs = [NumberPairs() for _ in kinds[1:]]
 
     @property
     def given(self) -> int:
@@ -55,7 +55,7 @@ class Codes:
         """Whether keys stand for themselves."""
         return not self._pairs and self._strings[0] is None
 
-    def number(self, columns: Sequence[Column]) -> Numbered:
+    def number(self, columns: Sequence[Column]) -> NumberedKeys:
         """The numbers of n rows."""
         null = NO_NULL
         for column in columns:
@@ -64,7 +64,7 @@ class Codes:
         keys = self._plain(0, columns[0])
         for place, pairs in enumerate(self._pairs, 1):
             keys = pairs.number(keys, self._plain(place, columns[place]))
-        return Numbered(keys, null)
+        return NumberedKeys(keys, null)
 
     def _plain(self, place: int, column: Column) -> Int64Array:
         if (strings := self._strings[place]) is not None:
@@ -87,7 +87,7 @@ class Codes:
         keys = self._compacted(0, keys)
         for place, (inverse, other) in enumerate(reversed(lefts)):
             pieces = [keys[inverse], self._compacted(place + 1, other)]
-            self._pairs[place] = Pairs()
+            self._pairs[place] = NumberPairs()
             keys = self._pairs[place].number(*pieces)
         return keys
 
@@ -106,7 +106,7 @@ class Codes:
         return held + sum(pairs.nbytes for pairs in self._pairs)
 
 
-class Pairs:
+class NumberPairs:
     """Pairs of numbers and their own numbers 0, 1, 2, ..."""
 
     def __init__(self) -> None:

@@ -8,7 +8,7 @@ from the keys that still have rows.
 An index serves all shapes that probe its source by its key; :class:`KeyIndexes` counts who does. Indexes with
 keys of one kind number them alike (:mod:`engine.joins.key_codes`), whatever their sources.
 
-One writer. Readers take :class:`Keys`, which does not change: they join by the keys of rows and never
+One writer. Readers take :class:`OrdinalKeys`, which does not change: they join by the keys of rows and never
 look into the table. Cost: O(1) a row and probe, amortised; 20 bytes a row and 32 to 128 a key.
 """
 
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from engine.joins.key_codes import Codes, Numbered, kind_of
+from engine.joins.key_codes import KeyCodes, NumberedKeys, kind_of
 from engine.kernels import key_table
 from engine.language.expressions import Expression
 from engine.model.batch import BoolArray, Int64Array
@@ -36,7 +36,7 @@ CODES_MIN = 65_536
 
 
 @dataclass(frozen=True, slots=True)
-class Keys:
+class OrdinalKeys:
     """The keys of the rows base <= ordinal < end, as numbers that equal where the keys do."""
 
     base: int
@@ -54,7 +54,7 @@ class Keys:
 class KeyIndex:
     """Of one source by one key."""
 
-    def __init__(self, source: SourceName, expressions: tuple[Expression, ...], codes: Codes) -> None:
+    def __init__(self, source: SourceName, expressions: tuple[Expression, ...], codes: KeyCodes) -> None:
         self.source = source
         self.expressions = expressions
         self.codes = codes
@@ -64,7 +64,7 @@ class KeyIndex:
         self.back: Int32Array = np.empty(0, np.int32)
         self.table = _table(TABLE_MIN)
         self._used = 0
-        self._view: Keys | None = None
+        self._view: OrdinalKeys | None = None
 
     def __len__(self) -> int:
         return self.end - self.base
@@ -81,7 +81,7 @@ class KeyIndex:
             self._put(ordinal, self.codes.number(columns))
         return self.end - begun
 
-    def _put(self, ordinal: int, coming: Numbered) -> None:
+    def _put(self, ordinal: int, coming: NumberedKeys) -> None:
         assert ordinal == self.end
         n = len(coming.keys)
         self._make_room(n)
@@ -142,10 +142,10 @@ class KeyIndex:
         self.table, self._used = _table(TABLE_MIN), 0
         self._view = None
 
-    def view(self) -> Keys:
+    def view(self) -> OrdinalKeys:
         """The keys as they stand; the same object until something changes."""
         if self._view is None:
-            self._view = Keys(self.base, self.end, self.first, self.keys, self.back)
+            self._view = OrdinalKeys(self.base, self.end, self.first, self.keys, self.back)
         return self._view
 
     @property
@@ -203,14 +203,14 @@ class KeyIndexes:
 
     def __init__(self) -> None:
         self._indexes: dict[tuple[SourceName, tuple[Expression, ...]], KeyIndex] = {}
-        self._codes: dict[tuple[str, ...], Codes] = {}
+        self._codes: dict[tuple[str, ...], KeyCodes] = {}
 
     def take(self, source: SourceName, expressions: tuple[Expression, ...]) -> KeyIndex:
         """The index of a source by this key, made where there is none."""
         index = self._indexes.get((source, expressions))
         if index is None:
             kinds = kind_of([expression.type for expression in expressions])
-            codes = self._codes.setdefault(kinds, Codes(kinds))
+            codes = self._codes.setdefault(kinds, KeyCodes(kinds))
             index = self._indexes[source, expressions] = KeyIndex(source, expressions, codes)
         index.users += 1
         return index

@@ -35,7 +35,7 @@ class Ends:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class JoinStep:
     """To this input, by the first of these edges; the others are checked."""
 
     place: int
@@ -108,7 +108,7 @@ class Route:
         self,
         shape: Shape,
         driver: int,
-        order: Sequence[Step],
+        order: Sequence[JoinStep],
         end_of: Callable[[int, int], Ends],
         bounds: Bounds,
         floor: Int64Array,
@@ -193,7 +193,7 @@ def _ends(shape: Shape, number: int) -> tuple[int, int]:
 
 
 def _plan(
-    order: Sequence[Step], shape: Shape, ends: Mapping[tuple[int, int], Ends]
+    order: Sequence[JoinStep], shape: Shape, ends: Mapping[tuple[int, int], Ends]
 ) -> tuple[Int64Array, Int64Array]:
     """(steps, checks) for the kernel."""
     steps = np.zeros((len(order), joins.STEP_COLUMNS), np.int64)

@@ -22,9 +22,9 @@ import numpy.typing as npt
 
 from engine.joins.bounds import Reach
 from engine.joins.composites import Snapshot
-from engine.joins.key_index import Keys
+from engine.joins.key_index import OrdinalKeys
 from engine.joins.shape import Shape
-from engine.joins.steps import Bounds, Ends, Lists, Route, Step, ends_of
+from engine.joins.steps import Bounds, Ends, JoinStep, Lists, Route, ends_of
 from engine.kernels import composites
 from engine.limits import Limits
 from engine.model.batch import Int64Array
@@ -40,7 +40,7 @@ ROOM_A_ROW = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptComposites:
     """composites: all combinations of rows at or above floor, int64[inputs], that windows of these reaches
     ever hold together.
     """
@@ -59,9 +59,9 @@ class JoinView:
     """
 
     shape: Shape
-    keys: tuple[tuple[Keys, Keys], ...]
+    keys: tuple[tuple[OrdinalKeys, OrdinalKeys], ...]
     end: Int64Array
-    kept: Kept | None
+    kept: KeptComposites | None
     plain: bool = False
 
     def tuples(
@@ -126,7 +126,7 @@ class JoinView:
         """
         sizes = [len(each) for each in ordinals]
         local: dict[tuple[int, int], Ends] = {}
-        order = [Step(place, _edges_to(self.shape, place)) for place in range(1, len(ordinals))]
+        order = [JoinStep(place, _edges_to(self.shape, place)) for place in range(1, len(ordinals))]
         probed = {(step.edges[0], step.place) for step in order}
         for number, (edge, pair) in enumerate(zip(self.shape.edges, self.keys, strict=True)):
             for place, keys in zip((edge.left, edge.right), pair, strict=True):

@@ -61,7 +61,7 @@ class Rules(NamedTuple):
     idle_advances: bool
 
 
-class Passage(NamedTuple):
+class Admission(NamedTuple):
     """What came of a step."""
 
     follows: int
@@ -289,7 +289,7 @@ def admit(
     now_ms: int,
     fate: npt.NDArray[np.uint8],
     instant: npt.NDArray[np.int64],
-) -> Passage:
+) -> Admission:
     """Take the rows of a step, or none as the clock goes on, and say what came of them.
 
     checked: whether offsets have to follow. now_ms: NOW before, or NEVER.
@@ -300,7 +300,7 @@ def admit(
     rows_of = np.zeros(partitions.latest.shape[0], np.int64)
     follows, culprit = _follow(arrived, partitions, checked, rows_of)
     if follows != FOLLOWS:
-        return Passage(follows, culprit, now_ms, 0, 0, False)
+        return Admission(follows, culprit, now_ms, 0, 0, False)
     late = 0
     rejected = 0
     if rules.event_time:
@@ -314,7 +314,7 @@ def admit(
     else:
         now_ms = _arrival_time(arrived, partitions, clock_ms, now_ms, rows_of, instant)
         in_order = _taken_in_order(arrived, instant, fate, 0)
-    return Passage(FOLLOWS, -1, now_ms, late, rejected, in_order)
+    return Admission(FOLLOWS, -1, now_ms, late, rejected, in_order)
 
 
 @kernel

@@ -31,7 +31,7 @@ from engine.model.types import (
 ARRAY_ELEMENTS_MAX = 100_000
 
 
-class Distinct(Enum):
+class DistinctUse(Enum):
     """What DISTINCT before the argument does."""
 
     SERVED = "equal arguments count once"
@@ -66,7 +66,7 @@ class AggregateFunction:
     name: str
     arity: int
     signature: Signature
-    distinct: Distinct
+    distinct: DistinctUse
     statistic: Statistic
     """What it is computed from."""
     usage: str
@@ -147,7 +147,7 @@ _ALL = (
         "COUNT",
         1,
         _counted,
-        Distinct.SERVED,
+        DistinctUse.SERVED,
         Statistic.COUNT,
         "COUNT(*), COUNT([DISTINCT] x)",
         "the number of rows, or of rows where x is not NULL, as BIGINT",
@@ -156,7 +156,7 @@ _ALL = (
         "SUM",
         1,
         _total,
-        Distinct.SERVED,
+        DistinctUse.SERVED,
         Statistic.SUM,
         "SUM([DISTINCT] x)",
         "the sum: BIGINT for whole numbers, DECIMAL(18, places) for DECIMAL, else DOUBLE; "
@@ -166,20 +166,26 @@ _ALL = (
         "AVG",
         1,
         _mean,
-        Distinct.SERVED,
+        DistinctUse.SERVED,
         Statistic.SUM,
         "AVG([DISTINCT] x)",
         "the mean as DOUBLE: the exact sum, divided and rounded once",
     ),
     AggregateFunction(
-        "MIN", 1, _same, Distinct.IDLE, Statistic.LEAST, "MIN(x)", "the least value; NaN is above all numbers"
+        "MIN",
+        1,
+        _same,
+        DistinctUse.IDLE,
+        Statistic.LEAST,
+        "MIN(x)",
+        "the least value; NaN is above all numbers",
     ),
-    AggregateFunction("MAX", 1, _same, Distinct.IDLE, Statistic.GREATEST, "MAX(x)", "the greatest value"),
+    AggregateFunction("MAX", 1, _same, DistinctUse.IDLE, Statistic.GREATEST, "MAX(x)", "the greatest value"),
     AggregateFunction(
         "STDDEV_SAMP",
         1,
         _spread,
-        Distinct.REFUSED,
+        DistinctUse.REFUSED,
         Statistic.SPREAD,
         "STDDEV_SAMP(x)",
         "the standard deviation of a sample: the square root of its variance; NULL for fewer than two values",
@@ -188,7 +194,7 @@ _ALL = (
         "STDDEV_POP",
         1,
         _spread,
-        Distinct.REFUSED,
+        DistinctUse.REFUSED,
         Statistic.SPREAD,
         "STDDEV_POP(x)",
         "the standard deviation of a whole population",
@@ -197,7 +203,7 @@ _ALL = (
         "VAR_SAMP",
         1,
         _spread,
-        Distinct.REFUSED,
+        DistinctUse.REFUSED,
         Statistic.SPREAD,
         "VAR_SAMP(x)",
         "the variance of a sample, computed exactly and rounded once; NULL for fewer than two values",
@@ -206,7 +212,7 @@ _ALL = (
         "VAR_POP",
         1,
         _spread,
-        Distinct.REFUSED,
+        DistinctUse.REFUSED,
         Statistic.SPREAD,
         "VAR_POP(x)",
         "the variance of a whole population",
@@ -215,7 +221,7 @@ _ALL = (
         "APPROX_COUNT_DISTINCT",
         1,
         _counted,
-        Distinct.IDLE,
+        DistinctUse.IDLE,
         Statistic.ALL,
         "APPROX_COUNT_DISTINCT(x)",
         "about how many different values there are, by a sketch",
@@ -224,7 +230,7 @@ _ALL = (
         "APPROX_QUANTILE",
         2,
         _quantile,
-        Distinct.REFUSED,
+        DistinctUse.REFUSED,
         Statistic.ALL,
         "APPROX_QUANTILE(x, fraction)",
         "about the value that this fraction of the values do not exceed, as DOUBLE, by a sketch; "
@@ -234,7 +240,7 @@ _ALL = (
         "FIRST",
         1,
         _same,
-        Distinct.IDLE,
+        DistinctUse.IDLE,
         Statistic.FIRST,
         "FIRST(x)",
         "the value of the first row, in the order of rows",
@@ -243,7 +249,7 @@ _ALL = (
         "LAST",
         1,
         _same,
-        Distinct.REFUSED,
+        DistinctUse.REFUSED,
         Statistic.LAST,
         "LAST(x)",
         "the value of the last row, in the order of rows",
@@ -252,7 +258,7 @@ _ALL = (
         "ARRAY_AGG",
         1,
         _listed,
-        Distinct.REFUSED,
+        DistinctUse.REFUSED,
         Statistic.ALL,
         "ARRAY_AGG(x)",
         "all values in the order of rows, NULLs too, as an ARRAY, which can only be selected; "
@@ -263,7 +269,7 @@ _ALL = (
         "BOOL_AND",
         1,
         _condition,
-        Distinct.IDLE,
+        DistinctUse.IDLE,
         Statistic.LEAST,
         "BOOL_AND(x)",
         "whether x is TRUE wherever it is not NULL",
@@ -272,7 +278,7 @@ _ALL = (
         "BOOL_OR",
         1,
         _condition,
-        Distinct.IDLE,
+        DistinctUse.IDLE,
         Statistic.GREATEST,
         "BOOL_OR(x)",
         "whether x is TRUE anywhere",

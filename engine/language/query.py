@@ -303,7 +303,7 @@ class CreateStream:
 
 
 @dataclass(frozen=True, slots=True)
-class CreateDerived:
+class CreateFromQuery:
     """CREATE VIEW, or CREATE STREAM ... AS SELECT. query: what it means at present. replace: one of this name
     gives way; if_not_exists: an equal definition is no error.
     """
@@ -371,11 +371,13 @@ class Control:
 
 
 @dataclass(frozen=True, slots=True)
-class Alter:
+class AlterQuery:
     """ALTER QUERY: another text for the query that a handle names. query: what the text means."""
 
     handle: str = field(repr=False)
     query: Query
 
 
-Statement = Query | CreateStream | CreateDerived | DropStream | Show | Describe | Explain | Control | Alter
+Statement = (
+    Query | CreateStream | CreateFromQuery | DropStream | Show | Describe | Explain | Control | AlterQuery
+)

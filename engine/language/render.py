@@ -31,9 +31,9 @@ from engine.language.instants import date_text, timestamp_text
 from engine.language.query import (
     Aggregate,
     AggregateCall,
-    Alter,
+    AlterQuery,
     Control,
-    CreateDerived,
+    CreateFromQuery,
     CreateStream,
     Describe,
     Distinct,
@@ -69,7 +69,7 @@ def render_statement(statement: Statement) -> str:
             return _query(statement)
         case CreateStream():
             return _create(statement)
-        case CreateDerived():
+        case CreateFromQuery():
             return _create_derived(statement)
         case DropStream(name, if_exists, view, table, cascade):
             what = "view" if view else "table" if table else "stream"
@@ -86,7 +86,7 @@ def render_statement(statement: Statement) -> str:
             return ("explain and run " if analyze else "explain ") + what
         case Control(action):
             return f"{action} a standing query"
-        case Alter(_, query):
+        case AlterQuery(_, query):
             return "alter a standing query\n" + _indented(_query(query))
 
 
@@ -94,7 +94,7 @@ def _indented(text: str) -> str:
     return "\n".join("  " + line for line in text.split("\n"))
 
 
-def _create_derived(create: CreateDerived) -> str:
+def _create_derived(create: CreateFromQuery) -> str:
     derived = create.derived
     what = "stream" if derived.is_stream else "view"
     replacing = ", in place of one of this name" if create.replace else ""

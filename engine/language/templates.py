@@ -79,7 +79,7 @@ class Meaning(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Fixed:
+class FixedQuery:
     """The meaning of one text, as its query."""
 
     bound: Query
@@ -194,7 +194,7 @@ class Read:
     @classmethod
     def of(cls, query: Query) -> Read:
         """A query whose tree is there."""
-        return cls(query.sql, Fixed(query), query)
+        return cls(query.sql, FixedQuery(query), query)
 
     @property
     def statement(self) -> Statement:
@@ -278,7 +278,7 @@ class Templates:
 
     def _whole(self, text: str) -> Read:
         statement = parse(text, self.catalogue, self._limits, functions=self._functions)
-        read = Read(text, Fixed(statement) if isinstance(statement, Query) else None, statement)
+        read = Read(text, FixedQuery(statement) if isinstance(statement, Query) else None, statement)
         _keep(self._texts, text, read, TEXTS_MAX)
         return read
 

@@ -23,7 +23,7 @@ from engine.operators.relation import LazyColumns, Relation, count
 from tureen.errors import LimitExceeded
 
 
-class Composites(Protocol):
+class CompositeSource(Protocol):
     """Which rows of joined inputs belong together, where that is kept (:mod:`engine.joins`)."""
 
     def places(self, query: Query, relations: Sequence[Relation]) -> Sequence[Int64Array] | None:

@@ -20,7 +20,7 @@ from engine.model.source import Schema
 from engine.model.types import Kind, Type
 from engine.operators.places import Places
 from engine.operators.relation import LazyColumns, Relation
-from engine.stems.segment import PartColumn
+from engine.stems.segment import SegmentColumn
 
 
 def rows_at(schema: Schema, places: Places) -> Relation:
@@ -76,7 +76,7 @@ def gather(place: int, schema: Schema, places: Places, total: int) -> Column:
     return Column(type_, values, valid, columns[0].strings if columns else None)
 
 
-def _valid(column: PartColumn, where: Int64Array) -> BoolArray:
+def _valid(column: SegmentColumn, where: Int64Array) -> BoolArray:
     return np.ones(len(where), np.bool_) if column.valid is None else column.valid[where]
 
 

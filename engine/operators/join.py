@@ -21,7 +21,7 @@ from engine.limits import Limits
 from engine.model.batch import BoolArray, Column
 from engine.operators.band import bounded_by
 from engine.operators.keys import ordered, pair_codes
-from engine.operators.partners import Bound, Bounded, Candidates, Codes, Given, Pairs, ranges
+from engine.operators.partners import Bound, Bounded, Candidates, Given, Pairs, PartnerKeys, ranges
 from engine.operators.relation import LazyColumns, Relation, count
 from tureen.errors import LimitExceeded
 
@@ -77,7 +77,7 @@ def find_candidates(
     left_keys, errors = left.values_of(key for key, _ in stage.keys)
     right_keys, wrong = right.values_of(key for _, key in stage.keys)
     errors += wrong
-    codes = Codes(*pair_codes(left_keys, right_keys, len(left), len(right)))
+    codes = PartnerKeys(*pair_codes(left_keys, right_keys, len(left), len(right)))
     if stage.latest is not None:
         bounded, wrong = not_after(stage.latest, left, right)
         return ranges(codes, bounded).last(), stage.condition, errors + wrong

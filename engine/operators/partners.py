@@ -49,7 +49,7 @@ class Candidates(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Codes:
+class PartnerKeys:
     """Keys of two relations as numbers: partners have the same, -1 has none. int64[n], int64[m]; all are
     below ``width``.
     """
@@ -190,7 +190,7 @@ def having(n: int, pairs: Iterator[Pairs] | Sequence[Pairs]) -> BoolArray:
     return found
 
 
-def ranges(codes: Codes, bounded: Bounded | None = None) -> Ranges:
+def ranges(codes: PartnerKeys, bounded: Bounded | None = None) -> Ranges:
     """Pairs that are equal in keys, and whose values keep within the bounds."""
     of_right = bounded is None or bounded.of_right
     held, rows = (codes.right, codes.left) if of_right else (codes.left, codes.right)

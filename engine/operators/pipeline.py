@@ -37,7 +37,7 @@ from engine.model.batch import Column
 from engine.model.source import SourceName
 from engine.model.types import BIGINT
 from engine.operators.aggregate import aggregate
-from engine.operators.chain import Composites, combined, leading_joins
+from engine.operators.chain import CompositeSource, combined, leading_joins
 from engine.operators.distinct import distinct
 from engine.operators.filter import keep
 from engine.operators.gather import project, schema_of
@@ -80,7 +80,7 @@ def evaluate(
     rows_max: int,
     limits: Limits = DEFAULT,
     kept: KeptAggregate | None = None,
-    composites: Composites | None = None,
+    composites: CompositeSource | None = None,
 ) -> Evaluated:
     """The answer's table.
 
@@ -126,7 +126,7 @@ class _Run:
         self.complete_from_ms: int | None = None
 
     def relation(
-        self, query: Query, kept: KeptAggregate | None = None, composites: Composites | None = None
+        self, query: Query, kept: KeptAggregate | None = None, composites: CompositeSource | None = None
     ) -> Relation:
         """What the last stage gives."""
         stages: Sequence[Stage] = query.stages
@@ -153,7 +153,7 @@ class _Run:
         return scanned.relation
 
     def _leading(
-        self, query: Query, relation: Relation, composites: Composites
+        self, query: Query, relation: Relation, composites: CompositeSource
     ) -> tuple[Relation, Sequence[Stage]]:
         """What the leading joins give of which combinations are kept, and the stages that are left."""
         joins = leading_joins(query)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.model.batch import Int64Array
-from engine.stems.segment import Part
+from engine.stems.segment import SegmentView
 
-Places = Sequence[tuple[Part, Int64Array]]
+Places = Sequence[tuple[SegmentView, Int64Array]]
 """Per part the places of rows, ascending; parts without rows are left out."""
 
 

@@ -19,12 +19,12 @@ from engine.operators.gather import rows_at
 from engine.operators.keys import number
 from engine.operators.places import Places
 from engine.operators.relation import Relation
-from engine.stems.segment import Part
+from engine.stems.segment import SegmentView
 from engine.windows.clauses import RowWindow
 
 FIRST_BLOCK = 4_096
 
-Matching = Callable[[Expression | None, int, int], list[tuple[Part, Int64Array]]]
+Matching = Callable[[Expression | None, int, int], list[tuple[SegmentView, Int64Array]]]
 """The rows start <= ordinal < stop that a predicate accepts."""
 
 
@@ -76,7 +76,7 @@ def kept(places: Places, keep: BoolArray) -> Places:
 
 def _walk_back(window: RowWindow, first: int, end: int, matching: Matching) -> tuple[Places, bool]:
     """Blocks from the last row back, each twice the one before, until there are enough rows."""
-    blocks: list[tuple[Part, Int64Array]] = []
+    blocks: list[tuple[SegmentView, Int64Array]] = []
     missing, size, stop = window.rows, FIRST_BLOCK, end
     while missing and stop > first:
         start = max(first, stop - size)
@@ -89,9 +89,9 @@ def _walk_back(window: RowWindow, first: int, end: int, matching: Matching) -> t
     return _by_part(blocks[::-1]), not missing
 
 
-def _by_part(blocks: Sequence[tuple[Part, Int64Array]]) -> Places:
+def _by_part(blocks: Sequence[tuple[SegmentView, Int64Array]]) -> Places:
     """Blocks of one part, one after another, as one."""
-    found: list[tuple[Part, list[Int64Array]]] = []
+    found: list[tuple[SegmentView, list[Int64Array]]] = []
     for part, where in blocks:
         if found and found[-1][0] is part:
             found[-1][1].append(where)

@@ -31,7 +31,7 @@ from engine.operators.relation import Relation
 from engine.operators.row_windows import last_rows
 from engine.operators.window_range import WindowRange, locate
 from engine.stems.data_stem import Rows
-from engine.stems.segment import Part
+from engine.stems.segment import SegmentView
 from engine.windows.assignment import Assignment, Hop
 from engine.windows.clauses import RowWindow
 
@@ -186,7 +186,9 @@ class ScanAt:
             return WindowRange(self.rows.base, self.rows.base)
         return locate(scan.window, self.rows, self.now_ms, self.retained_from_ms, self.end)
 
-    def matching(self, predicate: Expression | None, start: int, stop: int) -> list[tuple[Part, Int64Array]]:
+    def matching(
+        self, predicate: Expression | None, start: int, stop: int
+    ) -> list[tuple[SegmentView, Int64Array]]:
         """The rows start <= ordinal < stop that a predicate accepts."""
         slot = None if predicate is None else self.slot_of(predicate)
         found = []
@@ -220,7 +222,7 @@ class ScanAt:
             for part, first, last in ranges
         )
 
-    def _evaluated(self, predicate: Expression, part: Part, first: int, last: int) -> Int64Array:
+    def _evaluated(self, predicate: Expression, part: SegmentView, first: int, last: int) -> Int64Array:
         """Places of a part that a predicate accepts, worked out from the rows."""
         batch = part.values(self.rows.schema).slice(first, last)
         return first + np.flatnonzero(truth(predicate, batch.columns, last - first)[0])

@@ -26,7 +26,7 @@ from engine.operators.places import Places
 from engine.operators.scan import Chosen, ScanAt, Scanned
 from engine.operators.window_range import WindowRange
 from engine.stems.data_stem import Rows
-from engine.stems.segment import Part
+from engine.stems.segment import SegmentView
 from engine.stems.table_stem import TableRows
 
 
@@ -91,7 +91,9 @@ class TableAt(ScanAt):
             return WindowRange(base, max(base, self.end))
         return WindowRange(base, max(base, self.end), complete=False, complete_from_ms=self.gone_before_ms)
 
-    def matching(self, predicate: Expression | None, start: int, stop: int) -> list[tuple[Part, Int64Array]]:
+    def matching(
+        self, predicate: Expression | None, start: int, stop: int
+    ) -> list[tuple[SegmentView, Int64Array]]:
         """The table's rows start <= ordinal < stop that a predicate accepts."""
         found = ScanAt.matching(self, predicate, start, stop)
         return self._not_superseded(found, max(self.end, self._retained))
@@ -106,7 +108,7 @@ class TableAt(ScanAt):
         retained_ms = self.retained_from_ms
         return self.rows.base if retained_ms is None else self.rows.first_at_or_after(retained_ms + 1)
 
-    def _not_superseded(self, places: Places, end: int) -> list[tuple[Part, Int64Array]]:
+    def _not_superseded(self, places: Places, end: int) -> list[tuple[SegmentView, Int64Array]]:
         assert isinstance(self.rows, TableRows)
         found = []
         for part, where in places:

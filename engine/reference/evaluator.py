@@ -44,7 +44,7 @@ from engine.language.parameters import text_of
 from engine.language.query import Query
 from engine.language.statements import parse
 from engine.limits import Limits
-from engine.maintenance import Options
+from engine.maintenance import QueryOptions
 from engine.model.batch import Batch
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import (
@@ -112,8 +112,8 @@ class Standing:
     query: Query
 
     @property
-    def options(self) -> Options:
-        return Options.of(self.registration.options)
+    def options(self) -> QueryOptions:
+        return QueryOptions.of(self.registration.options)
 
     @property
     def keeps_matches(self) -> bool:
@@ -277,7 +277,7 @@ class Reference:
         text = text_of(registration)
         if known is not None and text_of(known.registration) != text:
             raise HandleInUse(registration.query_id)
-        Options.of(registration.options)
+        QueryOptions.of(registration.options)
         if known is None:
             if len(self.queries) >= self.limits.queries_max:
                 raise LimitExceeded("queries_max", self.limits.queries_max)
@@ -297,7 +297,7 @@ class Reference:
         known = self.queries.get(registration.query_id)
         if known is None:
             raise UnknownQuery()
-        Options.of(registration.options)
+        QueryOptions.of(registration.options)
         query = self._parse(text_of(registration))
         self.queries[registration.query_id] = Standing(registration, query)
         self._recount_errors()

@@ -23,7 +23,7 @@ from engine.model.answer import AnswerColumns
 from engine.model.batch import Int64Array
 from engine.model.source import SourceName
 from engine.operators.assignment import Bracket, first_needed_ms
-from engine.operators.chain import Composites
+from engine.operators.chain import CompositeSource
 from engine.operators.gather import project
 from engine.operators.pipeline import Evaluated, evaluate
 from engine.operators.scan import ScanAt, is_range
@@ -68,7 +68,10 @@ class KeptAnswers:
         self._kept: dict[str, tuple[StandingQuery, Kept]] = {}
 
     def refresh(
-        self, queries: Iterable[StandingQuery], at: Mapping[SourceName, ScanAt], composites: Composites | None
+        self,
+        queries: Iterable[StandingQuery],
+        at: Mapping[SourceName, ScanAt],
+        composites: CompositeSource | None,
     ) -> Mapping[str, Kept]:
         """Bring the answers of exactly these queries up to date. ``at``: without slots, they are each
         query's own.
@@ -93,7 +96,7 @@ class KeptAnswers:
         self,
         query: StandingQuery,
         at: Mapping[SourceName, ScanAt],
-        composites: Composites | None,
+        composites: CompositeSource | None,
         before: Kept | None,
     ) -> Kept:
         def evaluated() -> Evaluated:

@@ -23,7 +23,7 @@ from engine.model.batch import Batch
 from engine.model.changes import Changes, Operator
 from engine.model.source import SourceName, Stream
 from engine.model.step import Position
-from engine.operators.chain import Composites
+from engine.operators.chain import CompositeSource
 from engine.operators.earlier import can_answer, require_answer, require_versions
 from engine.operators.pipeline import Evaluated, evaluate
 from engine.operators.scan import ScanAt
@@ -49,7 +49,7 @@ class SetView:
     sources: Mapping[SourceName, SourceView]
     now_ms: int | None
     at: Mapping[SourceName, ScanAt]
-    joins: Composites | None
+    joins: CompositeSource | None
     kept: Mapping[str, Kept]
     counts: RowCounts | None
     read: dict[str, tuple[StandingQuery, Evaluated]] = field(default_factory=dict)

@@ -26,10 +26,10 @@ from engine.model.source import Schema
 from engine.results.chunks import CHUNK_WORDS, CHUNKS, ChunkPool
 from engine.results.segment_bits import BitTarget
 from engine.stems.cohorts import Cohorts
-from engine.stems.entering import Entering
+from engine.stems.entering import EnteringRows
 from engine.stems.new_queries import NewQueries
-from engine.stems.segment import Part, Tail
-from engine.stems.selective_index import Pairs
+from engine.stems.segment import SegmentView, Tail
+from engine.stems.selective_index import RowSlots
 from engine.stems.stream_strings import StreamStrings
 
 PACKING_PACE = 2
@@ -45,13 +45,13 @@ RAISED = 1 << 40
 _first = attrgetter("first")
 
 
-class Matcher(Protocol):
+class RowMatcher(Protocol):
     """The Query SteM, as rows meet it."""
 
     @property
     def cohorts(self) -> Cohorts: ...
 
-    def match(self, rows: Batch, out: BitTarget, start: int) -> Pairs: ...
+    def match(self, rows: Batch, out: BitTarget, start: int) -> RowSlots: ...
 
     def revise(self, oldest_epoch: int) -> None: ...
 
@@ -69,7 +69,7 @@ class Rows:
     """
 
     schema: Schema
-    parts: tuple[Part, ...]
+    parts: tuple[SegmentView, ...]
     base: int
     end: int
     origin: int = field(default=0, kw_only=True)
@@ -131,7 +131,7 @@ class Rows:
             return int(part.timestamp[first])
         raise IndexError(ordinal)
 
-    def ranges(self, start: int, stop: int) -> Iterator[tuple[Part, int, int]]:
+    def ranges(self, start: int, stop: int) -> Iterator[tuple[SegmentView, int, int]]:
         """(part, first, last): the places of these ordinals in each part that has any, ascending.
 
         O(log parts + parts that have any).
@@ -153,17 +153,19 @@ class Rows:
 class DataStem:
     """The writing side."""
 
-    def __init__(self, schema: Schema, queries: Matcher, base: int = 0, chunks: ChunkPool = CHUNKS) -> None:
+    def __init__(
+        self, schema: Schema, queries: RowMatcher, base: int = 0, chunks: ChunkPool = CHUNKS
+    ) -> None:
         self.schema = schema
         self.base = base
         self.origin = 0
         self.whole_from_ms: int | None = None
         self._queries = queries
-        self._sealed: list[Part] = []
+        self._sealed: list[SegmentView] = []
         self._chunks = chunks
         self._strings = StreamStrings(schema)
         self._owes = False
-        self._unpacked: deque[tuple[Part, int]] = deque()
+        self._unpacked: deque[tuple[SegmentView, int]] = deque()
         self._tail = self._new_tail(base)
         self._rows: Rows | None = None
 
@@ -188,9 +190,9 @@ class DataStem:
 
     def append(self, rows: Batch) -> None:
         """As :meth:`enter`, of a batch that is in order."""
-        self.enter(Entering.of(rows))
+        self.enter(EnteringRows.of(rows))
 
-    def enter(self, rows: Entering) -> None:
+    def enter(self, rows: EnteringRows) -> None:
         """Rows enter and meet all queries. O(rows * words + candidates)."""
         self._strings.make_room(rows.batches)
         if self._tail.strings is not self._strings.tables:
@@ -204,14 +206,14 @@ class DataStem:
             start = stop
         self._rows = None
 
-    def _fill(self, tail: Tail, rows: Entering, start: int) -> int:
+    def _fill(self, tail: Tail, rows: EnteringRows, start: int) -> int:
         """Rows from ``start`` on, some of them, enter a segment; returns where to go on."""
         stop = min(len(rows), start + MATCHED_ROWS_MAX, start + tail.room)
         written = tail.write(rows, start, stop)
         tail.take(len(written), self._queries.match(written, tail.bits, tail.count))
         return stop
 
-    def _sealed_of(self, tail: Tail) -> Part:
+    def _sealed_of(self, tail: Tail) -> SegmentView:
         """The tail as a part, its blocks to be packed by :meth:`pack`."""
         part = tail.seal()
         self._unpacked.extend((part, number) for number in range(len(part.matches.bits.blocks)))
@@ -292,11 +294,11 @@ class DataStem:
         self.base = first
         self._rows = None
 
-    def _matched(self, first: int, rows: Batch) -> list[Part]:
+    def _matched(self, first: int, rows: Batch) -> list[SegmentView]:
         """Sealed segments of rows from this ordinal on."""
         parts = []
         start = 0
-        entering = Entering.of(rows)
+        entering = EnteringRows.of(rows)
         self._strings.make_room(entering.batches)
         while start < len(rows):
             tail = self._empty_tail(first + start)
@@ -381,7 +383,7 @@ class DataStem:
             self._sealed[number] = replace(part, matches=made)
             self._rows = None
 
-    def _gone(self, part: Part) -> int:
+    def _gone(self, part: SegmentView) -> int:
         """How many rows of a part are below base: they match nothing."""
         return min(part.n, max(0, self.base - part.first))
 
@@ -412,7 +414,7 @@ class DataStem:
             )
         return self._rows
 
-    def sealed_from(self, ordinal: int) -> list[Part]:
+    def sealed_from(self, ordinal: int) -> list[SegmentView]:
         """Sealed segments that hold rows at or after this ordinal."""
         return [part for part in self._sealed if part.end > ordinal]
 

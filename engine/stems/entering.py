@@ -35,7 +35,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Entering:
+class EnteringRows:
     """``count`` rows, the first that enter.
 
     batches: where they lie. places: of each batch, int64[rows]: which row it becomes of those that enter,
@@ -51,7 +51,7 @@ class Entering:
         return self.count
 
     @classmethod
-    def of(cls, rows: Batch) -> Entering:
+    def of(cls, rows: Batch) -> EnteringRows:
         """One batch, as it is."""
         return cls(rows.schema, (rows,), len(rows))
 
@@ -82,7 +82,7 @@ class Entering:
         return concatenate(self.schema, self.batches).take(order[: self.count])
 
 
-def merged(schema: Schema, batches: Sequence[Batch], now_ms: int) -> tuple[Entering, Int64Array]:
+def merged(schema: Schema, batches: Sequence[Batch], now_ms: int) -> tuple[EnteringRows, Int64Array]:
     """Those rows of some batches that are at or before NOW, by (timestamp, partition, offset).
 
     Also the others, in that order too, as places in the batches one after another.
@@ -96,4 +96,4 @@ def merged(schema: Schema, batches: Sequence[Batch], now_ms: int) -> tuple[Enter
     place[order] = np.arange(n)
     count = int(np.searchsorted(timestamp[order], now_ms, "right"))
     ends = np.cumsum([len(batch) for batch in batches])[:-1]
-    return Entering(schema, tuple(batches), count, tuple(np.split(place, ends))), order[count:]
+    return EnteringRows(schema, tuple(batches), count, tuple(np.split(place, ends))), order[count:]

@@ -23,7 +23,7 @@ KEY_MIN = -(2**63)
 RECENT_MAX = 512
 
 
-class Run:
+class SortedStrings:
     """Ascending strings and their labels."""
 
     def __init__(self, labels: Iterable[tuple[str, int]]) -> None:
@@ -50,8 +50,8 @@ class NamedStrings:
         self._coming = list((labels or {}).items())
         self._settled: list[tuple[str, int]] = []
         self._recent: list[tuple[str, int]] = []
-        self._long: Run | None = None
-        self._short: Run | None = None
+        self._long: SortedStrings | None = None
+        self._short: SortedStrings | None = None
         self._key_of = CodeValues()
         self._ordered = False
 
@@ -108,12 +108,12 @@ class NamedStrings:
         if self._long is None or len(self._recent) > RECENT_MAX:
             self._settled += self._recent
             self._recent = []
-            self._long, self._short = Run(self._settled), None
+            self._long, self._short = SortedStrings(self._settled), None
         gaps = self._long.gaps(array, codes)
         if not self._recent:
             return gaps
         if self._short is None:
-            self._short = Run(self._recent)
+            self._short = SortedStrings(self._recent)
         return np.maximum(gaps, self._short.gaps(array, codes))
 
     def _check(self, labels: Mapping[str, int]) -> None:

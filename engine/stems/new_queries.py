@@ -26,7 +26,7 @@ from engine.stems.domain import KEY_MAX, KEY_MIN, Domain
 from engine.stems.grouped_filter import BLOCK_SLOTS, BLOCK_WORDS, Block, compile_block
 from engine.stems.region_store import NULL_TOO, Intervals, RegionStore
 from engine.stems.residual import ResidualPredicate
-from engine.stems.selective_index import NO_PAIRS, Pairs, SelectiveIndex
+from engine.stems.selective_index import NO_PAIRS, RowSlots, SelectiveIndex
 from engine.stems.zone import Zone
 
 SCANNED_MAX = 16
@@ -203,20 +203,20 @@ class NewQueries:
             pairs = flight.surviving()
         return Found(bits, lists_of(pairs.rows, pairs.slots, self.selective, n))
 
-    def _look_up(self, rows: Batch, first: int, bits: bitmaps.Words) -> Pairs:
+    def _look_up(self, rows: Batch, first: int, bits: bitmaps.Words) -> RowSlots:
         assert self._index is not None
         bits[:, :first] = 0
-        found: list[Pairs] = []
+        found: list[RowSlots] = []
         out = Matrix(bits)
         for begin in range(first, len(rows), BATCH_ROWS_MAX):
             batch = BatchKeys(rows.slice(begin, min(len(rows), begin + BATCH_ROWS_MAX)), self._domains)
             for block in self._blocks:
                 block.apply(batch, out, begin, self._scratch)
             pairs = self._index.match(batch)
-            found.append(Pairs(pairs.rows + np.uint16(begin), pairs.slots))
-        return Pairs(np.concatenate([p.rows for p in found]), np.concatenate([p.slots for p in found]))
+            found.append(RowSlots(pairs.rows + np.uint16(begin), pairs.slots))
+        return RowSlots(np.concatenate([p.rows for p in found]), np.concatenate([p.slots for p in found]))
 
-    def _scan(self, rows: Batch, first: int, bits: bitmaps.Words, zones: Sequence[Zone | None]) -> Pairs:
+    def _scan(self, rows: Batch, first: int, bits: bitmaps.Words, zones: Sequence[Zone | None]) -> RowSlots:
         bits[:] = 0
         n = len(rows)
         if first == n:
@@ -224,7 +224,7 @@ class NewQueries:
         possible = self._possible(zones) if zones else np.ones(len(self._slots), np.bool_)
         batch = BatchKeys(rows, self._domains)
         flags = np.empty(n, np.uint8)
-        found: list[Pairs] = []
+        found: list[RowSlots] = []
         local = dict(zip(self._dense.tolist(), self._local.tolist(), strict=True))
         for slot, may in zip(self._slots.tolist(), possible.tolist(), strict=True):
             if not may:
@@ -236,10 +236,10 @@ class NewQueries:
                 bitmaps.put_bit(flags, place & 63, bits[place >> 6])
             else:
                 where = np.flatnonzero(flags).astype(np.uint16)
-                found.append(Pairs(where, np.full(len(where), slot, np.int32)))
+                found.append(RowSlots(where, np.full(len(where), slot, np.int32)))
         if not found:
             return NO_PAIRS
-        return Pairs(np.concatenate([p.rows for p in found]), np.concatenate([p.slots for p in found]))
+        return RowSlots(np.concatenate([p.rows for p in found]), np.concatenate([p.slots for p in found]))
 
     def _scan_for(self, slot: int, batch: BatchKeys, out: npt.NDArray[np.uint8]) -> None:
         """out[row] = 1 where some term of the slot holds."""

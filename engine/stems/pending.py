@@ -15,7 +15,7 @@ import numpy as np
 from engine.kernels.admission import in_order, order_of
 from engine.model.batch import Batch
 from engine.model.source import Schema
-from engine.stems.entering import Entering, merged
+from engine.stems.entering import EnteringRows, merged
 
 
 @dataclass(slots=True)
@@ -61,14 +61,14 @@ class PendingRows:
     def __len__(self) -> int:
         return self._count
 
-    def pass_through(self, arrived: Batch, now_ms: int | None, ascending: bool | None = None) -> Entering:
+    def pass_through(self, arrived: Batch, now_ms: int | None, ascending: bool | None = None) -> EnteringRows:
         """Take new rows, give back all that are at or before NOW, in order.
 
         ascending: whether the new rows are in order; None: it is not known.
         """
         if now_ms is None:
             self._put(Piece(sort_rows(arrived)))
-            return Entering(self.schema, (), 0)
+            return EnteringRows(self.schema, (), 0)
         batches = self._release(now_ms)
         if ascending is None:
             ascending = bool(in_order(arrived.timestamp, arrived.partition, arrived.offset))
@@ -82,7 +82,7 @@ class PendingRows:
         if reached:
             batches.append(arrived.slice(0, reached))
         if _in_succession(batches):
-            return Entering(self.schema, tuple(batches), sum(map(len, batches)))
+            return EnteringRows(self.schema, tuple(batches), sum(map(len, batches)))
         return merged(self.schema, batches, now_ms)[0]
 
     def _put(self, piece: Piece) -> None:

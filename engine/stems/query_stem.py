@@ -45,8 +45,8 @@ from engine.stems.new_queries import NewQueries
 from engine.stems.region_store import NULL_TOO, Intervals, RegionStore, Row
 from engine.stems.residual_set import ResidualSet
 from engine.stems.routing import Routing
-from engine.stems.selective_index import Pairs, SelectiveIndex
-from engine.stems.selectivity import SHARE_MAX, Choice, Sample
+from engine.stems.selective_index import RowSlots, SelectiveIndex
+from engine.stems.selectivity import SHARE_MAX, AccessChoice, Sample
 from engine.stems.shared_predicates import SharedPredicates
 
 REVISED_SLOTS = 2_048
@@ -253,7 +253,7 @@ class QueryStem:
         self.residuals.place(fresh.tolist(), self.cohorts.place)
 
     def _worthwhile(
-        self, selective: BoolArray, choice: Choice, sizes: Int64Array, rows: Intervals
+        self, selective: BoolArray, choice: AccessChoice, sizes: Int64Array, rows: Intervals
     ) -> BoolArray:
         """Those of selective slots whose path has, or gets, enough of them.
 
@@ -305,7 +305,7 @@ class QueryStem:
 
     # --- probe ------------------------------------------------------------------------------------
 
-    def match(self, rows: Batch, out: BitTarget, start: int) -> Pairs:
+    def match(self, rows: Batch, out: BitTarget, start: int) -> RowSlots:
         """Match new rows (at most MATCHED_ROWS_MAX) with all queries.
 
         Writes the dense cohort's bits of rows start .. start+n of out, and returns the selective one's pairs.

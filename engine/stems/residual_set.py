@@ -10,7 +10,7 @@ from engine.language import expressions as ex
 from engine.model.batch import Int32Array
 from engine.stems.cohorts import SELECTIVE
 from engine.stems.residual import ResidualPredicate
-from engine.stems.selective_index import Pairs
+from engine.stems.selective_index import RowSlots
 
 
 class ResidualSet:
@@ -62,7 +62,7 @@ class ResidualSet:
                 gone(module.name)
         return True
 
-    def needed(self, pairs: Pairs) -> list[ResidualPredicate]:
+    def needed(self, pairs: RowSlots) -> list[ResidualPredicate]:
         """Those that some row may have to visit: of slots with a bit, and of slots in pairs."""
         modules = {module.name: module for module in self.modules.values() if module.dense}
         if len(pairs):

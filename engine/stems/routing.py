@@ -22,7 +22,7 @@ from engine.stems.dense_filters import DenseFilters
 from engine.stems.region_store import RegionStore
 from engine.stems.residual import ResidualPredicate
 from engine.stems.residual_set import ResidualSet
-from engine.stems.selective_index import Pairs, SelectiveIndex
+from engine.stems.selective_index import RowSlots, SelectiveIndex
 from engine.stems.split_filters import SplitFilters
 
 FUSED = "grouped filters"
@@ -62,7 +62,7 @@ class Routing:
 
     def match(
         self, rows: Batch, keys: BatchKeys, places: Int32Array, out: BitTarget, start: int
-    ) -> tuple[Pairs, dict[int, int]]:
+    ) -> tuple[RowSlots, dict[int, int]]:
         """(pairs, errors by slot); the dense cohort's bits are written to rows start .. start+n of out."""
         eddy, dense = self.eddy, self._dense
         split = eddy.fusing.splits(len(rows), dense.words, dense.attributes)
@@ -92,7 +92,7 @@ class Routing:
             self._batches += 1
         return pairs, errors
 
-    def _land(self, flight: Flight, out: BitTarget, start: int) -> tuple[dict[int, int], Pairs]:
+    def _land(self, flight: Flight, out: BitTarget, start: int) -> tuple[dict[int, int], RowSlots]:
         errors = flight.settle_errors()
         out.put_words(flight.words, start, flight.wanted)
         return errors, flight.surviving()

@@ -22,10 +22,10 @@ from engine.results.part_matches import PairLog, PartMatches, sealed_lists, with
 from engine.results.segment_bits import SegmentBits
 from engine.results.slot_lists import SlotLists
 from engine.stems.cohorts import Cohorts
-from engine.stems.entering import Entering, Run
+from engine.stems.entering import EnteringRows, Run
 from engine.stems.new_queries import Found, NewQueries
 from engine.stems.origins import Origins
-from engine.stems.selective_index import Pairs
+from engine.stems.selective_index import RowSlots
 from engine.stems.stream_strings import Tables
 from engine.stems.zone import Zone, zone_of
 
@@ -33,7 +33,7 @@ SEGMENT_ROWS = 65_536
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SegmentView:
     """What a reader sees of a segment: n rows from ordinal ``first`` on.
 
     Columns are arrays of at least n rows.
@@ -41,7 +41,7 @@ class Part:
 
     first: int
     n: int
-    columns: tuple[PartColumn, ...]
+    columns: tuple[SegmentColumn, ...]
     origins: Origins
     timestamp: Int64Array
     matches: PartMatches
@@ -75,7 +75,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class PartColumn:
+class SegmentColumn:
     """One column: values and validity of full length, strings by the codes of a table."""
 
     field: Field
@@ -83,7 +83,7 @@ class PartColumn:
     valid: BoolArray | None
     strings: StringTable | None
 
-    def sealed(self, timestamp: Int64Array, n: int) -> PartColumn:
+    def sealed(self, timestamp: Int64Array, n: int) -> SegmentColumn:
         """As it is kept: a column that tells the rows' instants is the array of those, not another."""
         values = self.values
         if self.field.type.kind is Kind.TIMESTAMP and np.array_equal(values[:n], timestamp[:n]):
@@ -115,8 +115,8 @@ class Tail:
         self.bits = SegmentBits(chunks, SEGMENT_ROWS)
         self._log = PairLog()
         self._late: tuple[SlotLists, ...] = ()
-        self._columns: tuple[PartColumn, ...] | None = None
-        self._part: Part | None = None
+        self._columns: tuple[SegmentColumn, ...] | None = None
+        self._part: SegmentView | None = None
 
     @property
     def room(self) -> int:
@@ -127,7 +127,7 @@ class Tail:
         self.first += by
         self._part = None
 
-    def write(self, rows: Entering, first: int, last: int) -> Batch:
+    def write(self, rows: EnteringRows, first: int, last: int) -> Batch:
         """Put rows first to last (at most ``room``) behind those that are here; return them as a batch.
 
         Nobody sees them before :meth:`take`.
@@ -159,14 +159,14 @@ class Tail:
                 valid[run.places] = True if part.valid is None else part.valid
         return Column(self.schema.fields[place].type, values, valid, table)
 
-    def take(self, n: int, pairs: Pairs) -> None:
+    def take(self, n: int, pairs: RowSlots) -> None:
         """The next n rows that were written, whose bits stand in ``bits`` already, and their pairs."""
         if len(pairs):
             self._log.append(pairs.rows, pairs.slots, self.count)
         self.count += n
         self._part = None
 
-    def part(self) -> Part:
+    def part(self) -> SegmentView:
         """What readers may see now: the rows so far."""
         if self._part is None:
             self._part = self._as_part(PartMatches(self.cohorts, self.bits, self._late, self._log))
@@ -179,7 +179,7 @@ class Tail:
         self._late = with_late(self._late, found.lists, queries.standing, self._log.so_far())
         self._part = None
 
-    def seal(self) -> Part:
+    def seal(self) -> SegmentView:
         """The segment as full as it is, its lists by slot; bits are to be packed."""
         lists = sealed_lists(self._late, self._log, self.count)
         part = self._as_part(PartMatches(self.cohorts, self.bits, lists))
@@ -187,11 +187,11 @@ class Tail:
         zones = tuple(zone_of(column.whole(part.n)) for column in columns)
         return replace(part, columns=columns, zones=zones, origins=part.origins.packed(part.n))
 
-    def _as_part(self, matches: PartMatches) -> Part:
+    def _as_part(self, matches: PartMatches) -> SegmentView:
         if self._columns is None:
             self._columns = tuple(
-                PartColumn(f, self._values[place], self._valid[place], self.strings[place])
+                SegmentColumn(f, self._values[place], self._valid[place], self.strings[place])
                 for place, f in enumerate(self.schema)
             )
         origins = Origins(self.partition, self.offset)
-        return Part(self.first, self.count, self._columns, origins, self.timestamp, matches)
+        return SegmentView(self.first, self.count, self._columns, origins, self.timestamp, matches)

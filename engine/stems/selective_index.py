@@ -22,7 +22,7 @@ from engine.stems.region_store import WAY_IN, RegionStore
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
+class RowSlots:
     """Row and slot of each match, rows ascending, no pair twice. rows: uint16, places in the batch."""
 
     rows: npt.NDArray[np.uint16]
@@ -31,11 +31,11 @@ class Pairs:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def take(self, which: npt.NDArray[np.generic]) -> Pairs:
-        return Pairs(self.rows[which], self.slots[which])
+    def take(self, which: npt.NDArray[np.generic]) -> RowSlots:
+        return RowSlots(self.rows[which], self.slots[which])
 
 
-NO_PAIRS = Pairs(np.zeros(0, np.uint16), np.zeros(0, np.int32))
+NO_PAIRS = RowSlots(np.zeros(0, np.uint16), np.zeros(0, np.int32))
 
 
 class SelectiveIndex:
@@ -106,12 +106,12 @@ class SelectiveIndex:
         for path in self.paths.values():
             path.rebuild(path.slots())
 
-    def match(self, batch: BatchKeys) -> Pairs:
+    def match(self, batch: BatchKeys) -> RowSlots:
         """The pairs of a batch of at most MATCHED_ROWS_MAX rows. O(rows * paths + candidates)."""
         if not self.paths or not batch.n:
             return NO_PAIRS
         keys = self._take_keys(batch)
-        found: list[Pairs] = []
+        found: list[RowSlots] = []
         for path in self.paths.values():
             runs, most = path.candidates(batch, keys)
             if not most:
@@ -119,15 +119,17 @@ class SelectiveIndex:
             rows, slots = np.empty(most, np.uint16), np.empty(most, np.int32)
             made = path.accepted(runs, keys, rows, slots)
             if made:
-                found.append(Pairs(rows[:made], slots[:made]))
+                found.append(RowSlots(rows[:made], slots[:made]))
         if not found:
             return NO_PAIRS
         pairs = found[0]
         if len(found) > 1:
-            pairs = Pairs(np.concatenate([p.rows for p in found]), np.concatenate([p.slots for p in found]))
+            pairs = RowSlots(
+                np.concatenate([p.rows for p in found]), np.concatenate([p.slots for p in found])
+            )
         if self._several:
             merged = np.unique(pairs.rows.astype(np.int64) << 32 | pairs.slots)
-            return Pairs((merged >> 32).astype(np.uint16), (merged & 0xFFFFFFFF).astype(np.int32))
+            return RowSlots((merged >> 32).astype(np.uint16), (merged & 0xFFFFFFFF).astype(np.int32))
         if len(found) > 1:
             return pairs.take(np.argsort(pairs.rows, kind="stable"))
         return pairs

@@ -37,7 +37,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class AccessChoice:
     """share: of rows that are candidates, one for each slot. ways_in: of each of their rows in the store."""
 
     share: FloatArray
@@ -120,7 +120,7 @@ class Sample:
         shares[rows.low > rows.last] = 0.0
         return shares
 
-    def choose(self, counts: Int64Array, terms: Int64Array, rows: Intervals) -> Choice:
+    def choose(self, counts: Int64Array, terms: Int64Array, rows: Intervals) -> AccessChoice:
         """For slots with so many rows and terms each, rows one slot after another. O(rows log sample)."""
         slots = len(counts)
         share = np.zeros(slots, np.float64)
@@ -145,4 +145,4 @@ class Sample:
             ways_in = chosen[np.cumsum(new_group) - 1]
             np.maximum.at(share, owner[starts], np.where(null[best], 1.0, 0.0))
         share[held < terms] = 1.0  # a term without any region
-        return Choice(share, ways_in)
+        return AccessChoice(share, ways_in)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.eddy.flight import Flight, Needs, Way
+from engine.eddy.flight import Flight, FlightRows, Needs
 from engine.eddy.policies import Visit
 from engine.kernels import bitmaps, lineage
 from engine.model.batch import MATCHED_ROWS_MAX, Batch, Int32Array, Int64Array
@@ -24,14 +24,14 @@ from engine.stems.cuts import Cuts, CutsPool
 from engine.stems.dense_filters import DenseFilters
 from engine.stems.grouped_filter import BLOCK_SLOTS, BLOCK_WORDS, WORD_WORK, bits_at, filters_of
 from engine.stems.region_store import RegionStore
-from engine.stems.selective_index import Pairs
+from engine.stems.selective_index import RowSlots
 
 VISITED_WORK = 6.0
 """A word of a visit in words of the fused pass: who wants is read first, and what is left is looked at."""
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class BlockPart:
     """One attribute of one alternative of a block. table: uint64[columns, pieces], ones but for masks."""
 
     cuts: Cuts
@@ -45,7 +45,7 @@ class GroupedFilter:
 
     __slots__ = ("_needs", "_parts", "_work", "name", "queries")
 
-    def __init__(self, name: str, parts: Sequence[Part], queries: int) -> None:
+    def __init__(self, name: str, parts: Sequence[BlockPart], queries: int) -> None:
         self.name = name
         self.queries = queries
         self._parts = parts
@@ -92,7 +92,7 @@ class SplitFilters:
         if self._version == self._dense.version:
             return
         self._version = self._dense.version
-        parts: dict[int, list[Part]] = defaultdict(list)
+        parts: dict[int, list[BlockPart]] = defaultdict(list)
         queries: dict[int, set[int]] = defaultdict(set)
         self._live = []
         words: list[int] = []
@@ -109,7 +109,7 @@ class SplitFilters:
                     masks = bits_at(of_attribute, width)
                     used = np.flatnonzero(masks)
                     parts[cuts.index].append(
-                        Part(cuts, np.ascontiguousarray(table[used]), len(words) + used, masks[used])
+                        BlockPart(cuts, np.ascontiguousarray(table[used]), len(words) + used, masks[used])
                     )
                     queries[cuts.index].update((number * BLOCK_SLOTS + of_attribute).tolist())
                 words.extend(range(number * BLOCK_WORDS, number * BLOCK_WORDS + width))
@@ -122,7 +122,7 @@ class SplitFilters:
         if len(words) > len(self._wanted):
             self._wanted = np.empty((len(words), MATCHED_ROWS_MAX), np.uint64)
 
-    def take_off(self, rows: Batch, keys: BatchKeys, pairs: Pairs, places: Int32Array) -> Flight:
+    def take_off(self, rows: Batch, keys: BatchKeys, pairs: RowSlots, places: Int32Array) -> Flight:
         """A flight of all rows, wanted by every dense query. It lands in an array of its own."""
         n = len(rows)
         words = np.arange(self._dense.words)
@@ -130,4 +130,6 @@ class SplitFilters:
         live = np.concatenate(self._live) if self._live else np.zeros(0, np.uint64)
         lineage.begin(live, wanted)
         landing = np.zeros((len(words), n), np.uint64)
-        return Flight(rows, wanted, pairs, places, words, Way(keys, self._words, np.arange(n), landing, 0))
+        return Flight(
+            rows, wanted, pairs, places, words, FlightRows(keys, self._words, np.arange(n), landing, 0)
+        )

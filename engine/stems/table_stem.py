@@ -16,18 +16,18 @@ import numpy as np
 from engine.model.attributes import Attribute
 from engine.model.batch import BATCH_ROWS_MAX, Batch, Int64Array, concatenate
 from engine.model.source import Stream
-from engine.stems.data_stem import DataStem, Matcher, Rows
-from engine.stems.entering import Entering
-from engine.stems.versions import Versions
+from engine.stems.data_stem import DataStem, RowMatcher, Rows
+from engine.stems.entering import EnteringRows
+from engine.stems.versions import TableVersions
 
 
 @dataclass(frozen=True, slots=True)
 class TableRows(Rows):
     """The visible versions as a reader sees them.
 
-    superseded, before: as in :class:`Versions`, by ordinal - base; entries of later versions mean nothing
-    here. first_loss_ms: the first instant, ever, at which a version was superseded or taken away. last: how
-    many versions are their keys' rows.
+    superseded, before: as in :class:`TableVersions`, by ordinal - base; entries of later versions mean
+    nothing here. first_loss_ms: the first instant, ever, at which a version was superseded or taken away.
+    last: how many versions are their keys' rows.
     """
 
     superseded: Int64Array
@@ -50,12 +50,12 @@ class TableRows(Rows):
 class TableStem(DataStem):
     """The writing side. Nothing is dropped from its front but by :meth:`settle`."""
 
-    def __init__(self, stream: Stream, queries: Matcher, base: int = 0) -> None:
+    def __init__(self, stream: Stream, queries: RowMatcher, base: int = 0) -> None:
         super().__init__(stream.stored_schema, queries, base)
         places = [stream.schema.index(name) for name in stream.key]
-        self._versions = Versions([place for place in places if place is not None], base)
+        self._versions = TableVersions([place for place in places if place is not None], base)
 
-    def enter(self, rows: Entering) -> None:
+    def enter(self, rows: EnteringRows) -> None:
         """Versions enter and meet all queries."""
         self._versions.enter(rows.batch())
         super().enter(rows)

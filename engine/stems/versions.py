@@ -37,7 +37,7 @@ LONG_AGO = np.iinfo(np.int64).min
 _FIRST_ROOM = 1_024
 
 
-class Versions:
+class TableVersions:
     """The writing side. Rows enter in the order of their ordinals, from ``first`` on."""
 
     def __init__(self, key: Sequence[int], first: int) -> None:

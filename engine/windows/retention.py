@@ -8,6 +8,8 @@ last row until it closes. [UNBOUNDED] keeps nothing, nor do constant ends; row w
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from engine.windows.assignment import Assignment, Hop
 from engine.windows.clauses import RowWindow, Window
 
@@ -20,3 +22,15 @@ def reach_ms(window: Window, assignment: Assignment | None) -> int | None:
     if isinstance(assignment, Hop):
         return assignment.size_ms + max(assignment.slide_ms, bracket_ms or 0)
     return assignment.gap_ms + (bracket_ms or 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """What queries need of a source at their NOW: rows of the last ``reach_ms``, and the last ``rows``.
+
+    now_ms: None where they have no NOW yet, and so may need whatever is there.
+    """
+
+    now_ms: int | None
+    reach_ms: int
+    rows: int

@@ -20,7 +20,7 @@ from engine.catalogue import Catalogue
 from engine.kernels.lists import lists_of_rows
 from engine.language.functions import BUILT_IN
 from engine.limits import Limits
-from engine.matching import Matcher
+from engine.matching import RecordMatcher
 from engine.model.batch import BATCH_ROWS_MAX, Batch
 from engine.model.source import SourceName, Stream
 from engine.model.step import BEGINNING
@@ -81,7 +81,7 @@ class _Queries:
             meaning = bound(registration, catalogue).meaning
             assert meaning is not None
             standing[registration.query_id] = StandingQuery(registration, meaning, BEGINNING, "lazy")
-        self._matcher = Matcher(name, QueryStem(self.stream.stored_schema))
+        self._matcher = RecordMatcher(name, QueryStem(self.stream.stored_schema))
         self._matcher.follow(standing)
         places = {registration.query_id: place for place, (registration, _) in enumerate(plan.queries)}
         self._numbers = np.array([places[one] for one in self._matcher.query_ids], np.int32)

@@ -17,11 +17,11 @@ import orjson
 from engine.catalogue import Catalogue
 from engine.changes.output import output_of
 from engine.language.functions import BUILT_IN
-from engine.language.query import CreateDerived as DerivedStatement
+from engine.language.query import CreateFromQuery as DerivedStatement
 from engine.language.query import CreateStream, Query
 from engine.language.statements import parse
 from engine.limits import Limits
-from engine.maintenance import Options
+from engine.maintenance import QueryOptions
 from engine.model.plain import compact
 from engine.model.source import SourceName, Stream
 from engine.model.step import CreateDerived, CreateSource, DropSource, Registration
@@ -379,7 +379,7 @@ class Registry:
         before = entry.state, entry.error
         registration = entry.registration
         try:
-            paused = Options.of(registration.options).paused
+            paused = QueryOptions.of(registration.options).paused
             query = bound(registration, self.catalogue).query
             if query.emit is None:
                 raise NotSupported(

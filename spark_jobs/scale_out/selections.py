@@ -35,7 +35,7 @@ from engine.dataflow.graph import Graph
 from engine.dataflow.plan import is_selection
 from engine.language.functions import BUILT_IN
 from engine.language.query import Query
-from engine.language.templates import Fixed
+from engine.language.templates import FixedQuery
 from engine.limits import Limits
 from engine.model.batch import BATCH_ROWS_MAX, Batch, concatenate
 from engine.model.changes import Changes
@@ -96,7 +96,7 @@ class AtWork:
         slot = None if predicate is None else self.stem.add([predicate]).slots[0]
         self.slots[registration.query_id] = slot
         slots = () if slot is None else (place_at(int(slot), 0),)
-        standing = StandingQuery(registration, Fixed(query), BEGINNING, "lazy", slots=slots)
+        standing = StandingQuery(registration, FixedQuery(query), BEGINNING, "lazy", slots=slots)
         self.graph.add(standing, query, "istream")
 
     def remove(self, query_id: str) -> None:

@@ -23,7 +23,7 @@ from engine.changes.trip import Trip
 from engine.dataflow.graph import changes_of
 from engine.language.query import CreateStream, Query
 from engine.language.statements import parse
-from engine.language.templates import Fixed
+from engine.language.templates import FixedQuery
 from engine.limits import Limits
 from engine.model.batch import versions
 from engine.model.changes import Changes, Operator
@@ -70,7 +70,7 @@ TABLES = frozenset(stream.name for stream in STREAMS.values() if stream.is_table
 
 def standing(query: Query, query_id: str = "q") -> StandingQuery:
     """A query none of whose matches are kept."""
-    return StandingQuery(Registration(query_id, query.sql), Fixed(query), BEGINNING, "none")
+    return StandingQuery(Registration(query_id, query.sql), FixedQuery(query), BEGINNING, "none")
 
 
 def told_of(

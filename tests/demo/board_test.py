@@ -11,7 +11,7 @@ from broker.demo.audience import same
 from broker.demo.board import BOARD, CREATES, Tile
 from broker.demo.flights import Kept, Replayed, load, planes
 from engine.engine import Engine
-from engine.language.query import CreateDerived
+from engine.language.query import CreateFromQuery
 from engine.model import step
 from engine.model.batch import Batch, versions
 from engine.model.source import Stream
@@ -52,7 +52,7 @@ def board(streams: dict[str, Replayed], aircraft: Kept) -> Engine:
     keep(engine, aircraft)
     for sql in CREATES:
         made = engine.prepare(sql)
-        assert isinstance(made, CreateDerived)
+        assert isinstance(made, CreateFromQuery)
         apply(engine, step.CreateDerived(made.derived))
     registrations = (step.Registration(one.title, one.sql, options=one.options) for one in BOARD)
     apply(engine, step.Register(tuple(registrations)))

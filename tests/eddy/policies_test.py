@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from engine.eddy.policies import POLICIES, Fixed, Policy, Random, Tickets, Visit
+from engine.eddy.policies import POLICIES, FixedOrder, Policy, Random, Tickets, Visit
 
 
 @dataclass(frozen=True)
@@ -117,8 +117,8 @@ def test_random_takes_all_alike():
 
 def test_fixed_takes_the_order_given_then_that_of_registration():
     passes = dict.fromkeys("abcd", 0.5)
-    assert Stream(Fixed(), passes).batch() == list("abcd")
-    assert Stream(Fixed(["c", "b"]), passes).batch() == list("cbad")
+    assert Stream(FixedOrder(), passes).batch() == list("abcd")
+    assert Stream(FixedOrder(["c", "b"]), passes).batch() == list("cbad")
 
 
 @pytest.mark.parametrize("policy", POLICIES)

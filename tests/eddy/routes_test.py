@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from engine.eddy.fusing import FUSING
-from engine.eddy.policies import POLICIES, Fixed
+from engine.eddy.policies import POLICIES, FixedOrder
 from engine.language.functions import FunctionCatalogue
 from engine.language.user_functions import user_function
 from tests.eddy.matched import Matched, rows
@@ -41,7 +41,7 @@ def test_every_order_on_a_small_plan():
     names = [each.name for each in eddy.statistics()]
     assert len(names) == 6
     for order in permutations(names):
-        eddy.policy = Fixed(order)
+        eddy.policy = FixedOrder(order)
         assert matched.kept(batch) == kept, order
 
 
@@ -75,7 +75,7 @@ def test_rows_that_nobody_wants_are_spared_the_rest():
     matched = Matched(["a < 10 AND b < 50 AND c < 50.0", "a < 10 AND b < 20"])
     eddy = matched.stem.eddy
     eddy.set_attribute("grouped_filters", "split")
-    eddy.policy = Fixed(["filter on a", "filter on b", "filter on c"])
+    eddy.policy = FixedOrder(["filter on a", "filter on b", "filter on c"])
     batch = matched.batch(rows(1, 4_000))
     matched.match(batch)
     a, b = (batch.columns[place] for place in (0, 1))
@@ -95,7 +95,7 @@ def test_a_row_with_its_answer_leaves():
     matched = Matched(["a < 50", "a < 50 AND b < 30 AND c < 50.0"])
     eddy = matched.stem.eddy
     eddy.set_attribute("grouped_filters", "split")
-    eddy.policy = Fixed(["filter on b", "filter on a", "filter on c"])
+    eddy.policy = FixedOrder(["filter on b", "filter on a", "filter on c"])
     batch = matched.batch(rows(2, 3_000))
     found, _ = matched.match(batch)
     assert found == matched.expected(batch)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from engine.model.batch import Batch
 from engine.results.chunks import CHUNKS
 from engine.stems.cohorts import Cohorts
-from engine.stems.entering import Entering
+from engine.stems.entering import EnteringRows
 from engine.stems.pending import PendingRows
 from engine.stems.segment import Tail
 from engine.stems.selective_index import NO_PAIRS
@@ -99,4 +99,4 @@ def test_rows_enter_in_order_and_are_written_as_they_came(
 
 def test_one_batch_enters_as_it_is() -> None:
     rows = batch([(5, 0, 0, (None,) * len(TYPES)), (6, 0, 1, (None,) * len(TYPES))])
-    assert Entering.of(rows).batch() is rows
+    assert EnteringRows.of(rows).batch() is rows

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from engine.engine import Engine
-from engine.matching import Matcher
+from engine.matching import RecordMatcher
 from engine.model.batch import Batch, Column
 from engine.model.source import SourceName
 from engine.model.step import Position, Register, Registration, Step
@@ -46,7 +46,7 @@ class World:
         self.engine.create(STREAM.replace("STREAM s", "STREAM other"))
         stream = self.engine.catalogue["s"]
         self.schema = stream.schema  # type: ignore[union-attr]
-        self.matcher = Matcher(SourceName("s"), QueryStem(self.schema))
+        self.matcher = RecordMatcher(SourceName("s"), QueryStem(self.schema))
         self.conditions: dict[str, Condition] = {}
 
     def register(self, query_id: str, where: str, meant: Condition, **options: str) -> None:

@@ -13,9 +13,9 @@ from engine.kernels.admission import (
     NEVER,
     NEW_PARTITION,
     OUT_OF_ORDER,
+    Admission,
     Arrived,
     Partitions,
-    Passage,
     Rules,
     admit,
     follow,
@@ -168,7 +168,7 @@ def test_steps_pass_as_they_do_row_by_row(
         fates, stamps = twin.step(rows, clock, lagging)
         taken = [i for i in range(len(rows)) if not rule.event_time or not fates[i]]
         order = [(stamps[i], rows[i][0], rows[i][1]) for i in taken]
-        assert said == Passage(
+        assert said == Admission(
             FOLLOWS,
             -1,
             NEVER if twin.now is None else twin.now,

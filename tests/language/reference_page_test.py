@@ -11,7 +11,7 @@ import pytest
 
 from engine.language.aggregates import AGGREGATE_ALIASES, AGGREGATES
 from engine.language.functions import ALIASES, FUNCTIONS
-from engine.language.query import CreateDerived, CreateStream
+from engine.language.query import CreateFromQuery, CreateStream
 from engine.language.statements import parse
 from engine.limits import Limits
 from engine.model.source import Derived, SourceName, Stream
@@ -84,7 +84,7 @@ def catalogue() -> dict[str, Stream | Derived]:
             found[table.stream.name] = table.stream
         if re.match(r"CREATE .*(VIEW|STREAM \w+ AS)", sql):
             statement = parse(sql, found, Limits())
-            assert isinstance(statement, CreateDerived)
+            assert isinstance(statement, CreateFromQuery)
             found[statement.derived.name] = statement.derived
     return found
 

@@ -12,7 +12,7 @@ from engine.language.dialect import tokenize
 from engine.language.places import Place, Text
 from engine.language.query import Query
 from engine.language.statements import parse
-from engine.language.templates import Fixed, Template, Templates
+from engine.language.templates import FixedQuery, Template, Templates
 from engine.limits import Limits
 from engine.model.source import Derived, SourceName
 from tests.language import fixtures
@@ -207,7 +207,7 @@ def test_mutated_texts(forms: list[str], data: st.DataObject) -> None:
 def test_the_third_text_of_a_shape_is_not_parsed(form: str, rounds: list[tuple[str, ...]]) -> None:
     templates = Templates(CATALOGUE, Limits())
     meanings = [templates.read(form.format(*literals)).meaning for literals in rounds]
-    assert [type(meaning) for meaning in meanings] == [Fixed, Template, Template]
+    assert [type(meaning) for meaning in meanings] == [FixedQuery, Template, Template]
     assert meanings[1] is meanings[2]
     for literals, meaning in zip(rounds, meanings, strict=True):
         assert meaning is not None
@@ -225,7 +225,7 @@ def test_joins_that_differ_in_constants_share_a_template() -> None:
     templates = Templates(CATALOGUE, Limits())
     rounds = [("2", "1.5", "'A'", "3", "4"), ("3", "2.5", "'B'", "5", "6"), ("4", "7.5", "'C'", "8", "9")]
     meanings = [templates.read(form.format(*literals)).meaning for literals in rounds]
-    assert [type(meaning) for meaning in meanings] == [Fixed, Template, Template]
+    assert [type(meaning) for meaning in meanings] == [FixedQuery, Template, Template]
     assert meanings[1] is meanings[2]
     for literals, meaning in zip(rounds, meanings, strict=True):
         assert meaning is not None

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.operators import partners
-from engine.operators.partners import Bound, Bounded, Codes, Given, ranges
+from engine.operators.partners import Bound, Bounded, Given, PartnerKeys, ranges
 
 few = st.integers(-1, 2)
 values = st.integers(0, 6)
@@ -49,7 +49,7 @@ def within(given_bounds: Bounded, left: int, right: int) -> bool:
 
 @given(st.data(), st.lists(few, max_size=12), st.lists(few, max_size=12), st.booleans())
 def test_pairs_are_those_equal_in_keys_and_within_bounds(data, left, right, with_bounds):
-    codes = Codes(np.array(left, np.int64), np.array(right, np.int64), 3)
+    codes = PartnerKeys(np.array(left, np.int64), np.array(right, np.int64), 3)
     limits = data.draw(bounded(len(left), len(right))) if with_bounds else None
     expected = [
         (one, other)
@@ -72,7 +72,7 @@ def test_pairs_are_those_equal_in_keys_and_within_bounds(data, left, right, with
 @pytest.mark.parametrize("way", ["ranges", "by right", "given"])
 def test_pieces_are_all_pairs_once(way):
     n, m = 300, 200
-    codes = Codes(np.zeros(n, np.int64), np.zeros(m, np.int64), 1)
+    codes = PartnerKeys(np.zeros(n, np.int64), np.zeros(m, np.int64), 1)
     everything = np.ones(n, bool)
     bound = Bound(np.zeros(m, np.int64), np.ones(m, bool), lower=True, strict=False)
     limits = Bounded(False, np.arange(n)[::-1].copy(), everything, (bound,)) if way == "by right" else None

@@ -19,7 +19,7 @@ from engine.reference.rows import Row, Source
 from engine.reference.seen import Seen
 from engine.results.chunks import CHUNKS
 from engine.stems.data_stem import Rows
-from engine.stems.entering import Entering
+from engine.stems.entering import EnteringRows
 from engine.stems.query_stem import QueryStem
 from engine.stems.segment import Tail
 from engine.stems.stream_strings import StreamStrings
@@ -70,7 +70,7 @@ def parts(
             strings.clear()
         tail = Tail(SCHEMA, base + low, stem.cohorts, CHUNKS, strings.tables)
         piece = batch(rows[low:high], stamps[low:high], low)
-        written = tail.write(Entering.of(piece), 0, len(piece))
+        written = tail.write(EnteringRows.of(piece), 0, len(piece))
         tail.take(len(piece), stem.match(written, tail.bits, 0))
         made.append(tail.part() if high == len(rows) else tail.seal())
     stored = Rows(SCHEMA, tuple(made), base, base + len(rows))

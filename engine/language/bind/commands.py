@@ -6,16 +6,16 @@ from sqlglot import exp
 
 from engine.language.bind.emit import with_changes
 from engine.language.bind.environment import Environment
-from engine.language.bind.relation import Relation
+from engine.language.bind.relation import BoundRelation
 from engine.language.bind.select import bind_select, whole_query
 from engine.language.bind.sources import named, uses_of
 from engine.language.expressions import Column
 from engine.language.places import shown
 from engine.language.query import (
     Aggregate,
-    Alter,
+    AlterQuery,
     Control,
-    CreateDerived,
+    CreateFromQuery,
     Describe,
     Explain,
     Filter,
@@ -29,7 +29,7 @@ from tureen.errors import NotSupported, SyntaxRefused
 HANDLE_CHARACTERS_MAX = 200
 
 
-def bind_derived(tree: exp.Expr, env: Environment) -> CreateDerived:
+def bind_derived(tree: exp.Expr, env: Environment) -> CreateFromQuery:
     """CREATE VIEW and CREATE STREAM ... AS. Raises what binding its SELECT raises, NotSupported for a
     stream whose rows do not only come.
     """
@@ -51,7 +51,7 @@ def bind_derived(tree: exp.Expr, env: Environment) -> CreateDerived:
             hint="write CREATE VIEW, or select without a window, or group by window_end of TUMBLE or HOP",
         )
     derived = Derived(name, sql, is_stream)
-    return CreateDerived(
+    return CreateFromQuery(
         derived,
         whole_query(relation, sql, env),
         env.text.sql,
@@ -60,7 +60,7 @@ def bind_derived(tree: exp.Expr, env: Environment) -> CreateDerived:
     )
 
 
-def _only_comes(relation: Relation) -> bool:
+def _only_comes(relation: BoundRelation) -> bool:
     """Whether rows only ever come: a selection from all rows, or one answer for each window as it closes."""
     if relation.window != UNBOUNDED or relation.joins or relation.stream.is_table:
         return False
@@ -108,12 +108,12 @@ def bind_control(tree: exp.Expr, env: Environment) -> Control:
     return Control(tree.args["action"], _handle(tree.args["handle"], env))
 
 
-def bind_alter(tree: exp.Expr, env: Environment) -> Alter:
+def bind_alter(tree: exp.Expr, env: Environment) -> AlterQuery:
     """ALTER QUERY."""
     handle = _handle(tree.args["handle"], env)
     sql = env.text.sql[tree.args["begin"] : tree.args["end"]]
     query = whole_query(bind_select(tree.args["query"], env), sql, env)
-    return Alter(handle, with_changes(query, tree.args["query"], env))
+    return AlterQuery(handle, with_changes(query, tree.args["query"], env))
 
 
 def _handle(node: exp.Expr, env: Environment) -> str:

@@ -18,7 +18,7 @@ from engine.language.bind.calls import coerce
 from engine.language.bind.environment import Environment
 from engine.language.bind.group_windows import expanded_equality
 from engine.language.bind.placing import asked_of_pairs, narrowed
-from engine.language.bind.relation import Relation
+from engine.language.bind.relation import BoundRelation
 from engine.language.bind.scalar import TRUE, bind_condition, bind_scalar
 from engine.language.bind.scope import OUTER, Scope, of_outer
 from engine.language.expressions import Column, Compare, Expression
@@ -34,11 +34,11 @@ JOINS_DEPTH_MAX = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Join:
+class SubqueryJoin:
     """A subquery among the conditions: keys over the rows around it, as many as it has columns."""
 
     keys: tuple[Expression, ...]
-    inner: Relation
+    inner: BoundRelation
     negated: bool
     null_aware: bool
 
@@ -47,11 +47,11 @@ class Join:
 class Matched:
     """EXISTS with conditions over its rows and those around it, whose columns are those of OUTER."""
 
-    inner: Relation
+    inner: BoundRelation
     negated: bool
     conditions: tuple[Expression, ...]
 
-    def applied(self, relation: Relation, sql: str) -> Relation:
+    def applied(self, relation: BoundRelation, sql: str) -> BoundRelation:
         """Rows of the relation that have such a row, or have none."""
         plain = tuple(Output(column.name, column) for column in self.inner.given())
         inner = replace(self.inner, columns=plain)
@@ -84,8 +84,8 @@ class Correlation:
         return bool(self.pairs or self.mixed)
 
 
-Condition = Expression | Join | Matched
-Subselect = Callable[[exp.Expr, Environment, Correlation], Relation]
+Condition = Expression | SubqueryJoin | Matched
+Subselect = Callable[[exp.Expr, Environment, Correlation], BoundRelation]
 
 
 def bind_conditions(
@@ -107,13 +107,13 @@ def bind_conditions(
     return found
 
 
-def apply(relation: Relation, conditions: Sequence[Condition], sql: str) -> Relation:
+def apply(relation: BoundRelation, conditions: Sequence[Condition], sql: str) -> BoundRelation:
     """The rows that satisfy all: first what is looked at row by row, then the subqueries in order."""
-    relation = narrowed(relation, [c for c in conditions if not isinstance(c, Join | Matched)])
+    relation = narrowed(relation, [c for c in conditions if not isinstance(c, SubqueryJoin | Matched)])
     for join in conditions:
         if isinstance(join, Matched):
             relation = join.applied(relation, sql)
-        elif isinstance(join, Join):
+        elif isinstance(join, SubqueryJoin):
             inner = join.inner.computed()
             keys = tuple(rewrite(key) for key in join.keys)
             stage = SemiJoin(keys, inner.query(sql), join.negated, join.null_aware)
@@ -166,7 +166,9 @@ def _is_equal(node: exp.Expr, scope: Scope, correlation: Correlation) -> bool:
     return False
 
 
-def _join(node: exp.Expr, scope: Scope, env: Environment, subselect: Subselect) -> Join | Matched | None:
+def _join(
+    node: exp.Expr, scope: Scope, env: Environment, subselect: Subselect
+) -> SubqueryJoin | Matched | None:
     negated = False
     inside = node.unnest()
     while isinstance(inside, exp.Not):
@@ -181,7 +183,7 @@ def _join(node: exp.Expr, scope: Scope, env: Environment, subselect: Subselect) 
 
 def _exists(
     node: exp.Expr, negated: bool, scope: Scope, env: Environment, subselect: Subselect
-) -> Join | Matched:
+) -> SubqueryJoin | Matched:
     correlation = Correlation(scope, mixed=[] if scope.grouping is None else None)
     inner = _inner(node, subselect(node.args["query"], env, correlation), scope)
     if correlation.mixed:
@@ -193,10 +195,10 @@ def _exists(
     keys, columns = _pairs(node, correlation, scope)
     if not keys:
         columns = [Output("found", TRUE)]
-    return Join(tuple(keys), replace(inner, columns=tuple(columns)), negated, null_aware=False)
+    return SubqueryJoin(tuple(keys), replace(inner, columns=tuple(columns)), negated, null_aware=False)
 
 
-def _in(node: exp.Expr, negated: bool, scope: Scope, env: Environment, subselect: Subselect) -> Join:
+def _in(node: exp.Expr, negated: bool, scope: Scope, env: Environment, subselect: Subselect) -> SubqueryJoin:
     written = node.this.expressions if isinstance(node.this, nodes.RowValue) else [node.this]
     correlation = Correlation(scope)
     inner = _inner(node, subselect(node.args["query"], env, correlation), scope)
@@ -220,7 +222,7 @@ def _in(node: exp.Expr, negated: bool, scope: Scope, env: Environment, subselect
         columns.append(Output(output.name, value))
     more_keys, more_columns = _pairs(node, correlation, scope)
     inner = replace(inner, columns=(*columns, *more_columns))
-    return Join((*keys, *more_keys), inner, negated, null_aware=negated)
+    return SubqueryJoin((*keys, *more_keys), inner, negated, null_aware=negated)
 
 
 def _pairs(node: exp.Expr, correlation: Correlation, scope: Scope) -> tuple[list[Expression], list[Output]]:
@@ -248,7 +250,7 @@ def _fit(node: exp.Expr, left: Expression, right: Expression, scope: Scope) -> t
     return coerce(left, type_), coerce(right, type_)
 
 
-def _inner(node: exp.Expr, inner: Relation, scope: Scope) -> Relation:
+def _inner(node: exp.Expr, inner: BoundRelation, scope: Scope) -> BoundRelation:
     if inner.joins_depth >= JOINS_DEPTH_MAX:
         raise scope.place(node).exceeded(
             "subqueries_depth_max", JOINS_DEPTH_MAX, hint="nest fewer IN (SELECT ...) and EXISTS (SELECT ...)"

@@ -9,7 +9,7 @@ from typing import cast, get_args
 from sqlglot import exp
 
 from engine.language.bind.environment import Environment
-from engine.language.bind.options import Options
+from engine.language.bind.options import WithOptions
 from engine.language.places import shown
 from engine.language.query import (
     Emit,
@@ -51,7 +51,7 @@ def with_changes(query: Query, tree: exp.Expr, env: Environment) -> Query:
 
 def _emit(clause: exp.Expr, query: Query, env: Environment) -> Emit:
     into, on_close, plain = clause.args.get("into"), clause.args.get("on_close"), Emit()
-    options = Options(clause.args.get("options") or (), _OPTIONS, env.text)
+    options = WithOptions(clause.args.get("options") or (), _OPTIONS, env.text)
     if on_close is not None:
         _check_final(on_close, query, env)
     emit = Emit(

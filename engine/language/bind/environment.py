@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from engine.language.bind.relation import Relation
+from engine.language.bind.relation import BoundRelation
 from engine.language.bind.scope import Scope, Sizes
 from engine.language.functions import BUILT_IN, FunctionCatalogue
 from engine.language.places import Place, Text
@@ -25,8 +25,8 @@ class Environment:
     text: Text
     limits: Limits
     catalogue: Catalogue
-    tables: Mapping[str, Relation] = field(default_factory=dict)
-    derived: dict[str, Relation] = field(default_factory=dict)
+    tables: Mapping[str, BoundRelation] = field(default_factory=dict)
+    derived: dict[str, BoundRelation] = field(default_factory=dict)
     uses: dict[SourceName, None] = field(default_factory=dict)
     met: dict[SourceName, Place] = field(default_factory=dict)
     around: Place | None = None
@@ -34,7 +34,7 @@ class Environment:
     functions: FunctionCatalogue = BUILT_IN
     sizes: Sizes = field(default_factory=Sizes)
 
-    def scope(self, relation: Relation, name: str | None) -> Scope:
+    def scope(self, relation: BoundRelation, name: str | None) -> Scope:
         """The columns of a relation."""
         columns = {output.name: output for output in relation.columns}
         return Scope(
@@ -47,7 +47,7 @@ class Environment:
             sizes=self.sizes,
         )
 
-    def knowing(self, name: str, relation: Relation) -> Environment:
+    def knowing(self, name: str, relation: BoundRelation) -> Environment:
         """With one more name of WITH."""
         return replace(self, tables={**self.tables, name: relation})
 

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from engine.language.bind.outputs import Written
-from engine.language.bind.relation import Relation
+from engine.language.bind.outputs import WrittenOutput
+from engine.language.bind.relation import BoundRelation
 from engine.language.bind.scalar import same_window
 from engine.language.bind.scope import Scope, column_at
 from engine.language.bind.sources import assigned
@@ -32,7 +32,9 @@ def window_call(items: Sequence[exp.Expr], scope: Scope) -> exp.Expr | None:
     return found[0] if found else None
 
 
-def in_windows(call: exp.Expr, keys: Sequence[exp.Expr], relation: Relation, scope: Scope) -> Relation:
+def in_windows(
+    call: exp.Expr, keys: Sequence[exp.Expr], relation: BoundRelation, scope: Scope
+) -> BoundRelation:
     """The relation with its rows put into windows. Raises what a table function raises."""
     if scope.parts or relation.joins:
         name = call.args["name"]
@@ -68,9 +70,9 @@ def expanded(items: Sequence[exp.Expr], scope: Scope) -> list[exp.Expr]:
     return found
 
 
-def expanded_outputs(outputs: Sequence[Written], scope: Scope) -> list[Written]:
+def expanded_outputs(outputs: Sequence[WrittenOutput], scope: Scope) -> list[WrittenOutput]:
     """Selected columns, windows as two."""
-    found: list[Written] = []
+    found: list[WrittenOutput] = []
     for output in outputs:
         pair = _pair(output.node, scope)
         if not pair:
@@ -78,7 +80,7 @@ def expanded_outputs(outputs: Sequence[Written], scope: Scope) -> list[Written]:
             continue
         name = "window" if isinstance(output.node, nodes.WindowCall) and not output.alias else output.name
         found += [
-            Written(f"{name}_{end}", column) for end, column in zip(("start", "end"), pair, strict=True)
+            WrittenOutput(f"{name}_{end}", column) for end, column in zip(("start", "end"), pair, strict=True)
         ]
     return found
 

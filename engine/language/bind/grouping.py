@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from engine.language.aggregates import AggregateFunction, Distinct, aggregate_named
+from engine.language.aggregates import AggregateFunction, DistinctUse, aggregate_named
 from engine.language.bind.calls import bind_arguments
 from engine.language.bind.scalar import bind_condition, bind_scalar
 from engine.language.bind.scope import Scope
@@ -120,7 +120,7 @@ class Grouping:
                     else f"write {function.usage}",
                 )
             arguments, type_ = bind_arguments(function, node, scope, bind_scalar)
-        if distinct and function.distinct is Distinct.REFUSED:
+        if distinct and function.distinct is DistinctUse.REFUSED:
             raise place.refuse(
                 NotSupported,
                 f"{name}(DISTINCT ...) is not supported",
@@ -129,7 +129,7 @@ class Grouping:
         condition = node.args.get("filter")
         keep = None if condition is None else bind_condition(condition, replace(scope, clause="FILTER"))
         bound = _Call(
-            function.name, arguments, type_, distinct and function.distinct is Distinct.SERVED, keep
+            function.name, arguments, type_, distinct and function.distinct is DistinctUse.SERVED, keep
         )
         at = self._calls.setdefault(bound, len(self._calls))
         return Column(len(self._keys) + at, function.name.lower(), type_)

@@ -24,7 +24,7 @@ from engine.language.rules.tree import transform
 from engine.model.types import Kind, Type
 
 if TYPE_CHECKING:
-    from engine.language.bind.relation import Relation
+    from engine.language.bind.relation import BoundRelation
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Joined:
     only what equals in them may choose among versions.
     """
 
-    inner: Relation
+    inner: BoundRelation
     own: tuple[Expression, ...]
     kind: JoinKind
     offset: int

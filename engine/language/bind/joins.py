@@ -20,11 +20,11 @@ from engine.language.bind.conditions import conjuncts
 from engine.language.bind.environment import Environment
 from engine.language.bind.latest import Asked, as_of
 from engine.language.bind.placing import asked_of_pairs
-from engine.language.bind.relation import Relation
+from engine.language.bind.relation import BoundRelation
 from engine.language.bind.scalar import bind_condition, compare
-from engine.language.bind.scope import Part, Scope
+from engine.language.bind.scope import NamedItem, Scope
 from engine.language.bind.sources import Select, bind_item
-from engine.language.bind.versions import Versions
+from engine.language.bind.versions import BoundVersions
 from engine.language.expressions import Expression, Function
 from engine.language.grammar import nodes
 from engine.language.places import shown
@@ -42,8 +42,8 @@ class From:
     names of sources whose columns are not among them.
     """
 
-    relation: Relation
-    parts: tuple[Part, ...]
+    relation: BoundRelation
+    parts: tuple[NamedItem, ...]
     names: Mapping[str, int | None]
     star: tuple[tuple[str, int], ...]
     hidden: tuple[str | None, ...] = ()
@@ -98,7 +98,7 @@ def _bind_item(
     if not isinstance(item.this, nodes.FromList):
         relation, name = bind_item(item, ends, env, select, alone=alone)
         places = {output.name: place for place, output in enumerate(relation.columns)}
-        return From(relation, (Part(name, places),), places, tuple(places.items()))
+        return From(relation, (NamedItem(name, places),), places, tuple(places.items()))
     for part, message in (("window", "a window is allowed after a stream, not after joins"), ("alias", "")):
         written = item.args.get(part)
         if written is not None:
@@ -117,7 +117,7 @@ def _joined(left: From, join: exp.Expr, ends: exp.Expr | None, env: Environment,
     kind: JoinKind = "inner" if join.args["kind"] == "cross" else join.args["kind"]
     right = _bind_item(join.this, ends, env, select, alone=False)
     _check(left, right, join, env)
-    versions = Versions.of(left.relation, right.relation, join, env, left.parts, right.parts)
+    versions = BoundVersions.of(left.relation, right.relation, join, env, left.parts, right.parts)
     count = len(left.relation.columns)
     inner = right.relation if versions is None else versions.inner
     relation = left.relation.joined(inner, kind, env.text.sql)
@@ -174,13 +174,14 @@ def _written(item: exp.Expr) -> str:
             return shown(render_name(str(item.this)))
 
 
-def _both(relation: Relation, left: From, right: From, count: int) -> From:
+def _both(relation: BoundRelation, left: From, right: From, count: int) -> From:
     """The names of both sides; ``count``: columns of the left one."""
     names = dict(left.names)
     for name, place in right.names.items():
         names[name] = None if place is None or name in names else place + count
     parts = [
-        Part(part.name, {name: place + count for name, place in part.columns.items()}) for part in right.parts
+        NamedItem(part.name, {name: place + count for name, place in part.columns.items()})
+        for part in right.parts
     ]
     star = (*left.star, *((name, place + count) for name, place in right.star))
     return From(relation, (*left.parts, *parts), names, star, (*left.hidden, *right.hidden))

@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from engine.language.bind.joined import Joined, fitted
 from engine.language.bind.placing import conjuncts
-from engine.language.bind.relation import Relation
+from engine.language.bind.relation import BoundRelation
 from engine.language.bind.scope import Scope
 from engine.language.expressions import Compare, CompareOp, Expression
 from engine.language.query import Latest
@@ -28,8 +28,8 @@ _ASCENDING: dict[str, CompareOp] = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def as_of(
-    relation: Relation, on: Sequence[Asked], join: exp.Expr, scope: Scope
-) -> tuple[Relation, list[Asked]]:
+    relation: BoundRelation, on: Sequence[Asked], join: exp.Expr, scope: Scope
+) -> tuple[BoundRelation, list[Asked]]:
     """The relation, whose last join takes the latest partner, and the conditions besides.
 
     Raises SyntaxRefused without an inequality, NotSupported for what else joins the two sides.

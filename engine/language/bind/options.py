@@ -33,7 +33,7 @@ _ELSEWHERE = {
 """Options of other systems -> the one to write here, '' for none."""
 
 
-class Options:
+class WithOptions:
     """Settings by name. Raises SyntaxRefused for a name that is none of ``known``, or stands twice.
 
     What gives a value raises TypeMismatch where that is none of its setting.

@@ -12,7 +12,7 @@ from engine.language.grammar import nodes
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenOutput:
     """One column as written, stars resolved. alias: whether the text names it."""
 
     name: str
@@ -20,9 +20,9 @@ class Written:
     alias: bool = False
 
 
-def written_outputs(projections: Sequence[exp.Expr], scope: Scope) -> list[Written]:
+def written_outputs(projections: Sequence[exp.Expr], scope: Scope) -> list[WrittenOutput]:
     """The columns in order. Raises UnknownSource, LimitExceeded."""
-    found: list[Written] = []
+    found: list[WrittenOutput] = []
     for place, projection in enumerate(projections):
         if isinstance(projection, exp.Star):
             found += _all_columns(projection, scope)
@@ -30,17 +30,17 @@ def written_outputs(projections: Sequence[exp.Expr], scope: Scope) -> list[Writt
             scope.check_qualifier(projection.args["table"])
             found += _all_columns(projection, scope, str(projection.args["table"].this))
         elif isinstance(projection, exp.Alias):
-            found.append(Written(str(projection.args["alias"].this), projection.this, alias=True))
+            found.append(WrittenOutput(str(projection.args["alias"].this), projection.this, alias=True))
         else:
-            found.append(Written(_derived_name(projection, place), projection))
+            found.append(WrittenOutput(_derived_name(projection, place), projection))
         if len(found) > scope.limits.outputs_max:
             raise scope.place(projections[0]).exceeded("outputs_max", scope.limits.outputs_max)
     return found
 
 
-def _all_columns(star: exp.Expr, scope: Scope, qualifier: str | None = None) -> list[Written]:
+def _all_columns(star: exp.Expr, scope: Scope, qualifier: str | None = None) -> list[WrittenOutput]:
     if not scope.parts:
-        return [Written(name, column_at(name, star)) for name in scope.columns]
+        return [WrittenOutput(name, column_at(name, star)) for name in scope.columns]
     columns = list(scope.star)
     if qualifier is not None:
         columns = [pair for part in scope.parts if part.name == qualifier for pair in part.columns.items()]
@@ -48,7 +48,7 @@ def _all_columns(star: exp.Expr, scope: Scope, qualifier: str | None = None) -> 
     for name, place in columns:
         column = column_at(name, star)
         column.meta["place"] = place
-        found.append(Written(name, column))
+        found.append(WrittenOutput(name, column))
     return found
 
 
@@ -60,7 +60,7 @@ def _derived_name(node: exp.Expr, place: int) -> str:
         return str(node.this.this)
     if isinstance(node, nodes.Call):
         return str(node.args["name"]).lower()
-    if isinstance(node, nodes.RowNumber):
+    if isinstance(node, nodes.RowNumberOver):
         return "row_number"
     if isinstance(node, exp.Cast) and isinstance(node.this, exp.Column):
         return str(node.this.this.this)

@@ -16,14 +16,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from engine.language.bind.relation import Relation
+from engine.language.bind.relation import BoundRelation
 from engine.language.bind.scalar import TRUE
 from engine.language.expressions import And, Expression, columns_of, conjunction
 from engine.language.query import Filter
 from engine.language.rules import rewrite
 
 
-def narrowed(relation: Relation, conditions: Iterable[Expression]) -> Relation:
+def narrowed(relation: BoundRelation, conditions: Iterable[Expression]) -> BoundRelation:
     """Only rows where all conditions, over what the last stage or join gives, are TRUE."""
     if not relation.joins:
         return relation.narrowed(conditions)
@@ -35,7 +35,7 @@ def narrowed(relation: Relation, conditions: Iterable[Expression]) -> Relation:
     return relation.then(Filter(rewrite(conjunction(above)))) if above else relation
 
 
-def asked_of_pairs(relation: Relation, conditions: Iterable[Expression]) -> Relation:
+def asked_of_pairs(relation: BoundRelation, conditions: Iterable[Expression]) -> BoundRelation:
     """The relation, whose last join has these conditions in its ON."""
     placing, last = _Placing(relation), len(relation.joins) - 1
     join = relation.joins[last]
@@ -65,7 +65,7 @@ def conjuncts(condition: Expression) -> Iterator[Expression]:
 class _Placing:
     """Conditions as they are placed: below all joins, and for each join in one of three places."""
 
-    def __init__(self, relation: Relation) -> None:
+    def __init__(self, relation: BoundRelation) -> None:
         self._relation = relation
         self._below: list[Expression] = []
         self.alone: list[list[Expression]] = [[] for _ in relation.joins]
@@ -96,7 +96,7 @@ class _Placing:
             return False
         return True
 
-    def placed(self) -> Relation:
+    def placed(self) -> BoundRelation:
         """The relation with all of them."""
         joins = [
             replace(

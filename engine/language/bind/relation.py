@@ -37,7 +37,7 @@ from engine.windows.clauses import UNBOUNDED, RowWindow, TimeWindow, Window
 
 
 @dataclass(frozen=True, slots=True)
-class Relation:
+class BoundRelation:
     """where: what rows of the scan must satisfy, not yet rewritten. columns: over what the last stage, or the
     last of the joins behind it, gives.
 
@@ -66,13 +66,13 @@ class Relation:
         """Whether its columns are columns of what the last stage gives, as they are."""
         return all(isinstance(output.expression, Column) for output in self.columns)
 
-    def then(self, *stages: Stage) -> Relation:
+    def then(self, *stages: Stage) -> BoundRelation:
         """With more stages."""
         settled = self.settled()
         count = settled.stages_count + len(stages)
         return replace(settled, stages=(*settled.stages, *stages), stages_count=count)
 
-    def semi_joined(self, join: SemiJoin, inner: Relation) -> Relation:
+    def semi_joined(self, join: SemiJoin, inner: BoundRelation) -> BoundRelation:
         """With a semi-join with an inner relation."""
         settled = self.settled()
         return replace(
@@ -82,13 +82,13 @@ class Relation:
             joins_depth=max(settled.joins_depth, inner.joins_depth + 1),
         )
 
-    def settled(self) -> Relation:
+    def settled(self) -> BoundRelation:
         """With its joins as stages."""
         if not self.joins:
             return self
         return replace(self, stages=(*self.stages, *(join.stage() for join in self.joins)), joins=())
 
-    def joined(self, inner: Relation, kind: JoinKind, sql: str) -> Relation:
+    def joined(self, inner: BoundRelation, kind: JoinKind, sql: str) -> BoundRelation:
         """With one more join, so far without conditions. Columns are those of both sides, even of a join that
         gives its left ones only.
         """
@@ -121,7 +121,7 @@ class Relation:
             joins_depth=max(left.joins_depth, inner.joins_depth),
         )
 
-    def with_column(self, name: str, expression: Expression) -> Relation:
+    def with_column(self, name: str, expression: Expression) -> BoundRelation:
         """With one more column, called like this or nearly."""
         column = Output(_another(name, {output.name for output in self.columns}), expression)
         return replace(self, columns=(*self.columns, column))
@@ -165,7 +165,7 @@ class Relation:
         """How many columns the last stage, or the last join behind it, gives."""
         return len(self.given())
 
-    def computed(self) -> Relation:
+    def computed(self) -> BoundRelation:
         """With its columns computed by the last stage."""
         if self._gives_columns():
             return self
@@ -196,11 +196,11 @@ class Relation:
             )
         return False
 
-    def distinct(self) -> Relation:
+    def distinct(self) -> BoundRelation:
         """Without equal rows."""
         return self.computed().then(Distinct())
 
-    def windowed(self, window: Window) -> Relation:
+    def windowed(self, window: Window) -> BoundRelation:
         """With a window over an open relation. What was selected before a window of rows counts for it."""
         if isinstance(window, RowWindow) and self.where and self.assignment is None:
             parts = [*self.where, *(() if window.filter is None else (window.filter,))]
@@ -208,7 +208,7 @@ class Relation:
             return replace(self, window=window, where=())
         return replace(self, window=window)
 
-    def assigned(self, assignment: Assignment) -> Relation:
+    def assigned(self, assignment: Assignment) -> BoundRelation:
         """With a table function over an open relation."""
         first = len(self.stream.schema)
         columns = tuple(
@@ -216,7 +216,7 @@ class Relation:
         )
         return replace(self, assignment=assignment, columns=(*self.columns, *columns))
 
-    def narrowed(self, conditions: Iterable[Expression]) -> Relation:
+    def narrowed(self, conditions: Iterable[Expression]) -> BoundRelation:
         """Only rows where all conditions, over what the last stage gives, are TRUE; there are no joins."""
         assert not self.joins
         relation, above = self, []
@@ -242,7 +242,7 @@ class Relation:
         own = len(self.stream.schema)
         return all(column.index < own for column in columns_of(condition))
 
-    def _topped(self, condition: Expression) -> tuple[Relation, list[Expression]] | None:
+    def _topped(self, condition: Expression) -> tuple[BoundRelation, list[Expression]] | None:
         """``n <= 3`` over a ROW_NUMBER() that comes last: the first of each, and what is left of it."""
         last = self.stages[-1] if self.stages else None
         if not isinstance(last, RowNumber) or last.count is not None:
@@ -297,9 +297,9 @@ def inputs_of(query: Query) -> int:
     return 1 + sum(inputs_of(stage.inner) for stage in query.stages if isinstance(stage, Join))
 
 
-def base(stream: Stream) -> Relation:
+def base(stream: Stream) -> BoundRelation:
     """All rows of a stream."""
     columns = tuple(
         Output(field.name, Column(place, field.name, field.type)) for place, field in enumerate(stream.schema)
     )
-    return Relation(stream, columns)
+    return BoundRelation(stream, columns)

@@ -459,7 +459,7 @@ _BINDERS: dict[type[Any], Callable[[Any, Scope], Expression]] = {
     exp.Case: _case,
     exp.Cast: _cast,
     exp.TryCast: _cast,
-    nodes.RowNumber: _row_number,
+    nodes.RowNumberOver: _row_number,
     nodes.WindowCall: _window_call,
     nodes.InQuery: _subquery,
     nodes.ExistsQuery: _subquery,

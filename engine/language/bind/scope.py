@@ -48,7 +48,7 @@ class Sizes:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class NamedItem:
     """One of several items in FROM: its name, None where it has none, and the places of its columns."""
 
     name: str | None
@@ -74,7 +74,7 @@ class Scope:
     source: Stream
     columns: Mapping[str, Output]
     name: str | None
-    parts: tuple[Part, ...] = ()
+    parts: tuple[NamedItem, ...] = ()
     outputs: tuple[Output, ...] = ()
     star: tuple[tuple[str, int], ...] = ()
     hidden: tuple[str | None, ...] = ()

@@ -15,7 +15,14 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from engine.language.bind.conditions import Condition, Correlation, Join, Matched, apply, bind_conditions
+from engine.language.bind.conditions import (
+    Condition,
+    Correlation,
+    Matched,
+    SubqueryJoin,
+    apply,
+    bind_conditions,
+)
 from engine.language.bind.emit import with_changes
 from engine.language.bind.environment import Environment
 from engine.language.bind.group_windows import expanded, expanded_outputs, in_windows, window_call
@@ -24,8 +31,8 @@ from engine.language.bind.implied import with_implied
 from engine.language.bind.joins import bind_from
 from engine.language.bind.numbering import FIRST, Numbering
 from engine.language.bind.ordering import sort_key
-from engine.language.bind.outputs import Written, unique, written_outputs
-from engine.language.bind.relation import Relation
+from engine.language.bind.outputs import WrittenOutput, unique, written_outputs
+from engine.language.bind.relation import BoundRelation
 from engine.language.bind.scalar import bind_scalar, bind_value
 from engine.language.bind.scope import NODES_MAX, Scope
 from engine.language.bind.sources import renamed, uses_of
@@ -47,7 +54,7 @@ def bind_query(tree: exp.Expr, env: Environment) -> Query:
     return with_changes(whole_query(bind_select(tree, env), env.text.sql, env), tree, env)
 
 
-def whole_query(relation: Relation, sql: str, env: Environment) -> Query:
+def whole_query(relation: BoundRelation, sql: str, env: Environment) -> Query:
     """The query of a relation that nothing is around. Raises NotSupported where its streams have no time in
     common: there is no NOW of both.
     """
@@ -65,7 +72,7 @@ def whole_query(relation: Relation, sql: str, env: Environment) -> Query:
     return with_implied(query, env.catalogue)
 
 
-def bind_select(tree: exp.Expr, env: Environment, correlation: Correlation | None = None) -> Relation:
+def bind_select(tree: exp.Expr, env: Environment, correlation: Correlation | None = None) -> BoundRelation:
     """A SELECT as a relation; ``correlation``: what a subquery in a condition shares with what is around."""
     for table in tree.args.get("tables") or ():
         name = str(table.this.this)
@@ -87,12 +94,12 @@ class _Select:
         self.relation, self.rows = found.relation, found.scope(env)
         if correlation is not None:
             self.rows = replace(self.rows, outer=correlation.around)
-        self.numbered: list[Written] = written_outputs(tree.expressions, self.rows)
+        self.numbered: list[WrittenOutput] = written_outputs(tree.expressions, self.rows)
         self.written = self.numbered
         self.aliases = {column.name: column.node for column in self.written if column.alias}
         self.numbering = Numbering()
 
-    def bind(self) -> Relation:
+    def bind(self) -> BoundRelation:
         tree, env = self.tree, self.env
         rows = replace(self.rows, clause="WHERE", selected=self.aliases)
         where = bind_conditions(tree.args.get("where"), rows, env, bind_select, self.correlation)
@@ -179,7 +186,7 @@ class _Select:
         self.relation = self.relation.then(grouping.stage(groups))
         conditions: list[Condition] = [
             replace(condition, keys=tuple(_named(key, groups) for key in condition.keys))
-            if isinstance(condition, Join)
+            if isinstance(condition, SubqueryJoin)
             else condition
             if isinstance(condition, Matched)  # never among these: there are groups
             else _named(condition, groups)
@@ -305,7 +312,7 @@ class _Select:
         """
         expressions: list[Expression] = [key.expression for key in order]
         for part in parts:
-            if isinstance(part, Join):
+            if isinstance(part, SubqueryJoin):
                 expressions += part.keys
             elif isinstance(part, Matched):
                 expressions += part.conditions

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from engine.language.bind.environment import Environment
 from engine.language.bind.placing import narrowed
-from engine.language.bind.relation import Relation, base
+from engine.language.bind.relation import BoundRelation, base
 from engine.language.bind.scope import Scope
 from engine.language.bind.table_functions import bind_table_function
 from engine.language.bind.windows import bind_window
@@ -25,12 +25,12 @@ from tureen.errors import LimitExceeded, NotSupported, QueryError, SyntaxRefused
 
 DERIVED_DEPTH_MAX = 16
 
-Select = Callable[[exp.Expr, Environment], Relation]
+Select = Callable[[exp.Expr, Environment], BoundRelation]
 
 
 def bind_item(
     item: exp.Expr, ends: exp.Expr | None, env: Environment, select: Select, *, alone: bool = True
-) -> tuple[Relation, str | None]:
+) -> tuple[BoundRelation, str | None]:
     """The relation and what may stand before the dot of its columns.
 
     ``select`` binds a SELECT. ends: BEGIN ... END ..., which is no window of a table unless the table stands
@@ -74,7 +74,7 @@ def bind_item(
     return relation if condition is None else narrowed(relation, [condition]), name
 
 
-def named(identifier: exp.Expr, env: Environment, select: Select) -> Relation:
+def named(identifier: exp.Expr, env: Environment, select: Select) -> BoundRelation:
     """What a name in FROM stands for. Raises UnknownSource."""
     name = str(identifier.this)
     table = env.tables.get(name)
@@ -97,7 +97,7 @@ class _DerivedRefused(NotSupported):
     """The refusal of a view's text."""
 
 
-def _derived(derived: Derived, place: Place, env: Environment, select: Select) -> Relation:
+def _derived(derived: Derived, place: Place, env: Environment, select: Select) -> BoundRelation:
     """What a view selects. A refusal of its text becomes one of the text that names it."""
     if env.depth >= DERIVED_DEPTH_MAX:
         raise place.exceeded(
@@ -120,7 +120,7 @@ def _derived(derived: Derived, place: Place, env: Environment, select: Select) -
         ) from None
 
 
-def assigned(function: exp.Expr, relation: Relation, scope: Scope) -> Relation:
+def assigned(function: exp.Expr, relation: BoundRelation, scope: Scope) -> BoundRelation:
     """The relation, of this scope, with a table function over it."""
     place = scope.place(function)
     if relation.stream.is_table and relation.is_open:
@@ -145,7 +145,7 @@ def assigned(function: exp.Expr, relation: Relation, scope: Scope) -> Relation:
     return relation.assigned(bind_table_function(function, scope.at("a table function")))
 
 
-def renamed(relation: Relation, names: Sequence[exp.Expr], place: Place) -> Relation:
+def renamed(relation: BoundRelation, names: Sequence[exp.Expr], place: Place) -> BoundRelation:
     """With these names for its columns; none: as they are."""
     if not names:
         return relation

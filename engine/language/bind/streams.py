@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from engine.language.bind.options import Options
+from engine.language.bind.options import WithOptions
 from engine.language.bind.typenames import bind_type
 from engine.language.grammar import nodes
 from engine.language.places import Place, Text, shown
@@ -50,7 +50,7 @@ def bind_create(tree: exp.Expr, text: Text, limits: Limits) -> CreateStream:
         fields.append(Field(column_name, kind, nullable=not column.args.get("not_null")))
     key = _key(tree, fields, text)
     schema = Schema(tuple(replace(f, nullable=False) if f.name in key else f for f in fields))
-    options = Options(tree.args.get("options") or (), _OPTIONS, text)
+    options = WithOptions(tree.args.get("options") or (), _OPTIONS, text)
     timestamp = _timestamp(options, schema)
     retain: nodes.Duration | None = tree.args.get("retain")
     retain_ms = options.duration("retain", RETAIN_DEFAULT_MS)
@@ -95,7 +95,7 @@ def bind_create(tree: exp.Expr, text: Text, limits: Limits) -> CreateStream:
     )
 
 
-def _idle_timeout_ms(options: Options) -> int:
+def _idle_timeout_ms(options: WithOptions) -> int:
     ms = options.duration("idle_timeout", IDLE_TIMEOUT_DEFAULT_MS)
     if ms < 1:  # idleness would depend on where steps are cut
         raise options.wrong("idle_timeout", "write at least '1 millisecond'")
@@ -157,7 +157,7 @@ def bind_drop(tree: exp.Expr) -> DropStream:
     )
 
 
-def _topic(options: Options, default: str, name: Place) -> str:
+def _topic(options: WithOptions, default: str, name: Place) -> str:
     """The topic; ``default``, the stream's name, which stands at ``name``, where none is said."""
     if "topic" not in options:
         if not _legal_topic(default):
@@ -173,7 +173,7 @@ def _topic(options: Options, default: str, name: Place) -> str:
     return topic
 
 
-def _timestamp(options: Options, schema: Schema) -> str | None:
+def _timestamp(options: WithOptions, schema: Schema) -> str | None:
     """The column of event time."""
     if "timestamp" not in options:
         return None

@@ -16,8 +16,8 @@ from engine.language.bind.environment import Environment
 from engine.language.bind.joined import Joined
 from engine.language.bind.latest import Asked
 from engine.language.bind.placing import conjuncts
-from engine.language.bind.relation import Relation
-from engine.language.bind.scope import Part
+from engine.language.bind.relation import BoundRelation
+from engine.language.bind.scope import NamedItem
 from engine.language.expressions import Column, Compare, Expression, Not, columns_of
 from engine.language.places import Place, shown
 from engine.language.query import Aggregate, Latest
@@ -28,33 +28,33 @@ from engine.model.types import BOOLEAN, TIMESTAMP
 from tureen.errors import NotSupported
 
 
-def is_versioned(relation: Relation) -> bool:
+def is_versioned(relation: BoundRelation) -> bool:
     """Whether its rows are those of a NON RETROACTIVE table, as they are."""
     stream = relation.stream
     return stream.is_table and not stream.retroactive and not relation.stages and not relation.joins
 
 
 @dataclass(frozen=True, slots=True)
-class Versions:
+class BoundVersions:
     """inner: the table's versions; its own conditions, which are not among inner's, must wait. parts: what
     the sources before are called, and at last the table.
     """
 
-    inner: Relation
+    inner: BoundRelation
     waiting: tuple[Expression, ...]
     times: tuple[Column, ...]
     place: Place
-    parts: tuple[Part, ...]
+    parts: tuple[NamedItem, ...]
 
     @staticmethod
     def of(
-        left: Relation,
-        right: Relation,
+        left: BoundRelation,
+        right: BoundRelation,
         join: exp.Expr,
         env: Environment,
-        before: Sequence[Part],
-        behind: Sequence[Part],
-    ) -> Versions | None:
+        before: Sequence[NamedItem],
+        behind: Sequence[NamedItem],
+    ) -> BoundVersions | None:
         """None where the right side is no such table. Raises NotSupported."""
         place, kind = env.text.of_node(join.this), join.args["kind"]
         if not left.joins and is_versioned(left):
@@ -88,9 +88,11 @@ class Versions:
                 f"{name} is NON RETROACTIVE: what it is joined to must be a stream in event time",
                 hint="let the stream have WITH (timestamp = 'column'), or the table not be NON RETROACTIVE",
             )
-        return Versions(replace(right, where=(), history=True), right.where, times, place, (*before, *behind))
+        return BoundVersions(
+            replace(right, where=(), history=True), right.where, times, place, (*before, *behind)
+        )
 
-    def joined(self, relation: Relation, on: Sequence[Asked]) -> Relation:
+    def joined(self, relation: BoundRelation, on: Sequence[Asked]) -> BoundRelation:
         """The relation, whose last join is with these versions. Raises NotSupported."""
         last, stream = relation.joins[-1], self.inner.stream
         schema = stream.schema
@@ -129,7 +131,7 @@ class Versions:
             equal.append(f"{same} = {_dotted(table, name)}")
         return " AND ".join(equal)
 
-    def _time(self, relation: Relation, pairs: Sequence[tuple[Expression, Expression]]) -> Column:
+    def _time(self, relation: BoundRelation, pairs: Sequence[tuple[Expression, Expression]]) -> Column:
         """The instant of a row: of the one stream before, or of that whose columns equal the key."""
         if len(self.times) == 1:
             return self.times[0]
@@ -149,12 +151,12 @@ class Versions:
         return found[0]
 
 
-def _dotted(part: Part, column: str) -> str:
+def _dotted(part: NamedItem, column: str) -> str:
     names = [column] if part.name is None else [part.name, column]
     return ".".join(shown(render_name(name)) for name in names)
 
 
-def _refuse_what_has_no_instant(left: Relation, table: str, place: Place) -> None:
+def _refuse_what_has_no_instant(left: BoundRelation, table: str, place: Place) -> None:
     """Raise NotSupported where there is a stream in event time, but not its rows as they are."""
     for part in (left, *(join.inner for join in left.joins if join.gives)):
         if _time_of(part.stream) is None:
@@ -173,7 +175,7 @@ def _refuse_what_has_no_instant(left: Relation, table: str, place: Place) -> Non
         )
 
 
-def _times(relation: Relation) -> tuple[Column, ...]:
+def _times(relation: BoundRelation) -> tuple[Column, ...]:
     """The instants of its streams' rows, as columns."""
     given = relation.given()
     found: list[Column] = []

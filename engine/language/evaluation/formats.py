@@ -19,7 +19,7 @@ PATTERN_CHARACTERS_MAX = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PatternPart:
     """One part of a pattern. unit_ms: what it changes with; text: of a moment and its milliseconds."""
 
     unit_ms: int
@@ -37,30 +37,30 @@ def _half(moment: datetime) -> int:
 _HOUR, _MINUTE, _SECOND = 3_600_000, 60_000, 1_000
 
 #: Java's letters.
-DATE_FORMAT: dict[str, Part] = {
-    "yyyy": Part(DAY_MS, _padded(4, lambda m: m.year)),
-    "yy": Part(DAY_MS, _padded(2, lambda m: m.year % 100)),
-    "MM": Part(DAY_MS, _padded(2, lambda m: m.month)),
-    "M": Part(DAY_MS, _padded(1, lambda m: m.month)),
-    "dd": Part(DAY_MS, _padded(2, lambda m: m.day)),
-    "d": Part(DAY_MS, _padded(1, lambda m: m.day)),
-    "HH": Part(_HOUR, _padded(2, lambda m: m.hour)),
-    "H": Part(_HOUR, _padded(1, lambda m: m.hour)),
-    "hh": Part(_HOUR, _padded(2, _half)),
-    "h": Part(_HOUR, _padded(1, _half)),
-    "mm": Part(_MINUTE, _padded(2, lambda m: m.minute)),
-    "m": Part(_MINUTE, _padded(1, lambda m: m.minute)),
-    "ss": Part(_SECOND, _padded(2, lambda m: m.second)),
-    "s": Part(_SECOND, _padded(1, lambda m: m.second)),
-    "SSS": Part(1, lambda m, ms: f"{ms:03d}"),
-    "a": Part(_HOUR, lambda m, ms: "AM" if m.hour < 12 else "PM"),
+DATE_FORMAT: dict[str, PatternPart] = {
+    "yyyy": PatternPart(DAY_MS, _padded(4, lambda m: m.year)),
+    "yy": PatternPart(DAY_MS, _padded(2, lambda m: m.year % 100)),
+    "MM": PatternPart(DAY_MS, _padded(2, lambda m: m.month)),
+    "M": PatternPart(DAY_MS, _padded(1, lambda m: m.month)),
+    "dd": PatternPart(DAY_MS, _padded(2, lambda m: m.day)),
+    "d": PatternPart(DAY_MS, _padded(1, lambda m: m.day)),
+    "HH": PatternPart(_HOUR, _padded(2, lambda m: m.hour)),
+    "H": PatternPart(_HOUR, _padded(1, lambda m: m.hour)),
+    "hh": PatternPart(_HOUR, _padded(2, _half)),
+    "h": PatternPart(_HOUR, _padded(1, _half)),
+    "mm": PatternPart(_MINUTE, _padded(2, lambda m: m.minute)),
+    "m": PatternPart(_MINUTE, _padded(1, lambda m: m.minute)),
+    "ss": PatternPart(_SECOND, _padded(2, lambda m: m.second)),
+    "s": PatternPart(_SECOND, _padded(1, lambda m: m.second)),
+    "SSS": PatternPart(1, lambda m, ms: f"{ms:03d}"),
+    "a": PatternPart(_HOUR, lambda m, ms: "AM" if m.hour < 12 else "PM"),
 }
 #: PostgreSQL's, in any case.
-TO_CHAR: dict[str, Part] = {
+TO_CHAR: dict[str, PatternPart] = {
     "YYYY": DATE_FORMAT["yyyy"],
     "YY": DATE_FORMAT["yy"],
     "MM": DATE_FORMAT["MM"],
-    "DDD": Part(DAY_MS, _padded(3, lambda m: m.timetuple().tm_yday)),
+    "DDD": PatternPart(DAY_MS, _padded(3, lambda m: m.timetuple().tm_yday)),
     "DD": DATE_FORMAT["dd"],
     "HH24": DATE_FORMAT["HH"],
     "HH12": DATE_FORMAT["hh"],
@@ -83,9 +83,9 @@ class UnknownPart(Exception):
 
 
 @lru_cache(maxsize=512)
-def java_parts(pattern: str) -> tuple[Part | str, ...]:
+def java_parts(pattern: str) -> tuple[PatternPart | str, ...]:
     """Raises UnknownPart."""
-    parts: list[Part | str] = []
+    parts: list[PatternPart | str] = []
     for match in _JAVA.finditer(pattern):
         found = match.group()
         if match.group(1) is not None:
@@ -100,9 +100,9 @@ def java_parts(pattern: str) -> tuple[Part | str, ...]:
 
 
 @lru_cache(maxsize=512)
-def postgres_parts(pattern: str) -> tuple[Part | str, ...]:
+def postgres_parts(pattern: str) -> tuple[PatternPart | str, ...]:
     """Raises UnknownPart."""
-    parts: list[Part | str] = []
+    parts: list[PatternPart | str] = []
     for match in _POSTGRES.finditer(pattern):
         quoted, known, letters, other = match.groups()
         if letters is not None:
@@ -126,10 +126,10 @@ def _pattern(argument: Vector) -> str:
     return str(argument.dictionary[int(argument.values[0])].as_py())
 
 
-def _format(arguments: Sequence[Vector], parts: Sequence[Part | str]) -> Vector:
+def _format(arguments: Sequence[Vector], parts: Sequence[PatternPart | str]) -> Vector:
     """Once per distinct value of the finest part."""
     values = arguments[0].values
-    unit = min((part.unit_ms for part in parts if isinstance(part, Part)), default=DAY_MS)
+    unit = min((part.unit_ms for part in parts if isinstance(part, PatternPart)), default=DAY_MS)
     moments, codes = np.unique(values // unit, return_inverse=True)
     texts = [_text(int(moment) * unit, parts) for moment in moments]
     if len(set(texts)) < len(texts):
@@ -138,6 +138,6 @@ def _format(arguments: Sequence[Vector], parts: Sequence[Part | str]) -> Vector:
     return strict(arguments[:1], STRING, codes.astype(np.int32), None, dictionary)
 
 
-def _text(ms: int, parts: Sequence[Part | str]) -> str:
+def _text(ms: int, parts: Sequence[PatternPart | str]) -> str:
     moment = datetime(1970, 1, 1) + timedelta(milliseconds=ms)
     return "".join(part if isinstance(part, str) else part.text(moment, ms % 1_000) for part in parts)

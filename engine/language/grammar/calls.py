@@ -129,7 +129,7 @@ def _row_number(cursor: Cursor, token: Token, expression: Expressions) -> exp.Ex
                 "a frame in OVER is not supported", "leave it out: ROW_NUMBER has none"
             )
         cursor.expect(TokenType.R_PAREN, ")", "write ROW_NUMBER() OVER (PARTITION BY x ORDER BY y)")
-    return cursor.node(nodes.RowNumber(partition=partition, order=order), token, *partition, *order)
+    return cursor.node(nodes.RowNumberOver(partition=partition, order=order), token, *partition, *order)
 
 
 def _refuse_inside(cursor: Cursor) -> None:

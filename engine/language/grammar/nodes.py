@@ -180,7 +180,7 @@ class WindowCall(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"name": True, "column": False, "durations": True, "part": False}
 
 
-class RowNumber(exp.Expression):
+class RowNumberOver(exp.Expression):
     """``ROW_NUMBER() OVER (PARTITION BY partition ORDER BY order)``."""
 
     arg_types: ClassVar[dict[str, bool]] = {"partition": False, "order": False}

@@ -17,7 +17,7 @@ from engine.kernels import partials
 from engine.model.batch import Int64Array
 from engine.results.part_matches import PartMatches
 from engine.stems.cohorts import SELECTIVE, Cohorts
-from engine.stems.segment import Part
+from engine.stems.segment import SegmentView
 
 Words = npt.NDArray[np.uint64]
 
@@ -44,7 +44,7 @@ class MatchColumns:
         self._every_row = EVERY_ROW >> 6 in wanted
         self._known: dict[int, tuple[Cohorts, dict[int, _Pieces]]] = {}
 
-    def of(self, part: Part, first: int, last: int) -> dict[int, Words]:
+    def of(self, part: SegmentView, first: int, last: int) -> dict[int, Words]:
         """uint64[last - first] of each word; bits outside the masks mean nothing. Not to be written."""
         matches = part.matches
         pieces = self._pieces(matches.cohorts)
