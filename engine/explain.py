@@ -29,11 +29,11 @@ from engine.language.query import (
     Stage,
 )
 from engine.language.render import render_expression, render_scan, render_stage
+from engine.language.update_patterns import update_patterns
 from engine.limits import Limits
 from engine.maintenance import Costs, Maintenance, MaintenanceChoice
 from engine.model.changes import Operator
 from engine.model.source import SourceName, Stream
-from engine.operators.patterns import update_patterns
 from engine.operators.pipeline import relation_of
 from engine.operators.relation import Relation
 from engine.operators.scan import ScanAt, is_range

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 
 from engine.language.query import Query
+from engine.language.update_patterns import Pattern, update_patterns
 from engine.model.changes import Operator
 from engine.model.source import SourceName, Stream
-from engine.operators.patterns import Pattern, update_patterns
 
 
 def operator_of(query: Query, tables: Container[SourceName]) -> Operator:

@@ -27,8 +27,8 @@ from decimal import Decimal
 from typing import Any
 
 from engine.language.query import Query
+from engine.language.update_patterns import Pattern, update_patterns
 from engine.model.changes import Occasion, Operator
-from engine.operators.patterns import Pattern, update_patterns
 from engine.reference.instants import instants
 from engine.reference.retention import Reader, needed
 from engine.reference.rows import Source, Values

@@ -20,7 +20,7 @@ from engine.language.query import (
     SemiJoin,
     StreamOperator,
 )
-from engine.operators.patterns import Pattern, update_patterns
+from engine.language.update_patterns import Pattern, update_patterns
 from engine.windows.clauses import RowWindow
 from tureen.errors import NotSupported, SyntaxRefused
 

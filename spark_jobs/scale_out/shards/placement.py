@@ -47,9 +47,9 @@ from engine.language.query import (
     Sort,
     Stage,
 )
+from engine.language.update_patterns import Pattern, update_patterns
 from engine.model.source import SourceName, Stream
 from engine.model.types import Kind, Type
-from engine.operators.patterns import Pattern, update_patterns
 from engine.windows.assignment import WINDOW_COLUMNS, Session
 from engine.windows.clauses import RowWindow
 from spark_jobs.scale_out.shards.layout import Layout, key_type
