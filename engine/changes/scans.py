@@ -25,17 +25,17 @@ import numpy as np
 
 from engine.changes.assigned import assigned_lives
 from engine.changes.course import FOREVER, NEVER
-from engine.changes.lives import Lives, Touched, Way, always
+from engine.changes.lives import Lives, Touched, Way, always, one_after_another
 from engine.changes.ranges import ordinals
 from engine.changes.stretch import Stretch
-from engine.changes.succession import succession
 from engine.changes.windows import Span, begins_of, ends_of, held, merged, moving
 from engine.kernels import grouping
 from engine.language.query import Scan
-from engine.model.batch import BoolArray, Int64Array
+from engine.model.batch import BoolArray, Column, Int64Array
 from engine.model.source import Schema
+from engine.model.types import BIGINT
 from engine.operators.gather import ordinals_of, rows_at
-from engine.operators.keys import number
+from engine.operators.keys import alike, number
 from engine.operators.places import Places, timestamps_at
 from engine.operators.relation import Relation
 from engine.operators.row_windows import kept, last_rows
@@ -237,7 +237,6 @@ def _versions(scan: Scan, stretch: Stretch, rows: TableRows, asked: Asked) -> Li
     superseded = rows.superseded[ordinals_of(places) - rows.base]
     ends = _timestamps_of(rows, superseded, at.end)
     relation = rows_at(Schema(rows.schema.fields[:-1]), places)
-    relation = Relation(relation.columns, len(relation))
     return stretch.lives(relation, timestamps_at(places), ends, _spent(stretch, rows, superseded))
 
 
@@ -316,8 +315,19 @@ def _standing(scan: Scan, stretch: Stretch, asked: Asked) -> Lives:
     if scan.assignment is None:
         ends[~np.isin(before.stored_ordinals(), after.stored_ordinals())] = stretch.end
         return Lives(before, begins, ends)
-    lives = succession(before, [after], np.array([stretch.end]), stretch.limits)
-    return Lives(lives.relation, np.maximum(lives.begins, begin), lives.ends)
+    there, here = _of_windows(before), _of_windows(after)
+    codes, others, width = alike(there, here, len(before), len(after))
+    stays, was = np.zeros(width, np.bool_), np.zeros(width, np.bool_)
+    stays[others], was[codes] = True, True
+    ends[~stays[codes]] = stretch.end
+    came = after.take(np.flatnonzero(~was[others]))
+    later, forever = np.full(len(came), stretch.end), np.full(len(came), FOREVER)
+    return one_after_another([Lives(before, begins, ends), Lives(came, later, forever)])
+
+
+def _of_windows(relation: Relation) -> list[Column]:
+    """What tells the rows of windows apart: where they begin and end, and the row."""
+    return [*relation.columns[-2:], Column(BIGINT, relation.stored_ordinals())]
 
 
 # --- ordinals and instants ------------------------------------------------------------------------

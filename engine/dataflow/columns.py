@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
+from engine.dataflow.delta import Delta
 from engine.model.batch import Int32Array, Int64Array
 from engine.model.runs import places_of
 
@@ -61,3 +62,18 @@ class Readers:
         if len(counts) and counts.min() == counts.max() == 1:
             return pairs, self._order[starts]
         return np.repeat(pairs, counts), self._order[places_of(starts, counts)]
+
+
+class Over(Readers):
+    """Columns that are over others. below: int32, the one that each of ``columns`` is over."""
+
+    def __init__(self, columns: Int32Array, below: Int32Array) -> None:
+        super().__init__(below)
+        self._columns = columns
+        self.below: Int32Array = np.unique(below)
+
+    def spread(self, delta: Delta) -> Delta:
+        """The same rows, of the columns that are over theirs."""
+        pairs, readers = self.of(delta.owners)
+        starts = np.searchsorted(pairs, delta.starts)
+        return Delta(delta.lives, starts, self._columns[readers], delta.ids)

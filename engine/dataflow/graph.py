@@ -19,9 +19,21 @@ from engine.changes.touching import Touching
 from engine.changes.trip import Trip
 from engine.dataflow.node import Node
 from engine.dataflow.operators.flow import FlowNode
+from engine.dataflow.operators.join import JoinNode
 from engine.dataflow.operators.rows import ConditionNode
 from engine.dataflow.operators.scan import Predicate, ScanNode
-from engine.dataflow.plan import Own, Plan, Shared, Step, is_selection, node_of, own_of, plan_of
+from engine.dataflow.plan import (
+    Joined,
+    Own,
+    Plan,
+    Shared,
+    Step,
+    is_selection,
+    join_of,
+    node_of,
+    own_of,
+    plan_of,
+)
 from engine.dataflow.sinks import ChangeSink, Sink, WholeSink
 from engine.dataflow.turn import Turn
 from engine.language.query import Query
@@ -31,6 +43,7 @@ from engine.model.changes import Changes, Operator
 from engine.model.source import SourceName
 from engine.operators.gather import schema_of
 from engine.standing import StandingQuery
+from engine.stems.table_stem import TableRows
 from tureen.errors import TureenError
 
 TURN_PAIRS = 1 << 20
@@ -166,6 +179,16 @@ class Graph:
                 if isinstance(node, ConditionNode):
                     column = node.column(column, constants)
                 return _Built((*under.keys, key), node, column)
+
+            case Joined(matching, left, right):
+                one, other = self._build(left, standing), self._build(right, standing)
+                both = one.keys[-1], other.keys[-1], matching
+                node = self._nodes.get(both)
+                if node is None:
+                    node = self._nodes[both] = join_of(plan, one.node, other.node)
+                assert isinstance(node, JoinNode)
+                column = node.column(one.column, other.column)
+                return _Built((*one.keys, *other.keys, both), node, column)
 
     def _leaf(self, key: Hashable, make: Callable[[], Leaf]) -> Leaf:
         leaf = self._leaves.get(key)
@@ -329,15 +352,21 @@ def _ways(whole: Way, instants: Sequence[Int64Array], pairs: int) -> Iterator[Wa
             since = end
 
 
-_Stand = tuple[int, dict[SourceName, int | None]]
-"""NOW, and from when on each source is retained."""
+_Stand = tuple[int, dict[SourceName, tuple[int | None, int]]]
+"""NOW, and of each source from when on it is retained, and of a table the first ordinal: when superseded
+versions are let go of, the others get new ordinals.
+"""
 
 
 def _stands(course: Course) -> tuple[_Stand, _Stand]:
     """How the sources of a course stand at its beginning and at its end."""
-    before = {name: leg.at.retained_from_ms for name, leg in course.legs.items()}
+    first = {
+        name: leg.at.rows.base if isinstance(leg.at.rows, TableRows) else 0
+        for name, leg in course.legs.items()
+    }
+    before = {name: (leg.at.retained_from_ms, first[name]) for name, leg in course.legs.items()}
     after = {
-        name: before[name] if leg.retained_to_ms is None else leg.retained_to_ms
+        name: before[name] if leg.retained_to_ms is None else (leg.retained_to_ms, first[name])
         for name, leg in course.legs.items()
     }
     return (course.since_ms, before), (course.until_ms, after)

@@ -126,7 +126,8 @@ class Node(ABC):
     @abstractmethod
     def standing(self, trip: Trip, columns: Int32Array) -> Iterator[Delta]:
         """The rows of some columns, ascending, that are there at the beginning of a transition. To be asked
-        before its first turn, of nodes that have begun it. Their instants mean nothing.
+        before its first turn, of nodes that have begun it. At least one delta, perhaps without rows; instants
+        mean nothing.
         """
 
     @abstractmethod

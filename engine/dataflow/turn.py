@@ -18,3 +18,8 @@ class Turn:
 
     trip: Trip
     way: Way
+
+    @classmethod
+    def beginning(cls, trip: Trip) -> Turn:
+        """The beginning of a transition, before anything moves."""
+        return cls(trip, Way(trip.way.since, trip.way.since))

@@ -55,6 +55,12 @@ class Column:
         """``strings`` as an array, not copied; of a table those that it holds now."""
         return self.strings.array() if isinstance(self.strings, StringTable) else self.strings
 
+    def there(self) -> BoolArray:
+        """bool[n]: which values are not NULL."""
+        if self.type.kind is Kind.NULL:
+            return np.zeros(len(self), np.bool_)
+        return np.ones(len(self), np.bool_) if self.valid is None else self.valid
+
     def take(self, rows: npt.NDArray[Any]) -> Column:
         """The rows at these places (an index array), in that order."""
         valid = None if self.valid is None else self.valid[rows]

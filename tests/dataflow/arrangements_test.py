@@ -9,8 +9,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.dataflow.arrangements import keys as keys_module
 from engine.dataflow.arrangements import string_labels
+from engine.dataflow.arrangements import words as words_module
 from engine.dataflow.arrangements.copy_counts import CopyCounts
 from engine.dataflow.arrangements.keys import Keys
 from engine.dataflow.arrangements.string_labels import StringLabels
@@ -43,7 +43,7 @@ def test_ids_of_tuples_that_come_and_go(seed: int, width: int) -> None:
 def test_numbers_of_keys_tell_rows_apart(data: Any) -> None:
     """As long as somebody has a key its number stays, whatever strings are let go of."""
     keys, held, taken = Keys(KINDS), dict[str, int](), list[tuple[Any, list[str]]]()
-    keys_module.VALUES_MIN, before = 4, keys_module.VALUES_MIN
+    words_module.VALUES_MIN, before = 4, words_module.VALUES_MIN
     try:
         for _ in range(data.draw(st.integers(1, 5))):
             rows = relation(KINDS, data.draw(tables(KINDS, 30)))
@@ -63,7 +63,7 @@ def test_numbers_of_keys_tell_rows_apart(data: Any) -> None:
                 assert len(keys) == len(held)
             keys._check()
     finally:
-        keys_module.VALUES_MIN = before
+        words_module.VALUES_MIN = before
 
 
 @given(st.data(), st.sampled_from((1 << 6, 1 << 10, 1 << 60)))

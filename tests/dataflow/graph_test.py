@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -52,6 +53,34 @@ QUERIES = (
     """SELECT m, COUNT(*) AS n FROM (SELECT w, MAX(v) AS m FROM s [ROWS 4] GROUP BY w) AS x WHERE m > 0
     GROUP BY m""",
 )
+JOINS = (
+    "SELECT s.k, n, v FROM s [RANGE 5 MILLISECONDS] JOIN u [RANGE 4 MILLISECONDS] ON s.k = u.k",
+    """SELECT s.k, n, v FROM s [RANGE 5 MILLISECONDS] JOIN u [RANGE 4 MILLISECONDS] ON s.k = u.k
+    WHERE s.w = 'a'""",
+    """SELECT s.k, n, v FROM s [RANGE 5 MILLISECONDS] JOIN u [RANGE 4 MILLISECONDS] ON s.k = u.k
+    WHERE s.w = 'a' AND u.n > 0""",
+    """SELECT w, SUM(n) AS t FROM s [RANGE 5 MILLISECONDS] JOIN u [ROWS 3] ON s.k = u.k AND s.v < u.n
+    WHERE u.n > 0 GROUP BY w""",
+    "SELECT w, n FROM s [ROWS 2] LEFT JOIN u [RANGE 4 MILLISECONDS] ON s.k = u.k AND u.n > 0",
+    "SELECT w, n FROM s [ROWS 2] LEFT JOIN u [RANGE 4 MILLISECONDS] ON s.k = u.k WHERE w = 'b'",
+    "SELECT v, n FROM s [RANGE 3 MILLISECONDS] FULL JOIN u [RANGE 4 MILLISECONDS] ON s.k = u.k",
+    """SELECT v, n FROM s [RANGE 3 MILLISECONDS]
+    RIGHT JOIN u [RANGE 4 MILLISECONDS] ON s.k = u.k AND s.v > u.n""",
+    """SELECT s.v, t.v FROM s [RANGE 3 MILLISECONDS]
+    JOIN s AS t [RANGE 6 MILLISECONDS] ON s.k = t.k WHERE t.w = 'a'""",
+    "SELECT s.k, p, n FROM s [RANGE 6 MILLISECONDS] JOIN h ON s.k = h.k JOIN u [ROWS 4] ON u.k = h.k",
+    "SELECT k, v FROM s [RANGE 6 MILLISECONDS] WHERE k IN (SELECT k FROM u [RANGE 5 MILLISECONDS])",
+    "SELECT k, v FROM s [RANGE 6 MILLISECONDS] WHERE k NOT IN (SELECT k FROM u [RANGE 5 MILLISECONDS])",
+    """SELECT k, v FROM s [RANGE 6 MILLISECONDS]
+    WHERE w = 'a' AND k NOT IN (SELECT k FROM u [RANGE 5 MILLISECONDS] WHERE n > 0)""",
+    "SELECT k, v FROM s [RANGE 6 MILLISECONDS] WHERE NOT EXISTS (SELECT * FROM u [RANGE 1 MILLISECONDS])",
+    """SELECT k, v FROM s [RANGE 6 MILLISECONDS]
+    WHERE EXISTS (SELECT * FROM u [ROWS 2] WHERE u.k = s.k AND n > 0)""",
+    """SELECT s.k, c, v FROM s [RANGE 6 MILLISECONDS]
+    JOIN (SELECT k, COUNT(*) AS c FROM u [ROWS 4] GROUP BY k) AS x ON s.k = x.k WHERE s.v > 0""",
+    """SELECT x.k, c, window_start FROM (SELECT k, window_start, COUNT(*) AS c
+    FROM SESSION(s, INTERVAL '2' MILLISECOND) GROUP BY k, window_start) AS x LEFT JOIN h ON x.k = h.k""",
+)
 OPERATORS: tuple[Operator, ...] = ("changes", "istream", "dstream", "rstream")
 
 
@@ -65,7 +94,7 @@ def bag(changes: Changes, place: int = 0) -> Counter[Any]:
     return Counter((repr(tuple(row.values())), weight, at, copy) for row, weight, at, copy in told)
 
 
-@pytest.mark.parametrize("text", QUERIES)
+@pytest.mark.parametrize("text", QUERIES + JOINS)
 @FEW
 @given(seeds)
 def test_changes_at_every_instant(text: str, seed: int) -> None:
@@ -86,14 +115,15 @@ def cut(rng: random.Random, course: Course) -> list[Course]:
     return found
 
 
+@pytest.mark.parametrize(("of", "sources"), [(QUERIES, ["s"]), (JOINS, ["s", "u", "h"])])
 @given(seeds)
-def test_many_queries_are_told_what_each_alone_is(seed: int) -> None:
+def test_many_queries_are_told_what_each_alone_is(of: Sequence[str], sources: list[str], seed: int) -> None:
     """Whoever comes or goes between transitions, and however they are cut into turns."""
     rng = random.Random(seed)
-    texts = [rng.choice(QUERIES) for _ in range(6)]
-    whole = random_course(rng, ["s"])
+    texts = [rng.choice(of) for _ in range(6)]
+    whole = random_course(rng, sources)
     while any(leg.retained_to_ms is not None for leg in whole.legs.values()):
-        whole = random_course(rng, ["s"])
+        whole = random_course(rng, sources)
     graph, members = Graph(TABLES), dict[str, tuple[str, Operator, bool]]()
     before, graph_module.TURN_PAIRS = graph_module.TURN_PAIRS, rng.choice((2, 1 << 20))
     try:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from engine.changes.trip import Trip
-from engine.dataflow.columns import Numbers, Readers
+from engine.dataflow.columns import Numbers, Over
 from engine.dataflow.delta import Delta
 from engine.dataflow.node import Above, Node
 from engine.dataflow.parameters import Constants, Table, WithParameters
@@ -75,7 +75,7 @@ class ConditionNode(Node):
         self._predicate = predicate
         self._constants = Table(types)
         self._keys: Numbers[tuple[int, Constants]] = Numbers()
-        self._above: _Above | None = None
+        self._above: Over | None = None
 
     def column(self, below: int, constants: Constants) -> int:
         """The column of one below with these constants, as long as somebody wants it."""
@@ -106,27 +106,12 @@ class ConditionNode(Node):
             self._above = self._over(self.columns.all())
         return self._of(self.below.delta(turn), self._above)
 
-    def _over(self, columns: Int32Array) -> _Above:
+    def _over(self, columns: Int32Array) -> Over:
         below = [self._keys[column][0] for column in columns.tolist()]
-        return _Above(columns, np.array(below, np.int32))
+        return Over(columns, np.array(below, np.int32))
 
-    def _of(self, delta: Delta, above: _Above) -> Delta:
+    def _of(self, delta: Delta, above: Over) -> Delta:
         spread = above.spread(delta)
         rows, relation = spread.rows(), delta.lives.relation
         columns = WithParameters(relation.columns, rows, self._constants, spread.owners)
         return spread.where(truth(self._predicate, columns, len(rows))[0])
-
-
-class _Above(Readers):
-    """Columns that are over others. below: int32, those they are over, ascending."""
-
-    def __init__(self, columns: Int32Array, below: Int32Array) -> None:
-        super().__init__(below)
-        self._columns = columns
-        self.below: Int32Array = np.unique(below)
-
-    def spread(self, delta: Delta) -> Delta:
-        """The same rows, of the columns that are over theirs."""
-        pairs, readers = self.of(delta.owners)
-        starts = np.searchsorted(pairs, delta.starts)
-        return Delta(delta.lives, starts, self._columns[readers], delta.ids)

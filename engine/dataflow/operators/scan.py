@@ -78,7 +78,7 @@ class ScanNode(Node):
         rows = trip.course.legs[self.kind.source].at.rows
         asked = _Asked({int(column): self._predicates[int(column)] for column in columns})
         size = max(1, PAIRS_MAX // max(1, len(columns)))
-        for start in range(0, len(lives), size):
+        for start in range(0, max(1, len(lives)), size):
             stop = min(start + size, len(lives))
             piece = Lives(lives.relation.slice(start, stop), lives.begins[start:stop], lives.ends[start:stop])
             yield self._accepted(piece, rows, asked).owned()

@@ -1,0 +1,143 @@
+"""Values of columns as tuples of whole numbers, and back.
+
+A tuple has a word for each column, the value itself, its bits, or the code of a string or an array; and one
+of bits that say which columns are NULL. Values that nothing tells apart have the same word: NULL equals NULL,
+NaN equals NaN, and 0.0 is another value than -0.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from engine.changes.equality import double_bits, plain
+from engine.model.batch import Column, Int32Array, Int64Array
+from engine.model.string_table import StringTable
+from engine.model.types import Kind, Type
+
+VALUES_MIN = 65_536
+"""Fewer strings or arrays than these are not looked through for dead ones."""
+
+
+class Words:
+    """Of one list of types. One writer."""
+
+    def __init__(self, types: Sequence[Type]) -> None:
+        self.types = tuple(types)
+        self._coded: list[StringTable | _Arrays | None] = [_coded(type_) for type_ in types]
+
+    @property
+    def width(self) -> int:
+        """How many words a tuple has."""
+        return len(self.types) + 1
+
+    def encode(self, columns: Sequence[Column], n: int) -> Int64Array:
+        """int64[n, width], C order, of n rows."""
+        words = np.zeros((n, self.width), np.int64)
+        null = words[:, len(self.types)]
+        for place, (column, coded) in enumerate(zip(columns, self._coded, strict=True)):
+            if column.type.kind is Kind.NULL:
+                null |= 1 << place
+                continue
+            if isinstance(coded, StringTable):
+                words[:, place] = column.codes_in(coded)
+            elif coded is not None:
+                words[:, place] = coded.number(column)
+            elif column.type.kind is Kind.DOUBLE:
+                words[:, place] = double_bits(column.values)
+            else:
+                words[:, place] = column.values
+            if column.valid is not None:
+                words[~column.valid, place] = 0
+                null |= (~column.valid).astype(np.int64) << place
+        return words
+
+    def decode(self, place: int, words: Int64Array, nulls: Int64Array) -> Column:
+        """A column. words: int64[n], its own; nulls: int64[n], the last of each tuple."""
+        type_, coded = self.types[place], self._coded[place]
+        valid = None
+        if nulls.any():
+            valid = (nulls >> place) & 1 == 0
+            if valid.all():
+                valid = None
+        values: npt.NDArray[Any] = words
+        values = values.view(np.float64) if type_.kind is Kind.DOUBLE else values.astype(type_.dtype)
+        strings = coded.array() if isinstance(coded, _Arrays) else coded
+        return Column(type_, values, valid, strings)
+
+    def is_wasteful(self, used: int) -> bool:
+        """Whether there are many more strings or arrays than tuples in use."""
+        return any(coded is not None and len(coded) > VALUES_MIN + 2 * used for coded in self._coded)
+
+    def shrink(self, tuples: Int64Array, used: Int32Array) -> None:
+        """Let go of strings and arrays that no tuple has; those that stay get other codes. tuples: int64[n,
+        width], written; used: which of them are in use.
+        """
+        for place, coded in enumerate(self._coded):
+            if coded is not None and len(coded) > VALUES_MIN + 2 * len(used):
+                held, codes = np.unique(tuples[used, place], return_inverse=True)
+                self._coded[place] = coded.only(held)
+                tuples[used, place] = codes
+
+    @property
+    def nbytes(self) -> int:
+        return sum(one.nbytes for one in self._coded if one)
+
+
+class _Arrays:
+    """Codes of arrays: a value that occurs is looked at once a batch."""
+
+    def __init__(self, type_: Type) -> None:
+        self._type = type_
+        self._codes: dict[Any, int] = {}
+        self._values: list[Any] = []
+        self._array: pa.ListArray | None = None
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def number(self, column: Column) -> Int64Array:
+        """int64[n], any code where NULL."""
+        used, places = np.unique(column.values, return_inverse=True)
+        codes = np.zeros(len(used), np.int64)
+        assert column.dictionary is not None
+        for place, code in enumerate(used.tolist() if len(column.dictionary) else ()):
+            codes[place] = self._code(column.dictionary[code].as_py())
+        found: Int64Array = codes[places]
+        return found
+
+    def _code(self, value: list[Any]) -> int:
+        key = plain(value)
+        code = self._codes.get(key)
+        if code is None:
+            code = self._codes[key] = len(self._values)
+            self._values.append(value)
+            self._array = None
+        return code
+
+    def array(self) -> pa.ListArray:
+        """All values by code."""
+        if self._array is None:
+            self._array = pa.array(self._values, self._type.arrow)
+        return self._array
+
+    def only(self, codes: Int64Array) -> _Arrays:
+        """Those with these codes, in this order."""
+        fewer = _Arrays(self._type)
+        for code in codes.tolist():
+            fewer._code(self._values[code])
+        return fewer
+
+    @property
+    def nbytes(self) -> int:
+        return 0 if self._array is None else self._array.nbytes
+
+
+def _coded(type_: Type) -> StringTable | _Arrays | None:
+    if type_.kind is Kind.STRING:
+        return StringTable()
+    return _Arrays(type_) if type_.kind is Kind.ARRAY else None

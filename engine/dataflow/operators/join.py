@@ -1,0 +1,391 @@
+"""Joins: pairs of rows that are equal in keys and satisfy a condition, while both are there.
+
+The rows of both inputs are kept by key (:mod:`engine.dataflow.arrangements.keyed_rows`), those of all
+queries of a shape together. A column is a pair of columns, one of each input: a pair of rows belongs to it
+where both rows do. Of a turn the rows that move meet all that are there, on the left first; those of the
+right then meet the ones that stay.
+
+Cost: O(rows that move + their partners), and the condition for each pair.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import overload
+
+import numpy as np
+
+from engine.changes.lives import Lives
+from engine.changes.trip import Trip
+from engine.dataflow.arrangements.keyed_rows import KeyedRows
+from engine.dataflow.arrangements.keys import Keys
+from engine.dataflow.columns import Numbers, Over
+from engine.dataflow.delta import Delta
+from engine.dataflow.node import Node
+from engine.dataflow.turn import Turn
+from engine.kernels import arranged as kernels
+from engine.kernels.arranged import Found
+from engine.language.evaluate import truth
+from engine.language.expressions import Expression, columns_of
+from engine.language.query import JoinKind
+from engine.limits import Limits
+from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
+from engine.model.runs import places_of
+from engine.operators.keys import with_one_zero
+from engine.operators.relation import Relation
+from tureen.errors import LimitExceeded
+
+PAIRS = 16_384
+"""Pairs that are looked at at a time, unless one row has more."""
+DEAD_MIN = 1_024
+"""Columns whose rows are let go of together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """What makes two rows partners, and what a join gives. keys: over the rows of each input, of one type.
+    read: the places of the columns of pairs that somebody reads; None: all.
+    """
+
+    kind: JoinKind
+    keys: tuple[tuple[Expression, Expression], ...]
+    condition: Expression | None
+    read: frozenset[int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Slots of both inputs, when both rows are there, and whose they are: pair i is of the columns
+    owners[starts[i]:starts[i + 1]].
+    """
+
+    left: Int32Array
+    right: Int32Array
+    begins: Int64Array
+    ends: Int64Array
+    starts: Int64Array
+    owners: Int32Array
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+    def take(self, places: Int64Array) -> Pairs:
+        """Those at these places, in that order."""
+        counts = np.diff(self.starts)[places]
+        starts = np.concatenate([[0], np.cumsum(counts)])
+        owners = self.owners[places_of(self.starts[places], counts)]
+        return Pairs(
+            self.left[places], self.right[places], self.begins[places], self.ends[places], starts, owners
+        )
+
+
+RIGHT = 1 << 20
+"""Columns of the right row may be numbered from here on too."""
+
+
+class JoinNode(Node):
+    """What all kinds of joins have in common. Its inputs have ids. keeps_lonely: rows that cannot have a
+    partner, since their key is NULL, are kept.
+    """
+
+    keeps_lonely = False
+
+    def __init__(self, left: Node, right: Node, matching: Matching) -> None:
+        super().__init__(left, right)
+        assert left.id_words
+        assert right.id_words
+        self.left, self.right = left, right
+        self.ordered = left.ordered and right.ordered
+        self._matching = matching
+        self._numbers: Numbers[tuple[int, int]] = Numbers()
+        self._over: tuple[Over, Over] | None = None
+        self.forget()
+
+    def forget(self) -> None:
+        self._keys = Keys([key.type for key, _ in self._matching.keys])
+        self._left_rows = KeyedRows(self._keys, self.left.id_words, keeps_all=self.keeps_lonely)
+        self._right_rows = KeyedRows(self._keys, self.right.id_words, keeps_all=self.keeps_lonely)
+        self._coming = set(self.columns.all().tolist())
+        self._dead: set[int] = set()
+        self._room = PAIRS
+
+    # --- columns ----------------------------------------------------------------------------------
+
+    def column(self, left: int, right: int) -> int:
+        """The column of one of each input, as long as somebody wants it."""
+        return self._numbers.number((left, right))
+
+    def want(self, column: int) -> None:
+        if self.columns.want(column):
+            self._over = None
+            left, right = self._numbers[column]
+            self.left.want(left)
+            self.right.want(right)
+            if column in self._dead:
+                self._bury()
+            self._coming.add(column)
+
+    def leave(self, column: int) -> None:
+        if self.columns.leave(column):
+            self._over = None
+            left, right = self._numbers.give_back(column)
+            self.left.leave(left)
+            self.right.leave(right)
+            if column in self._coming:
+                self._coming.discard(column)
+                return
+            self._dead.add(column)
+            if len(self._dead) > DEAD_MIN + self.columns.count:
+                self._bury()
+
+    def _bury(self) -> None:
+        """Rows of columns that nobody wants go."""
+        dead = np.array(sorted(self._dead), np.int32)
+        self._left_rows.drop(dead)
+        self._right_rows.drop(dead)
+        self._dead.clear()
+
+    def _over_of(self, columns: Int32Array) -> tuple[Over, Over]:
+        below = np.array([self._numbers[column] for column in columns.tolist()], np.int32).reshape(-1, 2)
+        return Over(columns, below[:, 0]), Over(columns, below[:, 1])
+
+    # --- rows -------------------------------------------------------------------------------------
+
+    def _hydrate(self, trip: Trip) -> None:
+        if not self._coming:
+            return
+        left, right = self._over_of(np.array(sorted(self._coming), np.int32))
+        self._coming.clear()
+        for standing in self.left.standing(trip, left.below):
+            delta = left.spread(standing).owned()
+            self._learn_left(delta)
+            self._left_rows.stand(delta, *_values(self._left_keys, delta.lives.relation))
+        for standing in self.right.standing(trip, right.below):
+            delta = right.spread(standing).owned()
+            self._learn_right(delta)
+            self._right_rows.stand(delta, *_values(self._right_keys, delta.lives.relation))
+
+    def _learn_left(self, delta: Delta) -> None:
+        self._left_rows.learn(delta.lives.relation.columns, self._read)
+
+    def _learn_right(self, delta: Delta) -> None:
+        """After the left ones."""
+        width, read = self._left_rows.width, self._read
+        kept = None if read is None else {place - (RIGHT if place >= RIGHT else width) for place in read}
+        self._right_rows.learn(delta.lives.relation.columns, kept)
+
+    @property
+    def _read(self) -> frozenset[int] | None:
+        """The places of the columns that somebody reads; None: all."""
+        read, condition = self._matching.read, self._matching.condition
+        if read is None or condition is None:
+            return read
+        return read | {column.index for column in columns_of(condition)}
+
+    @property
+    def _left_keys(self) -> Sequence[Expression]:
+        return [key for key, _ in self._matching.keys]
+
+    @property
+    def _right_keys(self) -> Sequence[Expression]:
+        return [key for _, key in self._matching.keys]
+
+    def _changed(self, turn: Turn) -> Delta:
+        if self._over is None:
+            self._over = self._over_of(self.columns.all())
+        over_left, over_right = self._over
+        left = over_left.spread(self.left.delta(turn)).owned()
+        right = over_right.spread(self.right.delta(turn)).owned()
+        self._learn_left(left)
+        self._learn_right(right)
+        left_values, left_usable = _values(self._left_keys, left.lives.relation)
+        left_slots = self._left_rows.apply(left, left_values, left_usable, turn.way)
+        right_slots = self._right_rows.apply(
+            right, *_values(self._right_keys, right.lives.relation), turn.way
+        )
+        try:
+            return self._given(turn, Moved(left, left_slots), Moved(right, right_slots))
+        finally:
+            self._left_rows.turned(left_slots)
+            self._right_rows.turned(right_slots)
+
+    @abstractmethod
+    def _given(self, turn: Turn, left: Moved, right: Moved) -> Delta:
+        """What the join gives on a turn on which these rows move, which are arranged."""
+
+    def rest(self) -> None:
+        super().rest()
+        self._left_rows.settle()
+        self._right_rows.settle()
+
+    # --- pairs ------------------------------------------------------------------------------------
+
+    def _pairs(self, turn: Turn, slots: Int32Array, *, of_left: bool, staying: bool = False) -> Pairs:
+        """The partners of rows of an input that are there with them at an instant of a turn, or at its
+        beginning. slots: of the left input, or the right. staying: of those that do not move alone.
+        Raises LimitExceeded.
+        """
+        limits = turn.trip.limits
+        near, far = (self._left_rows, self._right_rows) if of_left else (self._right_rows, self._left_rows)
+        near.cover_keys()
+        far.cover_keys()
+        skipped = far.moving if staying else np.zeros(len(far.moving), np.bool_)
+        found: list[Pairs] = []
+        done, candidates, total = 0, 0, 0
+        while done < len(slots):
+            out = _room_for(self._room)
+            before = done
+            done, count = kernels.probe(
+                slots, done, near.rows, far.rows, skipped, turn.way.since, turn.way.until, out
+            )
+            if done == before:
+                self._room *= 2
+                continue
+            owners = out.owners[: out.starts[count]]
+            lives = out.begins[:count], out.ends[:count], out.starts[: count + 1], owners
+            one, other = out.near[:count], out.far[:count]
+            pairs = Pairs(one, other, *lives) if of_left else Pairs(other, one, *lives)
+            candidates += count
+            if self._matching.condition is not None:
+                _few(candidates, limits)
+                columns = self._columns(pairs.left, pairs.right)
+                true, _ = truth(self._matching.condition, columns, count)
+                pairs = pairs.take(np.flatnonzero(true))
+            total += len(pairs)
+            _bounded(total, limits)
+            found.append(pairs)
+        return one_after_another(found)
+
+    def _columns(self, left: Int32Array, right: Int32Array) -> Sequence[Column]:
+        """Those of pairs of slots."""
+        return _PairColumns(self._left_rows.columns(left), self._right_rows.columns(right))
+
+    @property
+    def nbytes(self) -> int:
+        return self._keys.nbytes + self._left_rows.nbytes + self._right_rows.nbytes
+
+    def _check(self) -> None:
+        self._keys._check()
+        self._left_rows._check()
+        self._right_rows._check()
+
+
+class _PairColumns(Sequence[Column]):
+    """The columns of left rows, then those of right ones, which are those from RIGHT on too."""
+
+    def __init__(self, left: Sequence[Column], right: Sequence[Column]) -> None:
+        self._left = left
+        self._right = right
+
+    def __len__(self) -> int:
+        return len(self._left) + len(self._right)
+
+    @overload
+    def __getitem__(self, place: int) -> Column: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Column]: ...
+
+    def __getitem__(self, place: int | slice) -> Column | Sequence[Column]:
+        if isinstance(place, slice):
+            return [self[each] for each in range(*place.indices(len(self)))]
+        width = len(self._left)
+        if place < width:
+            return self._left[place]
+        return self._right[place - (RIGHT if place >= RIGHT else width)]
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """Rows that move on a turn, and their slots, NOBODY of those that are not kept."""
+
+    delta: Delta
+    slots: Int32Array
+
+    def arranged(self) -> Int32Array:
+        """The slots of those that have one."""
+        found: Int32Array = self.slots[self.slots != kernels.NOBODY]
+        return found
+
+
+class InnerJoinNode(JoinNode):
+    """Pairs. The id of one is the left row's id and the right row's."""
+
+    def __init__(self, left: Node, right: Node, matching: Matching) -> None:
+        super().__init__(left, right, matching)
+        self.id_words = left.id_words + right.id_words
+
+    def _given(self, turn: Turn, left: Moved, right: Moved) -> Delta:
+        of_left = self._pairs(turn, left.arranged(), of_left=True)
+        of_right = self._pairs(turn, right.arranged(), of_left=False, staying=True)
+        return self._of(one_after_another([of_left, of_right]))
+
+    def standing(self, trip: Trip, columns: Int32Array) -> Iterator[Delta]:
+        turn = Turn.beginning(trip)
+        slots = self._left_rows.slots()
+        for start in range(0, max(1, len(slots)), PAIRS):
+            delta = self._of(self._pairs(turn, slots[start : start + PAIRS], of_left=True))
+            yield delta.where(np.isin(delta.owners, columns))
+
+    def _of(self, pairs: Pairs) -> Delta:
+        relation = Relation(self._columns(pairs.left, pairs.right), len(pairs))
+
+        def ids() -> Int64Array:
+            return np.hstack([self._left_rows.ids_of(pairs.left), self._right_rows.ids_of(pairs.right)])
+
+        delta = Delta(Lives(relation, pairs.begins, pairs.ends), pairs.starts, pairs.owners, ids)
+        return delta.where(self.columns.among(delta.owners))
+
+
+def _values(keys: Sequence[Expression], relation: Relation) -> tuple[list[Column], BoolArray]:
+    """Keys of rows, and which of them have one: NULL equals nothing."""
+    columns, _ = relation.values_of(keys)
+    usable: BoolArray = np.ones(len(relation), np.bool_)
+    for column in columns:
+        usable &= column.there()
+    return [with_one_zero(column) for column in columns], usable
+
+
+def _room_for(pairs: int) -> Found:
+    starts = np.empty(pairs + 1, np.int64)
+    starts[0] = 0
+    return Found(
+        np.empty(pairs, np.int32),
+        np.empty(pairs, np.int32),
+        np.empty(pairs, np.int64),
+        np.empty(pairs, np.int64),
+        starts,
+        np.empty(4 * pairs, np.int32),
+    )
+
+
+def one_after_another(pieces: Sequence[Pairs]) -> Pairs:
+    """The pairs of several."""
+    if len(pieces) == 1:
+        return pieces[0]
+    starts = np.zeros(1 + sum(map(len, pieces)), np.int64)
+    if pieces:
+        np.cumsum(np.concatenate([np.diff(each.starts) for each in pieces]), out=starts[1:])
+    none = np.empty(0, np.int64)
+    return Pairs(
+        np.concatenate([none.astype(np.int32), *(each.left for each in pieces)]),
+        np.concatenate([none.astype(np.int32), *(each.right for each in pieces)]),
+        np.concatenate([none, *(each.begins for each in pieces)]),
+        np.concatenate([none, *(each.ends for each in pieces)]),
+        starts,
+        np.concatenate([none.astype(np.int32), *(each.owners for each in pieces)]),
+    )
+
+
+def _few(candidates: int, limits: Limits) -> None:
+    if candidates > limits.join_candidates_max:
+        hint = "narrow the windows, or join by an equality"
+        raise LimitExceeded("join_candidates_max", limits.join_candidates_max, candidates, hint=hint)
+
+
+def _bounded(rows: int, limits: Limits) -> None:
+    if rows > limits.intermediate_rows_max:
+        hint = "narrow the windows, or join by more columns"
+        raise LimitExceeded("intermediate_rows_max", limits.intermediate_rows_max, rows, hint=hint)

@@ -1,0 +1,129 @@
+"""Joins in which it matters whether a row has a partner: outer joins, IN and EXISTS, and their negations.
+
+Whether a row has one changes while its partners enter and leave, for each column by itself. Of a turn the
+rows that move, and those whose partners do, are looked at with all partners that they have: each life is cut
+where the first partner enters and the last one leaves.
+
+Cost: O(rows that are looked at + their partners).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from engine.changes.course import FOREVER
+from engine.changes.lives import Lives
+from engine.changes.trip import Trip
+from engine.dataflow.delta import Delta
+from engine.dataflow.node import Node
+from engine.dataflow.operators.join import PAIRS, JoinNode, Matching, Moved, Pairs, one_after_another
+from engine.dataflow.turn import Turn
+from engine.kernels import covers
+from engine.kernels.arranged import NOBODY
+from engine.model.batch import Int32Array, Int64Array
+from engine.operators.relation import Relation
+
+EVERYBODY = -1
+"""The last word of the id of a pair, which may be of many columns."""
+
+
+class MatchNode(JoinNode):
+    """The id of a row is that of the left row, of the right row where the kind gives pairs (both with words
+    that stand for a row that is missing), and the column that the row is of.
+    """
+
+    keeps_lonely = True
+
+    def __init__(self, left: Node, right: Node, matching: Matching) -> None:
+        super().__init__(left, right, matching)
+        kind = matching.kind
+        self._gives_pairs = kind in ("left", "right", "full")
+        self._looks_left = kind != "right"
+        self._looks_right = kind in ("right", "full")
+        self.id_words = left.id_words + 1 + (right.id_words if self._gives_pairs else 0)
+
+    def _given(self, turn: Turn, left: Moved, right: Moved) -> Delta:
+        of_left = self._pairs(turn, left.arranged(), of_left=True)
+        of_right = self._pairs(turn, right.arranged(), of_left=False, staying=True)
+        pieces = [of_left, of_right] if self._gives_pairs else []
+        if self._looks_left:
+            again = np.unique(of_right.left)
+            partners = one_after_another([of_left, self._pairs(turn, again, of_left=True)])
+            pieces.append(self._cut(np.concatenate([left.arranged(), again]), partners, of_left=True))
+        if self._looks_right:
+            again = np.unique(of_left.right)
+            again = np.concatenate([right.arranged(), again[~self._right_rows.moving[again]]])
+            pieces.append(self._cut(again, self._pairs(turn, again, of_left=False), of_left=False))
+        delta = self._of(one_after_another(pieces))
+        lives, way = delta.lives, turn.way
+        return delta.take(np.flatnonzero(way.among(lives.begins) | way.among(lives.ends)))
+
+    def standing(self, trip: Trip, columns: Int32Array) -> Iterator[Delta]:
+        turn = Turn.beginning(trip)
+        for of_left in (True, False) if self._looks_right else (True,):
+            slots = (self._left_rows if of_left else self._right_rows).slots()
+            for start in range(0, max(1, len(slots)), PAIRS):
+                piece = slots[start : start + PAIRS]
+                partners = self._pairs(turn, piece, of_left=of_left)
+                pieces = [partners] if of_left and self._gives_pairs else []
+                if self._looks_left or not of_left:
+                    pieces.append(self._cut(piece, partners, of_left=of_left))
+                delta = self._of(one_after_another(pieces))
+                yield delta.where(np.isin(delta.owners, columns))
+
+    def _cut(self, slots: Int32Array, partners: Pairs, *, of_left: bool) -> Pairs:
+        """Rows of an input while they have partners (``semi``), or while they have none, each piece of one
+        column. slots: each once. partners: all that these rows have.
+        """
+        rows = self._left_rows if of_left else self._right_rows
+        starts, owners = rows.owners_of(slots)
+        row = np.repeat(np.arange(len(slots)), np.diff(starts))
+        place_of = np.empty(len(rows.moving), np.int64)
+        place_of[slots] = np.arange(len(slots))
+        pair = np.repeat(np.arange(len(partners)), np.diff(partners.starts))
+        near = (partners.left if of_left else partners.right)[pair]
+        covered = np.searchsorted(row << 32 | owners, place_of[near] << 32 | partners.owners)
+        begins, ends = partners.begins[pair], partners.ends[pair]
+        order = np.lexsort((begins, covered))
+        first = np.searchsorted(covered[order], np.arange(len(row) + 1))
+        room = len(row) + len(order)
+        found, from_, until = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
+        count = covers.cut_out(
+            rows.rows.begins[slots[row]],
+            rows.rows.ends[slots[row]],
+            first,
+            begins[order],
+            ends[order],
+            self._matching.kind == "semi",
+            found,
+            from_,
+            until,
+        )
+        found = found[:count]
+        one, nobody = slots[row[found]], np.full(count, NOBODY, np.int32)
+        left, right = (one, nobody) if of_left else (nobody, one)
+        return Pairs(left, right, from_[:count], until[:count], np.arange(count + 1), owners[found])
+
+    def _of(self, pairs: Pairs) -> Delta:
+        columns = self._columns(pairs.left, pairs.right)
+        if not self._gives_pairs:
+            columns = self._left_rows.columns(pairs.left)
+        lives = Lives(Relation(columns, len(pairs)), pairs.begins, pairs.ends)
+        delta = Delta(lives, pairs.starts, pairs.owners, lambda: self._ids(pairs))
+        return delta.where(self.columns.among(delta.owners))
+
+    def _ids(self, pairs: Pairs) -> Int64Array:
+        words = [_or(self._left_rows.ids_of(pairs.left), pairs.left, FOREVER)]
+        lonely = pairs.right == NOBODY
+        if self._gives_pairs:
+            words.append(_or(self._right_rows.ids_of(pairs.right), pairs.right, NOBODY))
+            lonely = lonely | (pairs.left == NOBODY)
+        owner = np.where(lonely, pairs.owners[pairs.starts[:-1]], EVERYBODY)
+        return np.hstack([*words, owner.reshape(-1, 1)])
+
+
+def _or(ids: Int64Array, slots: Int32Array, missing: int) -> Int64Array:
+    ids[slots == NOBODY] = missing
+    return ids
