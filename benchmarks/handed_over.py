@@ -15,9 +15,9 @@ from benchmarks import psoup
 from benchmarks.psoup import SCHEMA, Bounds, Rows
 from benchmarks.report import Figure
 from engine.engine import Engine
-from engine.matching import RecordMatcher
 from engine.model.batch import BATCH_ROWS_MAX, Batch
 from engine.model.source import SourceName
+from engine.queries.matching import RecordMatcher
 from engine.stems.query_stem import QueryStem
 
 PAIRS_MAX = 4_000_000

@@ -41,8 +41,8 @@ from benchmarks.psoup import Bounds
 from benchmarks.report import Figure, Plot, Report, Series
 from benchmarks.timing import Timing
 from engine.engine import Engine
-from engine.limits import Limits
 from engine.model.batch import BATCH_ROWS_MAX
+from engine.model.limits import Limits
 
 STRETCHES = 5
 CHECKED_QUERIES = 40

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from benchmarks.psoup import Bounds
 from engine.engine import Engine
-from engine.limits import Limits
 from engine.model.batch import BATCH_ROWS_MAX, Batch, Column
+from engine.model.limits import Limits
 from engine.model.source import Field, Schema
 from engine.model.types import INTEGER, TIMESTAMP
 

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.engine import Engine
-from engine.limits import Limits
 from engine.model.batch import BATCH_ROWS_MAX, Batch, Column
+from engine.model.limits import Limits
 from engine.model.source import Field, Schema
 from engine.model.step import Position, Register, Registration, Step
 from engine.model.types import INTEGER, TIMESTAMP

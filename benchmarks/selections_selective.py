@@ -40,8 +40,8 @@ from benchmarks.resident import resident_bytes
 from benchmarks.selections import CHECKED_QUERIES, STRETCHES, add_sizes
 from benchmarks.timing import Timing
 from engine.engine import Engine
-from engine.limits import Limits
 from engine.model.batch import BATCH_ROWS_MAX, Batch, Column
+from engine.model.limits import Limits
 from engine.model.source import Field, Schema
 from engine.model.step import Register, Registration
 from engine.model.types import INTEGER, TIMESTAMP

@@ -22,7 +22,7 @@ from engine.model.step import (
     StepResult,
     Unregister,
 )
-from engine.source import Source
+from engine.sources.source import Source
 from tureen.errors import NotSupported
 
 

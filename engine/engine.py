@@ -16,22 +16,17 @@ from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from engine.allowance import Allowance
-from engine.backfill import Wanted, wanted
-from engine.catalogue import Catalogue
 from engine.changes.output import continues
-from engine.coming import Coming
 from engine.eddy.eddy import Timer
 from engine.embedding import Embedding
-from engine.explain import Plan
 from engine.following import Following, Telling
-from engine.footprint import Footprint, Heavy, footprint, heaviest
 from engine.language.functions import BUILT_IN, FunctionCatalogue
 from engine.language.query import Query, Statement
 from engine.language.templates import Read
-from engine.limits import Limits
-from engine.maintenance import Costs, QueryOptions
 from engine.model.attributes import Attribute, AttributeValue
+from engine.model.limits import Limits
+from engine.model.maintenance import Costs, QueryOptions
+from engine.model.persistence import QueryState, StateSink, StateSource
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import (
     BEGINNING,
@@ -52,15 +47,20 @@ from engine.model.step import (
     Unregister,
     Written,
 )
-from engine.persistence import QueryState, StateSink, StateSource
-from engine.planner import Planner, is_left_open
-from engine.registrations import bound, sort_out, sort_out_altered
+from engine.queries.allowance import Allowance
+from engine.queries.catalogue import Catalogue
+from engine.queries.coming import Coming
+from engine.queries.explain import Plan
+from engine.queries.footprint import Footprint, Heavy, footprint, heaviest
+from engine.queries.planner import Planner, is_left_open
+from engine.queries.registrations import bound, sort_out, sort_out_altered
+from engine.queries.source_sets import SourceSets
 from engine.results.source_view import SourceView
 from engine.results.view import SetView, View
-from engine.source import Source
-from engine.source_sets import SourceSets
-from engine.standing import SetKey, StandingQuery, set_key
-from engine.standing_queries import StandingQueries
+from engine.sources.backfill import Wanted, wanted
+from engine.sources.source import Source
+from engine.standing.queries import StandingQueries
+from engine.standing.query import SetKey, StandingQuery, set_key
 from tureen.errors import (
     BackfillRefused,
     NotSupported,

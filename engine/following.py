@@ -21,14 +21,14 @@ from engine.changes.output import continues
 from engine.changes.result_key import result_key
 from engine.dataflow.graph import Graph
 from engine.language.query import Query
-from engine.limits import Limits
 from engine.model.answer import Answer
 from engine.model.changes import Changes, Occasion, Operator
+from engine.model.limits import Limits
 from engine.model.source import SourceName
+from engine.queries.source_sets import SourceSets
 from engine.results.view import View
-from engine.source import Source
-from engine.source_sets import SourceSets
-from engine.standing import SetKey, StandingQuery
+from engine.sources.source import Source
+from engine.standing.query import SetKey, StandingQuery
 from engine.stems.data_stem import Rows
 from tureen.errors import LimitExceeded, TureenError
 

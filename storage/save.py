@@ -16,8 +16,8 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 
 from engine.model.batch import Batch
+from engine.model.persistence import QueryState, SourceState
 from engine.model.source import Derived, SourceName
-from engine.persistence import QueryState, SourceState
 from storage import row_codec
 from storage.database import Changes, Database
 from storage.keys import (

@@ -15,6 +15,7 @@ from typing import Any
 
 import orjson
 
+from engine.model.persistence import PartitionClock, QueryState, SourceState
 from engine.model.plain import (
     registration_as_dict,
     registration_from_dict,
@@ -23,7 +24,6 @@ from engine.model.plain import (
 )
 from engine.model.source import Derived
 from engine.model.step import Position
-from engine.persistence import PartitionClock, QueryState, SourceState
 from storage.frames import corrupt, unwrap, wrap
 
 FORMAT_VERSION = 1

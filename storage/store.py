@@ -1,4 +1,4 @@
-"""The state of one shard in one directory: :class:`engine.persistence.StateSink` and ``StateSource``.
+"""The state of one shard in one directory: :class:`engine.model.persistence.StateSink` and ``StateSource``.
 
 Promises:
 - ``commit`` is one write of RocksDB: everything put since the last commit is durable with the position, or
@@ -22,9 +22,9 @@ from types import TracebackType
 from typing import Self
 
 from engine.model.batch import Batch
+from engine.model.persistence import QueryState, SourceState
 from engine.model.source import Derived, Schema, SourceName
 from engine.model.step import Position
-from engine.persistence import QueryState, SourceState
 from storage import row_codec, state_codec
 from storage.database import Changes, Database, StoreOptions
 from storage.frames import corrupt

@@ -11,10 +11,10 @@ from dataclasses import replace
 from itertools import pairwise
 
 from engine.model.batch import Batch
+from engine.model.persistence import QueryState, SourceState
 from engine.model.plain import stream_as_dict, stream_from_dict
 from engine.model.source import Derived, SourceName
 from engine.model.step import Position
-from engine.persistence import QueryState, SourceState
 from tureen.errors import StoreFull
 
 

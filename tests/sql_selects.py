@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from engine.language.query import Query
 from engine.language.statements import parse
-from engine.limits import Limits
+from engine.model.limits import Limits
 from engine.model.source import Derived, Field, Schema, Stream
 from engine.model.types import BIGINT, DOUBLE, TIMESTAMP, Kind, Type
 from tests.sql_strategies import COMPARISONS, Writer, literal

@@ -38,12 +38,12 @@ from broker.archive.chunks import Backward, Piece
 from broker.archive.seam import Seam, held_offsets, passed_offsets
 from broker.archive.shelf import Shelf
 from broker.settings import Settings
-from engine.backfill import Wanted
 from engine.engine import Engine
 from engine.model.batch import Batch, concatenate
 from engine.model.source import Stream
 from engine.model.step import Backfill
 from engine.results.view import View
+from engine.sources.backfill import Wanted
 from storage.archive.coverage import COMPLETE, disorder_ms
 from storage.archive.errors import ArchiveMismatch
 from storage.archive.reader import ArchivedStream

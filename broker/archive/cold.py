@@ -29,11 +29,11 @@ from broker.archive.backfill import seam_at
 from broker.archive.seam import Seam
 from broker.archive.shelf import Shelf
 from broker.settings import Settings
-from engine.afresh import History, needed_from
 from engine.model.answer import Answer
 from engine.model.batch import Batch
 from engine.model.source import SourceName
 from engine.results.view import View
+from engine.views.recompute import History, needed_from
 from storage.archive.coverage import COMPLETE
 from storage.archive.reader import ArchivedStream
 from tureen.errors import HistoryUnavailable, InstantOutOfRange, LimitExceeded, NotArchived

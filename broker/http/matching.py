@@ -1,8 +1,9 @@
 """POST /match: which standing queries a record satisfies.
 
 A record is decoded by the stream's own codec, as if it came on its topic now, and given to a matcher of its
-own (:mod:`engine.matching`), so that data never waits for a question: the predicates decide, windows and
-stages above them do not. Ids are public; those that are told for each record are limited, the total is not.
+own (:mod:`engine.queries.matching`), so that data never waits for a question: the predicates decide, windows
+and stages above them do not. Ids are public; those that are told for each record are limited, the total is
+not.
 
 The first question about a stream builds the matcher: a tenth of a millisecond or so a query.
 """
@@ -21,7 +22,7 @@ import numpy as np
 from broker.http.errors import BadRequest
 from broker.worker.entries import SourceEntry
 from broker.worker.node import Node
-from engine.matching import RecordMatcher
+from engine.queries.matching import RecordMatcher
 from engine.stems.query_stem import QueryStem
 from topics.codec import decode
 from tureen.errors import LimitExceeded, TureenError, UnknownSource

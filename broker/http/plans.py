@@ -9,8 +9,8 @@ from typing import Any
 from broker.http.described import standing
 from broker.http.errors import QueryNotRunning
 from broker.worker.node import Node
-from engine.explain import Plan
 from engine.language.query import Query
+from engine.queries.explain import Plan
 
 
 async def plan_of(node: Node, query_id: str, analyze: bool) -> dict[str, Any]:

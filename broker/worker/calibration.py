@@ -22,8 +22,8 @@ from time import perf_counter_ns
 import numpy as np
 
 from engine.engine import Engine
-from engine.maintenance import Costs, Maintenance
 from engine.model.batch import Batch, Column
+from engine.model.maintenance import Costs, Maintenance
 from engine.model.step import Position, Register, Registration, Step
 from engine.model.types import Kind, Type
 

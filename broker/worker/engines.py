@@ -11,12 +11,12 @@ from broker.settings import Settings
 from broker.worker.parsed import Parsed
 from engine.engine import Engine
 from engine.language.functions import BUILT_IN, FunctionCatalogue
-from engine.limits import Limits
-from engine.maintenance import Costs
 from engine.model.batch import Batch
+from engine.model.limits import Limits
+from engine.model.maintenance import Costs
+from engine.model.persistence import QueryState, SourceState, StateSource
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import Position
-from engine.persistence import QueryState, SourceState, StateSource
 from tureen.errors import LimitExceeded, QueryError
 
 log = logs.get()

@@ -22,9 +22,9 @@ from broker.worker.books import Books
 from broker.worker.shard_command import ShardCommand
 from engine.engine import Engine
 from engine.model.batch import Batch
+from engine.model.persistence import QueryState, SourceState, StateSource
 from engine.model.source import Derived, SourceName
 from engine.model.step import Position
-from engine.persistence import QueryState, SourceState, StateSource
 from tureen.errors import ShardHeld, TureenError
 
 

@@ -34,8 +34,8 @@ import pyarrow as pa
 from broker import logs
 from broker.budget import Budget
 from broker.liveness import Liveness
-from engine.footprint import Footprint
 from engine.model.source import SourceName
+from engine.queries.footprint import Footprint
 from tureen.errors import MemoryBudgetExceeded
 
 LOOK_S = 0.05

@@ -25,7 +25,7 @@ from broker.worker.counts import (
     FeedCounts,
 )
 from broker.worker.node import Node
-from engine.maintenance import Maintenance
+from engine.model.maintenance import Maintenance
 
 RATE_WINDOW_S = 5.0
 

@@ -16,7 +16,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from engine.maintenance import QueryOptions
+from engine.model.maintenance import QueryOptions
 from tureen.errors import MemoryPaused, OptionRefused
 
 WEIGHT_DEFAULT = 1.0

@@ -17,7 +17,7 @@ from engine.language.functions import BUILT_IN, FunctionCatalogue
 from engine.language.parameters import refused_at, written
 from engine.language.query import Statement
 from engine.language.templates import Read, Templates
-from engine.limits import Limits
+from engine.model.limits import Limits
 from engine.model.source import Derived, Stream
 from tureen.errors import TureenError
 

@@ -30,6 +30,7 @@ from broker.worker.pending import Pending
 from broker.worker.replay import Output
 from engine.engine import Engine
 from engine.model.batch import Batch
+from engine.model.persistence import QueryState, SourceState, StateSource
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import (
     Alter,
@@ -44,7 +45,6 @@ from engine.model.step import (
     Step,
     Unregister,
 )
-from engine.persistence import QueryState, SourceState, StateSource
 from storage.archive.errors import ArchiveMismatch, ArchiveUnreadable
 from storage.store import Store
 from topics.consumer import OffsetLost

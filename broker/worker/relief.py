@@ -23,7 +23,7 @@ from broker.worker.node import Node
 from broker.worker.options import PAUSED_BECAUSE
 from broker.worker.publisher import Publisher
 from engine.engine import Engine
-from engine.footprint import Heavy
+from engine.queries.footprint import Heavy
 from tureen.errors import MIB, TureenError
 
 LOOK_S = 1.0

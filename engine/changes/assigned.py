@@ -30,8 +30,8 @@ from engine.changes.succession import succession
 from engine.changes.windows import Span, begins_of, ends_of, held, merged, moving, without
 from engine.kernels import windows as kernels
 from engine.language.query import Scan
-from engine.limits import Limits
 from engine.model.batch import Int64Array
+from engine.model.limits import Limits
 from engine.model.runs import places_of
 from engine.operators.assignment import Assigned
 from engine.operators.gather import rows_at

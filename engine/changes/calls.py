@@ -20,8 +20,8 @@ from engine.kernels import pieces as kernels
 from engine.language.aggregates import Statistic
 from engine.language.expressions import Expression
 from engine.language.query import AggregateCall
-from engine.limits import Limits
 from engine.model.batch import BoolArray, Column, Int64Array, concatenate_columns
+from engine.model.limits import Limits
 from engine.model.types import BIGINT, DOUBLE, Kind
 from engine.operators.aggregate import FUNCTIONS
 from engine.operators.aggregates import moments, totals

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from engine.changes.course import NEVER, Course, Leg
 from engine.model.source import SourceName
 from engine.results.source_view import SourceView, sources_at, timeless
-from engine.standing import StandingQuery
+from engine.standing.query import StandingQuery
 from engine.stems.data_stem import Rows
 
 

@@ -17,8 +17,8 @@ from engine.changes.lives import Input, Lives, Touched, Way
 from engine.changes.pieces import cut
 from engine.language.expressions import Column as ColumnOf
 from engine.language.query import Aggregate
-from engine.limits import Limits
 from engine.model.batch import Int64Array
+from engine.model.limits import Limits
 from engine.operators.aggregate import aggregate
 from engine.operators.keys import encode, with_one_zero
 from engine.operators.relation import Relation

@@ -25,8 +25,8 @@ from engine.language.evaluate import truth
 from engine.language.expressions import Column as ColumnOf
 from engine.language.expressions import Expression
 from engine.language.query import Join
-from engine.limits import Limits
 from engine.model.batch import BoolArray, Column, Int64Array, concatenate_columns
+from engine.model.limits import Limits
 from engine.operators.join import find_candidates, not_after, pair_columns
 from engine.operators.keys import pair_codes
 from engine.operators.partners import PartnerKeys, Ranges, ranges

@@ -15,8 +15,8 @@ from engine.changes.lives import Input, Lives, Touched, Way
 from engine.kernels import covers as kernels
 from engine.language.expressions import Column as ColumnOf
 from engine.language.query import Join, SemiJoin
-from engine.limits import Limits
 from engine.model.batch import BoolArray, Column, Int64Array
+from engine.model.limits import Limits
 from engine.model.types import Kind
 from engine.operators.keys import pair_codes
 from engine.operators.partners import PartnerKeys, ranges

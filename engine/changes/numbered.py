@@ -18,8 +18,8 @@ from engine.changes.lives import Input, Lives, Touched, Way
 from engine.changes.pieces import cut
 from engine.kernels import grouping, ranks
 from engine.language.query import Limit, RowNumber, Sort
-from engine.limits import Limits
 from engine.model.batch import Column, Int64Array
+from engine.model.limits import Limits
 from engine.model.types import BIGINT
 from engine.operators.keys import encode
 from engine.operators.relation import LazyColumns

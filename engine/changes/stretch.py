@@ -13,8 +13,8 @@ import numpy as np
 
 from engine.changes.course import NEVER, Leg
 from engine.changes.lives import Lives, Way
-from engine.limits import Limits
 from engine.model.batch import BoolArray, Int64Array
+from engine.model.limits import Limits
 from engine.operators.relation import Relation
 from engine.operators.scan import ScanAt
 

@@ -12,8 +12,8 @@ import numpy as np
 from engine.changes.course import FOREVER, NEVER
 from engine.changes.equality import codes_of
 from engine.changes.lives import Lives, always, one_after_another
-from engine.limits import Limits
 from engine.model.batch import BoolArray, Int64Array
+from engine.model.limits import Limits
 from engine.operators.relation import Relation
 from tureen.errors import LimitExceeded
 

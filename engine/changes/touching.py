@@ -16,7 +16,7 @@ from engine.changes.course import Course
 from engine.changes.ranges import touched_ranges
 from engine.language.query import Query, Scan
 from engine.results.accepted import Slots, accepted
-from engine.standing import StandingQuery
+from engine.standing.query import StandingQuery
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from engine.changes.lives import Way
 from engine.changes.scans import Scanning, scanning
 from engine.changes.stretch import Stretch, way_of
 from engine.language.query import Scan
-from engine.limits import Limits
+from engine.model.limits import Limits
 from engine.model.source import SourceName
 from engine.operators.scan import ScanAt
 

@@ -37,12 +37,12 @@ from engine.dataflow.plan import (
 from engine.dataflow.sinks import ChangeSink, Sink, WholeSink
 from engine.dataflow.turn import Turn
 from engine.language.query import Query
-from engine.limits import Limits
 from engine.model.batch import Int64Array
 from engine.model.changes import Changes, Operator
+from engine.model.limits import Limits
 from engine.model.source import SourceName
 from engine.operators.gather import schema_of
-from engine.standing import StandingQuery
+from engine.standing.query import StandingQuery
 from engine.stems.table_stem import TableRows
 from tureen.errors import TureenError
 

@@ -24,9 +24,9 @@ from engine.dataflow.delta import Delta
 from engine.dataflow.node import Node
 from engine.dataflow.operators.flow import FlowNode
 from engine.dataflow.turn import Turn
-from engine.limits import Limits
 from engine.model.batch import BoolArray, Int32Array, Int64Array
 from engine.model.changes import Changes, Operator
+from engine.model.limits import Limits
 from engine.model.runs import places_of
 from engine.model.types import Kind, Type
 from engine.operators.relation import Relation

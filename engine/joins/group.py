@@ -34,9 +34,9 @@ from engine.joins.shape import Shape
 from engine.joins.steps import LISTS_MAX, Bounds, Ends, JoinStep, Lists, Route
 from engine.joins.view import JoinView, KeptComposites
 from engine.kernels import joins
-from engine.limits import Limits
 from engine.model.attributes import Attribute
 from engine.model.batch import Int64Array
+from engine.model.limits import Limits
 from engine.model.source import SourceName
 from engine.stems.data_stem import Rows
 from engine.windows.clauses import Window

@@ -12,8 +12,8 @@ from engine.joins.key_index import KeyIndexes
 from engine.joins.shape import Shape, shape_of, windows_of
 from engine.joins.view import JoinView
 from engine.language.query import Query
-from engine.limits import Limits
 from engine.model.batch import Int64Array
+from engine.model.limits import Limits
 from engine.model.source import SourceName
 from engine.stems.data_stem import Rows
 

@@ -26,8 +26,8 @@ from engine.joins.key_index import OrdinalKeys
 from engine.joins.shape import Shape
 from engine.joins.steps import Bounds, Ends, JoinStep, Lists, Route, ends_of
 from engine.kernels import composites
-from engine.limits import Limits
 from engine.model.batch import Int64Array
+from engine.model.limits import Limits
 from tureen.errors import LimitExceeded
 
 Int32Array = npt.NDArray[np.int32]

@@ -22,7 +22,7 @@ from sqlglot.tokens import Tokenizer as SqlglotTokenizer
 from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.statement import parse_statement
 from engine.language.places import Text
-from engine.limits import Limits
+from engine.model.limits import Limits
 from tureen.errors import SyntaxRefused
 
 

@@ -26,7 +26,7 @@ from engine.language.grammar import nodes
 from engine.language.places import Text
 from engine.language.query import Statement
 from engine.language.tracing import Trace
-from engine.limits import Limits
+from engine.model.limits import Limits
 from tureen.errors import SyntaxRefused
 
 

@@ -41,7 +41,7 @@ from engine.language.query import Query, Statement
 from engine.language.selection import Selection, comparisons_of
 from engine.language.statements import parse
 from engine.language.tracing import Conversion, Trace, Traced
-from engine.limits import Limits
+from engine.model.limits import Limits
 from engine.model.source import SourceName, Stream
 from engine.model.types import STRING, Type
 from tureen.errors import TureenError

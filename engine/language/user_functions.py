@@ -11,7 +11,7 @@ from engine.language.expressions import UserFunction
 from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.typenames import parse_type_name
 from engine.language.places import Text
-from engine.limits import Limits
+from engine.model.limits import Limits
 from engine.model.types import Type
 
 

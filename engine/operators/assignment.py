@@ -17,8 +17,8 @@ import numpy as np
 
 from engine.kernels import grouping
 from engine.kernels import windows as kernels
-from engine.limits import Limits
 from engine.model.batch import Column, Int64Array
+from engine.model.limits import Limits
 from engine.model.types import TIMESTAMP, TIMESTAMP_MS_MAX, TIMESTAMP_MS_MIN
 from engine.operators.keys import number
 from engine.operators.relation import LazyColumns, Relation

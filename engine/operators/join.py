@@ -17,8 +17,8 @@ from engine.kernels import partners as kernels
 from engine.language import expressions as ex
 from engine.language.evaluate import truth
 from engine.language.query import Join, JoinKind, Latest
-from engine.limits import Limits
 from engine.model.batch import BoolArray, Column
+from engine.model.limits import Limits
 from engine.operators.band import bounded_by
 from engine.operators.keys import ordered, pair_codes
 from engine.operators.partners import Bound, Bounded, Candidates, Given, Pairs, PartnerKeys, ranges

@@ -31,9 +31,9 @@ from engine.language.query import (
     Sort,
     Stage,
 )
-from engine.limits import Limits
 from engine.model.answer import AnswerColumns
 from engine.model.batch import Column
+from engine.model.limits import Limits
 from engine.model.source import SourceName
 from engine.model.types import BIGINT
 from engine.operators.aggregate import aggregate

@@ -43,9 +43,9 @@ from engine.language.functions import BUILT_IN, FunctionCatalogue
 from engine.language.parameters import text_of
 from engine.language.query import Query
 from engine.language.statements import parse
-from engine.limits import Limits
-from engine.maintenance import QueryOptions
 from engine.model.batch import Batch
+from engine.model.limits import Limits
+from engine.model.maintenance import QueryOptions
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import (
     BEGINNING,

@@ -18,9 +18,9 @@ import numpy as np
 import pyarrow as pa
 
 from engine.language.query import Project, Query, Scan
-from engine.limits import Limits
 from engine.model.answer import AnswerColumns
 from engine.model.batch import Int64Array
+from engine.model.limits import Limits
 from engine.model.source import SourceName
 from engine.operators.assignment import Bracket, first_needed_ms
 from engine.operators.chain import CompositeSource
@@ -29,7 +29,7 @@ from engine.operators.pipeline import Evaluated, evaluate
 from engine.operators.scan import ScanAt, is_range
 from engine.operators.table_scan import TableAt
 from engine.operators.window_range import WindowRange
-from engine.standing import StandingQuery
+from engine.standing.query import StandingQuery
 from engine.windows.assignment import Hop
 from engine.windows.clauses import RowWindow
 from tureen.errors import LimitExceeded

@@ -24,7 +24,7 @@ from engine.operators.gather import schema_of
 from engine.operators.pipeline import Evaluated, counts_rows
 from engine.operators.scan import ScanAt
 from engine.operators.window_range import WindowRange
-from engine.standing import StandingQuery
+from engine.standing.query import StandingQuery
 
 COUNTS_MAX = 10_000
 """So many queries are known; then it begins anew."""

@@ -11,16 +11,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from engine.afresh import History, answer_afresh, seam_ms
 from engine.changes.course import NEVER, Course, Leg
 from engine.changes.operator import operator_over
 from engine.changes.output import Output, output_of
 from engine.dataflow.graph import changes_of
 from engine.language.query import Filter, Project
-from engine.limits import Limits
 from engine.model.answer import Answer, Lost, QueryInfo, SourceInfo
 from engine.model.batch import Batch
 from engine.model.changes import Changes, Operator
+from engine.model.limits import Limits
 from engine.model.source import SourceName, Stream
 from engine.model.step import Position
 from engine.operators.chain import CompositeSource
@@ -30,9 +29,10 @@ from engine.operators.scan import ScanAt
 from engine.results.kept import Kept
 from engine.results.row_counts import RowCounts
 from engine.results.source_view import SourceView, sources_at
-from engine.standing import SetKey, StandingQuery
-from engine.standing_queries import ShownQueries
+from engine.standing.queries import ShownQueries
+from engine.standing.query import SetKey, StandingQuery
 from engine.stems.data_stem import Rows
+from engine.views.recompute import History, answer_afresh, seam_ms
 from engine.windows.clauses import UNBOUNDED
 from tureen.errors import InstantOutOfRange, QueryPaused, UnknownQuery, UnknownSource
 
@@ -96,7 +96,7 @@ class View:
         at_ms: int | None = None,
         rows_max: int | None = None,
     ) -> Answer:
-        """The same over history besides the rows that are there, from scratch (:mod:`engine.afresh`).
+        """The same over history besides the rows that are there (:mod:`engine.views.recompute`).
 
         Raises UnknownQuery, QueryPaused, InstantOutOfRange, LimitExceeded, BackfillRefused.
         """

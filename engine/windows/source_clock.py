@@ -21,8 +21,8 @@ import numpy.typing as npt
 from engine.kernels import admission
 from engine.kernels.admission import FOLLOWS, NEVER, NEW_PARTITION, Arrived, Partitions, Rules
 from engine.model.batch import Batch, Int64Array
+from engine.model.persistence import PartitionClock
 from engine.model.source import Stream
-from engine.persistence import PartitionClock
 from tureen.errors import StepOutOfOrder
 
 TAKEN, LATE, REJECTED = 0, 1, 2

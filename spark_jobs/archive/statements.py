@@ -7,7 +7,7 @@ from contextlib import closing
 
 from engine.language.query import CreateStream
 from engine.language.statements import parse
-from engine.limits import Limits
+from engine.model.limits import Limits
 from engine.model.source import Stream
 from topics.admin import Admin
 from topics.consumer import BatchConsumer

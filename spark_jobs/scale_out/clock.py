@@ -24,8 +24,8 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.model.batch import Batch, Int64Array
+from engine.model.persistence import PartitionClock
 from engine.model.source import Schema, Stream
-from engine.persistence import PartitionClock
 from engine.windows.source_clock import SourceClock
 from spark_jobs.scale_out.micro_batch import ClockState, SourceStep, Summary
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from engine.limits import Limits
+from engine.model.limits import Limits
 from spark_jobs import transactional
 from spark_jobs.scale_out.micro_batch import MicroBatch
 from spark_jobs.scale_out.shards.layout import Layout

@@ -16,16 +16,16 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from engine.catalogue import Catalogue
 from engine.kernels.lists import lists_of_rows
 from engine.language.functions import BUILT_IN
-from engine.limits import Limits
-from engine.matching import RecordMatcher
 from engine.model.batch import BATCH_ROWS_MAX, Batch
+from engine.model.limits import Limits
 from engine.model.source import SourceName, Stream
 from engine.model.step import BEGINNING
-from engine.registrations import bound
-from engine.standing import StandingQuery
+from engine.queries.catalogue import Catalogue
+from engine.queries.matching import RecordMatcher
+from engine.queries.registrations import bound
+from engine.standing.query import StandingQuery
 from engine.stems.query_stem import QueryStem
 from spark_jobs.scale_out.micro_batch import Plan
 from topics.codec import decode

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from engine.model.persistence import PartitionClock
 from engine.model.plain import (
     registration_as_dict,
     registration_from_dict,
@@ -20,7 +21,6 @@ from engine.model.plain import (
 )
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import CreateDerived, CreateSource, DropSource, Position, Registration
-from engine.persistence import PartitionClock
 
 VERSION = 2
 

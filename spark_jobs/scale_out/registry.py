@@ -14,19 +14,19 @@ from typing import Any
 
 import orjson
 
-from engine.catalogue import Catalogue
 from engine.changes.output import output_of
 from engine.language.functions import BUILT_IN
 from engine.language.query import CreateFromQuery as DerivedStatement
 from engine.language.query import CreateStream, Query
 from engine.language.statements import parse
-from engine.limits import Limits
-from engine.maintenance import QueryOptions
+from engine.model.limits import Limits
+from engine.model.maintenance import QueryOptions
 from engine.model.plain import compact
 from engine.model.source import SourceName, Stream
 from engine.model.step import CreateDerived, CreateSource, DropSource, Registration
 from engine.operators.gather import schema_of
-from engine.registrations import bound
+from engine.queries.catalogue import Catalogue
+from engine.queries.registrations import bound
 from spark_jobs.scale_out.micro_batch import Definition, Lane, Plan
 from topics import control_records
 from topics.admin import Admin

@@ -27,7 +27,6 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from engine.catalogue import Catalogue
 from engine.changes.course import NEVER, Course, Leg
 from engine.changes.operator import operator_over
 from engine.changes.output import output_of
@@ -36,15 +35,17 @@ from engine.dataflow.plan import is_selection
 from engine.language.functions import BUILT_IN
 from engine.language.query import Query
 from engine.language.templates import FixedQuery
-from engine.limits import Limits
 from engine.model.batch import BATCH_ROWS_MAX, Batch, concatenate
 from engine.model.changes import Changes
+from engine.model.limits import Limits
 from engine.model.source import SourceName, Stream
 from engine.model.step import BEGINNING, Registration
 from engine.operators.scan import ScanAt
-from engine.registrations import bound
-from engine.standing import StandingQuery, place_at
+from engine.queries.catalogue import Catalogue
+from engine.queries.registrations import bound
+from engine.standing.query import StandingQuery
 from engine.stems.data_stem import DataStem
+from engine.stems.match_place import place_at
 from engine.stems.pending import PendingRows
 from engine.stems.query_stem import QueryStem
 from engine.windows.clauses import NOW, TimeWindow

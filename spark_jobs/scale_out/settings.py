@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from engine.limits import Limits
+from engine.model.limits import Limits
 from spark_jobs.scale_out.shards.layout import Layout
 from spark_jobs.settings import StreamSettings
 from topics.outputs import OutputSettings

@@ -9,7 +9,7 @@ from confluent_kafka import KafkaException, Producer
 
 from engine.language.query import CreateStream
 from engine.language.statements import parse
-from engine.limits import Limits
+from engine.model.limits import Limits
 from topics.admin import Admin, Policies, service_topics
 from tureen.errors import KafkaUnavailable, NotSupported
 from tureen.protocol import TopicNames

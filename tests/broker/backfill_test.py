@@ -17,7 +17,7 @@ import tureen
 from broker.commands.status import status
 from engine.language.query import CreateStream
 from engine.language.statements import parse
-from engine.limits import Limits
+from engine.model.limits import Limits
 from engine.model.source import Stream
 from tests.archived import Archived, Row
 from tests.broker.running import Broker, broker

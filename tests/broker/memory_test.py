@@ -9,7 +9,7 @@ import pytest
 from broker.budget import CONTROL_BYTES, KAFKA_BYTES, LEAST_BYTES, SHARE, Budget, budget, reserve_warning
 from broker.liveness import Liveness
 from broker.worker.memory import Level, Memory, level_after
-from engine.footprint import Footprint
+from engine.queries.footprint import Footprint
 from tests.broker.conftest import stream_sql
 from tests.broker.running import Broker
 from tests.kafka import wait_until

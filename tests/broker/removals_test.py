@@ -15,7 +15,7 @@ from broker.worker.engines import Engines
 from broker.worker.held import Remaining, Removals, Rowless, begins_without, carried_out, reason
 from broker.worker.shard_command import ShardCommand
 from engine.engine import Engine
-from engine.limits import Limits
+from engine.model.limits import Limits
 from engine.model.step import Alter, Claim, Position, Registration, Step, Unregister
 from storage.store import Store
 from tests.engine.feed import Feed

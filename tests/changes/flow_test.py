@@ -15,7 +15,7 @@ from engine.changes.lives import Touched
 from engine.changes.operator import operator_of
 from engine.changes.trip import Trip
 from engine.language.expressions import Column
-from engine.limits import Limits
+from engine.model.limits import Limits
 from engine.model.source import SourceName
 from engine.model.types import Kind
 from tests.changes.ways import (

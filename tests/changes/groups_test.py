@@ -14,8 +14,8 @@ from engine.changes.groups import Groups, can
 from engine.changes.lives import Lives, Touched, Way
 from engine.language import expressions as ex
 from engine.language.query import Aggregate, AggregateCall, Output
-from engine.limits import Limits
 from engine.model.batch import Column
+from engine.model.limits import Limits
 from engine.model.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, STRING
 from engine.operators.aggregate import aggregate
 from engine.operators.relation import Relation

@@ -16,7 +16,7 @@ from engine.changes.lives import Input, Lives, Touched, Way
 from engine.changes.numbered import Firsts, Numbered
 from engine.language import expressions as ex
 from engine.language.query import Limit, RowNumber, Sort, SortKey
-from engine.limits import Limits
+from engine.model.limits import Limits
 from engine.model.types import BOOLEAN, DOUBLE, INTEGER, STRING
 from engine.operators.distinct import distinct
 from engine.operators.limit import limit

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from engine.changes.result_key import result_key
 from engine.language.query import Query
 from engine.language.statements import parse
-from engine.limits import Limits
+from engine.model.limits import Limits
 from engine.model.source import Field, Schema, Stream
 from engine.model.step import Step
 from engine.reference import Reference

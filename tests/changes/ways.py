@@ -24,16 +24,16 @@ from engine.dataflow.graph import changes_of
 from engine.language.query import CreateStream, Query
 from engine.language.statements import parse
 from engine.language.templates import FixedQuery
-from engine.limits import Limits
 from engine.model.batch import versions
 from engine.model.changes import Changes, Operator
+from engine.model.limits import Limits
 from engine.model.source import SourceName, Stream
 from engine.model.step import BEGINNING, Registration
 from engine.operators.pipeline import evaluate
 from engine.operators.relation import Relation
 from engine.operators.scan import ScanAt
 from engine.operators.table_scan import scan_now
-from engine.standing import StandingQuery
+from engine.standing.query import StandingQuery
 from engine.stems.data_stem import DataStem
 from engine.stems.query_stem import QueryStem
 from engine.stems.table_stem import TableStem

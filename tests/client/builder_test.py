@@ -14,7 +14,7 @@ import tureen
 from engine.language.grammar.words import CLAUSES_REFUSED, CLOCKS, RESERVED
 from engine.language.query import Emit, Query
 from engine.language.statements import parse
-from engine.limits import Limits
+from engine.model.limits import Limits
 from tests.client.conftest import Broker
 from tests.kafka import wait_until
 from tests.language.fixtures import CATALOGUE

@@ -13,8 +13,8 @@ from hypothesis import given
 from engine.changes.course import NEVER, Course
 from engine.dataflow import graph as graph_module
 from engine.dataflow.graph import Graph
-from engine.limits import Limits
 from engine.model.changes import Changes, Operator
+from engine.model.limits import Limits
 from tests.changes.ways import (
     FEW,
     LIMITS,

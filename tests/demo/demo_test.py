@@ -24,7 +24,7 @@ from broker.demo.queries import count_of_all, headlines, standing
 from broker.demo.replay import Replay
 from engine.language.parameters import written
 from engine.language.statements import parse
-from engine.limits import Limits
+from engine.model.limits import Limits
 from tests.kafka import wait_until
 from tureen.snapshot import Snapshot
 from tureen.texts import Template

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from engine.changes.operator import operator_of
 from engine.engine import Engine
-from engine.limits import Limits
+from engine.model.limits import Limits
 from engine.model.step import Register, Registration, Step, Unregister
 from tests.differential.agreement import EngineSubject, cut, exact_rows, numbered, with_registrations
 from tests.differential.engine_test import any_statement

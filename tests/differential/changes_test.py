@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from engine.changes.operator import operator_of
 from engine.engine import Engine
-from engine.limits import Limits
+from engine.model.limits import Limits
 from engine.model.source import Stream
 from engine.model.step import Step
 from engine.reference import Reference

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.results.view import View
-from tests.engine.backfill_test import history, maintained
 from tests.engine.feed import Feed
+from tests.sources.backfill_test import history, maintained
 from tureen.errors import UnknownQuery
 
 FEW = settings(max_examples=max(20, settings.default.max_examples))

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from engine.language.query import Project, Query
 from engine.language.statements import parse
-from engine.limits import Limits
 from engine.model.batch import Batch
+from engine.model.limits import Limits
 from engine.model.source import Field, Schema, SourceName, Stream
 from engine.model.step import CreateSource, Position, Records, Register, Registration, Step
 from engine.model.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, STRING, TIMESTAMP, Kind, Type

@@ -9,8 +9,8 @@ from engine.language.evaluate import evaluate, truth
 from engine.language.expressions import Expression
 from engine.language.query import Project, Query
 from engine.language.statements import parse
-from engine.limits import Limits
 from engine.model.batch import Batch
+from engine.model.limits import Limits
 from engine.model.source import Schema, SourceName, Stream
 from engine.reference.expressions import evaluate as evaluate_row
 from engine.reference.rows import python_rows, python_values

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.engine import Engine
-from engine.limits import Limits
+from engine.model.limits import Limits
 from engine.model.source import Stream
 from engine.model.step import CreateSource, Heartbeat, Records, Register, Registration, Step, Unregister
 from tests.differential.agreement import (

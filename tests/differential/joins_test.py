@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.engine import Engine
-from engine.limits import Limits
+from engine.model.limits import Limits
 from engine.model.step import Step
 from engine.reference import Reference
 from tests.differential.agreement import EngineSubject, assert_same_answers, told

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 import engine.reference.changes
 from engine.language.query import CreateStream
 from engine.language.statements import parse
-from engine.limits import Limits
+from engine.model.limits import Limits
 from engine.model.source import SourceName, Stream
 from engine.model.step import (
     Body,

@@ -12,7 +12,7 @@ from engine.language.expressions import Column
 from engine.language.places import Text
 from engine.language.query import Output
 from engine.language.rules import RULES
-from engine.limits import Limits
+from engine.model.limits import Limits
 from engine.model.source import SourceName, Stream
 from engine.reference.expressions import evaluate
 from engine.reference.rows import python_rows

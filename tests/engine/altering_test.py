@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.engine import Engine
-from engine.limits import Limits
+from engine.model.limits import Limits
 from engine.model.step import Alter, Registration, StepResult
 from tests.engine.feed import Feed, ticks
 from tests.engine.following_test import COUNTS, SLIDING, folded, register, spelled, step

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.engine import Engine
-from engine.limits import Limits
 from engine.model.changes import Changes
+from engine.model.limits import Limits
 from engine.model.source import SourceName
 from engine.model.step import Position, Register, Registration, Step, StepResult
 from tests.engine.feed import Feed, Row, plain, ticks

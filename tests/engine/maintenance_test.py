@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from engine.engine import Engine
-from engine.maintenance import Costs, Load, choose
+from engine.model.maintenance import Costs, Load, choose
 from engine.model.step import Position, Register, Registration, Step, StepResult
 from tests.memory_state import MemoryState
 from tests.strategies import batch_of

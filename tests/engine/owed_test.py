@@ -21,7 +21,7 @@ from engine.engine import Engine
 from engine.language.evaluate import truth
 from engine.language.expressions import Expression
 from engine.model.batch import Batch
-from engine.standing import slot_at
+from engine.stems.match_place import slot_at
 from tests.memory_state import MemoryState
 
 CREATE = (

@@ -8,7 +8,7 @@ import pytest
 
 from engine.engine import Engine
 from engine.model.batch import BATCH_ROWS_MAX, Batch
-from engine.standing import slot_at
+from engine.stems.match_place import slot_at
 from engine.stems.segment import SEGMENT_ROWS
 from tests.memory_state import MemoryState
 from tureen.errors import InstantOutOfRange, UnknownQuery

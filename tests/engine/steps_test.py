@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from engine.engine import Engine
-from engine.limits import Limits
 from engine.model.batch import Batch
+from engine.model.limits import Limits
 from engine.model.source import SourceName
 from engine.model.step import (
     DropSource,

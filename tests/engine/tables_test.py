@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from engine.engine import Engine
 from engine.language.query import Scan
-from engine.limits import Limits
 from engine.model.batch import Batch, versions
+from engine.model.limits import Limits
 from engine.model.source import Field, Schema, SourceName, Stream
 from engine.model.step import CreateSource, Heartbeat, Position, Records, Register, Registration, Step
 from engine.model.types import BIGINT, DOUBLE, STRING, TIMESTAMP

@@ -6,7 +6,7 @@ import pytest
 
 from engine.engine import Engine
 from engine.model.source import SourceName
-from engine.source import Source
+from engine.sources.source import Source
 from tests.memory_state import MemoryState
 from tests.strategies import batch_of
 

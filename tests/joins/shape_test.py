@@ -9,7 +9,7 @@ from engine.joins.key_index import KeyIndexes
 from engine.joins.shape import Shape, shape_of, windows_of
 from engine.language.query import Query
 from engine.language.statements import parse
-from engine.limits import Limits
+from engine.model.limits import Limits
 from engine.model.source import Stream
 from engine.windows.clauses import RowWindow
 from tests.language.fixtures import CATALOGUE

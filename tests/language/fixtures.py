@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from engine.language.query import CreateStream, Output, Project, Query, Statement
 from engine.language.statements import parse
-from engine.limits import Limits
 from engine.model.batch import Column
+from engine.model.limits import Limits
 from engine.model.source import Derived, SourceName, Stream
 
 FLIGHTS = """CREATE STREAM flights (carrier STRING NOT NULL, flight INTEGER, dest STRING, delay DOUBLE,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from engine.language.render import render_statement
 from engine.language.statements import parse
-from engine.limits import Limits
+from engine.model.limits import Limits
 from tests.language.fixtures import CATALOGUE, FLIGHTS
 from tureen.carets import render
 from tureen.errors import LimitExceeded, TureenError

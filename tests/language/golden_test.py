@@ -13,7 +13,7 @@ import pytest
 
 from engine.language.render import render_statement
 from engine.language.statements import parse
-from engine.limits import Limits
+from engine.model.limits import Limits
 from tests.language.fixtures import CATALOGUE
 from tureen.carets import render
 from tureen.errors import TureenError

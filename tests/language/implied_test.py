@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from engine.language.bind import select
 from engine.language.query import Query
 from engine.language.statements import parse
-from engine.limits import Limits
+from engine.model.limits import Limits
 from engine.model.source import Schema, Stream
 from engine.model.step import Position, Register, Registration, Step
 from engine.model.types import Kind

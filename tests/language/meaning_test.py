@@ -8,7 +8,7 @@ import pytest
 
 from engine.language.query import Join, Query, SemiJoin
 from engine.language.statements import parse
-from engine.limits import Limits
+from engine.model.limits import Limits
 from tests.language.fixtures import CATALOGUE
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from engine.language.parameters import Parameters, refused_at, written
 from engine.language.query import Query
 from engine.language.statements import parse
-from engine.limits import Limits
+from engine.model.limits import Limits
 from tests.language.fixtures import CATALOGUE
 from tureen.errors import ParametersRefused, TureenError
 

@@ -13,7 +13,7 @@ from engine.language.aggregates import AGGREGATE_ALIASES, AGGREGATES
 from engine.language.functions import ALIASES, FUNCTIONS
 from engine.language.query import CreateFromQuery, CreateStream
 from engine.language.statements import parse
-from engine.limits import Limits
+from engine.model.limits import Limits
 from engine.model.source import Derived, SourceName, Stream
 from tests.language.fixtures import stream_of
 from tureen.errors import TureenError

@@ -10,7 +10,7 @@ import pytest
 from engine.language.expressions import And, Column, Compare, Literal, Not
 from engine.language.query import CreateStream, DropStream, Join, Latest, Query, Show
 from engine.language.statements import parse
-from engine.limits import Limits
+from engine.model.limits import Limits
 from engine.model.source import Derived, Field, Stream
 from engine.model.types import BIGINT, BOOLEAN, STRING, TIMESTAMP, decimal
 from tests.language.fixtures import CATALOGUE, bind

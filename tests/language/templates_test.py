@@ -13,7 +13,7 @@ from engine.language.places import Place, Text
 from engine.language.query import Query
 from engine.language.statements import parse
 from engine.language.templates import FixedQuery, Template, Templates
-from engine.limits import Limits
+from engine.model.limits import Limits
 from engine.model.source import Derived, SourceName
 from tests.language import fixtures
 from tests.language.fuzz_test import WORDS

@@ -7,7 +7,7 @@ import pytest
 from engine.language.query import CreateStream, Query
 from engine.language.statements import parse
 from engine.language.update_patterns import update_patterns
-from engine.limits import Limits
+from engine.model.limits import Limits
 from engine.model.source import Derived, Stream
 from tests.language.fixtures import CATALOGUE
 

@@ -19,7 +19,7 @@ from engine.language.functions import FunctionCatalogue
 from engine.language.query import Project, Query
 from engine.language.statements import parse
 from engine.language.user_functions import user_function
-from engine.limits import Limits
+from engine.model.limits import Limits
 from tests.language.fixtures import columns_of, stream_of
 from tureen.errors import QueryError
 from tureen.udf import declaration_of

@@ -29,8 +29,8 @@ from engine.language.query import (
     SemiJoin,
     Stage,
 )
-from engine.limits import Limits
 from engine.model.batch import Int64Array
+from engine.model.limits import Limits
 from engine.model.source import SourceName
 from engine.model.types import BIGINT, DOUBLE, STRING, TIMESTAMP, Type
 from engine.operators.chain import leading_joins

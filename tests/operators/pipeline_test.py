@@ -25,8 +25,8 @@ from engine.language.query import (
     SortKey,
     Stage,
 )
-from engine.limits import Limits
 from engine.model.batch import Column
+from engine.model.limits import Limits
 from engine.model.types import BIGINT, DOUBLE, INTEGER, TIMESTAMP, Type
 from engine.operators.pipeline import evaluate
 from engine.reference.stages import answer

@@ -11,10 +11,10 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from engine.model.batch import Batch, Column
+from engine.model.persistence import PartitionClock, QueryState, SourceState
 from engine.model.source import Constraint, Field, Schema, SourceName, Stream
 from engine.model.step import Position, Registration
 from engine.model.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, STRING, TIMESTAMP, Kind, Type, decimal
-from engine.persistence import PartitionClock, QueryState, SourceState
 from storage.store import Store
 
 INT64 = st.integers(-(2**63), 2**63 - 1)

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.model.batch import Column
+from engine.model.persistence import QueryState
 from engine.model.source import Field, Schema
 from engine.model.step import Parameters, Position, Registration
 from engine.model.types import BIGINT, DOUBLE, STRING, Kind
-from engine.persistence import QueryState
 from storage import row_codec, state_codec
 from tests.storage.cases import batches, numbered, plain, query_state, schemas, source_state
 from tureen.errors import StoreCorrupt, StoreVersionUnknown

@@ -10,7 +10,7 @@ import pytest
 
 from engine.language.query import CreateStream
 from engine.language.statements import parse
-from engine.limits import Limits
+from engine.model.limits import Limits
 from engine.model.plain import stream_as_dict, stream_from_dict
 from engine.model.source import DAY_MS, Field, Schema, SourceName, Stream
 from engine.model.types import STRING, TIMESTAMP

@@ -20,7 +20,7 @@ from engine.dataflow.node import Node
 from engine.dataflow.turn import Turn
 from engine.language.query import Query
 from engine.model.batch import Int32Array, Int64Array
-from engine.standing import StandingQuery
+from engine.standing.query import StandingQuery
 
 
 class FlowNode(Node):

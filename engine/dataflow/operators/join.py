@@ -30,8 +30,8 @@ from engine.kernels.arranged import Found
 from engine.language.evaluate import truth
 from engine.language.expressions import Expression, columns_of
 from engine.language.query import JoinKind
-from engine.limits import Limits
 from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
+from engine.model.limits import Limits
 from engine.model.runs import places_of
 from engine.operators.keys import with_one_zero
 from engine.operators.relation import Relation

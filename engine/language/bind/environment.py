@@ -9,7 +9,7 @@ from engine.language.bind.relation import BoundRelation
 from engine.language.bind.scope import Scope, Sizes
 from engine.language.functions import BUILT_IN, FunctionCatalogue
 from engine.language.places import Place, Text
-from engine.limits import Limits
+from engine.model.limits import Limits
 from engine.model.source import Derived, SourceName, Stream
 
 Catalogue = Mapping[str, Stream | Derived]

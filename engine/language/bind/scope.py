@@ -15,7 +15,7 @@ from engine.language.grammar.words import CLOCKS, COLUMNS_REFUSED, ROW_TIMES
 from engine.language.places import Place, Text, did_you_mean, shown
 from engine.language.query import Output
 from engine.language.rules.tree import transform
-from engine.limits import Limits
+from engine.model.limits import Limits
 from engine.model.source import Stream
 from tureen.errors import NotSupported, SyntaxRefused, UnknownColumn
 

@@ -13,7 +13,7 @@ from engine.language.bind.typenames import bind_type
 from engine.language.grammar import nodes
 from engine.language.places import Place, Text, shown
 from engine.language.query import CreateStream, DropStream
-from engine.limits import Limits
+from engine.model.limits import Limits
 from engine.model.source import (
     FUTURE_DEFAULT_MS,
     IDLE_TIMEOUT_DEFAULT_MS,

@@ -17,7 +17,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from engine.language.grammar.words import RESERVED
 from engine.language.places import Place, Text, shown
-from engine.limits import Limits
+from engine.model.limits import Limits
 from tureen.errors import NotSupported, QueryError, SyntaxRefused
 
 N = TypeVar("N", bound=exp.Expr)

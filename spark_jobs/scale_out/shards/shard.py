@@ -21,9 +21,9 @@ import numpy as np
 
 from engine.changes.output import Output
 from engine.engine import Engine
-from engine.limits import Limits
 from engine.model.batch import Batch
 from engine.model.changes import Changes
+from engine.model.limits import Limits
 from engine.model.source import SourceName, Stream
 from engine.model.step import Body, Position, Step, StepResult, Unregister
 from spark_jobs.scale_out.micro_batch import MicroBatch

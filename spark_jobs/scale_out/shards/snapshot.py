@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from engine.engine import Engine
-from engine.limits import Limits
 from engine.model.batch import Batch
+from engine.model.limits import Limits
+from engine.model.persistence import QueryState, SourceState
 from engine.model.source import Derived, SourceName
 from engine.model.step import Position
-from engine.persistence import QueryState, SourceState
 from spark_jobs.errors import CheckpointUnreadable
 from spark_jobs.scale_out.shards.entries import BEGIN_ANEW, Entry
 from storage import row_codec, state_codec

@@ -20,8 +20,8 @@ import numpy as np
 import orjson
 
 from engine.engine import Engine
-from engine.limits import Limits
 from engine.model.batch import Batch
+from engine.model.limits import Limits
 from engine.model.source import Stream
 from spark_jobs.errors import CheckpointMismatch, CheckpointUnreadable
 from spark_jobs.scale_out.journal import Directory

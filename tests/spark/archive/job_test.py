@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from engine.language.query import CreateStream
 from engine.language.statements import parse
-from engine.limits import Limits
+from engine.model.limits import Limits
 from engine.model.source import Stream
 from spark_jobs.archive.job import run
 from spark_jobs.archive.settings import ArchiveSettings

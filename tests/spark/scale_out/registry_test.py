@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from engine.limits import Limits
+from engine.model.limits import Limits
 from engine.model.step import CreateSource, DropSource
 from spark_jobs.scale_out.micro_batch import Plan
 from spark_jobs.scale_out.registry import Registry

@@ -13,10 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from engine.backfill import check_rows, origin_of
 from engine.language.query import Query
-from engine.limits import Limits
 from engine.model.batch import Batch
+from engine.model.limits import Limits
 from engine.model.source import SourceName
 from engine.model.types import TIMESTAMP_MS_MIN
 from engine.operators.assignment import Bracket, first_needed_ms
@@ -24,6 +23,7 @@ from engine.operators.earlier import require_answer, require_versions
 from engine.operators.pipeline import Evaluated, evaluate
 from engine.operators.scan import ScanAt
 from engine.results.source_view import SourceView, now_of, sources_at
+from engine.sources.backfill import check_rows, origin_of
 from engine.stems.data_stem import RAISED, DataStem, Rows
 from engine.stems.query_stem import QueryStem
 from engine.stems.segment import SegmentColumn, SegmentView

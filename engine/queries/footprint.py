@@ -12,8 +12,8 @@ from typing import Any
 
 from engine.model.source import SourceName
 from engine.model.string_table import StringTable
-from engine.source import Source
-from engine.source_set import SourceSet
+from engine.queries.source_set import SourceSet
+from engine.sources.source import Source
 from engine.stems.table_stem import TableStem
 
 QUERY_BYTES = 600

@@ -10,14 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from engine.afresh import History
 from engine.engine import Engine
-from engine.limits import Limits
 from engine.model.batch import Batch
+from engine.model.limits import Limits
 from engine.model.source import SourceName
 from engine.model.step import Backfill, Position, Register, Registration, Step, StepResult
 from engine.model.types import TIMESTAMP_MS_MIN
 from engine.stems.data_stem import RAISED
+from engine.views.recompute import History
 from tests.engine.feed import TIMED, Feed, Row, plain, ticks
 from tests.memory_state import MemoryState
 from tureen.errors import BackfillRefused, InstantOutOfRange, LimitExceeded, UnknownSource

@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.coming import Coming
 from engine.language.query import Query
 from engine.language.statements import parse
 from engine.language.templates import Template, Templates
-from engine.limits import Limits
+from engine.model.limits import Limits
 from engine.model.step import BEGINNING, Registration
+from engine.queries.coming import Coming
 from engine.stems.factors import Factors, factors
 from tests.language import fixtures
 

@@ -1,6 +1,6 @@
 """EXPLAIN: what a query is made of, what it shares, what it costs, and how its answer is maintained.
 
-Costs are times of this machine where those were measured (:class:`engine.maintenance.Costs`); rows are
+Costs are times of this machine where those were measured (:class:`engine.model.maintenance.Costs`); rows are
 estimated from the rows retained, by what is kept of the query's matches or else by fixed shares. ANALYZE
 evaluates the query once, each stage timed.
 """
@@ -30,14 +30,14 @@ from engine.language.query import (
 )
 from engine.language.render import render_expression, render_scan, render_stage
 from engine.language.update_patterns import update_patterns
-from engine.limits import Limits
-from engine.maintenance import Costs, Maintenance, MaintenanceChoice
 from engine.model.changes import Operator
+from engine.model.limits import Limits
+from engine.model.maintenance import Costs, Maintenance, MaintenanceChoice
 from engine.model.source import SourceName, Stream
 from engine.operators.pipeline import relation_of
 from engine.operators.relation import Relation
 from engine.operators.scan import ScanAt, is_range
-from engine.standing import StandingQuery
+from engine.standing.query import StandingQuery
 from engine.stems.query_stem import QueryStem
 
 FILTERED, GROUPED, KEPT_ONCE, JOINED, TOPPED = 1 / 3, 0.1, 0.5, 0.5, 0.1

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from engine.engine import Engine
-from engine.maintenance import Costs
+from engine.model.maintenance import Costs
 from engine.model.step import Position, Register, Registration, Step
 from tests.strategies import batch_of
 from tureen import plans

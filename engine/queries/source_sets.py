@@ -7,13 +7,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from engine.eddy.eddy import Timer
 from engine.joins.group import JoinGroup
 from engine.joins.key_index import KeyIndexes
-from engine.limits import Limits
+from engine.model.limits import Limits
 from engine.model.source import SourceName
-from engine.planner import Planner
+from engine.queries.planner import Planner
+from engine.queries.source_set import SourceSet
 from engine.results.view import SetView
-from engine.source import Source
-from engine.source_set import SourceSet
-from engine.standing import SetKey, StandingQuery
+from engine.sources.source import Source
+from engine.standing.query import SetKey, StandingQuery
 from engine.windows.retention import Hold
 
 

@@ -21,7 +21,7 @@ from engine.language.expressions import And, Expression
 from engine.language.query import Query
 from engine.model.batch import Batch
 from engine.model.source import SourceName
-from engine.source import Source
+from engine.sources.source import Source
 from engine.stems.factors import factors
 from engine.stems.residual import work
 

@@ -10,11 +10,11 @@ from engine.language.functions import FunctionCatalogue
 from engine.language.query import Query
 from engine.language.statements import parse
 from engine.language.templates import Read, Templates
-from engine.limits import Limits
+from engine.model.limits import Limits
+from engine.model.persistence import StateSink
 from engine.model.source import Derived, SourceName, Stream
-from engine.persistence import StateSink
-from engine.source import Source
-from engine.standing import StandingQuery
+from engine.sources.source import Source
+from engine.standing.query import StandingQuery
 from tureen.errors import SourceConflict, TureenError, UnknownSource
 
 READ_HINT = "unregister them first: SHOW QUERIES EXTENDED lists what each reads"

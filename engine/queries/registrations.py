@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from engine.catalogue import Catalogue
-from engine.coming import Coming
 from engine.language.parameters import refused_at, text_of
 from engine.language.templates import Read
-from engine.limits import Limits
-from engine.maintenance import QueryOptions
+from engine.model.limits import Limits
+from engine.model.maintenance import QueryOptions
 from engine.model.step import Position, Registration
-from engine.standing import StandingQuery
+from engine.queries.catalogue import Catalogue
+from engine.queries.coming import Coming
+from engine.standing.query import StandingQuery
 from tureen.errors import HandleInUse, LimitExceeded, NotSupported, TureenError, UnknownQuery
 
 

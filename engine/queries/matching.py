@@ -27,7 +27,7 @@ from engine.model.batch import Batch, Int32Array
 from engine.model.source import SourceName
 from engine.model.step import Registration
 from engine.results.segment_bits import Matrix
-from engine.standing import StandingQuery
+from engine.standing.query import StandingQuery
 from engine.stems.cohorts import SELECTIVE, Cohorts
 from engine.stems.query_stem import QueryStem
 from engine.stems.selective_index import NO_PAIRS

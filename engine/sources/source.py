@@ -7,21 +7,21 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine.backfill import check, origin_of
 from engine.eddy.eddy import Timer
 from engine.language.expressions import Expression
-from engine.limits import Limits
 from engine.model.answer import Lost
 from engine.model.attributes import Attribute
 from engine.model.batch import Batch
+from engine.model.limits import Limits
+from engine.model.persistence import SourceState, StateSink
 from engine.model.source import Stream
 from engine.model.step import Backfill, Position, Records, Refusal, StepResult
-from engine.persistence import SourceState, StateSink
-from engine.planner import Meter
 from engine.results.source_view import SourceView
-from engine.standing import Place, place_at
+from engine.sources.backfill import check, origin_of
+from engine.sources.meter import Meter
 from engine.stems.data_stem import RAISED, DataStem, Rows
 from engine.stems.factors import Factors
+from engine.stems.match_place import Place, place_at
 from engine.stems.new_queries import NewQueries
 from engine.stems.pending import PendingRows, Piece
 from engine.stems.query_stem import QueryStem

@@ -12,32 +12,33 @@ from dataclasses import dataclass, replace
 
 from sortedcontainers import SortedList
 
-from engine.allowance import Allowance
 from engine.changes.courses import Mark
-from engine.coming import Coming
 from engine.eddy.eddy import Timer
-from engine.explain import Plan, explain
 from engine.joins.group import JoinGroup
 from engine.joins.joins import Joins
 from engine.joins.key_index import KeyIndexes
 from engine.language.expressions import Expression
 from engine.language.query import Query
 from engine.language.templates import FixedQuery, Read
-from engine.limits import Limits
-from engine.maintenance import Maintenance, QueryOptions
 from engine.model.attributes import Attribute
+from engine.model.limits import Limits
+from engine.model.maintenance import Maintenance, QueryOptions
 from engine.model.source import SourceName
 from engine.model.step import Registration
 from engine.operators.maintained.ranked_aggregates import RankedAggregates
 from engine.operators.scan import ScanAt
-from engine.planner import Planner, Setting
+from engine.queries.allowance import Allowance
+from engine.queries.coming import Coming
+from engine.queries.explain import Plan, explain
+from engine.queries.planner import Planner, Setting
 from engine.results.kept import KeptAnswers
 from engine.results.row_counts import RowCounts
 from engine.results.source_view import SourceView, now_of, sources_at, timeless
 from engine.results.view import SetView
-from engine.source import Source
-from engine.standing import Place, StandingQuery
+from engine.sources.source import Source
+from engine.standing.query import StandingQuery
 from engine.stems.factors import Factors
+from engine.stems.match_place import Place
 from engine.windows.clauses import RowWindow
 from engine.windows.retention import Hold, reach_ms
 
@@ -65,7 +66,7 @@ class SourceSet:
         indexes: KeyIndexes,
         timer: Timer | None,
     ) -> None:
-        """indexes: by keys of joins, those of the engine. timer: see :mod:`engine.allowance`."""
+        """indexes: by keys of joins, those of the engine. timer: see :mod:`engine.queries.allowance`."""
         self.sources = {source.stream.name: source for source in sources}
         self.standing: dict[str, StandingQuery] = {}
         self._limits = limits

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from engine.engine import Engine
-from engine.matching import RecordMatcher
 from engine.model.batch import Batch, Column
 from engine.model.source import SourceName
 from engine.model.step import Position, Register, Registration, Step
+from engine.queries.matching import RecordMatcher
 from engine.stems.query_stem import QueryStem
 
 Row = tuple[int | None, int]

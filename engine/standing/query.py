@@ -10,27 +10,15 @@ from engine.language.expressions import Expression
 from engine.language.parameters import text_of
 from engine.language.query import Query
 from engine.language.templates import Meaning
-from engine.maintenance import Maintenance
+from engine.model.maintenance import Maintenance
 from engine.model.source import SourceName
 from engine.model.step import Position, Registration
 from engine.operators.maintained.kept_aggregate import KeptAggregate
 from engine.operators.scan import ScanAt
+from engine.stems.match_place import Place, slot_at
 
 SetKey = tuple[SourceName, ...]
 """Names of sources, each once, sorted."""
-
-Place = int
-"""Where matches are kept: generation << 32 | slot of a Query SteM. One small number, as most queries are."""
-
-
-def place_at(slot: int, generation: int) -> Place:
-    """Of a slot's generation."""
-    return generation << 32 | slot
-
-
-def slot_at(place: Place) -> int:
-    """Its slot."""
-    return place & 0xFFFFFFFF
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.standing_queries import ShownQueries, StandingQueries
+from engine.standing.queries import ShownQueries, StandingQueries
 
 KEYS = st.integers(0, 3_000).map(str)
 CHANGES = st.lists(

@@ -13,7 +13,7 @@ from array import array
 from collections.abc import Iterator, Mapping, MutableMapping
 from itertools import chain
 
-from engine.standing import StandingQuery
+from engine.standing.query import StandingQuery
 
 PARTS = 4_096
 

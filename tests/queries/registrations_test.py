@@ -14,6 +14,7 @@ from engine.language.expressions import Compare
 from engine.language.query import CreateStream, Query
 from engine.language.statements import parse
 from engine.language.templates import INSTANCES_MAX, Read, Template
+from engine.model.persistence import QueryState
 from engine.model.source import SourceName
 from engine.model.step import (
     Body,
@@ -26,7 +27,6 @@ from engine.model.step import (
     Step,
     Unregister,
 )
-from engine.persistence import QueryState
 from engine.reference import Reference
 from tests.engine.steps_test import CREATE, engine_with, rows, values
 from tests.memory_state import MemoryState

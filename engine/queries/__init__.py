@@ -1,0 +1,1 @@
+"""The queries that stand, by sets of their sources: registered, planned, explained, matched."""

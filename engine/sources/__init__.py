@@ -1,0 +1,1 @@
+"""Sources at work: their rows, their history."""

@@ -1,0 +1,1 @@
+"""A query that stands, and the map of all that do."""
