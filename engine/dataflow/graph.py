@@ -30,6 +30,7 @@ from engine.dataflow.plan import (
     Step,
     is_selection,
     join_of,
+    key_of,
     node_of,
     own_of,
     plan_of,
@@ -157,21 +158,21 @@ class Graph:
         """The nodes of a plan, those that are not there made."""
         match plan:
             case Shared(kind, scan):
-                leaf = self._leaf(kind, lambda: ScanNode(kind))
+                leaf = self._leaf(key_of(plan), lambda: ScanNode(kind))
                 assert isinstance(leaf, ScanNode)
                 predicate: Predicate = scan.predicate
                 if scan.predicate is not None:
                     slot = standing.slot_of(scan.source, scan.predicate)
                     predicate = scan.predicate if slot is None else slot
-                return _Built((kind,), leaf, leaf.column(predicate))
+                return _Built((key_of(plan),), leaf, leaf.column(predicate))
             case Own(query):
-                leaf = self._leaf(query, lambda: FlowNode(query))
+                leaf = self._leaf(key_of(plan), lambda: FlowNode(query))
                 assert isinstance(leaf, FlowNode)
                 leaf.readers[standing.query_id] = standing
-                return _Built((query,), leaf, 0)
-            case Step(shape, constants, below):
+                return _Built((key_of(plan),), leaf, 0)
+            case Step(_, constants, below):
                 under = self._build(below, standing)
-                key = under.keys[-1], shape, tuple(literal.type for literal in constants)
+                key = key_of(plan, under.keys[-1])
                 node = self._nodes.get(key)
                 if node is None:
                     node = self._nodes[key] = node_of(plan, under.node)
@@ -180,9 +181,9 @@ class Graph:
                     column = node.column(column, constants)
                 return _Built((*under.keys, key), node, column)
 
-            case Joined(matching, left, right):
+            case Joined(_, left, right):
                 one, other = self._build(left, standing), self._build(right, standing)
-                both = one.keys[-1], other.keys[-1], matching
+                both = key_of(plan, one.keys[-1], other.keys[-1])
                 node = self._nodes.get(both)
                 if node is None:
                     node = self._nodes[both] = join_of(plan, one.node, other.node)

@@ -6,7 +6,7 @@ A stage that has no operator is worked out, with all below it, by a leaf of the 
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Hashable, Sequence
 from dataclasses import dataclass, replace
 
 from engine.dataflow.calls import is_incremental
@@ -49,30 +49,48 @@ class Shared:
 
 @dataclass(frozen=True, slots=True)
 class Own:
-    """A leaf of a query's own: its first stages."""
+    """A leaf of a query's own: its first stages. reason: why the last of them has no operator."""
 
     query: Query
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """An operator over another. shape: the stage, without the constants in which queries may differ."""
+    """An operator over another. shape: what it does, without the constants in which queries may differ.
+    stage: the same as the query says it.
+    """
 
     shape: Stage
     constants: Constants
     below: Plan
+    stage: Stage
 
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """A join of two plans."""
+    """A join of two plans. stage: of the query; of a NOT IN, which takes two joins, what this one does."""
 
     matching: Matching
     left: Plan
     right: Plan
+    stage: Join | SemiJoin
 
 
 Plan = Shared | Own | Step | Joined
+
+
+def key_of(plan: Plan, *below: Hashable) -> Hashable:
+    """What tells the node of a plan from others. below: the keys of its inputs."""
+    match plan:
+        case Shared(kind):
+            return kind
+        case Own(query):
+            return query
+        case Step(shape, constants):
+            return *below, shape, tuple(literal.type for literal in constants)
+        case Joined(matching):
+            return *below, matching
 
 
 def plan_of(query: Query, tables: Container[SourceName]) -> Plan:
@@ -87,13 +105,13 @@ def plan_of(query: Query, tables: Container[SourceName]) -> Plan:
             above = _among(stage, plan, query.stages[place + 1 :], tables)
         else:
             above = _above(stage, plan, query.stages, place)
-        plan = Own(_first(query, place + 1)) if above is None else above
+        plan = Own(_first(query, place + 1), above) if isinstance(above, str) else above
     return plan
 
 
 def own_of(query: Query) -> Plan:
-    """The whole query as a leaf of its own."""
-    return Own(_first(query, len(query.stages)))
+    """The whole query as a leaf of its own: for RSTREAM."""
+    return Own(_first(query, len(query.stages)), "RSTREAM: the whole answer is given at each instant")
 
 
 def is_selection(query: Query) -> bool:
@@ -139,66 +157,81 @@ def _is_shared(scan: Scan) -> bool:
     return scan.assignment is None and window.plain
 
 
-def _above(stage: Stage, below: Plan, stages: Sequence[Stage], place: int) -> Plan | None:
-    """A stage over a plan; None where it has no operator. stages: those of the query."""
+def _above(stage: Stage, below: Plan, stages: Sequence[Stage], place: int) -> Plan | str:
+    """A stage over a plan, or why it has no operator. stages: those of the query."""
     match stage:
         case Project():
-            return Step(stage, (), below)
+            return Step(stage, (), below, stage)
         case Filter(predicate):
             shape, constants = parameterised(predicate)
-            return Step(Filter(shape), constants, below)
-        case Sort() if not any(isinstance(above, Limit) for above in stages[place + 1 :]):
-            return below
-        case Aggregate(keys, calls) if not _has_arrays(keys) and all(map(is_incremental, calls)):
-            return Step(stage, (), below)
+            return Step(Filter(shape), constants, below, stage)
+        case Sort():
+            limited = any(isinstance(above, Limit) for above in stages[place + 1 :])
+            return "ORDER BY with LIMIT: rows are not kept in order" if limited else below
+        case Aggregate(keys, calls):
+            for call in calls:
+                if not is_incremental(call):
+                    return f"{call.function.upper()}: a row that goes cannot be taken out of it"
+            return _ONE_ZERO if _has_arrays(keys) else Step(stage, (), below, stage)
         case Distinct():
             keys = _columns_of(stages[:place])
-            return None if _has_arrays(keys) else Step(Aggregate(keys, ()), (), below)
-    return None
+            return _ONE_ZERO if _has_arrays(keys) else Step(Aggregate(keys, ()), (), below, stage)
+        case Limit():
+            return "LIMIT: rows are not kept in order"
+        case RowNumber():
+            return "ROW_NUMBER: rows are not kept in order"
+    raise AssertionError(stage)
 
 
-def _joined(
-    stage: Join, left: Plan, following: Sequence[Stage], tables: Container[SourceName]
-) -> Plan | None:
-    """A join over a plan; None where it has no operator. following: the stages above it."""
+_ONE_ZERO = "DISTINCT and GROUP BY of arrays: equal ones may differ in the sign of a zero"
+_NO_IDS = "rows of a side that is recomputed have no ids"
+
+
+def _joined(stage: Join, left: Plan, following: Sequence[Stage], tables: Container[SourceName]) -> Plan | str:
+    """A join over a plan, or why it has no operator. following: the stages above it."""
     if stage.latest is not None:
-        return None
-    one, other = _with_ids(left), _with_ids(plan_of(stage.inner, tables))
+        return "ASOF JOIN: a later row takes the partner's place"
+    inner = plan_of(stage.inner, tables)
+    one, other = _with_ids(left), _with_ids(inner)
     if one is None or other is None:
-        return None
-    return Joined(Matching(stage.kind, stage.keys, stage.condition, _read_by(following)), one, other)
+        return f"JOIN: {_NO_IDS}, by {_reason_of(left) or _reason_of(inner)}"
+    return Joined(Matching(stage.kind, stage.keys, stage.condition, _read_by(following)), one, other, stage)
 
 
 def _among(
     stage: SemiJoin, left: Plan, following: Sequence[Stage], tables: Container[SourceName]
-) -> Plan | None:
-    """IN or EXISTS over a plan; None where it has no operator. following: the stages above it."""
+) -> Plan | str:
+    """IN or EXISTS over a plan, or why it has no operator. following: the stages above it."""
     one, inner = _with_ids(left), plan_of(stage.inner, tables)
     columns = _columns_of(stage.inner.stages)
-    if one is None or _has_arrays(columns):
-        return None
+    if one is None:
+        return f"IN and EXISTS: {_NO_IDS}, by {_reason_of(left)}"
+    if _has_arrays(columns):
+        return _ONE_ZERO
     kind: JoinKind = "anti" if stage.negated else "semi"
     read = _read_by(following)
     if not stage.keys:
-        return Joined(Matching(kind, (), None, read), one, _distinct(inner, Literal(True, BOOLEAN)))
+        return Joined(Matching(kind, (), None, read), one, _distinct(inner, Literal(True, BOOLEAN)), stage)
     keys = tuple((key, column.expression) for key, column in zip(stage.keys, columns, strict=True))
-    found = Joined(Matching(kind, keys, None, read), one, Step(Aggregate(columns, ()), (), inner))
+    values = Step(Aggregate(columns, ()), (), inner, Distinct())
+    found = Joined(Matching(kind, keys, None, read), one, values, replace(stage, null_aware=False))
     if not (stage.negated and stage.null_aware):
         return found
     key, column = keys[0]
-    if not isinstance(key, Column):  # an error counts as NULL, but not to IsNull
-        return None
+    if not isinstance(key, Column):
+        return "NOT IN of an expression: an error counts as NULL"  # but not to IsNull
     found = replace(
         found, matching=replace(found.matching, read=None if read is None else read | {key.index})
     )
     unknown = Or((IsNull(key), Column(RIGHT, "", BOOLEAN)))
-    return Joined(Matching(kind, (), unknown, read), found, _distinct(inner, IsNull(column)))
+    nulls = _distinct(inner, IsNull(column))
+    return Joined(Matching(kind, (), unknown, read), found, nulls, replace(stage, keys=()))
 
 
 def _distinct(below: Plan, expression: Expression) -> Plan:
     """The values of an expression, each once."""
     stages = (Project((Output("", expression),)),)
-    return Step(Aggregate(_columns_of(stages), ()), (), Step(stages[0], (), below))
+    return Step(Aggregate(_columns_of(stages), ()), (), Step(stages[0], (), below, stages[0]), Distinct())
 
 
 def _with_ids(plan: Plan) -> Plan | None:
@@ -208,10 +241,20 @@ def _with_ids(plan: Plan) -> Plan | None:
             return None
         case Own(query):
             return Shared(query.scan, replace(query.scan, predicate=None))
-        case Step(Project() | Filter(), _, below):
+        case Step(Project() | Filter(), below=below):
             under = _with_ids(below)
             return None if under is None else replace(plan, below=under)
     return plan
+
+
+def _reason_of(plan: Plan) -> str | None:
+    """Why rows of a plan have no ids."""
+    match plan:
+        case Own(_, reason):
+            return reason
+        case Step(Project() | Filter(), below=below):
+            return _reason_of(below)
+    return None
 
 
 def _read_by(stages: Sequence[Stage]) -> frozenset[int] | None:

@@ -12,7 +12,8 @@ The rules, where the paper leaves room, with what closed windows add:
     function appear when they close, and then they are rows like others. A table is STR: any update takes a
     row away.
 *   Projections, conditions and orderings pass on what they get.
-*   Groups are WK whatever they are made of. DISTINCT is WK, but MON over MON.
+*   Groups are WK whatever they are made of, and *by key*: a group's next row takes the place of its last one.
+    DISTINCT is WK, but MON over MON.
 *   Grouping, numbering or DISTINCT by the end of a closed window keeps MON and WKS: all rows of such a window
     come at one instant and go at one.
 *   The first rows by a key are STR, since a better row pushes one out; the first in the order of time are WK,
@@ -28,13 +29,15 @@ The rules, where the paper leaves room, with what closed windows add:
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from engine.language.expressions import Column, Expression
 from engine.language.query import (
     Aggregate,
     Distinct,
+    Filter,
     Join,
     JoinKind,
     Limit,
@@ -60,10 +63,102 @@ class Pattern(IntEnum):
     STR = 3
 
 
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """The rows that leave an operator, as far as the rules go by them.
+
+    windows: which columns tell a table function's window. key: the places of the columns by which a row takes
+    the place of another, None: no row does. in_time: rows are in the order of time, not of a key.
+    """
+
+    pattern: Pattern
+    windows: WindowColumns
+    key: tuple[int, ...] | None = None
+    in_time: bool = True
+
+    @classmethod
+    def of_scan(cls, scan: Scan, tables: Container[SourceName] = ()) -> Edge:
+        """What leaves a leaf. tables: which sources are."""
+        return cls(scan_pattern(scan, tables), WindowColumns.of_scan(scan))
+
+    def above(self, stage: Stage) -> Edge:
+        """What leaves a stage of one input over this one."""
+        pattern = self._pattern_above(stage)
+        windows, key = self.windows.above(stage), self._key_above(stage)
+        in_time = not isinstance(stage, Sort) and (self.in_time or isinstance(stage, Aggregate))
+        return Edge(pattern, windows, key if pattern is Pattern.WK else None, in_time)
+
+    def joined(self, kind: JoinKind | None, keys: Iterable[KeyPair], inner: Edge) -> Edge:
+        """What leaves a join with another. kind: None of an ASOF join."""
+        told = [(self.windows.told(key), inner.windows.told(other)) for key, other in keys]
+        meet_at_once = any(one is not None and one == other for one, other in told)
+        if meet_at_once and max(self.pattern, inner.pattern) <= Pattern.WKS:
+            return Edge(_whole(kind, self.pattern, inner.pattern), self.windows, None, self.in_time)
+        return Edge(_joined(kind, self.pattern, inner.pattern), WindowColumns({}, {}), None, in_time=False)
+
+    def with_versions(self) -> Edge:
+        """What leaves a join with the versions of a table as of the instant of each row."""
+        return replace(self, key=None)
+
+    def _pattern_above(self, stage: Stage) -> Pattern:
+        below = self.pattern
+        match stage:
+            case Aggregate(keys=keys):
+                whole = self.windows.among([key.expression for key in keys])
+                return below if whole and below <= Pattern.WKS else Pattern.WK
+            case Distinct():
+                return below if self.windows.any else _stateful(below)
+            case RowNumber(keys=keys, order=order):
+                if self.windows.among(keys) and below <= Pattern.WKS:
+                    return below
+                return Pattern.STR if order or not self.in_time else _stateful(below)
+            case Limit():
+                return _stateful(below) if self.in_time else Pattern.STR
+            case _:
+                return below
+
+    def _key_above(self, stage: Stage) -> tuple[int, ...] | None:
+        match stage:
+            case Aggregate(keys=keys):
+                return tuple(range(len(keys)))
+            case Project(outputs) if self.key is not None:
+                places = {
+                    output.expression.index: place
+                    for place, output in enumerate(outputs)
+                    if isinstance(output.expression, Column)
+                }
+                kept = [places[place] for place in self.key if place in places]
+                return tuple(kept) if len(kept) == len(self.key) else None
+            case Filter() | Sort():
+                return self.key
+        return None
+
+    def __str__(self) -> str:
+        return self.pattern.name if self.key is None else f"{self.pattern.name} by key"
+
+
+KeyPair = tuple[Expression, Expression]
+"""Two expressions that have to be equal, over the columns of each input of a join."""
+
+
 def update_patterns(query: Query, tables: Container[SourceName] = ()) -> tuple[Pattern, ...]:
     """The pattern of what the scan gives, then of what each stage gives. tables: which sources are."""
-    patterns, _ = _flow(query, tables)
-    return tuple(patterns)
+    return tuple(edge.pattern for edge in edges_of(query, tables))
+
+
+def edges_of(query: Query, tables: Container[SourceName] = ()) -> list[Edge]:
+    """What leaves the scan, then each stage. tables: which sources are."""
+    edges = [Edge.of_scan(query.scan, tables)]
+    for stage in query.stages:
+        below = edges[-1]
+        if not isinstance(stage, Join | SemiJoin):
+            edges.append(below.above(stage))
+        elif _as_of_each_row(stage):
+            edges.append(below.with_versions())
+        else:
+            *_, inner = edges_of(stage.inner, tables)
+            edges.append(below.joined(_kind_of(stage), _keys_of(stage), inner))
+    return edges
 
 
 def scan_pattern(scan: Scan, tables: Container[SourceName] = ()) -> Pattern:
@@ -74,48 +169,6 @@ def scan_pattern(scan: Scan, tables: Container[SourceName] = ()) -> Pattern:
     if scan.source in tables or isinstance(window, RowWindow):
         return Pattern.STR
     return Pattern.WKS if window.begin is not None and window.begin.relative else Pattern.MON
-
-
-def _flow(query: Query, tables: Container[SourceName]) -> tuple[list[Pattern], _WindowColumns]:
-    """The patterns, and which of the last columns tell a window."""
-    columns = _WindowColumns(query.scan)
-    patterns = [scan_pattern(query.scan, tables)]
-    by_key = False
-    for stage in query.stages:
-        below = patterns[-1]
-        if isinstance(stage, Join | SemiJoin):
-            inner, others = _flow(stage.inner, tables)
-            if _as_of_each_row(stage):
-                patterns.append(below)
-                continue
-            together = _by_window(stage, columns, others) and max(below, inner[-1]) <= Pattern.WKS
-            patterns.append((_whole if together else _joined)(_kind_of(stage), below, inner[-1]))
-            if not together:
-                columns.lose()
-                by_key = True
-            continue
-        patterns.append(_above(stage, below, columns, by_key))
-        columns.pass_through(stage)
-        by_key = isinstance(stage, Sort) or (by_key and not isinstance(stage, Aggregate))
-    return patterns, columns
-
-
-def _above(stage: Stage, below: Pattern, columns: _WindowColumns, by_key: bool) -> Pattern:
-    """The pattern above a stage. by_key: whether what comes is in the order of a key, not of time."""
-    match stage:
-        case Aggregate(keys=keys):
-            whole = columns.among([key.expression for key in keys])
-            return below if whole and below <= Pattern.WKS else Pattern.WK
-        case Distinct():
-            return below if columns.any else _stateful(below)
-        case RowNumber(keys=keys, order=order):
-            if columns.among(keys) and below <= Pattern.WKS:
-                return below
-            return Pattern.STR if order or by_key else _stateful(below)
-        case Limit():
-            return Pattern.STR if by_key else _stateful(below)
-        case _:
-            return below
 
 
 # --- joins ----------------------------------------------------------------------------------------
@@ -133,6 +186,13 @@ def _kind_of(stage: Join | SemiJoin) -> JoinKind | None:
     if isinstance(stage, SemiJoin):
         return "anti" if stage.negated else "semi"
     return None if stage.latest is not None else stage.kind
+
+
+def _keys_of(stage: Join | SemiJoin) -> Sequence[KeyPair]:
+    if isinstance(stage, Join):
+        return stage.keys
+    columns = [Column(place, name, type_) for place, (name, type_) in enumerate(stage.inner.columns)]
+    return list(zip(stage.keys, columns, strict=False))
 
 
 def _joined(kind: JoinKind | None, below: Pattern, inner: Pattern) -> Pattern:
@@ -154,42 +214,38 @@ def _whole(kind: JoinKind | None, below: Pattern, inner: Pattern) -> Pattern:
             return Pattern.STR
 
 
-def _by_window(stage: Join | SemiJoin, columns: _WindowColumns, others: _WindowColumns) -> bool:
-    """Whether partners are rows of windows that close at one instant."""
-    if isinstance(stage, SemiJoin):
-        told = [(columns.told(key), others.told_at(place)) for place, key in enumerate(stage.keys)]
-    else:
-        told = [(columns.told(key), others.told(other)) for key, other in stage.keys]
-    return any(one is not None and one == other for one, other in told)
-
-
 def _stateful(below: Pattern) -> Pattern:
     return below if below is Pattern.MON else max(below, Pattern.WK)
 
 
-class _WindowColumns:
+@dataclass(frozen=True, slots=True)
+class WindowColumns:
     """Which columns tell a table function's window, on the way up through the stages.
 
-    A window's end does, and for windows of one size its start. ``places`` None: the scan's own columns,
-    told by their names, which no column of the stream has.
+    A window's end does, and for windows of one size its start. names: those of the scan's own columns, by
+    which they are told as long as ``places`` is None: no column of the stream has such a name. places: those
+    of a stage's columns.
     """
 
-    def __init__(self, scan: Scan) -> None:
+    names: Mapping[str, object]
+    places: Mapping[int, object] | None
+
+    @classmethod
+    def of_scan(cls, scan: Scan) -> WindowColumns:
+        """Of a leaf."""
+        if scan.assignment is None:
+            return cls({}, {})
         start, end = WINDOW_COLUMNS
-        self._names: dict[str, object] = {end: end}
+        names: dict[str, object] = {end: end}
         if isinstance(scan.assignment, Hop):
-            self._names[start] = start, scan.assignment.size_ms
-        self._places: dict[int, object] | None = None if scan.assignment is not None else {}
+            names[start] = start, scan.assignment.size_ms
+        return cls(names, None)
 
     def told(self, expression: Expression) -> object | None:
         """What an expression tells of a window: alike for windows that close together. None: nothing."""
         if not isinstance(expression, Column):
             return None
-        return self._names.get(expression.name) if self._places is None else self.told_at(expression.index)
-
-    def told_at(self, place: int) -> object | None:
-        """The same of a column that a stage gives."""
-        return None if self._places is None else self._places.get(place)
+        return self.names.get(expression.name) if self.places is None else self.places.get(expression.index)
 
     def among(self, expressions: Iterable[Expression]) -> bool:
         """Whether one of these is such a column."""
@@ -198,20 +254,16 @@ class _WindowColumns:
     @property
     def any(self) -> bool:
         """Whether rows still have one."""
-        return self._places is None or bool(self._places)
+        return self.places is None or bool(self.places)
 
-    def lose(self) -> None:
-        """Rows of a window no longer come and go together."""
-        self._places = {}
-
-    def pass_through(self, stage: Stage) -> None:
-        """On to the columns that a stage gives."""
+    def above(self, stage: Stage) -> WindowColumns:
+        """Those of what a stage gives."""
         match stage:
             case Project(outputs):
                 given = [output.expression for output in outputs]
-            case Aggregate(keys=keys):
+            case Aggregate(keys):
                 given = [key.expression for key in keys]
             case _:
-                return
+                return self
         told = {place: self.told(expression) for place, expression in enumerate(given)}
-        self._places = {place: what for place, what in told.items() if what is not None}
+        return WindowColumns({}, {place: what for place, what in told.items() if what is not None})
