@@ -49,7 +49,7 @@ BEFORE: dict[str, float] = {}
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options besides those that every benchmark has."""
     parser.add_argument("--ops", nargs="*", choices=TEXTS, default=list(TEXTS), help="(default: all)")
-    parser.add_argument("--batches", type=int, default=20, help="rounds of each, timed (default: %(default)s)")
+    parser.add_argument("--batches", type=int, default=20, help="timed rounds of each (default: %(default)s)")
 
 
 def run(options: argparse.Namespace) -> Report:
