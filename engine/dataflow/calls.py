@@ -256,20 +256,19 @@ class Least(Part):
     ) -> Int32Array:
         entries, ids, column = self._values.of(relation, starts, cells)
         self._make_room(capacity)
-        self._order(ids, column)
-        return entries
-
-    def _order(self, ids: Int32Array, column: Column) -> None:
-        """Entries have these values."""
-        moved = False
         if self._labels is None:
             keys = order_keys(column)
         else:
             keys, moved = self._labels.of(column)
-        self._keys[ids] = ~keys if self._greatest else keys
-        if moved:
-            used = self._values.pairs.used()
-            self._order(used, *self._values.pairs.columns(used))
+            if moved is not None:
+                used = self._values.pairs.used()
+                self._keys[used] = self._turned(moved.of(self._turned(self._keys[used])))
+        self._keys[ids] = self._turned(keys)
+        return entries
+
+    def _turned(self, keys: Int64Array) -> Int64Array:
+        """From the order of values to that of heaps, and back."""
+        return ~keys if self._greatest else keys
 
     def _make_room(self, capacity: int) -> None:
         room = self._values.pairs.capacity
@@ -306,8 +305,7 @@ class Least(Part):
         self._values.pairs.release(used[~alive])
         used = used[alive]
         if self._labels is not None:
-            self._labels.clear()
-            self._order(used, *self._values.pairs.columns(used))
+            self._labels.only(self._turned(self._keys[used]))
         self._heaped[:], self._roots[:] = False, -1
         kernels.build(self._values.pairs.places_of(used), used, *self._heaps())
         self._most = DEAD_MIN + 2 * len(used)

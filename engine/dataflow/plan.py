@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Container, Hashable, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 from engine.dataflow.calls import is_incremental
 from engine.dataflow.node import Node
 from engine.dataflow.operators.group import GroupNode
 from engine.dataflow.operators.join import RIGHT, InnerJoinNode, JoinNode, Matching
 from engine.dataflow.operators.match import MatchNode
+from engine.dataflow.operators.ranked import Ranked, RankedNode
 from engine.dataflow.operators.rows import ConditionNode, FilterNode, ProjectNode
 from engine.dataflow.parameters import Constants, parameterised
 from engine.language.expressions import Column, Expression, IsNull, Literal, Or, columns_of
@@ -58,10 +60,10 @@ class Own:
 @dataclass(frozen=True, slots=True)
 class Step:
     """An operator over another. shape: what it does, without the constants in which queries may differ.
-    stage: the same as the query says it.
+    stage: the same as the query says it; of ORDER BY with LIMIT the latter.
     """
 
-    shape: Stage
+    shape: Stage | Ranked
     constants: Constants
     below: Plan
     stage: Stage
@@ -98,7 +100,9 @@ def plan_of(query: Query, tables: Container[SourceName]) -> Plan:
     plan: Plan = Own(_first(query, 0))
     if query.source not in tables and _is_shared(query.scan):
         plan = Shared(replace(query.scan, predicate=None), query.scan)
-    for place, stage in enumerate(query.stages):
+    for place, (stage, following) in enumerate(zip_longest(query.stages, query.stages[1:])):
+        if isinstance(stage, Sort) and isinstance(following, Limit):
+            continue  # one operator with what follows
         if isinstance(stage, Join):
             above = _joined(stage, plan, query.stages[place + 1 :], tables)
         elif isinstance(stage, SemiJoin):
@@ -136,6 +140,8 @@ def node_of(step: Step, below: Node) -> Node:
             return FilterNode(below, predicate)
         case Aggregate() as stage:
             return GroupNode(below, stage)
+        case Ranked() as ranked:
+            return RankedNode(below, ranked)
     raise AssertionError(step.shape)
 
 
@@ -166,8 +172,7 @@ def _above(stage: Stage, below: Plan, stages: Sequence[Stage], place: int) -> Pl
             shape, constants = parameterised(predicate)
             return Step(Filter(shape), constants, below, stage)
         case Sort():
-            limited = any(isinstance(above, Limit) for above in stages[place + 1 :])
-            return "ORDER BY with LIMIT: rows are not kept in order" if limited else below
+            return _NO_ORDER if any(map(_goes_by_order, stages[place + 1 :])) else below
         case Aggregate(keys, calls):
             for call in calls:
                 if not is_incremental(call):
@@ -176,15 +181,71 @@ def _above(stage: Stage, below: Plan, stages: Sequence[Stage], place: int) -> Pl
         case Distinct():
             keys = _columns_of(stages[:place])
             return _ONE_ZERO if _has_arrays(keys) else Step(Aggregate(keys, ()), (), below, stage)
-        case Limit():
-            return "LIMIT: rows are not kept in order"
-        case RowNumber():
-            return "ROW_NUMBER: rows are not kept in order"
+        case Limit(0):
+            return "LIMIT 0: nothing is given"
+        case Limit(count, offset):
+            sort = stages[place - 1] if place else None
+            order = sort.keys if isinstance(sort, Sort) else ()
+            most, read = None if count is None else offset + count, _read_by(stages[place + 1 :])
+            return _ranked(Ranked((), order, offset, most, False, read), below, stage)
+        case RowNumber(by, order, count):
+            return _ranked(Ranked(by, order, 0, count, True, _read_by(stages[place + 1 :])), below, stage)
     raise AssertionError(stage)
 
 
 _ONE_ZERO = "DISTINCT and GROUP BY of arrays: equal ones may differ in the sign of a zero"
+_NO_ORDER = "LIMIT and ROW_NUMBER: it is not known which of rows that are equal in their order comes first"
 _NO_IDS = "rows of a side that is recomputed have no ids"
+
+
+def _goes_by_order(stage: Stage) -> bool:
+    """Whether what a stage gives depends on the order of what is below it."""
+    if isinstance(stage, Aggregate):
+        return any(call.aggregate.order_dependent for call in stage.calls)
+    return isinstance(stage, Limit | RowNumber)
+
+
+def _ranked(shape: Ranked, below: Plan, stage: Stage) -> Plan | str:
+    """The first rows of a plan, or why it has no operator."""
+    in_order = _in_order(below)
+    if in_order is not None:
+        return Step(shape, (), in_order, stage)
+    expressions = [*shape.keys, *(key.expression for key in shape.order)]
+    key = _unique(below)
+    if key is None or not key <= {each.index for each in expressions if isinstance(each, Column)}:
+        return _NO_ORDER
+    return Step(shape, (), below, stage)
+
+
+def _in_order(plan: Plan) -> Plan | None:
+    """The same with ids of rows that have the order of the relation; None where there are none."""
+    match plan:
+        case Own() | Shared():
+            return _with_ids(plan)
+        case Step(Project() | Filter(), below=below):
+            under = _in_order(below)
+            return None if under is None else replace(plan, below=under)
+        case Step(Ranked() as shape, below=below) if _in_order(below) is not None:
+            return plan if shape.numbered or not shape.order else None
+        case Joined(left=left, right=right) if None not in (_in_order(left), _in_order(right)):
+            return plan
+    return None
+
+
+def _unique(plan: Plan) -> frozenset[int] | None:
+    """Columns in which no two rows are equal that are there at one instant; None: none are known."""
+    match plan:
+        case Step(Aggregate(keys)):
+            return frozenset(range(len(keys)))
+        case Step(Filter() | Ranked(), below=below):
+            return _unique(below)
+        case Step(Project(outputs), below=below):
+            key = _unique(below)
+            expressions = [output.expression for output in outputs]
+            places = {each.index: place for place, each in enumerate(expressions) if isinstance(each, Column)}
+            if key is not None and key <= places.keys():
+                return frozenset(places[place] for place in key)
+    return None
 
 
 def _joined(stage: Join, left: Plan, following: Sequence[Stage], tables: Container[SourceName]) -> Plan | str:

@@ -76,16 +76,20 @@ def test_labels_order_as_strings_do(data: Any, spread: int) -> None:
         labels, held = StringLabels(), dict[str, int]()
         for batch in data.draw(st.lists(texts, max_size=6)):
             found, moved = labels.of(relation((STRING,), [(text,) for text in batch]).columns[0])
+            if moved is not None:
+                became = moved.of(np.array(list(held.values()), np.int64)).tolist()
+                held = dict(zip(held, became, strict=True))
             told = dict(zip(batch, found.tolist(), strict=True))
-            assert moved or all(told.get(text, label) == label for text, label in held.items())
-            held = (dict.fromkeys(held, 0) if moved else held) | told
-            if moved:
-                found, moved = labels.of(relation((STRING,), [(text,) for text in held]).columns[0])
-                assert not moved
-                held = dict(zip(held, found.tolist(), strict=True))
+            assert all(told.get(text, label) == label for text, label in held.items())
+            held |= told
             assert sorted(held, key=held.__getitem__) == sorted(held)
             assert set(held) <= set(labels._placed)
             labels._check()
+            if data.draw(st.booleans()):
+                held = {text: label for text, label in held.items() if data.draw(st.booleans())}
+                labels.only(np.array(list(held.values()), np.int64))
+                assert len(labels) == len(held)
+                labels._check()
     finally:
         string_labels.SPREAD, string_labels.MOST = before
 

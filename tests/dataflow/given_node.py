@@ -15,16 +15,22 @@ from engine.dataflow.delta import Delta
 from engine.dataflow.node import Node
 from engine.dataflow.turn import Turn
 from engine.model.batch import Int32Array
+from engine.model.limits import Limits
 
 
 class GivenNode(Node):
-    """Rows that are simply there, each of some columns."""
+    """Rows that are simply there, each of some columns. ids: of a word each."""
 
-    def __init__(self, lives: Lives, owners: Sequence[Sequence[int]]) -> None:
+    def __init__(
+        self, lives: Lives, owners: Sequence[Sequence[int]], ids: Sequence[int] | None = None
+    ) -> None:
         super().__init__()
+        self.id_words = 0 if ids is None else 1
         starts = np.cumsum([0, *map(len, owners)])
         flat = [owner for each in owners for owner in each]
-        self.whole = Delta(lives, starts.astype(np.int64), np.array(flat, np.int32))
+        words = np.array(ids or (), np.int64).reshape(-1, 1)
+        make = None if ids is None else lambda: words
+        self.whole = Delta(lives, starts.astype(np.int64), np.array(flat, np.int32), make)
 
     def want(self, column: int) -> None:
         self.columns.want(column)
@@ -49,11 +55,15 @@ class GivenNode(Node):
         return self.whole.lives.take(np.flatnonzero(held))
 
 
+LIMITS = Limits()
+
+
 @dataclass(frozen=True)
 class GivenTrip:
     """A transition that nobody asks for its sources."""
 
     way: Way
+    limits: Limits = LIMITS
 
 
 def transitions(way: Way, cuts: Sequence[int]) -> Iterator[tuple[Any, Way]]:

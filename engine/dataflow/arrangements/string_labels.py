@@ -7,6 +7,8 @@ after a share of n new ones, or after some 60 - log n that come one right behind
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pyarrow.compute as pc
 from sortedcontainers import SortedDict
@@ -23,40 +25,59 @@ SHARE = 4
 """More new strings than a fourth of the others are put in order with them at once."""
 
 
+@dataclass(frozen=True, slots=True)
+class Relabelled:
+    """before, after: int64[n], ascending: the labels that strings had, and those that they have."""
+
+    before: Int64Array
+    after: Int64Array
+
+    def of(self, labels: Int64Array) -> Int64Array:
+        """What labels have become."""
+        return self.after[np.minimum(self.before.searchsorted(labels), len(self.before) - 1)]
+
+
 class StringLabels:
     """One writer."""
 
     def __init__(self) -> None:
-        self.clear()
-
-    def clear(self) -> None:
-        """Let go of all strings."""
         self._table = StringTable()
-        self._labels: Int64Array = np.zeros(0, np.int64)
+        self._labels: Int64Array = np.zeros(1, np.int64)
         self._placed: SortedDict[str, int] = SortedDict()
         self._step = SPREAD
 
-    def of(self, column: Column) -> tuple[Int64Array, bool]:
-        """(int64[n], the labels of a column without NULLs; whether strings of before have others now)."""
+    def __len__(self) -> int:
+        """How many strings there are."""
+        return len(self._table)
+
+    def of(self, column: Column) -> tuple[Int64Array, Relabelled | None]:
+        """(int64[n], the labels of a column, any where NULL; what has become of those of before, where they
+        are others now).
+        """
         known = len(self._table)
         codes = column.codes_in(self._table)
-        moved = len(self._table) > known and self._place(known)
+        moved = self._place(known) if len(self._table) > known else None
         return self._labels[codes], moved
 
-    def _place(self, known: int) -> bool:
-        """Give labels to new strings, from this code on; returns whether others changed."""
+    def only(self, labels: Int64Array) -> None:
+        """Let go of strings that have none of these labels."""
+        codes = np.flatnonzero(np.isin(self._labels[: len(self._table)], labels))
+        self._table, self._labels = self._table.only(codes), grown(self._labels[codes], 1)
+        texts = self._table.array().to_pylist()
+        self._placed = SortedDict(zip(texts, self._labels[: len(texts)].tolist(), strict=True))
+
+    def _place(self, known: int) -> Relabelled | None:
+        """Give labels to new strings, from this code on."""
         self._labels = grown(self._labels, 2 * len(self._table))
         texts = self._table.array().slice(known).to_pylist()
         if SHARE * len(texts) > known:
-            self._spread()
-            return known > 0
+            return self._spread(known)
         for code, text in enumerate(texts, known):
             label = self._between(text)
             if label is None:
-                self._spread()
-                return True
+                return self._spread(known)
             self._placed[text] = self._labels[code] = label
-        return False
+        return None
 
     def _between(self, text: str) -> int | None:
         """A label between those of the neighbours; None: there is none."""
@@ -70,14 +91,16 @@ class StringLabels:
             return None if high - low < 2 else (low + high) // 2
         return label if abs(label) <= MOST else None
 
-    def _spread(self) -> None:
-        """Give all strings labels, as far apart as they can be."""
+    def _spread(self, known: int) -> Relabelled | None:
+        """Give all strings labels, as far apart as they can be. known: so many had some."""
+        before = np.sort(self._labels[:known])
         texts = self._table.array()
         order = pc.sort_indices(texts).to_numpy()
         self._step = 2 * SPREAD // (len(texts) + 1)
         labels = (np.arange(len(texts)) - len(texts) // 2) * self._step
         self._labels[order] = labels
         self._placed = SortedDict(zip(texts.to_pylist(), self._labels[: len(texts)].tolist(), strict=True))
+        return Relabelled(before, np.sort(self._labels[:known])) if known else None
 
     @property
     def nbytes(self) -> int:

@@ -1,0 +1,162 @@
+"""Rows that are there, found by their ids: their values, and the words that order them.
+
+A row has a *slot* as long as it is there, and until heaps have let go of it
+(:mod:`engine.dataflow.arrangements.ordered_runs`). An id that comes back has another slot. Cost: O(1) a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.dataflow.arrangements.word_table import WordTable
+from engine.dataflow.arrangements.words import Words
+from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
+from engine.model.types import Type
+
+Array = npt.NDArray[Any]
+
+ROOM_MIN = 256
+
+
+class RowStore:
+    """words: int64[capacity, W], gone: bool, held: int32, by how many entries, all by slot. One writer."""
+
+    def __init__(self, width: int, id_width: int, types: Sequence[Type]) -> None:
+        """types: of the columns that are kept."""
+        self._codes = Words(types)
+        self._table = WordTable(id_width)
+        self._slots: Int32Array = np.full(self._table.capacity, -1, np.int32)
+        self._ids: Int32Array = np.full(ROOM_MIN, -1, np.int32)
+        self._values: Int64Array = np.zeros((ROOM_MIN, self._codes.width), np.int64)
+        self.words: Int64Array = np.zeros((ROOM_MIN, width), np.int64)
+        self.gone: BoolArray = np.ones(ROOM_MIN, np.bool_)
+        self.held: Int32Array = np.zeros(ROOM_MIN, np.int32)
+        self._free: Int32Array = np.arange(ROOM_MIN, dtype=np.int32)[::-1].copy()
+        self._waiting: list[Int32Array] = []
+
+    def __len__(self) -> int:
+        """How many ids there are."""
+        return len(self._table)
+
+    @property
+    def used_count(self) -> int:
+        """How many slots are in use."""
+        return len(self.gone) - len(self._free)
+
+    # --- rows that come and go --------------------------------------------------------------------
+
+    def move(
+        self, ids: Int64Array, words: Int64Array, columns: Sequence[Column], came: BoolArray, went: BoolArray
+    ) -> Int32Array:
+        """The slots of rows that come, go, or do both; -1 of others. Slots of those that go are good until
+        :meth:`let_go`.
+        """
+        slots = np.full(len(ids), -1, np.int32)
+        leaving = np.flatnonzero(went & ~came)
+        left = self._table.find(ids[leaving])
+        slots[leaving] = self._slots[left]
+        entering = np.flatnonzero(came)
+        slots[entering] = self._new(words[entering], [column.take(entering) for column in columns])
+        self._name(ids, slots, np.flatnonzero(came & ~went))
+        gone = left[self._slots[left] == slots[leaving]]
+        self._slots[gone] = -1
+        self._table.release(gone)
+        return slots
+
+    def found(self, ids: Int64Array, words: Int64Array, columns: Sequence[Column]) -> Int32Array:
+        """The slots of rows that are there, those that are new to the store taken in."""
+        known = self._table.find(ids)
+        slots = np.where(known >= 0, self._slots[known], np.int32(-1))
+        new = np.flatnonzero(known < 0)
+        slots[new] = self._new(words[new], [column.take(new) for column in columns])
+        self._name(ids, slots, new)
+        return slots
+
+    def let_go(self, slots: Int32Array) -> None:
+        """Rows that are gone, each once, leave their slots, as soon as nothing holds them."""
+        self._waiting.append(slots[self.held[slots] > 0])
+        self._put_back(slots[self.held[slots] == 0])
+
+    def released(self) -> None:
+        """Entries have let go of rows that are gone."""
+        waiting, self._waiting = self._waiting, []
+        if waiting:
+            self.let_go(np.concatenate(waiting))
+        if self._codes.is_wasteful(self.used_count):
+            self._codes.shrink(self._values, self.used())
+
+    def only(self, wanted: BoolArray) -> None:
+        """Others go, of rows that are there. wanted: bool[capacity]."""
+        unwanted = np.flatnonzero(~self.gone & ~wanted).astype(np.int32)
+        ids = self._ids[unwanted]
+        self._table.release(ids[self._slots[ids] == unwanted])
+        self.gone[unwanted] = True
+        self.let_go(unwanted)
+
+    def columns(self, slots: Int32Array) -> Callable[[int], Column]:
+        """The values of rows, by the place of a column among those that are kept."""
+        tuples = self._values[slots]
+        return lambda place: self._codes.decode(place, np.ascontiguousarray(tuples[:, place]), tuples[:, -1])
+
+    def _new(self, words: Int64Array, columns: Sequence[Column]) -> Int32Array:
+        n = len(words)
+        if n > len(self._free):
+            self._grow(n)
+        slots = self._free[len(self._free) - n :]
+        self._free = self._free[: len(self._free) - n]
+        self.words[slots] = words
+        self._values[slots] = self._codes.encode(columns, n)
+        self.gone[slots] = False
+        return slots
+
+    def _name(self, ids: Int64Array, slots: Int32Array, rows: Int64Array) -> None:
+        """Rows are found by their ids from now on."""
+        numbers = self._table.number(np.ascontiguousarray(ids[rows]))
+        if len(self._slots) < self._table.capacity:
+            self._slots = longer(self._slots, self._table.capacity)
+        self._slots[numbers] = slots[rows]
+        self._ids[slots[rows]] = numbers
+
+    def _put_back(self, slots: Int32Array) -> None:
+        self._free = np.concatenate([self._free, slots])
+
+    def used(self) -> Int32Array:
+        """Slots of rows that are there, or that something holds."""
+        used = np.ones(len(self.gone), np.bool_)
+        used[self._free] = False
+        return np.flatnonzero(used).astype(np.int32)
+
+    def _grow(self, more: int) -> None:
+        before = len(self.gone)
+        room = max(2 * before, before + more)
+        self.words, self._values = longer(self.words, room), longer(self._values, room)
+        self.held, self._ids = longer(self.held, room), longer(self._ids, room)
+        self.gone = np.concatenate([self.gone, np.ones(room - before, np.bool_)])
+        self._put_back(np.arange(before, room, dtype=np.int32)[::-1])
+
+    @property
+    def nbytes(self) -> int:
+        arrays = (self._slots, self._ids, self._values, self.words, self.gone, self.held, self._free)
+        return self._table.nbytes + self._codes.nbytes + sum(each.nbytes for each in arrays)
+
+    def _check(self) -> None:
+        self._table._check()
+        there = np.flatnonzero(~self.gone)
+        assert len(there) == len(self._table)
+        assert self._slots[self._ids[there]].tolist() == there.tolist()
+        assert len(np.unique(self._free)) == len(self._free)
+        assert bool(self.gone[self._free].all())
+        assert not self.held[self._free].any()
+        waiting = sum(map(len, self._waiting))
+        assert len(self._free) + waiting + len(there) == len(self.gone)
+
+
+def longer(array: Array, room: int) -> Array:
+    """As long as is wanted, with zeros behind what is there."""
+    made = np.zeros((room, *array.shape[1:]), array.dtype)
+    made[: len(array)] = array
+    return made

@@ -1,0 +1,202 @@
+"""LIMIT with or without ORDER BY, and ROW_NUMBER: the first rows of each run, in order.
+
+A run is all rows of a column, or those with one value of the keys. Rows that are equal in all sort keys go by
+their ids: those have the order of the relation, or the keys tell all rows of a run apart.
+
+Cost: O(log n) a row and run, and what :mod:`engine.kernels.ranked` says of those that are among the first;
+with numbers O(rows behind it) for each of these. State: the columns of rows that somebody reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.changes.lives import Lives
+from engine.changes.trip import Trip
+from engine.dataflow.arrangements.cells import events_of
+from engine.dataflow.arrangements.ordered_runs import OrderedRuns, bounds_of
+from engine.dataflow.arrangements.pairs import Pairs
+from engine.dataflow.arrangements.row_store import RowStore
+from engine.dataflow.arrangements.sort_words import SortWords
+from engine.dataflow.delta import Delta
+from engine.dataflow.node import Above, Node
+from engine.dataflow.turn import Turn
+from engine.kernels.ranked import Entering, Records
+from engine.language.expressions import Expression
+from engine.language.query import SortKey
+from engine.model.batch import Column, Int32Array, Int64Array
+from engine.model.types import BIGINT
+from engine.operators.relation import LazyColumns, Relation
+
+DEAD_MIN = 1_024
+"""Columns whose rows are let go of together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """The rows offset <= place < most (None: all) of each value of the keys, in an order, numbered or not.
+
+    read: the places of the columns that somebody above reads, None: all of them; others are not kept.
+    """
+
+    keys: tuple[Expression, ...]
+    order: tuple[SortKey, ...]
+    offset: int
+    most: int | None
+    numbered: bool
+    read: frozenset[int] | None
+
+
+class RankedNode(Above):
+    """A row's id is the one below and its column."""
+
+    def __init__(self, below: Node, stage: Ranked) -> None:
+        super().__init__(below)
+        self._stage = stage
+        self._bounds = bounds_of(stage.offset, stage.most, numbered=stage.numbered)
+        assert below.id_words
+        self.id_words = below.id_words + 1
+        self.ordered = below.ordered and (stage.numbered or not stage.order)
+        self.forget()
+
+    def forget(self) -> None:
+        self._order = SortWords(self._stage.order)
+        self._kept: _Kept | None = None
+        self._groups = Pairs([key.type for key in self._stage.keys]) if self._stage.keys else None
+        self._coming = set(self.columns.all().tolist())
+        self._dead: set[int] = set()
+
+    def _came(self, column: int) -> None:
+        if column in self._dead:
+            self._bury()
+        self._coming.add(column)
+
+    def _went(self, column: int) -> None:
+        if column in self._coming:
+            self._coming.discard(column)
+            return
+        self._dead.add(column)
+        if len(self._dead) > DEAD_MIN + self.columns.count:
+            self._bury()
+
+    def _bury(self) -> None:
+        """Rows of columns that nobody wants go."""
+        runs = self._runs_of_columns(np.array(sorted(self._dead), np.int32))
+        self._dead.clear()
+        if self._kept is not None:
+            self._kept.runs.drop(runs)
+        if self._groups is not None:
+            self._groups.release(runs)
+
+    # --- rows that stand --------------------------------------------------------------------------
+
+    def _hydrate(self, trip: Trip) -> None:
+        if not self._coming:
+            return
+        columns = np.array(sorted(self._coming), np.int32)
+        self._coming.clear()
+        for delta in self.below.standing(trip, columns):
+            runs = self._runs_of(delta)
+            kept, ids, words, values = self._read(delta)
+            kept.runs.enter(delta.starts, runs, kept.rows.found(ids, words, values))
+
+    def standing(self, trip: Trip, columns: Int32Array) -> Iterator[Delta]:
+        if self._kept is not None:
+            yield self._given(self._kept.runs.first(self._runs_of_columns(columns)), self._kept)
+
+    # --- rows that move ---------------------------------------------------------------------------
+
+    def _changed(self, turn: Turn) -> Delta:
+        delta, way = self._below(turn), turn.way
+        begins, ends = delta.lives.begins, delta.lives.ends
+        runs = self._runs_of(delta)
+        kept, ids, words, values = self._read(delta)
+        came, went = way.among(begins), way.among(ends)
+        slots = kept.rows.move(ids, words, values, came, went)
+        entering = Entering(*events_of(delta, way), delta.starts, runs, slots)
+        told = self._given(kept.runs.fold(entering, turn.trip.limits), kept)
+        kept.rows.let_go(slots[went])
+        if self._order.is_wasteful(kept.rows.used_count):
+            self._order.only(kept.rows.words[kept.rows.used()])
+        if self._groups is not None and len(runs):
+            touched = np.unique(runs)
+            self._groups.release(touched[kept.runs.is_empty(touched)])
+        return told
+
+    def _read(self, delta: Delta) -> tuple[_Kept, Int64Array, Int64Array, list[Column]]:
+        """What is kept; of each row its id, the words that order it, and the columns that are kept."""
+        columns = delta.lives.relation.columns
+        if self._kept is None:
+            self._kept = self._nothing(columns)
+        kept, ids = self._kept, delta.ids_of()
+        words = self._order.of(delta.lives.relation, kept.rows.words)
+        return kept, ids, np.hstack([words, ids]), [columns[place] for place in kept.places]
+
+    def _nothing(self, columns: Sequence[Column]) -> _Kept:
+        """columns: those that rows have."""
+        width, read, id_words = len(columns), self._stage.read, self.below.id_words
+        places = [place for place in range(width) if read is None or place in read]
+        rows = RowStore(self._order.width + id_words, id_words, [columns[place].type for place in places])
+        kept = {place: number for number, place in enumerate(places)}
+        return _Kept(width, kept, rows, OrderedRuns(self._bounds, rows))
+
+    # --- runs -------------------------------------------------------------------------------------
+
+    def _runs_of(self, delta: Delta) -> Int32Array:
+        """int32[pairs]: the run of each. Without keys those are the columns."""
+        if self._groups is None:
+            return delta.owners
+        columns, _ = delta.lives.relation.values_of(self._stage.keys)
+        keys = self._groups.number_keys(columns, len(delta.lives))
+        return self._groups.of(np.repeat(keys, np.diff(delta.starts)), delta.owners)
+
+    def _runs_of_columns(self, columns: Int32Array) -> Int32Array:
+        if self._groups is None:
+            return columns
+        runs = self._groups.used()
+        return runs[np.isin(self._groups.places_of(runs), columns)]
+
+    # --- what is told -----------------------------------------------------------------------------
+
+    def _given(self, told: Records, kept: _Kept) -> Delta:
+        relation = kept.relation(told, numbered=self._stage.numbered)
+        owners = told.runs if self._groups is None else self._groups.places_of(told.runs)
+        lives = Lives(relation, told.begins, told.ends)
+        ids = np.hstack([kept.rows.words[told.slots, self._order.width :], owners.reshape(-1, 1)])
+        return Delta.of_one_each(lives, owners, lambda: ids)
+
+    @property
+    def nbytes(self) -> int:
+        if self._kept is None:
+            return 0
+        groups = 0 if self._groups is None else self._groups.nbytes
+        return groups + self._kept.rows.nbytes + self._kept.runs.nbytes
+
+    def _check(self) -> None:
+        if self._groups is not None:
+            self._groups._check()
+        if self._kept is not None and not self._dead:
+            self._kept.rows._check()
+            self._kept.runs._check()
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """width: how many columns rows have below. places: those that are kept, by which they are."""
+
+    width: int
+    places: dict[int, int]
+    rows: RowStore
+    runs: OrderedRuns
+
+    def relation(self, told: Records, *, numbered: bool) -> Relation:
+        """The rows of some records."""
+        column = self.rows.columns(told.slots)
+
+        def make(place: int) -> Column:
+            return Column(BIGINT, told.numbers) if place == self.width else column(self.places[place])
+
+        return Relation(LazyColumns(self.width + numbered, make), len(told.slots))

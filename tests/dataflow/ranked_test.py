@@ -1,0 +1,120 @@
+"""LIMIT and ROW_NUMBER kept incrementally: at every instant what the operators that are evaluated give."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.changes.lives import Lives
+from engine.dataflow.arrangements import ordered_runs, sort_words, string_labels
+from engine.dataflow.operators.ranked import Ranked, RankedNode
+from engine.dataflow.turn import Turn
+from engine.language.query import Limit, RowNumber, Sort, SortKey
+from engine.model.types import BIGINT, DOUBLE, STRING
+from engine.operators.limit import limit
+from engine.operators.row_number import row_number
+from engine.operators.sort import sort
+from tests.changes.given import Given, inputs
+from tests.dataflow.given_node import GivenNode, transitions
+from tests.dataflow.group_test import folded, of_column
+from tests.operators.aggregate_test import column
+from tests.operators.relations import PRICE, exactly, rows_of
+
+TYPES = (BIGINT, STRING, DOUBLE, PRICE)
+COLUMNS = 3
+
+
+def expected(stage: Ranked, rows: Lives, instant: int) -> list[Any]:
+    relation = rows.relation.take(rows.at(instant))
+    if stage.numbered:
+        relation, _ = row_number(RowNumber(stage.keys, stage.order, stage.most), relation)
+    else:
+        if stage.order:
+            relation, _ = sort(Sort(stage.order), relation)
+        count = None if stage.most is None else stage.most - stage.offset
+        relation = limit(Limit(count, stage.offset), relation)
+    return sorted(exactly(rows_of(relation)), key=repr)
+
+
+def order_of(data: Any, least: int) -> tuple[SortKey, ...]:
+    places = data.draw(st.lists(st.sampled_from(range(len(TYPES))), min_size=least, max_size=2, unique=True))
+    return tuple(
+        SortKey(column(place, TYPES[place]), data.draw(st.booleans()), data.draw(st.booleans()))
+        for place in places
+    )
+
+
+def stage_of(data: Any, *, numbered: bool, order: tuple[SortKey, ...]) -> Ranked:
+    count = data.draw(st.none() | st.integers(1, 4))
+    if not numbered:
+        offset = data.draw(st.integers(0, 3))
+        return Ranked((), order, offset, None if count is None else offset + count, False, None)
+    keys = data.draw(st.lists(st.sampled_from((0, 1, 2)), max_size=2, unique=True))
+    return Ranked(tuple(column(place, TYPES[place]) for place in keys), order, 0, count, True, None)
+
+
+@pytest.mark.parametrize("numbered", [False, True])
+@given(st.data())
+def test_rows_of_every_column_at_every_instant(numbered: bool, data: Any) -> None:
+    """Columns come and go between transitions; heaps are built anew at any time."""
+    below: Given = data.draw(inputs(TYPES, 25))
+    owners = [sorted(data.draw(st.sets(st.integers(0, COLUMNS - 1)))) for _ in range(len(below.lives))]
+    node = GivenNode(below.lives, owners, range(len(owners)))
+    stage = stage_of(data, numbered=numbered, order=order_of(data, 0))
+    few = data.draw(st.booleans())
+    with pytest.MonkeyPatch.context() as patched:
+        if few:
+            patched.setattr(ordered_runs, "SPARE_MIN", 1)
+            patched.setattr(ordered_runs, "DEAD_MIN", 1)
+            patched.setattr(sort_words, "LABELS_MIN", 1)
+            patched.setattr(string_labels, "SPREAD", 1 << 8)
+            patched.setattr(string_labels, "MOST", 1 << 9)
+            patched.setattr("engine.dataflow.operators.ranked.DEAD_MIN", -2)
+        check(RankedNode(node, stage), node, stage, below, data)
+
+
+@given(st.data())
+def test_rows_that_the_order_tells_apart(data: Any) -> None:
+    """Their ids are in any order."""
+    below: Given = data.draw(inputs(TYPES, 25))
+    firsts = dict[Any, int]()
+    for place, (row, *_) in enumerate(exactly(rows_of(below.lives.relation))):
+        firsts.setdefault(repr(row), place)
+    below = Given(below.lives.take(np.array(list(firsts.values()), np.int64)), below.way)
+    owners = [sorted(data.draw(st.sets(st.integers(0, COLUMNS - 1)))) for _ in range(len(below.lives))]
+    node = GivenNode(below.lives, owners, data.draw(st.permutations(range(len(owners)))))
+    order = (*order_of(data, 0), SortKey(column(0, BIGINT)))
+    stage = stage_of(data, numbered=data.draw(st.booleans()), order=order)
+    check(RankedNode(node, stage), node, stage, below, data)
+
+
+def check(ranked: RankedNode, node: GivenNode, stage: Ranked, below: Given, data: Any) -> None:
+    first = max(0, below.way.since)
+    cuts = sorted(data.draw(st.sets(st.integers(first, below.way.until), max_size=4)))
+    wanted: set[int] = set()
+    for trip, way in transitions(below.way, cuts):
+        for one in range(COLUMNS):
+            if data.draw(st.booleans()):
+                (ranked.leave if one in wanted else ranked.want)(one)
+                wanted ^= {one}
+        if data.draw(st.booleans()):
+            ranked.forget()
+        ranked.begin(trip)
+        delta = ranked.delta(Turn(trip, way))
+        delta.lives._check()
+        ranked._check()
+        assert set(delta.owners.tolist()) <= wanted
+        for one in wanted:
+            rows, told = node.of(one), of_column(delta, one)
+            known = expected(stage, rows, way.since)
+            for instant in range(max(0, way.since + 1), way.until + 1):
+                known = folded(known, told, instant)
+                assert known == expected(stage, rows, instant), (one, instant)
+        standing = list(ranked.standing(trip, np.array(sorted(wanted), np.int32)))
+        for one in wanted:
+            found = [row for each in standing for row in exactly(rows_of(of_column(each, one).relation))]
+            assert sorted(found, key=repr) == expected(stage, node.of(one), way.until)
