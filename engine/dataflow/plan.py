@@ -10,7 +10,7 @@ from collections.abc import Container, Hashable, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
-from engine.dataflow.calls import is_incremental
+from engine.dataflow.calls import goes_by_ids, is_incremental
 from engine.dataflow.node import Node
 from engine.dataflow.operators.group import GroupNode
 from engine.dataflow.operators.join import RIGHT, InnerJoinNode, JoinNode, Matching
@@ -177,7 +177,12 @@ def _above(stage: Stage, below: Plan, stages: Sequence[Stage], place: int) -> Pl
             for call in calls:
                 if not is_incremental(call):
                     return f"{call.function.upper()}: a row that goes cannot be taken out of it"
-            return _ONE_ZERO if _has_arrays(keys) else Step(stage, (), below, stage)
+            if _has_arrays(keys):
+                return _ONE_ZERO
+            if not any(map(goes_by_ids, calls)):
+                return Step(stage, (), below, stage)
+            in_order = _in_order(below)
+            return _NO_ORDER if in_order is None else Step(stage, (), in_order, stage)
         case Distinct():
             keys = _columns_of(stages[:place])
             return _ONE_ZERO if _has_arrays(keys) else Step(Aggregate(keys, ()), (), below, stage)
@@ -194,7 +199,7 @@ def _above(stage: Stage, below: Plan, stages: Sequence[Stage], place: int) -> Pl
 
 
 _ONE_ZERO = "DISTINCT and GROUP BY of arrays: equal ones may differ in the sign of a zero"
-_NO_ORDER = "LIMIT and ROW_NUMBER: it is not known which of rows that are equal in their order comes first"
+_NO_ORDER = "LIMIT, ROW_NUMBER, FIRST and LAST: it is not known which of equal rows comes first"
 _NO_IDS = "rows of a side that is recomputed have no ids"
 
 

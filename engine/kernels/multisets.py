@@ -10,14 +10,17 @@ in the heap until it comes to the root, or until the heaps are built anew.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
-from engine.kernels.compiled import kernel
+from engine.kernels.compiled import kernel, step
 
 Int8Array = npt.NDArray[np.int8]
 Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
 
 NONE = -1
 
@@ -110,6 +113,27 @@ def enter_distinct(
 # --- heaps ------------------------------------------------------------------------------------------
 
 
+class Heaps(NamedTuple):
+    """keys: int64[entries, W], compared word by word, the order of values. By entry: counts, how many rows
+    have it; heaped, whether it is in a heap; child and sibling. roots: by cell.
+    """
+
+    keys: Int64Array
+    counts: Int64Array
+    heaped: BoolArray
+    roots: Int32Array
+    child: Int32Array
+    sibling: Int32Array
+
+
+@step
+def _less(one: int, other: int, keys: Int64Array) -> bool:
+    for word in range(keys.shape[1]):
+        if keys[one, word] != keys[other, word]:
+            return bool(keys[one, word] < keys[other, word])
+    return False
+
+
 @kernel
 def _meld(one: int, other: int, keys: Int64Array, child: Int32Array, sibling: Int32Array) -> int:
     """One heap of two, NONE for an empty one; their root."""
@@ -117,45 +141,43 @@ def _meld(one: int, other: int, keys: Int64Array, child: Int32Array, sibling: In
         return other
     if other < 0:
         return one
-    if keys[other] < keys[one]:
+    if _less(other, one, keys):
         one, other = other, one
     sibling[other] = child[one]
-    child[one] = np.int32(other)
+    child[one] = other
     return one
 
 
 @kernel
 def _popped(root: int, keys: Int64Array, child: Int32Array, sibling: Int32Array) -> int:
     """The root of a heap without its root."""
-    pairs = NONE
-    one = child[root]
+    pairs, one = NONE, int(child[root])
     child[root] = NONE
     while one >= 0:
-        other = sibling[one]
-        following = sibling[other] if other >= 0 else np.int32(NONE)
+        other = int(sibling[one])
+        following = int(sibling[other]) if other >= 0 else NONE
         sibling[one] = NONE
         if other >= 0:
             sibling[other] = NONE
         melded = _meld(one, other, keys, child, sibling)
-        sibling[melded] = np.int32(pairs)
-        pairs = melded
-        one = following
+        sibling[melded] = pairs
+        pairs, one = melded, following
     root = NONE
     while pairs >= 0:
-        following = sibling[pairs]
+        following = int(sibling[pairs])
         sibling[pairs] = NONE
         root = _meld(root, pairs, keys, child, sibling)
         pairs = following
     return root
 
 
-@kernel
+@step
 def _enter(
     cell: int,
     entry: int,
     keys: Int64Array,
     counts: Int64Array,
-    heaped: npt.NDArray[np.bool_],
+    heaped: BoolArray,
     roots: Int32Array,
     child: Int32Array,
     sibling: Int32Array,
@@ -163,48 +185,50 @@ def _enter(
     counts[entry] += 1
     if not heaped[entry]:
         heaped[entry] = True
-        child[entry] = NONE
-        sibling[entry] = NONE
-        roots[cell] = np.int32(_meld(roots[cell], entry, keys, child, sibling))
+        child[entry] = sibling[entry] = NONE
+        root = roots[cell]
+        if root < 0:
+            roots[cell] = entry
+        elif _less(entry, root, keys):
+            child[entry] = root
+            roots[cell] = entry
+        else:
+            sibling[entry] = child[root]
+            child[root] = entry
 
 
-@kernel
+@step
 def _least(
     cell: int,
     keys: Int64Array,
     counts: Int64Array,
-    heaped: npt.NDArray[np.bool_],
+    heaped: BoolArray,
     roots: Int32Array,
     child: Int32Array,
     sibling: Int32Array,
 ) -> int:
     """The entry of the least value that a row of a cell has; NONE."""
-    root = roots[cell]
-    while root >= 0 and counts[root] == 0:
-        heaped[root] = False
-        root = np.int32(_popped(root, keys, child, sibling))
-    roots[cell] = root
-    return int(root)
+    while roots[cell] >= 0 and counts[roots[cell]] == 0:
+        heaped[roots[cell]] = False
+        roots[cell] = _popped(roots[cell], keys, child, sibling)
+    return int(roots[cell])
 
 
 @kernel
-def enter_heaps(
-    starts: Int64Array,
-    cells: Int32Array,
-    entries: Int32Array,
-    keys: Int64Array,
-    counts: Int64Array,
-    heaped: npt.NDArray[np.bool_],
-    roots: Int32Array,
-    child: Int32Array,
-    sibling: Int32Array,
-) -> None:
-    """Rows enter. keys: int64[entries], the order of values. roots: int32[cells]; child, sibling:
-    int32[entries], the heaps. heaped: which entries are in one.
-    """
+def enter_heaps(starts: Int64Array, cells: Int32Array, entries: Int32Array, heaps: Heaps) -> None:
+    """Rows enter. cells, entries: int32[pairs], NONE of a row that does not count."""
     for pair in range(starts[-1]):
         if entries[pair] >= 0:
-            _enter(cells[pair], entries[pair], keys, counts, heaped, roots, child, sibling)
+            _enter(
+                cells[pair],
+                entries[pair],
+                heaps.keys,
+                heaps.counts,
+                heaps.heaped,
+                heaps.roots,
+                heaps.child,
+                heaps.sibling,
+            )
 
 
 @kernel
@@ -215,18 +239,14 @@ def least(
     starts: Int64Array,
     cells: Int32Array,
     entries: Int32Array,
-    keys: Int64Array,
-    counts: Int64Array,
-    heaped: npt.NDArray[np.bool_],
-    roots: Int32Array,
-    child: Int32Array,
-    sibling: Int32Array,
+    heaps: Heaps,
     cursor: Int32Array,
     begins: Int64Array,
     following: Int32Array,
     versions: Int32Array,
 ) -> None:
     """Fold rows; versions[v] = the entry of the least value then, NONE where no row counts."""
+    keys, counts, heaped, roots, child, sibling = heaps
     for event in range(at.shape[0]):
         r, instant = row[event], at[event]
         for pair in range(starts[r], starts[r + 1]):
@@ -246,33 +266,26 @@ def least(
 
 
 @kernel
-def roots(
-    cells: Int32Array,
-    keys: Int64Array,
-    counts: Int64Array,
-    heaped: npt.NDArray[np.bool_],
-    roots_of: Int32Array,
-    child: Int32Array,
-    sibling: Int32Array,
-    out: Int32Array,
-) -> None:
+def roots(cells: Int32Array, heaps: Heaps, out: Int32Array) -> None:
     """out[i] = the entry of the least value of cells[i], NONE where no row counts."""
     for i in range(cells.shape[0]):
-        out[i] = _least(cells[i], keys, counts, heaped, roots_of, child, sibling)
+        out[i] = _least(
+            cells[i], heaps.keys, heaps.counts, heaps.heaped, heaps.roots, heaps.child, heaps.sibling
+        )
 
 
 @kernel
-def build(
-    cells: Int32Array,
-    entries: Int32Array,
-    keys: Int64Array,
-    counts: Int64Array,
-    heaped: npt.NDArray[np.bool_],
-    roots_of: Int32Array,
-    child: Int32Array,
-    sibling: Int32Array,
-) -> None:
+def build(cells: Int32Array, entries: Int32Array, heaps: Heaps) -> None:
     """Put entries, which are in none, into the heaps of their cells. int32[n] each."""
     for i in range(entries.shape[0]):
-        counts[entries[i]] -= 1
-        _enter(cells[i], entries[i], keys, counts, heaped, roots_of, child, sibling)
+        heaps.counts[entries[i]] -= 1
+        _enter(
+            cells[i],
+            entries[i],
+            heaps.keys,
+            heaps.counts,
+            heaps.heaped,
+            heaps.roots,
+            heaps.child,
+            heaps.sibling,
+        )

@@ -49,6 +49,10 @@ CALLS = (
     call_of("MIN", TIMESTAMP, 6),
     call_of("MIN", STRING, 2),
     call_of("MAX", STRING, 2, filter=WHERE),
+    call_of("FIRST", DOUBLE, 5),
+    call_of("FIRST", STRING, 2, filter=WHERE),
+    call_of("LAST", BIGINT),
+    call_of("LAST", DOUBLE, 5, filter=WHERE),
     call_of("BOOL_AND", BOOLEAN, 1),
     call_of("BOOL_OR", BOOLEAN, 1),
 )
@@ -81,7 +85,7 @@ def test_rows_of_every_column_at_every_instant(keys: tuple[int, ...], data: Any,
     if not keys and not calls:
         calls = [CALLS[0]]
     owners = [data.draw(st.sets(st.integers(0, COLUMNS - 1))) for _ in range(len(below.lives))]
-    node = GivenNode(below.lives, [sorted(each) for each in owners])
+    node = GivenNode(below.lives, [sorted(each) for each in owners], range(len(owners)))
     stage = Aggregate(tuple(Output(f"k{n}", column(n, TYPES[n])) for n in keys), tuple(calls))
     group = GroupNode(node, stage)
     first = max(0, below.way.since)

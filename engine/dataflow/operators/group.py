@@ -43,7 +43,7 @@ class GroupNode(Above):
         self.forget()
 
     def forget(self) -> None:
-        self._parts = parts_of(self._stage)
+        self._parts = parts_of(self._stage, self.below.id_words)
         others = {place for part in self._parts for place in part.calls}
         self._summed = [place for place in range(len(self._stage.calls)) if place not in others]
         self._totals = Totals([self._stage.calls[place] for place in self._summed])
@@ -86,7 +86,7 @@ class GroupNode(Above):
             cells = self._cells_of(delta)
             self._cells.enter(delta.starts, cells, self._values(relation))
             for part in self._parts:
-                part.enter(relation, delta.starts, cells, self._cells.capacity)
+                part.enter(delta, cells, self._cells.capacity)
         self._carry(self._cells.pairs.used())
 
     def standing(self, trip: Trip, columns: Int32Array) -> Iterator[Delta]:
@@ -112,7 +112,7 @@ class GroupNode(Above):
         versions = self._cells.fold(entering, values)
         calls = self._in_order(
             self._totals.columns(versions.states),
-            [part.fold(relation, entering, versions, self._cells.capacity) for part in self._parts],
+            [part.fold(delta, entering, versions, self._cells.capacity) for part in self._parts],
         )
         told = self._told(versions, calls)
         last = versions.latest()
