@@ -9,12 +9,13 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from engine.language.bind import select
-from engine.language.query import Query
+from engine.language.expressions import Literal
+from engine.language.query import CreateStream, Query
 from engine.language.statements import parse
 from engine.model.limits import Limits
 from engine.model.source import Schema, Stream
 from engine.model.step import Position, Register, Registration, Step
-from engine.model.types import Kind
+from engine.model.types import BOOLEAN, Kind
 from engine.reference import Reference
 from tests.sql_joins import KINDS, Joins
 from tests.sql_strategies import literal
@@ -91,3 +92,18 @@ def test_answers_are_the_same(steps: list[Step], data: st.DataObject) -> None:
         event(f"at least {min(len(rows), 2)} rows")
         standing.query = plain
         assert reference.answer(str(number)).rows == rows
+
+
+def test_a_scan_that_gives_nothing_is_asked_once() -> None:
+    """FALSE and a condition that follows is FALSE: binding would never end if that counted as more."""
+    streams = {}
+    for name in "su":
+        created = parse(
+            f"CREATE STREAM {name} (k BIGINT, ts TIMESTAMP) WITH (timestamp = 'ts')", {}, Limits()
+        )
+        assert isinstance(created, CreateStream)
+        streams[name] = created.stream
+    sql = "SELECT s.k FROM s JOIN u ON s.k = u.k WHERE FALSE AND u.k = 3"
+    query = parse(sql, streams, Limits())
+    assert isinstance(query, Query)
+    assert query.scan.predicate == Literal(False, BOOLEAN)

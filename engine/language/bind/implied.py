@@ -98,7 +98,9 @@ def _to_left(query: Query, streams: Mapping[str, object]) -> Query:
 
 
 def _asked(query: Query, column: Column, condition: Expression, streams: Mapping[str, object]) -> Query:
-    """The query, its scan asked for a condition on one of its columns; itself where windows would change."""
+    """The query, its scan asked for a condition on one of its columns; itself where windows would change, or
+    the scan is asked for as much already.
+    """
     scan = query.scan
     if scan.assignment is not None and not (
         isinstance(scan.assignment, Hop)
@@ -107,8 +109,8 @@ def _asked(query: Query, column: Column, condition: Expression, streams: Mapping
     ):
         return query
     told = _of(condition, column)
-    predicate = told if scan.predicate is None else conjunction([scan.predicate, told])
-    return replace(query, scan=replace(scan, predicate=rewrite(predicate)))
+    predicate = rewrite(told if scan.predicate is None else conjunction([scan.predicate, told]))
+    return query if predicate == scan.predicate else replace(query, scan=replace(scan, predicate=predicate))
 
 
 def _of(condition: Expression, column: Column) -> Expression:
