@@ -55,7 +55,7 @@ class DistinctSums(Part):
         )
         columns = self._totals.columns(made)
         self._carry(versions.cells[versions.latest()])
-        self._values.pairs.release(np.unique(ids[self._counts[ids] == 0]))
+        self._values.pairs.release_unused(ids, self._counts)
         return columns
 
     def standing(self, cells: Int32Array) -> list[Column]:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from engine.changes.equality import codes_of, equal_values
+from engine.changes.equality import codes_of, double_bits, equal_values
 from engine.changes.lives import Lives, one_after_another
 from engine.changes.stretch import by_retention, doubled, halved
 from engine.changes.trip import Trip
@@ -24,8 +24,9 @@ from engine.dataflow.delta import Delta
 from engine.dataflow.node import Node
 from engine.dataflow.operators.flow import FlowNode
 from engine.dataflow.turn import Turn
+from engine.kernels import meeting
 from engine.model.batch import BoolArray, Int32Array, Int64Array
-from engine.model.changes import Changes, Operator
+from engine.model.changes import Changes, Operator, Weights
 from engine.model.limits import Limits
 from engine.model.runs import places_of
 from engine.model.types import Kind, Type
@@ -302,11 +303,28 @@ def _uncancelled(
         if equal is not None:
             kept[came[equal]] = kept[came[equal] - 1] = False
             return kept
-    columns = relation.columns
-    codes = lambda places: codes_of([column.take(rows[places]) for column in columns], len(places))  # noqa: E731
-    kept[:] = False
-    kept[remaining(codes, weights, groups)] = True
+    places = np.flatnonzero(mixed[groups])
+    places = places[_may_cancel(relation, rows[places], weights[places], groups[places])]
+    columns = [column.take(rows[places]) for column in relation.columns]
+    codes = lambda some: codes_of([column.take(some) for column in columns], len(some))  # noqa: E731
+    kept[places] = False
+    kept[places[remaining(codes, weights[places], groups[places])]] = True
     return kept
+
+
+def _may_cancel(relation: Relation, rows: Int64Array, weights: Weights, groups: Int64Array) -> BoolArray:
+    """bool[n]: which changes may have an equal one of the other sign in their group, by hashes."""
+    n = len(rows)
+    hashes = groups.astype(np.uint64)
+    for column in relation.columns:
+        if column.type.kind not in (Kind.ARRAY, Kind.NULL):  # no two arrays need be alike
+            values = column.values[rows]
+            words = double_bits(values) if column.type.kind is Kind.DOUBLE else values.astype(np.int64)
+            if column.valid is not None:
+                words = np.where(column.valid[rows], words, 0)
+            meeting.mix(hashes, words)
+    room = 1 << max(0, n // 4).bit_length()
+    return meeting.may_meet(hashes, weights, np.zeros(room, np.uint64), np.zeros(room, np.uint64))
 
 
 def _equal(relation: Relation, some: Int64Array, others: Int64Array) -> BoolArray | None:

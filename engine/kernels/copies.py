@@ -10,14 +10,14 @@ from engine.kernels.compiled import kernel
 
 @kernel
 def number_copies(
-    codes: npt.NDArray[np.int64],
+    codes: npt.NDArray[np.int32] | npt.NDArray[np.int64],
     weights: npt.NDArray[np.int8],
     held: npt.NDArray[np.int64],
     out: npt.NDArray[np.int32],
 ) -> None:
     """out[i] = the copy that the i-th change brings or takes away, from 1: the last one that there is.
 
-    codes: int64[n], equal for equal rows. held: int64[codes], how many of each are there before; afterwards
+    codes: [n], equal for equal rows. held: int64[codes], how many of each are there before; afterwards
     how many there are then.
     """
     for i in range(codes.shape[0]):

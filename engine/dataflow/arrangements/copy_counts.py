@@ -9,8 +9,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.dataflow.arrangements.pairs import Pairs
+from engine.dataflow.arrangements.word_table import WordTable
+from engine.dataflow.arrangements.words import Words
 from engine.dataflow.columns import Numbers
+from engine.kernels import marks
 from engine.kernels.copies import number_copies
 from engine.model.batch import Column, Int32Array, Int64Array
 from engine.model.changes import Weights
@@ -21,8 +23,10 @@ class CopyCounts:
     """Of the answers of some queries. One writer."""
 
     def __init__(self, types: Sequence[Type]) -> None:
-        self._rows = Pairs(types)
-        self._counts: Int64Array = np.zeros(self._rows.capacity, np.int64)
+        self._words = Words(types)
+        self._table = WordTable(self._words.width + 1)
+        """Of the words of a row and whose it is."""
+        self._counts: Int64Array = np.zeros(self._table.capacity, np.int64)
         self._numbers: Numbers[str] = Numbers()
 
     def number(
@@ -31,14 +35,24 @@ class CopyCounts:
         """int32[n]: which copy each change brings or takes away. n changes, in the order in which they are.
         owners: whose each is, a place among query_ids.
         """
-        whose, places = np.unique(owners, return_inverse=True)
-        numbers = np.array([self._numbers.number(query_ids[place]) for place in whose.tolist()], np.int32)
-        ids = self._rows.of(self._rows.number_keys(columns, len(owners)), numbers[places])
-        self._counts = grown(self._counts, self._rows.capacity)
-        copies = np.empty(len(owners), np.int32)
-        number_copies(ids.astype(np.int64), weights, self._counts, copies)
-        self._rows.release(np.unique(ids[self._counts[ids] == 0]))
+        n, whose = len(owners), np.flatnonzero(np.bincount(owners))
+        numbers = np.zeros(len(query_ids), np.int32)
+        numbers[whose] = [self._numbers.number(query_ids[place]) for place in whose.tolist()]
+        rows = np.empty((n, self._words.width + 1), np.int64)
+        rows[:, :-1] = self._words.encode(columns, n)
+        rows[:, -1] = numbers[owners]
+        ids = self._table.number(rows)
+        self._counts = grown(self._counts, self._table.capacity)
+        copies, unused = np.empty(n, np.int32), np.empty(n, np.int32)
+        number_copies(ids, weights, self._counts, copies)
+        self._release(unused[: marks.unused(ids, self._counts, unused)])
         return copies
+
+    def _release(self, ids: Int32Array) -> None:
+        self._table.release(ids)
+        if self._words.is_wasteful(len(self._table)):
+            self._words.shrink(self._table.words, self._table.used())
+            self._table.renew()
 
     def leave(self, query_id: str) -> None:
         """A query goes. O(rows of all)."""
@@ -46,18 +60,18 @@ class CopyCounts:
             return
         number = self._numbers.number(query_id)
         self._numbers.give_back(number)
-        ids = self._rows.used()
-        ids = ids[self._rows.places_of(ids) == number]
+        ids = self._table.used()
+        ids = ids[self._table.words[ids, -1] == number]
         self._counts[ids] = 0
-        self._rows.release(ids)
+        self._release(ids)
 
     @property
     def nbytes(self) -> int:
-        return self._rows.nbytes + self._counts.nbytes
+        return self._words.nbytes + self._table.nbytes + self._counts.nbytes
 
     def _check(self) -> None:
-        self._rows._check()
-        assert bool((self._counts[self._rows.used()] > 0).all())
+        self._table._check()
+        assert bool((self._counts[self._table.used()] > 0).all())
 
 
 def grown(counts: Int64Array, room: int) -> Int64Array:

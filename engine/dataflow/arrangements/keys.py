@@ -10,6 +10,7 @@ import numpy as np
 
 from engine.dataflow.arrangements.word_table import WordTable
 from engine.dataflow.arrangements.words import Words
+from engine.kernels import marks
 from engine.model.batch import Column, Int32Array, Int64Array
 from engine.model.types import Type
 
@@ -43,7 +44,8 @@ class Keys:
     def give_back(self, ids: Int32Array) -> None:
         """A user less for each of these; numbers without users go."""
         np.subtract.at(self._users, ids, 1)
-        self._table.release(np.unique(ids[self._users[ids] == 0]))
+        unused = np.empty(len(ids), np.int32)
+        self._table.release(unused[: marks.unused(ids, self._users, unused)])
         if self._words.is_wasteful(len(self._table)):
             self._words.shrink(self._table.words, self._table.used())
             self._table.renew()

@@ -12,7 +12,8 @@ import numpy as np
 
 from engine.dataflow.arrangements.keys import Keys
 from engine.dataflow.arrangements.word_table import WordTable
-from engine.model.batch import BoolArray, Column, Int32Array
+from engine.kernels import marks
+from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
 from engine.model.types import Type
 
 PLACE_BITS = 32
@@ -47,10 +48,9 @@ class Pairs:
             known = np.zeros(self.capacity, np.bool_)
             known[: len(self._known)] = self._known
             self._known = known
-        made = ids[~self._known[ids]]
+        made = np.empty(len(ids), np.int32)
+        made = made[: marks.unmarked(ids, self._known, made)]
         if len(made):
-            made = np.unique(made)
-            self._known[made] = True
             self._keys.take(self.keys_of(made))
         return ids
 
@@ -67,6 +67,11 @@ class Pairs:
     def columns(self, ids: Int32Array) -> list[Column]:
         """The values of the keys of these."""
         return self._keys.columns(self.keys_of(ids))
+
+    def release_unused(self, ids: Int32Array, counts: Int64Array) -> None:
+        """Those of these go that are counted 0 times. counts: int64 by id. ids: any of them several times."""
+        unused = np.empty(len(ids), np.int32)
+        self.release(unused[: marks.unused(ids, counts, unused)])
 
     def used(self) -> Int32Array:
         """All ids there are, ascending."""

@@ -56,7 +56,7 @@ class Matching:
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
+class Matched:
     """Slots of both inputs, when both rows are there, and whose they are: pair i is of the columns
     owners[starts[i]:starts[i + 1]].
     """
@@ -71,12 +71,12 @@ class Pairs:
     def __len__(self) -> int:
         return len(self.left)
 
-    def take(self, places: Int64Array) -> Pairs:
+    def take(self, places: Int64Array) -> Matched:
         """Those at these places, in that order."""
         counts = np.diff(self.starts)[places]
         starts = np.concatenate([[0], np.cumsum(counts)])
         owners = self.owners[places_of(self.starts[places], counts)]
-        return Pairs(
+        return Matched(
             self.left[places], self.right[places], self.begins[places], self.ends[places], starts, owners
         )
 
@@ -222,7 +222,7 @@ class JoinNode(Node):
 
     # --- pairs ------------------------------------------------------------------------------------
 
-    def _pairs(self, turn: Turn, slots: Int32Array, *, of_left: bool, staying: bool = False) -> Pairs:
+    def _pairs(self, turn: Turn, slots: Int32Array, *, of_left: bool, staying: bool = False) -> Matched:
         """The partners of rows of an input that are there with them at an instant of a turn, or at its
         beginning. slots: of the left input, or the right. staying: of those that do not move alone.
         Raises LimitExceeded.
@@ -232,7 +232,7 @@ class JoinNode(Node):
         near.cover_keys()
         far.cover_keys()
         skipped = far.moving if staying else np.zeros(len(far.moving), np.bool_)
-        found: list[Pairs] = []
+        found: list[Matched] = []
         done, candidates, total = 0, 0, 0
         while done < len(slots):
             out = _room_for(self._room)
@@ -246,7 +246,7 @@ class JoinNode(Node):
             owners = out.owners[: out.starts[count]]
             lives = out.begins[:count], out.ends[:count], out.starts[: count + 1], owners
             one, other = out.near[:count], out.far[:count]
-            pairs = Pairs(one, other, *lives) if of_left else Pairs(other, one, *lives)
+            pairs = Matched(one, other, *lives) if of_left else Matched(other, one, *lives)
             candidates += count
             if self._matching.condition is not None:
                 _few(candidates, limits)
@@ -311,7 +311,7 @@ class Moved:
 
 
 class InnerJoinNode(JoinNode):
-    """Pairs. The id of one is the left row's id and the right row's."""
+    """Matched. The id of one is the left row's id and the right row's."""
 
     def __init__(self, left: Node, right: Node, matching: Matching) -> None:
         super().__init__(left, right, matching)
@@ -329,7 +329,7 @@ class InnerJoinNode(JoinNode):
             delta = self._of(self._pairs(turn, slots[start : start + PAIRS], of_left=True))
             yield delta.where(np.isin(delta.owners, columns))
 
-    def _of(self, pairs: Pairs) -> Delta:
+    def _of(self, pairs: Matched) -> Delta:
         relation = Relation(self._columns(pairs.left, pairs.right), len(pairs))
 
         def ids() -> Int64Array:
@@ -361,7 +361,7 @@ def _room_for(pairs: int) -> Found:
     )
 
 
-def one_after_another(pieces: Sequence[Pairs]) -> Pairs:
+def one_after_another(pieces: Sequence[Matched]) -> Matched:
     """The pairs of several."""
     if len(pieces) == 1:
         return pieces[0]
@@ -369,7 +369,7 @@ def one_after_another(pieces: Sequence[Pairs]) -> Pairs:
     if pieces:
         np.cumsum(np.concatenate([np.diff(each.starts) for each in pieces]), out=starts[1:])
     none = np.empty(0, np.int64)
-    return Pairs(
+    return Matched(
         np.concatenate([none.astype(np.int32), *(each.left for each in pieces)]),
         np.concatenate([none.astype(np.int32), *(each.right for each in pieces)]),
         np.concatenate([none, *(each.begins for each in pieces)]),

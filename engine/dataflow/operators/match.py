@@ -18,7 +18,7 @@ from engine.changes.lives import Lives
 from engine.changes.trip import Trip
 from engine.dataflow.delta import Delta
 from engine.dataflow.node import Node
-from engine.dataflow.operators.join import PAIRS, JoinNode, Matching, Moved, Pairs, one_after_another
+from engine.dataflow.operators.join import PAIRS, JoinNode, Matched, Matching, Moved, one_after_another
 from engine.dataflow.turn import Turn
 from engine.kernels import covers
 from engine.kernels.arranged import NOBODY
@@ -73,7 +73,7 @@ class MatchNode(JoinNode):
                 delta = self._of(one_after_another(pieces))
                 yield delta.where(np.isin(delta.owners, columns))
 
-    def _cut(self, slots: Int32Array, partners: Pairs, *, of_left: bool) -> Pairs:
+    def _cut(self, slots: Int32Array, partners: Matched, *, of_left: bool) -> Matched:
         """Rows of an input while they have partners (``semi``), or while they have none, each piece of one
         column. slots: each once. partners: all that these rows have.
         """
@@ -104,9 +104,9 @@ class MatchNode(JoinNode):
         found = found[:count]
         one, nobody = slots[row[found]], np.full(count, NOBODY, np.int32)
         left, right = (one, nobody) if of_left else (nobody, one)
-        return Pairs(left, right, from_[:count], until[:count], np.arange(count + 1), owners[found])
+        return Matched(left, right, from_[:count], until[:count], np.arange(count + 1), owners[found])
 
-    def _of(self, pairs: Pairs) -> Delta:
+    def _of(self, pairs: Matched) -> Delta:
         columns = self._columns(pairs.left, pairs.right)
         if not self._gives_pairs:
             columns = self._left_rows.columns(pairs.left)
@@ -114,7 +114,7 @@ class MatchNode(JoinNode):
         delta = Delta(lives, pairs.starts, pairs.owners, lambda: self._ids(pairs))
         return delta.where(self.columns.among(delta.owners))
 
-    def _ids(self, pairs: Pairs) -> Int64Array:
+    def _ids(self, pairs: Matched) -> Int64Array:
         words = [_or(self._left_rows.ids_of(pairs.left), pairs.left, FOREVER)]
         lonely = pairs.right == NOBODY
         if self._gives_pairs:
