@@ -162,15 +162,12 @@ class Engine(Embedding):
         self._queue.append(step)
         self._enqueued = position
 
-    def run(self, budget_rows: int | None = None) -> list[StepResult]:
-        """Apply queued steps, whole ones, until about this many rows were taken; None: all of them."""
+    def run(self) -> list[StepResult]:
+        """Apply the queued steps."""
         results: list[StepResult] = []
-        spent = 0
         brought_rows = False
-        while self._queue and (budget_rows is None or spent < budget_rows or not results):
+        while self._queue:
             step = self._queue.popleft()
-            if isinstance(step.body, Records):
-                spent += len(step.body.batch)
             results.append(self._apply(step))
             brought_rows |= isinstance(step.body, Records)
         if brought_rows:

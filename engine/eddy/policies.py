@@ -168,40 +168,16 @@ DRAWN = 256
 """Lots drawn at once."""
 
 
-class Tickets:
-    """A lottery (CACQ section 4): tickets for rows ended, weighted by queries, and for wishes ended, by cost.
+class _Learning:
+    """A policy that goes by what was measured: what it thinks of a module holds for a batch."""
 
-    Back-pressure: where modules have queues, a slow one's is full and rows go to a quick one meanwhile. Here
-    a visit ends before the next begins, and the same comes of dividing by what a row cost.
-    """
-
-    name = "tickets"
-
-    def __init__(self, seed: int = 0) -> None:
+    def __init__(self) -> None:
         self._measurements = Measurements()
-        self._generator = np.random.default_rng(seed)
-        self._lots: dict[str, float] = {}
-        self._drawn: list[float] = []
+        self._thought: dict[str, float] = {}
 
     def begin(self) -> None:
         self._measurements.begin()
-        self._lots.clear()
-
-    def choose(self, ready: Sequence[M]) -> M:
-        """The least lot; one is drawn a batch, which is the same as drawing anew at each choice."""
-        return min(ready, key=self._lot)
-
-    def _lot(self, module: ModuleFacts) -> float:
-        """The logarithm of a time that is the shorter the greater the chance: exponential, so that each of
-        any set is the first as often as its chance is a share of theirs.
-        """
-        lot = self._lots.get(module.name)
-        if lot is None:
-            if not self._drawn:
-                self._drawn = np.log(self._generator.exponential(size=DRAWN)).tolist()
-            tickets = self._worth(module, self._measurements.current(module))
-            lot = self._lots[module.name] = self._drawn.pop() - SHARPNESS * math.log(tickets)
-        return lot
+        self._thought.clear()
 
     def observe(self, module: ModuleFacts, visit: Visit) -> None:
         self._measurements.observe(module, visit)
@@ -213,6 +189,53 @@ class Tickets:
         return self._worth(module, self._measurements.of(module))
 
     def _worth(self, module: ModuleFacts, measured: Measured) -> float:
+        raise NotImplementedError
+
+
+class _Unlearning:
+    """A policy to which visits say nothing."""
+
+    def begin(self) -> None:
+        """Nothing fades."""
+
+    def observe(self, module: ModuleFacts, visit: Visit) -> None:
+        """Nothing is learnt."""
+
+    def forget(self, name: str) -> None:
+        """Nothing is known."""
+
+
+class Tickets(_Learning):
+    """A lottery (CACQ section 4): tickets for rows ended, weighted by queries, and for wishes ended, by cost.
+
+    Back-pressure: where modules have queues, a slow one's is full and rows go to a quick one meanwhile. Here
+    a visit ends before the next begins, and the same comes of dividing by what a row cost.
+    """
+
+    name = "tickets"
+
+    def __init__(self, seed: int = 0) -> None:
+        super().__init__()
+        self._generator = np.random.default_rng(seed)
+        self._drawn: list[float] = []
+
+    def choose(self, ready: Sequence[M]) -> M:
+        """The least lot; one is drawn a batch, which is the same as drawing anew at each choice."""
+        return min(ready, key=self._lot)
+
+    def _lot(self, module: ModuleFacts) -> float:
+        """The logarithm of a time that is the shorter the greater the chance: exponential, so that each of
+        any set is the first as often as its chance is a share of theirs.
+        """
+        lot = self._thought.get(module.name)
+        if lot is None:
+            if not self._drawn:
+                self._drawn = np.log(self._generator.exponential(size=DRAWN)).tolist()
+            tickets = self._worth(module, self._measurements.current(module))
+            lot = self._thought[module.name] = self._drawn.pop() - SHARPNESS * math.log(tickets)
+        return lot
+
+    def _worth(self, module: ModuleFacts, measured: Measured) -> float:
         queries = max(1, module.queries)
         rows = measured.given + PRIOR_ROWS
         killed = (measured.given - measured.passed + PRIOR_ENDED) / rows
@@ -222,7 +245,7 @@ class Tickets:
         return queries * max(LEAST, killed + WISH * wishes) / self._measurements.cost_a_row(measured)
 
 
-class Random:
+class Random(_Unlearning):
     """Any of them, alike: what learning nothing costs."""
 
     name = "random"
@@ -230,47 +253,32 @@ class Random:
     def __init__(self, seed: int = 0) -> None:
         self._generator = np.random.default_rng(seed)
 
-    def begin(self) -> None:
-        """Nothing fades."""
-
     def choose(self, ready: Sequence[M]) -> M:
         return ready[int(self._generator.integers(len(ready)))]
-
-    def observe(self, module: ModuleFacts, visit: Visit) -> None:
-        """Nothing is learnt."""
-
-    def forget(self, name: str) -> None:
-        """Nothing is known."""
 
     def tickets(self, module: ModuleFacts) -> float:
         return 1.0
 
 
-class FixedOrder:
-    """An order of names, and after those the order in which modules came."""
+class FixedOrder(_Unlearning):
+    """An order of names, and after those the order in which modules came. A name keeps its place."""
 
     name = "fixed"
 
     def __init__(self, order: Sequence[str] = ()) -> None:
         self._place = {name: place for place, name in enumerate(order)}
 
-    def begin(self) -> None:
-        """Nothing fades."""
-
     def choose(self, ready: Sequence[M]) -> M:
-        return min(ready, key=lambda module: self._place.get(module.name, len(self._place)))
-
-    def observe(self, module: ModuleFacts, visit: Visit) -> None:
-        """Nothing is learnt."""
-
-    def forget(self, name: str) -> None:
-        """The order stays: the module may come again."""
+        return min(ready, key=self._place_of)
 
     def tickets(self, module: ModuleFacts) -> float:
-        return 1.0 / (1 + self._place.get(module.name, len(self._place)))
+        return 1.0 / (1 + self._place_of(module))
+
+    def _place_of(self, module: ModuleFacts) -> int:
+        return self._place.get(module.name, len(self._place))
 
 
-class Optimal:
+class Optimal(_Learning):
     """The greatest rank (1 - share passed) / cost a row over what was measured lately; ties to the first.
 
     The best order where what modules let pass is independent, as far as it was measured; it never tries
@@ -279,33 +287,16 @@ class Optimal:
 
     name = "optimal"
 
-    def __init__(self) -> None:
-        self._measurements = Measurements()
-        self._ranks: dict[str, float] = {}
-
-    def begin(self) -> None:
-        self._measurements.begin()
-        self._ranks.clear()
-
     def choose(self, ready: Sequence[M]) -> M:
         return max(ready, key=self._rank)
 
     def _rank(self, module: ModuleFacts) -> float:
-        rank = self._ranks.get(module.name)
+        rank = self._thought.get(module.name)
         if rank is None:
-            rank = self._ranks[module.name] = self._worth(self._measurements.current(module))
+            rank = self._thought[module.name] = self._worth(module, self._measurements.current(module))
         return rank
 
-    def observe(self, module: ModuleFacts, visit: Visit) -> None:
-        self._measurements.observe(module, visit)
-
-    def forget(self, name: str) -> None:
-        self._measurements.forget(name)
-
-    def tickets(self, module: ModuleFacts) -> float:
-        return self._worth(self._measurements.of(module))
-
-    def _worth(self, measured: Measured) -> float:
+    def _worth(self, module: ModuleFacts, measured: Measured) -> float:
         return (1.0 - measured.passed_a_row()) / self._measurements.cost_a_row(measured)
 
 

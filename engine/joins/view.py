@@ -65,7 +65,7 @@ class JoinView:
     plain: bool = False
 
     def tuples(
-        self, ordinals: Sequence[Int64Array], reaches: Sequence[Reach], tuples_max: int = TUPLES_MAX
+        self, ordinals: Sequence[Int64Array], reaches: Sequence[Reach]
     ) -> tuple[Int64Array, ...] | None:
         """Places in each relation, of one length, ascending by the first, then the second, ...
 
@@ -77,10 +77,10 @@ class JoinView:
         kept = self.kept
         cheap = kept is not None and kept.count <= PROBE_COST * sum(map(len, ordinals))
         if cheap and self.covers(ordinals, reaches):
-            return self.picked(ordinals, tuples_max)
+            return self.picked(ordinals)
         if self.plain or not self._indexed(ordinals):
             return None
-        return self.probed(ordinals, tuples_max)
+        return self.probed(ordinals)
 
     def covers(self, ordinals: Sequence[Int64Array], reaches: Sequence[Reach]) -> bool:
         """Whether composites are kept of all that the relations hold, none of which is empty."""
@@ -99,7 +99,7 @@ class JoinView:
             for place, keys in zip((edge.left, edge.right), pair, strict=True)
         )
 
-    def picked(self, ordinals: Sequence[Int64Array], tuples_max: int) -> tuple[Int64Array, ...]:
+    def picked(self, ordinals: Sequence[Int64Array]) -> tuple[Int64Array, ...]:
         """From the composites, which cover the relations."""
         assert self.kept is not None
         first = np.array([each[0] for each in ordinals], np.int64)
@@ -114,12 +114,12 @@ class JoinView:
             found = 0
             for parts, count, origin in self.kept.composites:
                 found = composites.pick(parts, count, origin, first, at, places, out, found)
-            _bounded(found, tuples_max)
+            _bounded(found)
             if found <= room:
                 return _in_order(out[:, :found], [len(each) for each in ordinals])
             room = found
 
-    def probed(self, ordinals: Sequence[Int64Array], tuples_max: int) -> tuple[Int64Array, ...]:
+    def probed(self, ordinals: Sequence[Int64Array]) -> tuple[Int64Array, ...]:
         """Input by input as FROM names them, so that the tuples come in order.
 
         Rows are counted from the end, but those of the first: chains run from newest to oldest.
@@ -142,7 +142,7 @@ class JoinView:
             parts = np.empty((room, len(sizes)), np.int32)
             start, count = route.run(start, sizes[0], zeros, parts, 0)
             total += count
-            _bounded(total if start == sizes[0] else total + 1, tuples_max)
+            _bounded(total if start == sizes[0] else total + 1)
             pieces.append(parts[:count])
             room *= 2
         places, at = np.empty((len(sizes), total), np.int64), 0
@@ -157,10 +157,10 @@ def _edges_to(shape: Shape, place: int) -> tuple[int, ...]:
     return tuple(number for number, edge in enumerate(shape.edges) if edge.right == place)
 
 
-def _bounded(tuples: int, tuples_max: int) -> None:
-    if tuples > tuples_max:
+def _bounded(tuples: int) -> None:
+    if tuples > TUPLES_MAX:
         hint = "narrow the windows or the predicates"
-        raise LimitExceeded("intermediate_rows_max", tuples_max, tuples, hint=hint)
+        raise LimitExceeded("intermediate_rows_max", TUPLES_MAX, tuples, hint=hint)
 
 
 def _in_order(tuples: Int64Array, sizes: Sequence[int]) -> tuple[Int64Array, ...]:

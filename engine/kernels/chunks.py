@@ -17,7 +17,7 @@ from numba import types
 from numba.extending import intrinsic
 from numba.np import numpy_support
 
-from engine.kernels.bits import bit_of
+from engine.kernels.bits import bit_of, ones
 from engine.kernels.compiled import kernel
 
 Int64Array = npt.NDArray[np.int64]
@@ -168,11 +168,7 @@ def sample(at: Int64Array, used: Int64Array, rows: int, n: int, runs: int) -> in
 def _bits_in(column: Words) -> int:
     total = np.uint64(0)
     for row in range(column.shape[0]):
-        x = column[row]
-        x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
-        x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
-        x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-        total += (x * np.uint64(0x0101010101010101)) >> np.uint64(56)
+        total += ones(column[row])
     return int(total)
 
 

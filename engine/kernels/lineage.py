@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.kernels.bitmaps import Words
+from engine.kernels.bits import ones
 from engine.kernels.compiled import kernel
 
 Places = npt.NDArray[np.int64]
@@ -56,11 +57,7 @@ def restrict(
             after = before & accepted[codes[j]]
             column[rows[j]] = after
             left[j] |= (after & mask) != 0
-            x = before ^ after
-            x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
-            x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
-            x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-            cleared += (x * np.uint64(0x0101010101010101)) >> np.uint64(56)
+            cleared += ones(before ^ after)
     return int(cleared)
 
 
@@ -84,14 +81,12 @@ def end(wanted: Words, words: Places, rows: Places, at: Places, first: int, out:
 @kernel
 def refuse(wanted: Words, columns: Places, masks: Words, rows: Places) -> int:
     """Clear the masked bits of columns[i] at these rows; returns how many were set."""
-    cleared = 0
+    cleared = np.uint64(0)
     for i in range(columns.shape[0]):
         column = wanted[columns[i]]
         mask = masks[i]
         for j in range(rows.shape[0]):
-            x = column[rows[j]] & mask
-            column[rows[j]] ^= x
-            while x != 0:
-                x &= x - np.uint64(1)
-                cleared += 1
-    return cleared
+            before = column[rows[j]] & mask
+            column[rows[j]] ^= before
+            cleared += ones(before)
+    return int(cleared)

@@ -96,8 +96,8 @@ class AggregateFunction:
         return self.signature(arguments)
 
 
-def _anything(arguments: Sequence[Expression], place: int = 0) -> Type:
-    type_ = arguments[place].type
+def _anything(arguments: Sequence[Expression]) -> Type:
+    type_ = arguments[0].type
     return INTEGER if type_.kind is Kind.NULL else type_
 
 
