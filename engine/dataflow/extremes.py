@@ -38,11 +38,12 @@ class Extremes(Part):
         id_words: int = 0,
     ) -> None:
         """least, greatest: the places of the calls that want either. id_words: how many words the ids of rows
-        have, where those are the order; 0: the values are. argument: None: the id is what is wanted.
+        have, where those are the order; 0: the values are. argument: None: the words of the id are given.
         """
         super().__init__([*least, *greatest])
         self._counted = Counted(argument, condition, id_words)
         self._id_words = id_words
+        self._gives = slice(None) if argument is None else slice(-1, None)
         strings = argument is not None and argument.type.kind is Kind.STRING and not id_words
         self._labels = StringLabels() if strings else None
         ends = ((least, False), (greatest, True))
@@ -73,7 +74,7 @@ class Extremes(Part):
                 following,
                 found,
             )
-            columns += [self._columns(found)[-1]] * each.calls
+            columns += self._columns(found)[self._gives] * each.calls
         self._renew_if_many_are_dead()
         return columns
 
@@ -83,7 +84,7 @@ class Extremes(Part):
             each.make_room(self._counted.pairs.capacity, int(cells.max(initial=-1)) + 1)
             found = np.empty(len(cells), np.int32)
             kernels.roots(cells, each.heaps, found)
-            columns += [self._columns(found)[-1]] * each.calls
+            columns += self._columns(found)[self._gives] * each.calls
         return columns
 
     def release(self, cells: Int32Array, *, empty: bool) -> None:

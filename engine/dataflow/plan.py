@@ -12,7 +12,7 @@ from itertools import zip_longest
 
 from engine.dataflow.calls import goes_by_ids, is_incremental
 from engine.dataflow.node import Node
-from engine.dataflow.operators.group import GroupNode
+from engine.dataflow.operators.group import GroupNode, InOrder
 from engine.dataflow.operators.join import RIGHT, InnerJoinNode, JoinNode, Matching
 from engine.dataflow.operators.match import MatchNode
 from engine.dataflow.operators.ranked import Ranked, RankedNode
@@ -63,7 +63,7 @@ class Step:
     stage: the same as the query says it; of ORDER BY with LIMIT the latter.
     """
 
-    shape: Stage | Ranked
+    shape: Stage | Ranked | InOrder
     constants: Constants
     below: Plan
     stage: Stage
@@ -140,6 +140,8 @@ def node_of(step: Step, below: Node) -> Node:
             return FilterNode(below, predicate)
         case Aggregate() as stage:
             return GroupNode(below, stage)
+        case InOrder(stage):
+            return GroupNode(below, stage, in_order=True)
         case Ranked() as ranked:
             return RankedNode(below, ranked)
     raise AssertionError(step.shape)
@@ -212,14 +214,12 @@ def _goes_by_order(stage: Stage) -> bool:
 
 def _ranked(shape: Ranked, below: Plan, stage: Stage) -> Plan | str:
     """The first rows of a plan, or why it has no operator."""
-    in_order = _in_order(below)
-    if in_order is not None:
-        return Step(shape, (), in_order, stage)
     expressions = [*shape.keys, *(key.expression for key in shape.order)]
     key = _unique(below)
-    if key is None or not key <= {each.index for each in expressions if isinstance(each, Column)}:
-        return _NO_ORDER
-    return Step(shape, (), below, stage)
+    if key is not None and key <= {each.index for each in expressions if isinstance(each, Column)}:
+        return Step(shape, (), below, stage)
+    in_order = _in_order(below)
+    return _NO_ORDER if in_order is None else Step(shape, (), in_order, stage)
 
 
 def _in_order(plan: Plan) -> Plan | None:
@@ -230,6 +230,9 @@ def _in_order(plan: Plan) -> Plan | None:
         case Step(Project() | Filter(), below=below):
             under = _in_order(below)
             return None if under is None else replace(plan, below=under)
+        case Step(Aggregate() as stage, below=below) if stage.keys:
+            under = _in_order(below)
+            return None if under is None else replace(plan, shape=InOrder(stage), below=under)
         case Step(Ranked() as shape, below=below) if _in_order(below) is not None:
             return plan if shape.numbered or not shape.order else None
         case Joined(left=left, right=right) if None not in (_in_order(left), _in_order(right)):
@@ -240,7 +243,7 @@ def _in_order(plan: Plan) -> Plan | None:
 def _unique(plan: Plan) -> frozenset[int] | None:
     """Columns in which no two rows are equal that are there at one instant; None: none are known."""
     match plan:
-        case Step(Aggregate(keys)):
+        case Step(Aggregate(keys) | InOrder(Aggregate(keys))):
             return frozenset(range(len(keys)))
         case Step(Filter() | Ranked(), below=below):
             return _unique(below)

@@ -87,7 +87,8 @@ def test_rows_of_every_column_at_every_instant(keys: tuple[int, ...], data: Any,
     owners = [data.draw(st.sets(st.integers(0, COLUMNS - 1))) for _ in range(len(below.lives))]
     node = GivenNode(below.lives, [sorted(each) for each in owners], range(len(owners)))
     stage = Aggregate(tuple(Output(f"k{n}", column(n, TYPES[n])) for n in keys), tuple(calls))
-    group = GroupNode(node, stage)
+    in_order = bool(keys) and data.draw(st.booleans())
+    group = GroupNode(node, stage, in_order=in_order)
     first = max(0, below.way.since)
     cuts = sorted(data.draw(st.sets(st.integers(first, below.way.until), max_size=3)))
     wanted: set[int] = set()
@@ -110,6 +111,20 @@ def test_rows_of_every_column_at_every_instant(keys: tuple[int, ...], data: Any,
                 known = folded(known, told, instant)
                 assert known == expected(stage, rows, instant), (one, instant)
         check_state(group, node, stage, wanted, way.until)
+        if in_order:
+            check_order(group, node, stage, wanted, way.until)
+
+
+def check_order(group: GroupNode, node: GivenNode, stage: Aggregate, wanted: set[int], now: int) -> None:
+    """By their ids rows stand as the operator gives them."""
+    (delta,) = group.standing(None, np.array(sorted(wanted), np.int32))  # type: ignore[arg-type]
+    for one in wanted:
+        held = np.flatnonzero(delta.owners == one)
+        ids = delta.ids_of()[held]
+        rows = delta.lives.relation.take(held[np.lexsort(ids.T[::-1])])
+        there = node.of(one)
+        given_rows, _ = aggregate(stage, there.relation.take(there.at(now)))
+        assert exactly(rows_of(rows)) == exactly(rows_of(given_rows))
 
 
 def check_state(group: GroupNode, node: GivenNode, stage: Aggregate, wanted: set[int], now: int) -> None:

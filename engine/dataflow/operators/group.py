@@ -8,6 +8,7 @@ of a pair's value for DISTINCT, MIN and MAX.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,7 +18,9 @@ from engine.changes.trip import Trip
 from engine.dataflow.arrangements.cells import Cells, Entering, Versions
 from engine.dataflow.calls import parts_of
 from engine.dataflow.delta import Delta
+from engine.dataflow.extremes import Extremes
 from engine.dataflow.node import Above, Node
+from engine.dataflow.part import Part
 from engine.dataflow.totals import ROWS, Totals
 from engine.dataflow.turn import Turn
 from engine.kernels import cells as kernels
@@ -30,20 +33,31 @@ DEAD_MIN = 1_024
 """Columns whose cells are let go of together."""
 
 
+@dataclass(frozen=True, slots=True)
+class InOrder:
+    """Groups with ids that have the order of the relation."""
+
+    stage: Aggregate
+
+
 class GroupNode(Above):
-    """One row for each group that has rows; without keys one for each column. The id of a row is its cell."""
+    """One row for each group that has rows; without keys one for each column. The id of a row is its cell; of
+    groups in order, which have keys, that of the first row of the group, and the column.
+    """
 
-    id_words = 1
-
-    def __init__(self, below: Node, stage: Aggregate) -> None:
+    def __init__(self, below: Node, stage: Aggregate, *, in_order: bool = False) -> None:
         super().__init__(below)
         self._keys = stage.keys
         self._stage = stage
-        self.telling = frozenset(range(len(stage.keys) + len(stage.calls)))
+        self.ordered = in_order
+        self.id_words = below.id_words + 1 if in_order else 1
+        if not in_order:
+            self.telling = frozenset(range(len(stage.keys) + len(stage.calls)))
         self.forget()
 
     def forget(self) -> None:
         self._parts = parts_of(self._stage, self.below.id_words)
+        self._first = Extremes([0], [], None, None, self.below.id_words) if self.ordered else None
         others = {place for part in self._parts for place in part.calls}
         self._summed = [place for place in range(len(self._stage.calls)) if place not in others]
         self._totals = Totals([self._stage.calls[place] for place in self._summed])
@@ -82,10 +96,9 @@ class GroupNode(Above):
             lives = Lives(Relation([], len(columns)), nothing, nothing)
             self._cells.of([], Delta.of_one_each(lives, columns))
         for delta in self.below.standing(trip, columns):
-            relation = delta.lives.relation
             cells = self._cells_of(delta)
-            self._cells.enter(delta.starts, cells, self._values(relation))
-            for part in self._parts:
+            self._cells.enter(delta.starts, cells, self._values(delta.lives.relation))
+            for part in self._all_parts:
                 part.enter(delta, cells, self._cells.capacity)
         self._carry(self._cells.pairs.used())
 
@@ -96,7 +109,7 @@ class GroupNode(Above):
             self._totals.columns(self._cells.states_of(cells)), [part.standing(cells) for part in self._parts]
         )
         lives = Lives(self._row(cells, calls), np.full(n, kernels.NEVER), np.full(n, kernels.FOREVER))
-        yield self._delta_of(lives, cells)
+        yield self._delta_of(lives, cells, None if self._first is None else self._first.standing(cells))
 
     def _of_columns(self, columns: Int32Array) -> Int32Array:
         cells = self._cells.pairs.used()
@@ -106,15 +119,17 @@ class GroupNode(Above):
 
     def _changed(self, turn: Turn) -> Delta:
         delta = self._below(turn)
-        relation = delta.lives.relation
-        values = self._values(relation)
+        values = self._values(delta.lives.relation)
         entering = Entering.of(delta, self._cells_of(delta), turn.way)
         versions = self._cells.fold(entering, values)
         calls = self._in_order(
             self._totals.columns(versions.states),
             [part.fold(delta, entering, versions, self._cells.capacity) for part in self._parts],
         )
-        told = self._told(versions, calls)
+        first = None
+        if self._first is not None:
+            first = self._first.fold(delta, entering, versions, self._cells.capacity)
+        told = self._told(versions, calls, first)
         last = versions.latest()
         touched = versions.cells[last]
         if self._keys:
@@ -124,14 +139,16 @@ class GroupNode(Above):
         self._carry(touched)
         return told
 
-    def _told(self, versions: Versions, calls: Sequence[Column]) -> Delta:
-        """The versions that give a row, those that give the same one after the other as one."""
+    def _told(self, versions: Versions, calls: Sequence[Column], ids: Sequence[Column] | None) -> Delta:
+        """The versions that give a row, those that give the same one after the other as one. ids: the words
+        of the ids of first rows.
+        """
         there: BoolArray = np.ones(len(versions), np.bool_)
         if self._keys:
             there = versions.states[:, ROWS] > 0
         before = versions.before
         equal = (before >= 0) & there & there[before]
-        for column in calls:
+        for column in (*calls, *(ids or ())):
             if equal.any():
                 equal &= equal_values(column, slice(None), before)
         if equal.any():
@@ -141,12 +158,18 @@ class GroupNode(Above):
         cells = versions.cells[kept]
         relation = self._row(cells, [column.take(kept) for column in calls])
         lives = Lives(relation, versions.begins[kept], versions.ends[kept])
-        return self._delta_of(lives, cells)
+        return self._delta_of(lives, cells, ids and [column.take(kept) for column in ids])
 
-    def _delta_of(self, lives: Lives, cells: Int32Array) -> Delta:
+    def _delta_of(self, lives: Lives, cells: Int32Array, first: Sequence[Column] | None) -> Delta:
         """Rows of these cells."""
-        ids = lambda: cells.astype(np.int64).reshape(-1, 1)  # noqa: E731
-        return Delta.of_one_each(lives, self._cells.pairs.places_of(cells), ids)
+        owners = self._cells.pairs.places_of(cells)
+
+        def ids() -> Int64Array:
+            if first is None:
+                return cells.astype(np.int64).reshape(-1, 1)
+            return np.stack([*(column.values for column in first), owners], axis=1)
+
+        return Delta.of_one_each(lives, owners, ids)
 
     # --- cells ------------------------------------------------------------------------------------
 
@@ -164,8 +187,12 @@ class GroupNode(Above):
         """empty: no row has them."""
         if len(cells):
             self._cells.release(cells)
-            for part in self._parts:
+            for part in self._all_parts:
                 part.release(cells, empty=empty)
+
+    @property
+    def _all_parts(self) -> list[Part]:
+        return self._parts if self._first is None else [*self._parts, self._first]
 
     def _carry(self, cells: Int32Array) -> None:
         if self._totals.has_digits:
@@ -185,7 +212,7 @@ class GroupNode(Above):
 
     @property
     def nbytes(self) -> int:
-        return self._cells.nbytes + sum(part.nbytes for part in self._parts)
+        return self._cells.nbytes + sum(part.nbytes for part in self._all_parts)
 
     def _check(self) -> None:
         self._cells._check()
