@@ -1,4 +1,4 @@
-"""Statements as stable text: for EXPLAIN and for the golden files.
+"""Queries as stable text: for EXPLAIN and for the golden files.
 
 One line for each clause; expressions in SQL's own notation, fully bracketed, literals with their type where
 it is not plain.
@@ -31,15 +31,8 @@ from engine.language.instants import date_text, timestamp_text
 from engine.language.query import (
     Aggregate,
     AggregateCall,
-    AlterQuery,
-    Control,
-    CreateFromQuery,
-    CreateStream,
-    Describe,
     Distinct,
-    DropStream,
     Emit,
-    Explain,
     Filter,
     Join,
     Limit,
@@ -49,11 +42,9 @@ from engine.language.query import (
     RowNumber,
     Scan,
     SemiJoin,
-    Show,
     Sort,
     SortKey,
     Stage,
-    Statement,
 )
 from engine.language.rules.tree import transform
 from engine.model.source import DAY_MS, HOUR_MS, MINUTE_MS
@@ -62,53 +53,11 @@ from engine.windows.assignment import Assignment, Session
 from engine.windows.clauses import Instant, RowWindow, Window
 
 
-def render_statement(statement: Statement) -> str:
-    """The whole statement, several lines."""
-    match statement:
-        case Query():
-            return _query(statement)
-        case CreateStream():
-            return _create(statement)
-        case CreateFromQuery():
-            return _create_derived(statement)
-        case DropStream(name, if_exists, view, table, cascade):
-            what = "view" if view else "table" if table else "stream"
-            missing = " if it exists" if if_exists else ""
-            return f"drop {what} {render_name(name)}{missing}" + (" and what reads it" if cascade else "")
-        case Show(what, extended):
-            return f"show {what}" + (" with all that is known" if extended else "")
-        case Describe(name, columns):
-            return "\n".join(
-                [f"describe {render_name(name)}", *(f"  {render_name(n)} {t}" for n, t in columns)]
-            )
-        case Explain(query, _, analyze):
-            what = "a standing query" if query is None else "\n" + _indented(_query(query))
-            return ("explain and run " if analyze else "explain ") + what
-        case Control(action):
-            return f"{action} a standing query"
-        case AlterQuery(_, query):
-            return "alter a standing query\n" + _indented(_query(query))
-
-
-def _indented(text: str) -> str:
-    return "\n".join("  " + line for line in text.split("\n"))
-
-
-def _create_derived(create: CreateFromQuery) -> str:
-    derived = create.derived
-    what = "stream" if derived.is_stream else "view"
-    replacing = ", in place of one of this name" if create.replace else ""
-    missing = " if it does not exist" if create.if_not_exists else ""
-    return f"create {what} {render_name(derived.name)}{missing}{replacing}\n" + _indented(
-        _query(create.query)
-    )
-
-
-def _query(query: Query) -> str:
+def render_query(query: Query) -> str:
     """The scan, then a line for each stage; what is inside another stands deeper."""
     lines = [f"select from {render_name(query.source)}"]
     if query.uses:
-        lines.append(f"  by way of {_names(query.uses)}")
+        lines.append(f"  by way of {render_names(query.uses)}")
     lines += ["  " + line for line in render_scan(query.scan)]
     for stage in query.stages:
         lines += ["  " + line for line in render_stage(stage)]
@@ -161,14 +110,14 @@ def render_stage(stage: Stage) -> list[str]:
             word = "anti join" if negated else "semi join"
             on = f" on {', '.join(render_expression(key) for key in keys)}" if keys else ""
             unknown = ", NULL is unknown" if null_aware else ""
-            return [f"{word}{on}{unknown}", *("  " + line for line in _query(inner).split("\n"))]
+            return [f"{word}{on}{unknown}", *("  " + line for line in render_query(inner).split("\n"))]
         case Join(inner):
-            return [_join(stage), *("  " + line for line in _query(inner).split("\n"))]
+            return [_join(stage), *("  " + line for line in render_query(inner).split("\n"))]
 
 
 def _join(join: Join) -> str:
     """The first line of a join; columns of inner's have its name before them."""
-    sources = _names(join.inner.sources)
+    sources = render_names(join.inner.sources)
     text = ("" if join.latest is None else "as of ") + f"{join.kind} join {sources}"
     if not join.keys and join.condition is None and join.latest is None:
         return text if join.kind != "inner" else f"cross join {sources}"
@@ -231,34 +180,9 @@ def _sort_key(key: SortKey) -> str:
     return render_expression(key.expression) + (" descending" if key.descending else "") + nulls
 
 
-def _names(names: Sequence[str]) -> str:
+def render_names(names: Sequence[str]) -> str:
+    """Names, one after another."""
     return ", ".join(render_name(name) for name in names)
-
-
-def _create(create: CreateStream) -> str:
-    stream = create.stream
-    what = "table" if stream.is_table else "stream"
-    lines = [
-        f"create {what} {render_name(stream.name)}"
-        + (" if it does not exist" if create.if_not_exists else "")
-    ]
-    lines += [f"  {render_name(f.name)} {f.type}{'' if f.nullable else ' not null'}" for f in stream.schema]
-    if stream.is_table:
-        lines.append(f"  key {_names(stream.key)}{'' if stream.retroactive else ', non retroactive'}")
-    missing = "" if create.create_topic else ", which must exist"
-    lines.append(f"  topic {stream.topic}, {create.partitions} partitions{missing}")
-    if stream.timestamp_column is None:
-        lines.append("  arrival time")
-    else:
-        lines.append(
-            f"  event time {render_name(stream.timestamp_column)}, lateness {_span(stream.lateness_ms)}, "
-            f"at most {_span(stream.future_max_ms)} ahead"
-            + ("" if stream.past_max_ms is None else f" and {_span(stream.past_max_ms)} behind")
-        )
-    advances = ", then NOW advances" if stream.idle_advances else ""
-    lines.append(f"  idle after {_span(stream.idle_timeout_ms)}{advances}")
-    lines.append(f"  retain {_span(stream.retain_ms)}")
-    return "\n".join(lines)
 
 
 def render_window(window: Window) -> str:
@@ -268,7 +192,7 @@ def render_window(window: Window) -> str:
         where = "" if window.filter is None else f" where {render_expression(window.filter)}"
         return f"last {window.rows} rows{of}{where}"
     begin = "beginning" if window.begin is None else _instant(window.begin)
-    slide = "" if window.slide_ms is None else f" every {_span(window.slide_ms)}"
+    slide = "" if window.slide_ms is None else f" every {render_span(window.slide_ms)}"
     return f"{begin} to {_instant(window.end)}{slide}"
 
 
@@ -276,20 +200,20 @@ def render_assignment(assignment: Assignment) -> str:
     """What a table function does, as one line."""
     if isinstance(assignment, Session):
         of = f" of each {', '.join(render_expression(k) for k in assignment.keys)}" if assignment.keys else ""
-        return f"session{of}, gap {_span(assignment.gap_ms)}"
-    offset = f", offset {_span(assignment.offset_ms)}" if assignment.offset_ms else ""
+        return f"session{of}, gap {render_span(assignment.gap_ms)}"
+    offset = f", offset {render_span(assignment.offset_ms)}" if assignment.offset_ms else ""
     if assignment.size_ms == assignment.slide_ms:
-        return f"tumble {_span(assignment.size_ms)}{offset}"
-    return f"hop {_span(assignment.size_ms)} every {_span(assignment.slide_ms)}{offset}"
+        return f"tumble {render_span(assignment.size_ms)}{offset}"
+    return f"hop {render_span(assignment.size_ms)} every {render_span(assignment.slide_ms)}{offset}"
 
 
 def _instant(instant: Instant) -> str:
     if not instant.relative:
         return f"TIMESTAMP '{timestamp_text(instant.ms)}'"
-    return f"NOW - {_span(-instant.ms)}" if instant.ms else "NOW"
+    return f"NOW - {render_span(-instant.ms)}" if instant.ms else "NOW"
 
 
-def _span(ms: int) -> str:
+def render_span(ms: int) -> str:
     """A length of time in the largest unit that gives a whole number."""
     for unit, length in (("day", DAY_MS), ("hour", HOUR_MS), ("minute", MINUTE_MS), ("second", 1_000)):
         if ms and ms % length == 0:

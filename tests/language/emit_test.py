@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from engine.language.query import Emit, Explain, Query
-from engine.language.render import render_emit, render_statement
+from engine.language.render import render_emit
 from tests.language.fixtures import bind
+from tests.language.rendering import render_statement
 
 TUMBLE = "TUMBLE(flights, INTERVAL '1' MINUTE)"
 BODIES = [

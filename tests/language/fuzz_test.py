@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.language.render import render_statement
 from engine.language.statements import parse
 from engine.model.limits import Limits
 from tests.language.fixtures import CATALOGUE, FLIGHTS
+from tests.language.rendering import render_statement
 from tureen.carets import render
 from tureen.errors import LimitExceeded, TureenError
 

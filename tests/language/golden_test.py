@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.language.render import render_statement
 from engine.language.statements import parse
 from engine.model.limits import Limits
 from tests.language.fixtures import CATALOGUE
+from tests.language.rendering import render_statement
 from tureen.carets import render
 from tureen.errors import TureenError
 

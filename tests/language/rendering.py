@@ -1,0 +1,86 @@
+"""Statements as stable text, as the golden files have them."""
+
+from __future__ import annotations
+
+from engine.language.query import (
+    AlterQuery,
+    Control,
+    CreateFromQuery,
+    CreateStream,
+    Describe,
+    DropStream,
+    Explain,
+    Query,
+    Show,
+    Statement,
+)
+from engine.language.render import render_name, render_names, render_query, render_span
+
+
+def render_statement(statement: Statement) -> str:
+    """The whole statement, several lines."""
+    match statement:
+        case Query():
+            return render_query(statement)
+        case CreateStream():
+            return _create(statement)
+        case CreateFromQuery():
+            return _create_derived(statement)
+        case DropStream(name, if_exists, view, table, cascade):
+            what = "view" if view else "table" if table else "stream"
+            missing = " if it exists" if if_exists else ""
+            return f"drop {what} {render_name(name)}{missing}" + (" and what reads it" if cascade else "")
+        case Show(what, extended):
+            return f"show {what}" + (" with all that is known" if extended else "")
+        case Describe(name, columns):
+            return "\n".join(
+                [f"describe {render_name(name)}", *(f"  {render_name(n)} {t}" for n, t in columns)]
+            )
+        case Explain(query, _, analyze):
+            what = "a standing query" if query is None else "\n" + _indented(render_query(query))
+            return ("explain and run " if analyze else "explain ") + what
+        case Control(action):
+            return f"{action} a standing query"
+        case AlterQuery(_, query):
+            return "alter a standing query\n" + _indented(render_query(query))
+
+
+def _indented(text: str) -> str:
+    return "\n".join("  " + line for line in text.split("\n"))
+
+
+def _create_derived(create: CreateFromQuery) -> str:
+    derived = create.derived
+    what = "stream" if derived.is_stream else "view"
+    replacing = ", in place of one of this name" if create.replace else ""
+    missing = " if it does not exist" if create.if_not_exists else ""
+    return f"create {what} {render_name(derived.name)}{missing}{replacing}\n" + _indented(
+        render_query(create.query)
+    )
+
+
+def _create(create: CreateStream) -> str:
+    stream = create.stream
+    what = "table" if stream.is_table else "stream"
+    lines = [
+        f"create {what} {render_name(stream.name)}"
+        + (" if it does not exist" if create.if_not_exists else "")
+    ]
+    lines += [f"  {render_name(f.name)} {f.type}{'' if f.nullable else ' not null'}" for f in stream.schema]
+    if stream.is_table:
+        lines.append(f"  key {render_names(stream.key)}{'' if stream.retroactive else ', non retroactive'}")
+    missing = "" if create.create_topic else ", which must exist"
+    lines.append(f"  topic {stream.topic}, {create.partitions} partitions{missing}")
+    if stream.timestamp_column is None:
+        lines.append("  arrival time")
+    else:
+        lines.append(
+            f"  event time {render_name(stream.timestamp_column)}, "
+            f"lateness {render_span(stream.lateness_ms)}, "
+            f"at most {render_span(stream.future_max_ms)} ahead"
+            + ("" if stream.past_max_ms is None else f" and {render_span(stream.past_max_ms)} behind")
+        )
+    advances = ", then NOW advances" if stream.idle_advances else ""
+    lines.append(f"  idle after {render_span(stream.idle_timeout_ms)}{advances}")
+    lines.append(f"  retain {render_span(stream.retain_ms)}")
+    return "\n".join(lines)
