@@ -530,7 +530,11 @@ class Engine(Embedding):
             if not isinstance(statement, Query):
                 raise NotSupported("only a SELECT has a plan", hint="EXPLAIN SELECT ...", line=1, column=1)
             query = statement
-        return self._sets.seen(set_key(query.sources)).explain(query, standing, timer)
+        graph = self._following.explain(query)
+        followed = query_id is not None and query_id in self._following
+        return self._sets.seen(set_key(query.sources)).explain(
+            query, standing, timer, graph, followed=followed
+        )
 
     def set_attribute(self, module: str, name: str, value: str) -> None:
         """Set what can be set while running; no answer changes. Raises SettingsError."""

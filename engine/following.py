@@ -20,6 +20,7 @@ from engine.changes.operator import operator_over
 from engine.changes.output import continues
 from engine.changes.result_key import result_key
 from engine.dataflow.graph import Graph
+from engine.dataflow.operator_tree import OperatorTree
 from engine.language.query import Query
 from engine.model.answer import Answer
 from engine.model.changes import Changes, Occasion, Operator
@@ -28,7 +29,7 @@ from engine.model.source import SourceName
 from engine.queries.source_sets import SourceSets
 from engine.results.view import View
 from engine.sources.source import Source
-from engine.standing.query import SetKey, StandingQuery
+from engine.standing.query import SetKey, StandingQuery, set_key
 from engine.stems.data_stem import Rows
 from tureen.errors import LimitExceeded, TureenError
 
@@ -204,11 +205,20 @@ class Following:
             self._sources[name].catch_up([slot])
         self._followers[query_id] = follower
         if key not in self._graphs:
-            tables = [name for name in key if self._sources[name].stream.is_table]
-            self._graphs[key] = Graph(frozenset(tables))
+            self._graphs[key] = self._empty(key)
         self._graphs[key].remove(query_id)
         if not standing.paused:
             self._graphs[key].add(standing, follower.query, follower.operator, copies=follower.copies)
+
+    def _empty(self, key: SetKey) -> Graph:
+        return Graph(frozenset(name for name in key if self._sources[name].stream.is_table))
+
+    def explain(self, query: Query) -> OperatorTree:
+        """The operators that the changes of a query come from, or would if it were followed."""
+        key = set_key(query.sources)
+        streams = {name: self._sources[name].stream for name in query.sources}
+        graph = self._graphs.get(key) or self._empty(key)
+        return graph.explain(query, operator_over(query, streams))
 
     # --- what steps tell --------------------------------------------------------------------------
 

@@ -109,6 +109,36 @@ def predicates(plan: Mapping[str, Any]) -> list[str]:
     return lines
 
 
+GRAPH_COLUMNS = ("operator", "detail", "edge", "queries", "rows", "bytes")
+
+
+def graph_headline(plan: Mapping[str, Any]) -> str:
+    """What the operators of :func:`graph` are for."""
+    if plan["followed"]:
+        return "followed: its changes come from these operators, which followed queries share"
+    return "not followed: its changes would come from these operators, which followed queries share"
+
+
+def graph(plan: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """The operators that changes come from, for :data:`GRAPH_COLUMNS`: the one that gives the answer first,
+    those that an operator reads below it.
+    """
+    found: list[tuple[Any, ...]] = []
+    _put_tree(plan["graph"], "", "", found)
+    return found
+
+
+def _put_tree(tree: Mapping[str, Any], first: str, others: str, found: list[tuple[Any, ...]]) -> None:
+    """first, others: what stands before the operator, and before those below it."""
+    reason, state = tree["reason"], tree["state"]
+    detail = "; ".join([*tree["details"], *([f"because of {reason}"] if reason else [])])
+    counts = state["queries"], state["rows"], state["bytes"]
+    found.append((first + tree["operator"], detail, tree["pattern"], *counts))
+    for place, below in enumerate(tree["inputs"], 1):
+        last = place == len(tree["inputs"])
+        _put_tree(below, others + ("└ " if last else "├ "), others + ("  " if last else "│ "), found)
+
+
 MODULE_COLUMNS = ("module", "queries", "tickets", "visits", "rows", "killed", "ms")
 
 

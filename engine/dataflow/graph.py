@@ -18,6 +18,7 @@ from engine.changes.lives import Way
 from engine.changes.touching import Touching
 from engine.changes.trip import Trip
 from engine.dataflow.node import Node
+from engine.dataflow.operator_tree import NodeState, OperatorTree, operator_tree
 from engine.dataflow.operators.flow import FlowNode
 from engine.dataflow.operators.join import JoinNode
 from engine.dataflow.operators.rows import ConditionNode
@@ -139,8 +140,7 @@ class Graph:
         whether ``changes_max`` holds; None: but for selections, which have no more changes than rows move.
         """
         query_id = standing.query_id
-        plan = own_of(query) if operator == "rstream" else plan_of(query, self._tables)
-        built = self._build(plan, standing)
+        built = self._build(self._plan_of(query, operator), standing)
         if any(isinstance(self._leaves.get(key), FlowNode) for key in built.keys):
             self._touching.put(standing, query)
         if limited is None:
@@ -153,6 +153,9 @@ class Graph:
             found = self._exits[end] = _Exit(sink, built.keys, leaves)
         found.sink.add(query_id, built.column)
         self._members[query_id] = _Member(built.keys, end)
+
+    def _plan_of(self, query: Query, operator: Operator) -> Plan:
+        return own_of(query) if operator == "rstream" else plan_of(query, self._tables)
 
     def _build(self, plan: Plan, standing: StandingQuery) -> _Built:
         """The nodes of a plan, those that are not there made."""
@@ -263,6 +266,19 @@ class Graph:
             for key, leaf in self._leaves.items()
             if not (isinstance(leaf, FlowNode) and touched.isdisjoint(leaf.readers))
         }
+
+    def explain(self, query: Query, operator: Operator) -> OperatorTree:
+        """The operators of a query, whether it is here or not, and what those that are there keep. O(sinks)
+        each.
+        """
+        return operator_tree(self._plan_of(query, operator), self._tables, self._state_of)
+
+    def _state_of(self, key: Hashable) -> NodeState:
+        node = self._nodes.get(key)
+        if node is None:
+            return NodeState()
+        queries = sum(len(each.sink.query_ids) for each in self._exits.values() if key in each.nodes)
+        return NodeState(queries, node.columns.count, node.rows, node.nbytes, node.visited)
 
     @property
     def node_count(self) -> int:

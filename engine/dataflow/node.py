@@ -71,6 +71,8 @@ class Node(ABC):
         self.inputs = below
         self.refused: TureenError | None = None
         """Why nothing is known of this transition."""
+        self.visited = 0
+        """Rows that it looked at since it came."""
         self._turn: Turn | None = None
         self._delta: Delta | None = None
 
@@ -136,6 +138,11 @@ class Node(ABC):
     def forget(self) -> None:
         """What is kept is not true any more: it is made anew with the next turn."""
         return
+
+    @property
+    def rows(self) -> int:
+        """How many rows are kept."""
+        return 0
 
     @property
     def nbytes(self) -> int:

@@ -13,6 +13,7 @@ from typing import Any
 
 from engine.changes.operator import operator_over
 from engine.changes.result_key import result_key
+from engine.dataflow.operator_tree import OperatorTree
 from engine.eddy.eddy import Timer
 from engine.eddy.statistics import ModuleStatistics
 from engine.language.query import (
@@ -84,6 +85,7 @@ class Plan:
     Query SteM of each source, the join. waits_for: streams that have no NOW yet, so that the query has none.
     operator: which changes of its answer leave it (:data:`engine.model.changes.Operator`); emit: where to,
     None: nowhere but to those who follow it. key: the columns that tell its rows apart, None: no key does.
+    graph: the operators that its changes come from while it is followed, shared with other followed queries.
     """
 
     query_id: str | None
@@ -99,6 +101,8 @@ class Plan:
     operator: Operator
     emit: Emit | None
     key: tuple[str, ...] | None
+    followed: bool
+    graph: OperatorTree
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON values."""
@@ -117,9 +121,13 @@ def explain(
     timer: Timer | None,
     joined: Mapping[str, tuple[ModuleStatistics, ...]],
     waits_for: tuple[str, ...],
+    graph: OperatorTree,
+    *,
+    followed: bool,
 ) -> Plan:
     """The plan. streams: those it reads, tables too. standing: None for a query that is not registered.
     timer: to ANALYZE. joined: the modules of the join that it shares. waits_for: streams without a NOW.
+    graph: the operators of its changes. followed: it emits them, or somebody follows it.
     """
     rows = list(_estimated_rows(query, at))
     tables = {name: stream for name, stream in streams.items() if stream.is_table}
@@ -149,6 +157,8 @@ def explain(
         operator_over(query, streams),
         query.emit,
         None if key is None else tuple(query.columns[place][0] for place in key),
+        followed,
+        graph,
     )
 
 

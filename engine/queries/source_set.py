@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from sortedcontainers import SortedList
 
 from engine.changes.courses import Mark
+from engine.dataflow.operator_tree import OperatorTree
 from engine.eddy.eddy import Timer
 from engine.joins.group import JoinGroup
 from engine.joins.joins import Joins
@@ -365,8 +366,16 @@ class SourceSet:
     def _setting(self) -> Setting:
         return Setting({name: source.meter for name, source in self.sources.items()}, self._seen().at)
 
-    def explain(self, query: Query, standing: StandingQuery | None, timer: Timer | None) -> Plan:
-        """The plan of a query over these sources."""
+    def explain(
+        self,
+        query: Query,
+        standing: StandingQuery | None,
+        timer: Timer | None,
+        graph: OperatorTree,
+        *,
+        followed: bool,
+    ) -> Plan:
+        """The plan of a query over these sources. graph: the operators of its changes. followed: it is."""
         setting = self._setting()
         if standing is None:
             at: Mapping[SourceName, ScanAt] = setting.at
@@ -386,7 +395,21 @@ class SourceSet:
         )
         costs, limits = self._planner.costs, self._limits
         streams = {name: source.stream for name, source in self.sources.items()}
-        return explain(query, streams, standing, choice, stems, at, costs, limits, timer, joined, waits_for)
+        return explain(
+            query,
+            streams,
+            standing,
+            choice,
+            stems,
+            at,
+            costs,
+            limits,
+            timer,
+            joined,
+            waits_for,
+            graph,
+            followed=followed,
+        )
 
     def attributes(self) -> tuple[Attribute, ...]:
         """What can be read of this module."""

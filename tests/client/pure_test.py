@@ -209,7 +209,7 @@ def test_by_topic_the_name_of_what_is_created_is_its_key(sql: str, name: str) ->
         stream_name(f"DROP {sql}")
 
 
-def test_a_plan_shows_update_patterns_and_shared_predicates_only_if_verbose(capsys) -> None:
+def test_a_plan_shows_edges_of_steps_and_shared_predicates_only_if_verbose(capsys) -> None:
     from tureen import plans
     from tureen.commands import explain
 
@@ -221,6 +221,14 @@ def test_a_plan_shows_update_patterns_and_shared_predicates_only_if_verbose(caps
         "estimated_ns": 2e6,
         "actual_rows": None,
         "actual_ns": None,
+    }
+    tree = {
+        "operator": "scan",
+        "details": ["t", "where price > 5"],
+        "pattern": "WKS",
+        "reason": None,
+        "state": {"queries": 3, "columns": 2, "rows": 0, "bytes": 0, "visited": 8},
+        "inputs": [],
     }
     plan = {
         "query_id": None,
@@ -236,13 +244,38 @@ def test_a_plan_shows_update_patterns_and_shared_predicates_only_if_verbose(caps
         "steps": [step],
         "predicates": [{"source": "t", "predicate": "price > 5", "facts": {"cohort": "dense", "holders": 1}}],
         "modules": {},
+        "followed": False,
+        "graph": tree,
     }
     assert plans.rows(plan) == [("scan t", "where price > 5", 3, 2.0)]
     assert plans.rows(plan, verbose=True) == [("scan t", "where price > 5", "WKS", 3, 2.0)]
+    assert plans.graph(plan) == [("scan", "t; where price > 5", "WKS", 3, 0, 0)]
     explain.show(plan)
-    assert not {"WKS", "cohort"} & set(capsys.readouterr().out.split())
+    words = capsys.readouterr().out.split()
+    assert (words.count("WKS"), words.count("cohort")) == (1, 0)
     explain.show(plan, verbose=True)
-    assert {"WKS", "cohort"} <= set(capsys.readouterr().out.split())
+    words = capsys.readouterr().out.split()
+    assert (words.count("WKS"), words.count("cohort")) == (2, 1)
+
+
+def test_a_tree_of_operators_has_a_line_each_with_its_branches() -> None:
+    from tureen import plans
+
+    def tree(operator, *inputs, reason=None):
+        state = {"queries": 1, "columns": 1, "rows": 2, "bytes": 3, "visited": 4}
+        return {
+            "operator": operator,
+            "details": [],
+            "pattern": "WK",
+            "reason": reason,
+            "state": state,
+            "inputs": inputs,
+        }
+
+    joined = tree("join", tree("filter", tree("scan")), tree("recompute", reason="ASOF"))
+    told = plans.graph({"graph": tree("project", joined)})
+    assert [row[0] for row in told] == ["project", "└ join", "  ├ filter", "  │ └ scan", "  └ recompute"]
+    assert told[-1][1] == "because of ASOF"
 
 
 def test_ends_of_many_queries_are_counted_rather_than_listed(capsys) -> None:

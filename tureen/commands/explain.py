@@ -24,7 +24,8 @@ def explain(subject: str, analyze: bool, verbose: bool, url: str, token: str | N
     """Show the plan of a registered query, or of a SELECT.
 
     The plan has the operators with their windows and predicates, estimated rows and times, and how the answer
-    is maintained and why. --json always prints all of it.
+    is maintained and why, and the operators that its changes come from while it is followed. --json always
+    prints all of it.
     """
     with console.client(url, token) as client:
         if keyword(subject) in SELECTS:
@@ -46,6 +47,9 @@ def show(plan: Mapping[str, Any], *, verbose: bool = False) -> None:
     names = plans.columns(plan, verbose=verbose)
     numeric = [name not in ("operator", "detail", "edge") for name in names]
     console.show_table(names, plans.rows(plan, verbose=verbose), numeric)
+    out.print(plans.graph_headline(plan), style="dim", markup=False, soft_wrap=True)
+    numeric = [name not in ("operator", "detail", "edge") for name in plans.GRAPH_COLUMNS]
+    console.show_table(plans.GRAPH_COLUMNS, plans.graph(plan), numeric)
     if not verbose:
         return
     for line in plans.predicates(plan):

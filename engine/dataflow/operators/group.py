@@ -96,6 +96,7 @@ class GroupNode(Above):
             lives = Lives(Relation([], len(columns)), nothing, nothing)
             self._cells.of([], Delta.of_one_each(lives, columns))
         for delta in self.below.standing(trip, columns):
+            self.visited += len(delta.lives)
             cells = self._cells_of(delta)
             self._cells.enter(delta.starts, cells, self._values(delta.lives.relation))
             for part in self._all_parts:
@@ -119,6 +120,7 @@ class GroupNode(Above):
 
     def _changed(self, turn: Turn) -> Delta:
         delta = self._below(turn)
+        self.visited += len(delta.lives)
         values = self._values(delta.lives.relation)
         entering = Entering.of(delta, self._cells_of(delta), turn.way)
         versions = self._cells.fold(entering, values)
@@ -209,6 +211,10 @@ class GroupNode(Above):
 
     def _row(self, cells: Int32Array, calls: Sequence[Column]) -> Relation:
         return Relation([*self._cells.pairs.columns(cells), *calls], len(cells))
+
+    @property
+    def rows(self) -> int:
+        return len(self._cells.pairs)
 
     @property
     def nbytes(self) -> int:

@@ -159,10 +159,12 @@ class JoinNode(Node):
         left, right = self._over_of(np.array(sorted(self._coming), np.int32))
         self._coming.clear()
         for standing in self.left.standing(trip, left.below):
+            self.visited += len(standing.lives)
             delta = left.spread(standing).owned()
             self._learn_left(delta)
             self._left_rows.stand(delta, *_values(self._left_keys, delta.lives.relation))
         for standing in self.right.standing(trip, right.below):
+            self.visited += len(standing.lives)
             delta = right.spread(standing).owned()
             self._learn_right(delta)
             self._right_rows.stand(delta, *_values(self._right_keys, delta.lives.relation))
@@ -198,6 +200,7 @@ class JoinNode(Node):
         over_left, over_right = self._over
         left = over_left.spread(self.left.delta(turn)).owned()
         right = over_right.spread(self.right.delta(turn)).owned()
+        self.visited += len(left.lives) + len(right.lives)
         self._learn_left(left)
         self._learn_right(right)
         left_values, left_usable = _values(self._left_keys, left.lives.relation)
@@ -261,6 +264,10 @@ class JoinNode(Node):
     def _columns(self, left: Int32Array, right: Int32Array) -> Sequence[Column]:
         """Those of pairs of slots."""
         return _PairColumns(self._left_rows.columns(left), self._right_rows.columns(right))
+
+    @property
+    def rows(self) -> int:
+        return len(self._left_rows) + len(self._right_rows)
 
     @property
     def nbytes(self) -> int:

@@ -129,6 +129,7 @@ class RankedNode(Above):
     def _read(self, delta: Delta) -> tuple[_Kept, Int64Array, Int64Array, list[Column]]:
         """What is kept; of each row its id, the words that order it, and the columns that are kept."""
         columns = delta.lives.relation.columns
+        self.visited += len(delta.lives)
         if self._kept is None:
             self._kept = self._nothing(columns)
         kept, ids = self._kept, delta.ids_of()
@@ -167,6 +168,10 @@ class RankedNode(Above):
         lives = Lives(relation, told.begins, told.ends)
         ids = np.hstack([kept.rows.words[told.slots, self._order.width :], owners.reshape(-1, 1)])
         return Delta.of_one_each(lives, owners, lambda: ids)
+
+    @property
+    def rows(self) -> int:
+        return 0 if self._kept is None else self._kept.rows.used_count
 
     @property
     def nbytes(self) -> int:

@@ -42,6 +42,7 @@ class ProjectNode(Above):
         return self._of(self._below(turn))
 
     def _of(self, delta: Delta) -> Delta:
+        self.visited += len(delta.lives)
         return delta.with_relation(projected(self._outputs, delta.lives.relation)[0])
 
 
@@ -60,6 +61,7 @@ class FilterNode(Above):
         return self._of(self._below(turn))
 
     def _of(self, delta: Delta) -> Delta:
+        self.visited += len(delta.lives)
         true, _ = truth(self._predicate, delta.lives.relation.columns, len(delta.lives))
         return delta if true.all() else delta.take(np.flatnonzero(true))
 
@@ -111,6 +113,7 @@ class ConditionNode(Node):
         return Over(columns, np.array(below, np.int32))
 
     def _of(self, delta: Delta, above: Over) -> Delta:
+        self.visited += len(delta.lives)
         spread = above.spread(delta)
         rows, relation = spread.rows(), delta.lives.relation
         columns = WithParameters(relation.columns, rows, self._constants, spread.owners)

@@ -68,13 +68,15 @@ class ScanNode(Node):
         return trip.scanning(self.kind).changed()
 
     def _changed(self, turn: Turn) -> Delta:
-        lives, way = self.moved(turn.trip), turn.way
+        lives = self.moved(turn.trip).changing(turn.way)
+        self.visited += len(lives)
         rows = turn.trip.course.legs[self.kind.source].at.rows
-        return self._accepted(lives.changing(way), rows, self._all()).owned()
+        return self._accepted(lives, rows, self._all()).owned()
 
     def standing(self, trip: Trip, columns: Int32Array) -> Iterator[Delta]:
         lives = trip.scanning(self.kind).alive()
         lives = lives.where(lives.begins <= trip.way.since)
+        self.visited += len(lives)
         rows = trip.course.legs[self.kind.source].at.rows
         asked = _Asked({int(column): self._predicates[int(column)] for column in columns})
         size = max(1, PAIRS_MAX // max(1, len(columns)))

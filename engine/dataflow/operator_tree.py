@@ -1,0 +1,141 @@
+"""The operators that the changes of a query come from, as EXPLAIN shows them: a tree, the answer at its root.
+
+Their update patterns follow the rules of :mod:`engine.language.update_patterns`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Hashable
+from dataclasses import dataclass
+
+from engine.dataflow.operators.ranked import Ranked
+from engine.dataflow.plan import Joined, Own, Plan, Shared, Step, key_of
+from engine.language.query import Aggregate, Filter, Join, Limit, RowNumber, Scan, SemiJoin, Sort, Stage
+from engine.language.render import render_scan, render_stage
+from engine.language.update_patterns import Edge, edges_of
+from engine.model.source import SourceName
+from engine.windows.assignment import Session
+from engine.windows.clauses import RowWindow
+
+
+@dataclass(frozen=True, slots=True)
+class NodeState:
+    """What an operator of a graph keeps, and for whom."""
+
+    queries: int = 0
+    """Followed queries whose changes come through it."""
+    columns: int = 0
+    """What these differ in: several queries may be one column."""
+    rows: int = 0
+    """Rows that are kept, of all queries: groups, or rows that a join waits with."""
+    bytes: int = 0
+    """What they take."""
+    visited: int = 0
+    """Rows that it looked at since it came."""
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorTree:
+    """One operator, and those that it reads."""
+
+    operator: str
+    """What it does: scan, filter, project, join, semi join, group, distinct, top-k, recompute and so on."""
+    details: tuple[str, ...]
+    """With what, a line each."""
+    pattern: str
+    """The update pattern of what leaves it: MON, WKS, WK, ``WK by key`` or STR."""
+    reason: str | None
+    """Why it works its rows out again at each step that concerns it; None: it takes what changed alone."""
+    state: NodeState
+    inputs: tuple[OperatorTree, ...] = ()
+
+
+StateOf = Callable[[Hashable], NodeState]
+"""What the node with a key keeps; nothing, where there is none."""
+
+
+def operator_tree(plan: Plan, tables: Container[SourceName], state_of: StateOf) -> OperatorTree:
+    """The operators of a plan. tables: which sources are."""
+    return _walk(plan, tables, state_of)[0]
+
+
+_Walked = tuple[OperatorTree, Edge, Hashable]
+"""An operator, what leaves it, and its key."""
+
+
+def _walk(plan: Plan, tables: Container[SourceName], state_of: StateOf) -> _Walked:
+    match plan:
+        case Shared(_, scan):
+            edge, key = Edge.of_scan(scan, tables), key_of(plan)
+            return _scan(scan, tables, edge, state_of(key)), edge, key
+        case Own(query) if not query.stages:
+            edge, key = Edge.of_scan(query.scan, tables), key_of(plan)
+            return _scan(query.scan, tables, edge, state_of(key)), edge, key
+        case Own(query, reason):
+            edge, key = edges_of(query, tables)[-1], key_of(plan)
+            lines = f"scan {query.source}", *(render_stage(stage)[0] for stage in query.stages)
+            return OperatorTree("recompute", lines, str(edge), reason, state_of(key)), edge, key
+        case Step(below=below):
+            tree, edge, under = _walk(below, tables, state_of)
+            key, stages = key_of(plan, under), _stages(plan)
+            for each in stages:
+                edge = edge.above(each)
+            word, details = _words(*stages)
+            return OperatorTree(word, details, str(edge), None, state_of(key), (tree,)), edge, key
+        case Joined(matching, left, right, stage):
+            one, one_edge, one_key = _walk(left, tables, state_of)
+            other, other_edge, other_key = _walk(right, tables, state_of)
+            edge = one_edge.joined(matching.kind, matching.keys, other_edge)
+            key = key_of(plan, one_key, other_key)
+            word, details = _words(stage)
+            return OperatorTree(word, details, str(edge), None, state_of(key), (one, other)), edge, key
+
+
+def _scan(scan: Scan, tables: Container[SourceName], edge: Edge, state: NodeState) -> OperatorTree:
+    reason = _rescanned(scan, tables)
+    word = "scan" if reason is None else "recompute"
+    return OperatorTree(word, (scan.source, *render_scan(scan)), str(edge), reason, state)
+
+
+def _rescanned(scan: Scan, tables: Container[SourceName]) -> str | None:
+    """Why the rows of a scan are found again at each step; None where those that move are found alone."""
+    if scan.source in tables:
+        return None
+    if isinstance(scan.assignment, Session):
+        return "SESSION: rows are put into windows again"
+    if not isinstance(scan.window, RowWindow):
+        return None
+    if scan.assignment is not None:
+        return "[ROWS n] after TUMBLE or HOP: rows are put into windows again"
+    if scan.window.keys:
+        return "PARTITION BY: the last rows of a key are counted again"
+    return None if scan.window.plain else "[ROWS n WHERE ...]: the last rows are counted again"
+
+
+def _stages(step: Step) -> tuple[Stage, ...]:
+    """The stages of a query that a step stands for: one, or ORDER BY with LIMIT."""
+    shape, stage = step.shape, step.stage
+    if isinstance(shape, Ranked) and isinstance(stage, Limit) and shape.order:
+        return Sort(shape.order), stage
+    return (stage,)
+
+
+def _words(*stages: Stage) -> tuple[str, tuple[str, ...]]:
+    """What the operator of some stages is called, and the rest of what there is to say of them, but for an
+    inner query.
+    """
+    lines = [line.strip() for stage in stages for line in render_stage(stage)]
+    match stages[-1]:
+        case Join() | SemiJoin():
+            kind, _, rest = lines[0].partition(" join")
+            rest = rest.lstrip(", ")
+            return "join" if kind == "inner" else f"{kind} join", (rest,) if rest else ()
+        case Aggregate():
+            return "group", tuple(lines[1:])
+        case Filter():
+            return "filter", (lines[0].removeprefix("filter "),)
+        case Limit() | RowNumber(count=int()):
+            return "top-k", tuple(lines)
+        case RowNumber():
+            return "number rows", (lines[0].removeprefix("number rows").lstrip(),)
+    return lines[0], tuple(lines[1:])

@@ -1,0 +1,1 @@
+SELECT k, v FROM s [PARTITION BY k ROWS 2]

@@ -1,0 +1,1 @@
+SELECT k, window_end, COUNT(*) AS n FROM SESSION(s PARTITION BY k, INTERVAL '10' SECOND) GROUP BY k, window_end

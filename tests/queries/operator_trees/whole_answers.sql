@@ -1,0 +1,1 @@
+SELECT RSTREAM(k, v) FROM s [ROWS 5]
