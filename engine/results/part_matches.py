@@ -10,7 +10,6 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from engine.kernels import bitmaps
 from engine.model.batch import BoolArray, Int32Array, Int64Array
 from engine.results.segment_bits import SegmentBits
 from engine.results.slot_lists import RowNumbers, SlotLists, lists_of, merged
@@ -138,23 +137,6 @@ class PartMatches:
             if found is not None:
                 return found, lists.upto
         return np.zeros(0, np.uint16), 0
-
-    def bits_of(self, word: int, mask: int, first: int, last: int) -> bitmaps.Words:
-        """uint64[last - first]: bit b tells whether slot 64 * word + b of the mask accepts the row.
-
-        Bits outside the mask mean nothing. Those of one word where the slots lie in one as they
-        are numbered; else made slot by slot.
-        """
-        slots = [64 * word + b for b in range(64) if mask >> b & 1]
-        places = [self.cohorts.of(slot) for slot in slots]
-        if all(slot & 63 == place & 63 and place >= 0 for slot, place in zip(slots, places, strict=True)):
-            held = {place >> 6 for place in places}
-            if len(held) == 1:
-                return self.bits.word(held.pop(), first, last)
-        out = np.zeros(last - first, np.uint64)
-        for slot in slots:
-            out[self.rows_of(slot, first, last) - first] |= np.uint64(1 << (slot & 63))
-        return out
 
     # --- the owner's side -------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from engine.language.query import (
     Explain,
     Filter,
     Project,
+    Query,
     Show,
 )
 from engine.model.source import Derived, SourceName
@@ -98,9 +99,7 @@ def bind_explain(tree: exp.Expr, env: Environment) -> Explain:
     handle = tree.args.get("handle")
     if handle is not None:
         return Explain(None, _handle(handle, env), analyze)
-    sql = env.text.sql[tree.args["begin"] : tree.args["end"]]
-    query = whole_query(bind_select(tree.args["query"], env), sql, env)
-    return Explain(with_changes(query, tree.args["query"], env), None, analyze)
+    return Explain(_query_in(tree, env), None, analyze)
 
 
 def bind_control(tree: exp.Expr, env: Environment) -> Control:
@@ -111,9 +110,14 @@ def bind_control(tree: exp.Expr, env: Environment) -> Control:
 def bind_alter(tree: exp.Expr, env: Environment) -> AlterQuery:
     """ALTER QUERY."""
     handle = _handle(tree.args["handle"], env)
+    return AlterQuery(handle, _query_in(tree, env))
+
+
+def _query_in(tree: exp.Expr, env: Environment) -> Query:
+    """The query that a command carries."""
     sql = env.text.sql[tree.args["begin"] : tree.args["end"]]
     query = whole_query(bind_select(tree.args["query"], env), sql, env)
-    return AlterQuery(handle, with_changes(query, tree.args["query"], env))
+    return with_changes(query, tree.args["query"], env)
 
 
 def _handle(node: exp.Expr, env: Environment) -> str:

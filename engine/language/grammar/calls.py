@@ -80,9 +80,7 @@ def _window_call(cursor: Cursor, expression: Expressions) -> exp.Expr:
         if not starts_duration(cursor):
             column = expression(cursor)
             cursor.expect(TokenType.COMMA, "a comma and a time", usage)
-        durations = [parse_duration(cursor)]
-        while cursor.take(TokenType.COMMA):
-            durations.append(parse_duration(cursor))
+        durations = cursor.listed(lambda: parse_duration(cursor))
         cursor.expect(TokenType.R_PAREN, ") or a comma", usage)
     if len(durations) < (2 if name == "HOP" else 1) or len(durations) > (1 if name == "SESSION" else 3):
         raise cursor.text.of_token(token).refuse(
@@ -119,9 +117,7 @@ def _row_number(cursor: Cursor, token: Token, expression: Expressions) -> exp.Ex
     cursor.expect(TokenType.L_PAREN, "( after OVER", "write ROW_NUMBER() OVER (PARTITION BY x ORDER BY y)")
     with cursor.nested():
         if cursor.take_words("PARTITION", "BY"):
-            partition.append(expression(cursor))
-            while cursor.take(TokenType.COMMA):
-                partition.append(expression(cursor))
+            partition = cursor.listed(lambda: expression(cursor))
         if cursor.word == "ORDER":
             order = parse_order(cursor, expression)
         if cursor.word in ("ROWS", "RANGE", "GROUPS"):
@@ -147,10 +143,7 @@ def _plain(cursor: Cursor, expression: Expressions, name: str = "") -> list[exp.
     if cursor.at(TokenType.R_PAREN):
         return []
     refuse_scalar_subquery(cursor)
-    arguments = [_argument(cursor, expression, name)]
-    while cursor.take(TokenType.COMMA):
-        arguments.append(_argument(cursor, expression, name))
-    return arguments
+    return cursor.listed(lambda: _argument(cursor, expression, name))
 
 
 def _argument(cursor: Cursor, expression: Expressions, name: str) -> exp.Expr:

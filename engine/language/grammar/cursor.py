@@ -1,14 +1,14 @@
 """A place in the tokens of a statement, and how nodes are made there.
 
 Nesting is counted while parsing (open brackets and operators that wait for their operand) and over what was
-built
-(a chain of 100 plus signs is a tree of height 100), so that no later walk over the tree can run out of stack.
+built (a chain of 100 plus signs is a tree of height 100), so that no later walk over the tree can run out of
+stack.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -21,6 +21,7 @@ from engine.model.limits import Limits
 from tureen.errors import NotSupported, QueryError, SyntaxRefused
 
 N = TypeVar("N", bound=exp.Expr)
+Item = TypeVar("Item")
 
 _WORD = re.compile(r"[^\W\d][\w$]*")
 NAME_CHARACTERS_MAX = 200
@@ -84,6 +85,13 @@ class Cursor:
             self.advance()
             return True
         return False
+
+    def listed(self, item: Callable[[], Item]) -> list[Item]:
+        """One item or more, commas between them."""
+        items = [item()]
+        while self.take(TokenType.COMMA):
+            items.append(item())
+        return items
 
     def take_words(self, *words: str) -> bool:
         """Step over these words if all are next."""

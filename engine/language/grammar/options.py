@@ -16,9 +16,7 @@ def parse_options(cursor: Cursor, example: str) -> list[nodes.OptionSetting]:
     cursor.advance()
     usage = f"write WITH ({example})"
     cursor.expect(TokenType.L_PAREN, "( after WITH", usage)
-    options = [_option(cursor, usage)]
-    while cursor.take(TokenType.COMMA):
-        options.append(_option(cursor, usage))
+    options = cursor.listed(lambda: _option(cursor, usage))
     cursor.expect(TokenType.R_PAREN, ") or a comma")
     return options
 

@@ -22,10 +22,7 @@ def parse_order(cursor: Cursor, expression: Expressions) -> list[nodes.OrderItem
     cursor.expect_word("BY", "write ORDER BY and the columns")
     if cursor.word == "ALL" and cursor.peek().token_type is not TokenType.COMMA:
         raise cursor.not_supported("ORDER BY ALL is not supported", "name the columns")
-    items = [_item(cursor, expression)]
-    while cursor.take(TokenType.COMMA):
-        items.append(_item(cursor, expression))
-    return items
+    return cursor.listed(lambda: _item(cursor, expression))
 
 
 def _item(cursor: Cursor, expression: Expressions) -> nodes.OrderItem:

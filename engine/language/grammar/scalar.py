@@ -204,9 +204,7 @@ def _in(cursor: Cursor, left: exp.Expr) -> exp.Expr:
             SyntaxRefused, "the list of IN is empty", hint="write at least one value, or FALSE"
         )
     with cursor.nested():
-        choices = [parse_expression(cursor)]
-        while cursor.take(TokenType.COMMA):
-            choices.append(parse_expression(cursor))
+        choices = cursor.listed(lambda: parse_expression(cursor))
         cursor.expect(TokenType.R_PAREN, ") or a comma")
     return cursor.node(exp.In(this=left, expressions=choices), left, left, *choices)
 

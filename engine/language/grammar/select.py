@@ -196,10 +196,7 @@ def _group_by(cursor: Cursor) -> list[exp.Expr]:
     cursor.expect_word("BY", "write GROUP BY and the columns")
     if cursor.word == "ALL" and cursor.peek().token_type is not TokenType.COMMA:
         raise cursor.not_supported("GROUP BY ALL is not supported", "name the columns")
-    keys = [_group_key(cursor)]
-    while cursor.take(TokenType.COMMA):
-        keys.append(_group_key(cursor))
-    return keys
+    return cursor.listed(lambda: _group_key(cursor))
 
 
 def _group_key(cursor: Cursor) -> exp.Expr:

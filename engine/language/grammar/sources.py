@@ -181,12 +181,10 @@ def _in_brackets(cursor: Cursor) -> exp.Expr:
 
 def parse_names(cursor: Cursor) -> list[exp.Identifier]:
     """``(name, ...)`` if that is next."""
-    names: list[exp.Identifier] = []
-    if cursor.take(TokenType.L_PAREN):
-        names.append(cursor.name("a column's name"))
-        while cursor.take(TokenType.COMMA):
-            names.append(cursor.name("a column's name"))
-        cursor.expect(TokenType.R_PAREN, ") or a comma")
+    if not cursor.take(TokenType.L_PAREN):
+        return []
+    names = cursor.listed(lambda: cursor.name("a column's name"))
+    cursor.expect(TokenType.R_PAREN, ") or a comma")
     return names
 
 

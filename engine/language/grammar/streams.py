@@ -200,9 +200,7 @@ def _key(cursor: Cursor, what: str, *, again: bool) -> list[exp.Identifier]:
     cursor.advance()
     hint = "write PRIMARY KEY (column, ...)"
     cursor.expect(TokenType.L_PAREN, "( and the columns of the key", hint)
-    names = [cursor.name("a column of the key")]
-    while cursor.take(TokenType.COMMA):
-        names.append(cursor.name("a column of the key"))
+    names = cursor.listed(lambda: cursor.name("a column of the key"))
     cursor.expect(TokenType.R_PAREN, ") or a comma", hint)
     return names
 
