@@ -25,6 +25,7 @@ from rich.text import Text
 from broker.demo import screen
 from broker.demo.audience import Audience, Progress, Verdict
 from broker.demo.board import BOARD, CREATES
+from broker.demo.dashboards import FOLLOWED, dashboards
 from broker.demo.flights import Data, Replayed, load, planes
 from broker.demo.queries import Standing, count_of_all, headlines, standing, watch_list
 from broker.demo.replay import Replay
@@ -43,6 +44,8 @@ EARLY = 400
 TILES_A_FRAME = 2
 MATCHES_MAX = 100_000
 CHECK_MAX_S = 60.0
+FOLLOWED_CHECKED = 200
+"""Of so many followed aggregates the answers are compared too."""
 """Comparing all answers takes some ten seconds; a machine that needs much longer compares fewer."""
 URL_DEFAULT = "http://127.0.0.1:8080"
 
@@ -78,6 +81,13 @@ class Speed(click.ParamType):
 @click.option(
     "--rows", "rows_wanted", type=click.IntRange(1_000), help="Number of flights.  [default: the year]"
 )
+@click.option(
+    "--followed",
+    type=click.IntRange(0),
+    default=FOLLOWED,
+    show_default=True,
+    help="Number of aggregates whose changes are written to result topics.",
+)
 @click.option("--keep", is_flag=True, help="Keep running after the replay, until Ctrl-C.")
 @json_option
 def demo(
@@ -85,6 +95,7 @@ def demo(
     speed: float | str | None,
     wanted: int | None,
     rows_wanted: int | None,
+    followed: int,
     keep: bool,
     as_json: bool,
 ) -> None:
@@ -98,7 +109,7 @@ def demo(
     speed = speed or ("max" if headless else DAYS_PER_S)
     with interruptible():
         show = Show(console, headless, as_json, None if speed == "max" else float(speed))
-        sys.exit(0 if show.run(wanted, rows_wanted, keep) else 1)
+        sys.exit(0 if show.run(wanted, rows_wanted, followed, keep) else 1)
 
 
 @contextlib.contextmanager
@@ -128,7 +139,7 @@ class Show:
         self.days_per_s = days_per_s
         self.seconds: dict[str, float] = {}
 
-    def run(self, wanted: int | None, rows_wanted: int | None, keep: bool) -> bool:
+    def run(self, wanted: int | None, rows_wanted: int | None, followed: int, keep: bool) -> bool:
         """True when every checked answer was right."""
         with contextlib.ExitStack() as stack:
             aside = stack.enter_context(ThreadPoolExecutor(2))
@@ -141,11 +152,13 @@ class Show:
                 queries = standing(flights, wanted or count_of_all(flights))
             client = stack.enter_context(connect(running.url))
             audience, board = Audience(client, queries), Audience(client, BOARD)
+            boards = Audience(client, dashboards(flights, followed))
             with self._part("creating streams, a table, a view and the first queries", "register"):
                 for sql in (flights.sql, weather.sql, aircraft.sql, *CREATES):
                     client.create(sql)
                 board.register(len(BOARD))
                 audience.register(EARLY)
+                boards.register(followed)
                 absent, handle = self._traveller(running, flights)
             replay = Replay([flights, weather], running.bootstrap, self.days_per_s)
             stack.callback(replay.stop)
@@ -172,9 +185,12 @@ class Show:
                 data: Data = {one.name: one for one in (flights, weather, aircraft)}
                 verdict = board.check(data, CHECK_MAX_S)
                 verdict += audience.check(data, CHECK_MAX_S)
+                verdict += boards.check(data, CHECK_MAX_S, FOLLOWED_CHECKED)
                 matched = self._match(client, audience, flights, verdict)
             good = not verdict.wrong and not progress.late and not progress.refused
-            self._conclude(replay, progress, verdict, {**returned, **late, "matched": matched.total}, good)
+            registered = len(queries) + len(BOARD) + followed
+            more = {"queries": registered, "followed": followed, "matched": matched.total}
+            self._conclude(replay, progress, verdict, {**more, **returned, **late}, good)
             if not self.as_json:
                 self._look_next(client, board, flights, matched, keep)
             if keep:
@@ -348,7 +364,8 @@ class Show:
             "ok": good,
             "flights": replay.sent["flights"],
             "weather": replay.sent["weather"],
-            "queries": verdict.of,
+            "deltas": progress.deltas,
+            "deltas_per_s": round(progress.deltas / (self.seconds["replay"] + self.seconds["settle"])),
             "records_per_s": round(replay.total / max(self.seconds["replay"], 1e-9)),
             "late": progress.late,
             "refused": progress.refused,
@@ -364,6 +381,8 @@ class Show:
             click.echo(
                 f"{facts['flights']:,} flights and {facts['weather']:,} hours of weather in "
                 f"{self.seconds['replay']:.1f} s, {facts['queries']:,} registered queries\n"
+                f"{facts['deltas']:,} changes of {facts['followed']:,} followed aggregates, "
+                f"{facts['deltas_per_s']:,} a second\n"
                 + (
                     f"all {verdict.of:,} answers"
                     if verdict.checked == verdict.of

@@ -151,7 +151,7 @@ def standing(flights: Replayed, wanted: int) -> list[Standing]:
 
 def _all(flights: Replayed) -> Iterator[Standing]:
     yield from _few(flights.table)
-    tails = _by_frequency(flights.table["tailnum"])
+    tails = by_frequency(flights.table["tailnum"])
     for tail in tails:
         yield watch_list(tail)
     for minutes in range(1, 1_000):
@@ -164,7 +164,7 @@ def _all(flights: Replayed) -> Iterator[Standing]:
 
 def count_of_all(flights: Replayed) -> int:
     """How many there are with one watch-list an aircraft."""
-    tails = len(_by_frequency(flights.table["tailnum"]))
+    tails = len(by_frequency(flights.table["tailnum"]))
     return len(headlines()) + sum(1 for _ in _few(flights.table)) + tails
 
 
@@ -187,7 +187,7 @@ def _few(table: pa.Table) -> Iterator[Standing]:
         yield Standing(f"{origin} fog", "weather", "weather", WEATHER, 7, (at, ("visib", "<", 1)))
         yield Standing(f"{origin} rain", "weather", "weather", WEATHER, 7, (at, ("precip", ">", 0.1)))
         yield Standing(f"{origin} frost", "weather", "weather", WEATHER, 30, (at, ("temp", "<", 25)))
-    for carrier in _by_frequency(table["carrier"]):
+    for carrier in by_frequency(table["carrier"]):
         for days, minutes in ((1, 30), (7, 120)):
             conditions = (("carrier", "=", carrier), ("arr_delay", ">", minutes))
             title = f"{carrier} > {minutes} min, {days} d"
@@ -199,7 +199,7 @@ def _few(table: pa.Table) -> Iterator[Standing]:
         yield Standing(f"{origin}-{dest} > 30 min", "route", "flights", LATE, 7, route)
 
 
-def _by_frequency(column: pa.ChunkedArray) -> list[str]:
+def by_frequency(column: pa.ChunkedArray) -> list[str]:
     """The values of a column, the most frequent first, NULL left out."""
     counted = pc.value_counts(pc.drop_null(column)).to_pylist()
     return [one["values"] for one in sorted(counted, key=lambda one: (-one["counts"], one["values"]))]

@@ -151,6 +151,7 @@ def _figures(replay: Replay, progress: Progress, matches: int) -> RenderableType
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_row("records", f"{progress.records:,}", f"{progress.per_s:,.0f} a second")
     table.add_row("queries", f"{progress.queries:,}", f"{matches:,} rows seen in their answers")
+    table.add_row("changes", f"{progress.deltas:,}", f"{progress.deltas_per_s:,.0f} a second, followed")
     table.add_row("NOW", "-" if progress.now_ms is None else _minute(progress.now_ms), lag)
     if progress.late or progress.refused:
         table.add_row("", "", f"{progress.late:,} late, {progress.refused:,} refused")

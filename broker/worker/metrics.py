@@ -66,7 +66,8 @@ class Metrics:
         for shard in node.shards:
             for name in totals:
                 totals[name] += sum(list(getattr(shard.counts, name).values()))
-        return totals | {"snapshots": self._snapshots}
+        deltas = sum(sum(list(shard.counts.deltas.values())) for shard in node.shards)
+        return totals | {"snapshots": self._snapshots, "deltas": deltas}
 
     def sample(self, node: Node) -> None:
         """Called about once a second, for the rates."""
@@ -76,7 +77,9 @@ class Metrics:
             self._samples.popleft()
 
     def rates(self, node: Node) -> dict[str, float]:
-        """Per second over the last seconds: records, entered, late, dead_letters, snapshots."""
+        """Per second over the last seconds: records, entered, late, dead_letters, snapshots; deltas, the
+        changes of answers that were written to result topics.
+        """
         if not self._samples:
             return {}
         then_s, before = self._samples[0]

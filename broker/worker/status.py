@@ -257,6 +257,7 @@ def status(node: Node, settings: Settings, metrics: Metrics) -> dict[str, Any]:
                 "sources": sorted(n for n, s in directory.sources.items() if s.shard == shard.number),
                 "guests": sorted(node.hosting.guests_on(shard.number)),
                 "transactions": shard.counts.transactions,
+                "deltas": sum(list(shard.counts.deltas.values())),
                 "changes_waiting": shard.waiting(),
                 "steps": shard.counts.steps,
             }

@@ -171,12 +171,16 @@ def demo(tmp_path: Path, *args: str) -> subprocess.Popen[str]:
 
 
 def test_headless_on_a_few_rows_all_answers_equal(tmp_path: Path) -> None:
-    run = demo(tmp_path, "--rows", "5000", "--queries", "400", "--speed", "max", "--json")
+    run = demo(
+        tmp_path, "--rows", "5000", "--queries", "400", "--followed", "300", "--speed", "max", "--json"
+    )
     out, err = run.communicate(timeout=110)
     assert run.returncode == 0, err
     facts = json.loads(out)
     assert facts["ok"]
-    assert (facts["flights"], facts["queries"], facts["wrong"]) == (5_000, 400 + len(BOARD), 0)
+    assert (facts["flights"], facts["queries"], facts["wrong"]) == (5_000, 700 + len(BOARD), 0)
+    assert facts["followed"] == 300
+    assert facts["deltas"] > 1_000
     assert (facts["late"], facts["refused"]) == (0, 0)
     assert facts["checked"] == facts["queries"]
     assert facts["matched"] > 0
@@ -198,7 +202,7 @@ def test_interrupted_it_stops_everything_and_the_next_one_starts_clean(tmp_path:
     wait_until(lambda: log.exists() and "Ready" in log.read_text(), 60, "the broker is ready")
     run.kill()
     run.communicate(timeout=60)
-    again = demo(tmp_path, "--rows", "2000", "--queries", "50", "--speed", "max")
+    again = demo(tmp_path, "--rows", "2000", "--queries", "50", "--followed", "20", "--speed", "max")
     out, err = again.communicate(timeout=110)
     assert again.returncode == 0, err
     assert f"all {50 + len(BOARD)} answers" in out
