@@ -14,6 +14,7 @@ from engine.dataflow.calls import goes_by_ids, is_incremental
 from engine.dataflow.node import Node
 from engine.dataflow.operators.group import GroupNode, InOrder
 from engine.dataflow.operators.join import RIGHT, InnerJoinNode, JoinNode, Matching
+from engine.dataflow.operators.latest import Latest, LatestNode
 from engine.dataflow.operators.match import MatchNode
 from engine.dataflow.operators.ranked import Ranked, RankedNode
 from engine.dataflow.operators.rows import ConditionNode, FilterNode, ProjectNode
@@ -38,7 +39,7 @@ from engine.language.query import (
 from engine.model.source import SourceName
 from engine.model.types import BOOLEAN, Kind
 from engine.windows.assignment import Hop
-from engine.windows.clauses import TimeWindow
+from engine.windows.clauses import UNBOUNDED, RowWindow, TimeWindow
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +61,13 @@ class Own:
 @dataclass(frozen=True, slots=True)
 class Step:
     """An operator over another. shape: what it does, without the constants in which queries may differ.
-    stage: the same as the query says it; of ORDER BY with LIMIT the latter.
+    stage: the same as the query says it; of ORDER BY with LIMIT the latter, of a window of rows the scan.
     """
 
-    shape: Stage | Ranked | InOrder
+    shape: Stage | Ranked | InOrder | Latest
     constants: Constants
     below: Plan
-    stage: Stage
+    stage: Stage | Scan
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,9 @@ def plan_of(query: Query, tables: Container[SourceName]) -> Plan:
     plan: Plan = Own(_first(query, 0))
     if query.source not in tables and _is_shared(query.scan):
         plan = Shared(replace(query.scan, predicate=None), query.scan)
+    elif query.source not in tables and query.scan.assignment is None:
+        assert isinstance(query.scan.window, RowWindow)
+        plan = _latest(query.scan, query.scan.window)
     for place, (stage, following) in enumerate(zip_longest(query.stages, query.stages[1:])):
         if isinstance(stage, Sort) and isinstance(following, Limit):
             continue  # one operator with what follows
@@ -142,6 +146,8 @@ def node_of(step: Step, below: Node) -> Node:
             return GroupNode(below, stage)
         case InOrder(stage):
             return GroupNode(below, stage, in_order=True)
+        case Latest() as latest:
+            return LatestNode(below, latest)
         case Ranked() as ranked:
             return RankedNode(below, ranked)
     raise AssertionError(step.shape)
@@ -163,6 +169,17 @@ def _is_shared(scan: Scan) -> bool:
     if isinstance(window, TimeWindow):
         return scan.assignment is None or isinstance(scan.assignment, Hop)
     return scan.assignment is None and window.plain
+
+
+def _latest(scan: Scan, window: RowWindow) -> Plan:
+    """A window of rows by key or by condition."""
+    rows = replace(scan, window=UNBOUNDED, predicate=window.filter)
+    shared = Shared(replace(rows, predicate=None), rows)
+    plan = Step(Latest(window.rows, window.keys), (), shared, scan)
+    if scan.predicate is None:
+        return plan
+    predicate, constants = parameterised(scan.predicate)
+    return Step(Filter(predicate), constants, plan, Filter(scan.predicate))
 
 
 def _above(stage: Stage, below: Plan, stages: Sequence[Stage], place: int) -> Plan | str:
@@ -227,6 +244,8 @@ def _in_order(plan: Plan) -> Plan | None:
     match plan:
         case Own() | Shared():
             return _with_ids(plan)
+        case Step(Latest()):
+            return plan
         case Step(Project() | Filter(), below=below):
             under = _in_order(below)
             return None if under is None else replace(plan, below=under)

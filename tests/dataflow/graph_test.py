@@ -77,6 +77,10 @@ QUERIES = (
     """SELECT k, v, n FROM (SELECT k, v, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v) AS n
     FROM SESSION(s, INTERVAL '3' MILLISECOND)) AS x WHERE n = 1""",
     "SELECT v, w FROM s [PARTITION BY k ROWS 2] ORDER BY w LIMIT 3",
+    "SELECT k, v, w FROM s [PARTITION BY k, w ROWS 1]",
+    "SELECT k, v, w FROM s [PARTITION BY k ROWS 2 WHERE v > 0] WHERE w = 'a'",
+    "SELECT k, v, w FROM s [ROWS 3 WHERE w = 'b'] WHERE v > 0",
+    "SELECT k, v, w FROM s [ROWS 3 WHERE w = 'a'] WHERE v > 1",
 )
 JOINS = (
     "SELECT k, p FROM h ORDER BY p DESC LIMIT 2",

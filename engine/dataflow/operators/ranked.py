@@ -18,11 +18,11 @@ from engine.changes.lives import Lives
 from engine.changes.trip import Trip
 from engine.dataflow.arrangements.cells import events_of
 from engine.dataflow.arrangements.ordered_runs import OrderedRuns, bounds_of
-from engine.dataflow.arrangements.pairs import Pairs
 from engine.dataflow.arrangements.row_store import RowStore
 from engine.dataflow.arrangements.sort_words import SortWords
 from engine.dataflow.delta import Delta
-from engine.dataflow.node import Above, Node
+from engine.dataflow.node import Node
+from engine.dataflow.operators.runs import ByRun
 from engine.dataflow.turn import Turn
 from engine.kernels.ranked import Entering, Records
 from engine.language.expressions import Expression
@@ -30,9 +30,6 @@ from engine.language.query import SortKey
 from engine.model.batch import Column, Int32Array, Int64Array
 from engine.model.types import BIGINT
 from engine.operators.relation import LazyColumns, Relation
-
-DEAD_MIN = 1_024
-"""Columns whose rows are let go of together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +47,13 @@ class Ranked:
     read: frozenset[int] | None
 
 
-class RankedNode(Above):
+class RankedNode(ByRun):
     """A row's id is the one below and its column."""
 
     def __init__(self, below: Node, stage: Ranked) -> None:
-        super().__init__(below)
+        super().__init__(below, stage.keys)
         self._stage = stage
         self._bounds = bounds_of(stage.offset, stage.most, numbered=stage.numbered)
-        assert below.id_words
         self.id_words = below.id_words + 1
         self.ordered = below.ordered and (stage.numbered or not stage.order)
         self.forget()
@@ -65,40 +61,18 @@ class RankedNode(Above):
     def forget(self) -> None:
         self._order = SortWords(self._stage.order)
         self._kept: _Kept | None = None
-        self._groups = Pairs([key.type for key in self._stage.keys]) if self._stage.keys else None
-        self._coming = set(self.columns.all().tolist())
-        self._dead: set[int] = set()
+        self._forget_runs()
 
-    def _came(self, column: int) -> None:
-        if column in self._dead:
-            self._bury()
-        self._coming.add(column)
-
-    def _went(self, column: int) -> None:
-        if column in self._coming:
-            self._coming.discard(column)
-            return
-        self._dead.add(column)
-        if len(self._dead) > DEAD_MIN + self.columns.count:
-            self._bury()
-
-    def _bury(self) -> None:
-        """Rows of columns that nobody wants go."""
-        runs = self._runs_of_columns(np.array(sorted(self._dead), np.int32))
-        self._dead.clear()
+    def _drop(self, runs: Int32Array) -> None:
         if self._kept is not None:
             self._kept.runs.drop(runs)
-        if self._groups is not None:
-            self._groups.release(runs)
 
     # --- rows that stand --------------------------------------------------------------------------
 
     def _hydrate(self, trip: Trip) -> None:
         if not self._coming:
             return
-        columns = np.array(sorted(self._coming), np.int32)
-        self._coming.clear()
-        for delta in self.below.standing(trip, columns):
+        for delta in self.below.standing(trip, self._newly_wanted()):
             runs = self._runs_of(delta)
             kept, ids, words, values = self._read(delta)
             kept.runs.enter(delta.starts, runs, kept.rows.found(ids, words, values))
@@ -121,9 +95,9 @@ class RankedNode(Above):
         kept.rows.let_go(slots[went])
         if self._order.is_wasteful(kept.rows.used_count):
             self._order.only(kept.rows.words[kept.rows.used()])
-        if self._groups is not None and len(runs):
+        if self._keys and len(runs):
             touched = np.unique(runs)
-            self._groups.release(touched[kept.runs.is_empty(touched)])
+            self._release(touched, kept.runs.is_empty(touched))
         return told
 
     def _read(self, delta: Delta) -> tuple[_Kept, Int64Array, Int64Array, list[Column]]:
@@ -144,27 +118,11 @@ class RankedNode(Above):
         kept = {place: number for number, place in enumerate(places)}
         return _Kept(width, kept, rows, OrderedRuns(self._bounds, rows))
 
-    # --- runs -------------------------------------------------------------------------------------
-
-    def _runs_of(self, delta: Delta) -> Int32Array:
-        """int32[pairs]: the run of each. Without keys those are the columns."""
-        if self._groups is None:
-            return delta.owners
-        columns, _ = delta.lives.relation.values_of(self._stage.keys)
-        keys = self._groups.number_keys(columns, len(delta.lives))
-        return self._groups.of(np.repeat(keys, np.diff(delta.starts)), delta.owners)
-
-    def _runs_of_columns(self, columns: Int32Array) -> Int32Array:
-        if self._groups is None:
-            return columns
-        runs = self._groups.used()
-        return runs[np.isin(self._groups.places_of(runs), columns)]
-
     # --- what is told -----------------------------------------------------------------------------
 
     def _given(self, told: Records, kept: _Kept) -> Delta:
         relation = kept.relation(told, numbered=self._stage.numbered)
-        owners = told.runs if self._groups is None else self._groups.places_of(told.runs)
+        owners = self._columns_of(told.runs)
         lives = Lives(relation, told.begins, told.ends)
         ids = np.hstack([kept.rows.words[told.slots, self._order.width :], owners.reshape(-1, 1)])
         return Delta.of_one_each(lives, owners, lambda: ids)

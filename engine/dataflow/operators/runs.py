@@ -1,0 +1,90 @@
+"""Operators that keep rows by run: a run is all rows of a column, or those with one value of some keys."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.dataflow.arrangements.pairs import Pairs
+from engine.dataflow.delta import Delta
+from engine.dataflow.node import Above, Node
+from engine.language.expressions import Expression
+from engine.model.batch import BoolArray, Int32Array
+
+DEAD_MIN = 1_024
+"""Columns whose rows are let go of together."""
+
+
+class ByRun(Above):
+    """A node with runs by number."""
+
+    def __init__(self, below: Node, keys: Sequence[Expression]) -> None:
+        super().__init__(below)
+        assert below.id_words
+        self._keys = keys
+        self._forget_runs()
+
+    def _forget_runs(self) -> None:
+        self._groups = Pairs([key.type for key in self._keys]) if self._keys else None
+        self._coming = set(self.columns.all().tolist())
+        self._dead: set[int] = set()
+
+    # --- columns ----------------------------------------------------------------------------------
+
+    def _came(self, column: int) -> None:
+        if column in self._dead:
+            self._bury()
+        self._coming.add(column)
+
+    def _went(self, column: int) -> None:
+        if column in self._coming:
+            self._coming.discard(column)
+            return
+        self._dead.add(column)
+        if len(self._dead) > DEAD_MIN + self.columns.count:
+            self._bury()
+
+    def _bury(self) -> None:
+        """Rows of columns that nobody wants go."""
+        runs = self._runs_of_columns(np.array(sorted(self._dead), np.int32))
+        self._dead.clear()
+        self._drop(runs)
+        if self._groups is not None:
+            self._groups.release(runs)
+
+    @abstractmethod
+    def _drop(self, runs: Int32Array) -> None:
+        """All rows of some runs go."""
+
+    def _newly_wanted(self) -> Int32Array:
+        """The columns that came since the last transition, ascending."""
+        columns = np.array(sorted(self._coming), np.int32)
+        self._coming.clear()
+        return columns
+
+    # --- runs -------------------------------------------------------------------------------------
+
+    def _runs_of(self, delta: Delta) -> Int32Array:
+        """int32[pairs]: the run of each. Without keys those are the columns."""
+        if self._groups is None:
+            return delta.owners
+        columns, _ = delta.lives.relation.values_of(self._keys)
+        keys = self._groups.number_keys(columns, len(delta.lives))
+        return self._groups.of(np.repeat(keys, np.diff(delta.starts)), delta.owners)
+
+    def _runs_of_columns(self, columns: Int32Array) -> Int32Array:
+        if self._groups is None:
+            return columns
+        runs = self._groups.used()
+        return runs[np.isin(self._groups.places_of(runs), columns)]
+
+    def _columns_of(self, runs: Int32Array) -> Int32Array:
+        """int32[n]: the column of each run."""
+        return runs if self._groups is None else self._groups.places_of(runs)
+
+    def _release(self, runs: Int32Array, empty: BoolArray) -> None:
+        """Runs, each once, that have no row any more need no number."""
+        if self._groups is not None:
+            self._groups.release(runs[empty])
