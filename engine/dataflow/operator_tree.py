@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Hashable
 from dataclasses import dataclass
 
+from engine.dataflow.operators.latest import Latest
 from engine.dataflow.operators.ranked import Ranked
 from engine.dataflow.plan import Joined, Own, Plan, Shared, Step, key_of
 from engine.language.query import Aggregate, Filter, Join, Limit, RowNumber, Scan, SemiJoin, Sort, Stage
-from engine.language.render import render_scan, render_stage
+from engine.language.render import render_scan, render_stage, render_window
 from engine.language.update_patterns import Edge, edges_of
 from engine.model.source import SourceName
 from engine.windows.assignment import Session
@@ -39,7 +40,7 @@ class OperatorTree:
     """One operator, and those that it reads."""
 
     operator: str
-    """What it does: scan, filter, project, join, semi join, group, distinct, top-k, recompute and so on."""
+    """What it does: scan, latest rows, filter, project, join, group, distinct, top-k, recompute and so on."""
     details: tuple[str, ...]
     """With what, a line each."""
     pattern: str
@@ -75,6 +76,11 @@ def _walk(plan: Plan, tables: Container[SourceName], state_of: StateOf) -> _Walk
             edge, key = edges_of(query, tables)[-1], key_of(plan)
             lines = f"scan {query.source}", *(render_stage(stage)[0] for stage in query.stages)
             return OperatorTree("recompute", lines, str(edge), reason, state_of(key)), edge, key
+        case Step(Latest(), below=below, stage=Scan() as scan):
+            tree, _, under = _walk(below, tables, state_of)
+            edge, key = Edge.of_scan(scan, tables), key_of(plan, under)
+            window = render_window(scan.window)
+            return OperatorTree("latest rows", (window,), str(edge), None, state_of(key), (tree,)), edge, key
         case Step(below=below):
             tree, edge, under = _walk(below, tables, state_of)
             key, stages = key_of(plan, under), _stages(plan)
@@ -103,18 +109,15 @@ def _rescanned(scan: Scan, tables: Container[SourceName]) -> str | None:
         return None
     if isinstance(scan.assignment, Session):
         return "SESSION: rows are put into windows again"
-    if not isinstance(scan.window, RowWindow):
-        return None
-    if scan.assignment is not None:
+    if isinstance(scan.window, RowWindow) and scan.assignment is not None:
         return "[ROWS n] after TUMBLE or HOP: rows are put into windows again"
-    if scan.window.keys:
-        return "PARTITION BY: the last rows of a key are counted again"
-    return None if scan.window.plain else "[ROWS n WHERE ...]: the last rows are counted again"
+    return None
 
 
 def _stages(step: Step) -> tuple[Stage, ...]:
     """The stages of a query that a step stands for: one, or ORDER BY with LIMIT."""
     shape, stage = step.shape, step.stage
+    assert not isinstance(stage, Scan)
     if isinstance(shape, Ranked) and isinstance(stage, Limit) and shape.order:
         return Sort(shape.order), stage
     return (stage,)

@@ -164,6 +164,10 @@ class LatestNode(ByRun):
         self._queues = held
 
     @property
+    def rows(self) -> int:
+        return len(self._ids)
+
+    @property
     def nbytes(self) -> int:
         codes = 0 if self._codes is None else self._codes.nbytes
         groups = 0 if self._groups is None else self._groups.nbytes
