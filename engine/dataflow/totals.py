@@ -203,12 +203,12 @@ class Totals:
         some: BoolArray = counts > 0
         valid = None if some.all() else some
         if argument.whole is None:
-            return Column(DOUBLE, _sums(argument, states, means=call.function == "AVG"), valid)
+            return Column(DOUBLE, _sums(argument, states, means=call.aggregate.is_mean), valid)
         below = states[:, argument.whole[1]]
         high, low = states[:, argument.whole[0]] + (below >> LOW_BITS), below & LOW_MASK
-        if call.function == "SUM":
-            return totals.fitted(high, low, counts, call.type)[0]
-        return Column(DOUBLE, totals.quotients(high, low, counts, call.arguments[0].type.scale), valid)
+        if call.aggregate.is_mean:
+            return Column(DOUBLE, totals.quotients(high, low, counts, call.arguments[0].type.scale), valid)
+        return totals.fitted(high, low, counts, call.type)[0]
 
 
 def _odd(bits: Int64Array) -> tuple[BoolArray, BoolArray, BoolArray]:

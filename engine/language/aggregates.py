@@ -61,7 +61,7 @@ _IN_ORDER = {Statistic.FIRST, Statistic.LAST, Statistic.ALL}
 
 @dataclass(frozen=True, slots=True)
 class AggregateFunction:
-    """One aggregate. COUNT takes no argument as well."""
+    """One aggregate."""
 
     name: str
     arity: int
@@ -75,6 +75,14 @@ class AggregateFunction:
     """What it gives."""
     keeps_nulls: bool = False
     """Whether rows count where the argument is NULL."""
+    takes_rows: bool = False
+    """Whether it may be of rows, without an argument: COUNT(*)."""
+    is_mean: bool = False
+    """Whether the total is divided by the number of values."""
+    of_sample: bool = False
+    """Whether the spread is that of a sample, so that the divisor is one less than the number of values."""
+    is_root: bool = False
+    """Whether the square root of the spread is given."""
 
     @property
     def invertible(self) -> bool:
@@ -151,6 +159,7 @@ _ALL = (
         Statistic.COUNT,
         "COUNT(*), COUNT([DISTINCT] x)",
         "the number of rows, or of rows where x is not NULL, as BIGINT",
+        takes_rows=True,
     ),
     AggregateFunction(
         "SUM",
@@ -170,6 +179,7 @@ _ALL = (
         Statistic.SUM,
         "AVG([DISTINCT] x)",
         "the mean as DOUBLE: the exact sum, divided and rounded once",
+        is_mean=True,
     ),
     AggregateFunction(
         "MIN",
@@ -189,6 +199,8 @@ _ALL = (
         Statistic.SPREAD,
         "STDDEV_SAMP(x)",
         "the standard deviation of a sample: the square root of its variance; NULL for fewer than two values",
+        of_sample=True,
+        is_root=True,
     ),
     AggregateFunction(
         "STDDEV_POP",
@@ -198,6 +210,7 @@ _ALL = (
         Statistic.SPREAD,
         "STDDEV_POP(x)",
         "the standard deviation of a whole population",
+        is_root=True,
     ),
     AggregateFunction(
         "VAR_SAMP",
@@ -207,6 +220,7 @@ _ALL = (
         Statistic.SPREAD,
         "VAR_SAMP(x)",
         "the variance of a sample, computed exactly and rounded once; NULL for fewer than two values",
+        of_sample=True,
     ),
     AggregateFunction(
         "VAR_POP",

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
+from engine.language.aggregates import Statistic
 from engine.language.expressions import Column as ColumnOf
 from engine.language.query import (
     Aggregate,
@@ -243,7 +244,7 @@ def counts_rows(stage: Aggregate, scan: Scan) -> bool:
 
 
 def _counts_rows(call: AggregateCall) -> bool:
-    return call.function == "COUNT" and not call.arguments and call.filter is None
+    return call.aggregate.statistic is Statistic.COUNT and not call.arguments and call.filter is None
 
 
 def projected(outputs: Sequence[Output], relation: Relation) -> tuple[Relation, int]:

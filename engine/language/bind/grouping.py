@@ -100,7 +100,7 @@ class Grouping:
         distinct = bool(node.args.get("distinct"))
         arguments: tuple[Expression, ...] = ()
         if node.args.get("star"):
-            if function.name != "COUNT":
+            if not function.takes_rows:
                 raise place.refuse(
                     TypeMismatch,
                     f"{name}(*) is not supported: only COUNT takes *",
@@ -116,7 +116,7 @@ class Grouping:
                     if several
                     else f"{name} does not take {len(written)} argument{'' if len(written) == 1 else 's'}",
                     hint="write SELECT COUNT(*) FROM (SELECT DISTINCT a, b FROM ...)"
-                    if several and name == "COUNT"
+                    if several and function.takes_rows
                     else f"write {function.usage}",
                 )
             arguments, type_ = bind_arguments(function, node, scope, bind_scalar)

@@ -32,11 +32,11 @@ def doubles(column: Column) -> npt.NDArray[np.float64]:
 
 def less(call: AggregateCall) -> int:
     """By how much the divisor is less than the number of rows: 1 of a sample, 0 of a population."""
-    return 1 if call.function.endswith("_SAMP") else 0
+    return 1 if call.aggregate.of_sample else 0
 
 
 def finished(variances: npt.NDArray[np.float64], counts: Int64Array, call: AggregateCall) -> Column:
     """From variances to what was asked for."""
     valid = counts > less(call)
-    values = np.sqrt(variances) if call.function.startswith("STDDEV") else variances
+    values = np.sqrt(variances) if call.aggregate.is_root else variances
     return Column(DOUBLE, values, None if valid.all() else valid)

@@ -142,7 +142,7 @@ class _Reading:
         type_ = members[0].values.type
         if type_.kind is Kind.DOUBLE:
             sums = self._sums(bank, members, squares=False)
-            values = sums.mean(count) if call.function == "AVG" else sums.total()
+            values = sums.mean(count) if call.aggregate.is_mean else sums.total()
             return Column(DOUBLE, values, None if count else np.zeros(1, np.bool_)), 0
         ends = np.concatenate([each.values.values for each in members]).astype(np.int64, copy=False)
         high, low = np.empty(1, np.int64), np.empty(1, np.int64)
@@ -150,7 +150,7 @@ class _Reading:
         low += self._parts(known, 1).sum()
         high += self._parts(known, 0).sum() + (low >> aggregates.LOW_BITS)
         low &= aggregates.LOW_MASK
-        if call.function == "AVG":
+        if call.aggregate.is_mean:
             means = totals.quotients(high, low, counts, type_.scale)
             return Column(DOUBLE, means, None if count else np.zeros(1, np.bool_)), 0
         return totals.fitted(high, low, counts, call.type)
