@@ -250,7 +250,6 @@ def _history(scan: Scan, stretch: Stretch, rows: TableRows, asked: Asked) -> Liv
     places = asked.among(rows.schema, places)
     superseded = rows.superseded[ordinals_of(places) - rows.base]
     relation = rows_at(rows.schema, places)
-    relation = Relation(relation.columns, len(relation))
     ends = np.full(len(relation), FOREVER)
     return stretch.lives(relation, timestamps_at(places), ends, _spent(stretch, rows, superseded))
 

@@ -12,6 +12,7 @@ from itertools import zip_longest
 
 from engine.dataflow.calls import goes_by_ids, is_incremental
 from engine.dataflow.node import Node
+from engine.dataflow.operators.asof import AsOfNode
 from engine.dataflow.operators.group import GroupNode, InOrder
 from engine.dataflow.operators.join import RIGHT, InnerJoinNode, JoinNode, Matching
 from engine.dataflow.operators.latest import Latest, LatestNode
@@ -155,8 +156,11 @@ def node_of(step: Step, below: Node) -> Node:
 
 def join_of(joined: Joined, left: Node, right: Node) -> JoinNode:
     """The operator of a join, over two others."""
-    kind = InnerJoinNode if joined.matching.kind == "inner" else MatchNode
-    return kind(left, right, joined.matching)
+    matching = joined.matching
+    if matching.latest is not None:
+        return AsOfNode(left, right, matching, matching.latest)
+    kind = InnerJoinNode if matching.kind == "inner" else MatchNode
+    return kind(left, right, matching)
 
 
 def _first(query: Query, stages: int) -> Query:
@@ -277,13 +281,20 @@ def _unique(plan: Plan) -> frozenset[int] | None:
 
 def _joined(stage: Join, left: Plan, following: Sequence[Stage], tables: Container[SourceName]) -> Plan | str:
     """A join over a plan, or why it has no operator. following: the stages above it."""
-    if stage.latest is not None:
-        return "ASOF JOIN: a later row takes the partner's place"
     inner = plan_of(stage.inner, tables)
     one, other = _with_ids(left), _with_ids(inner)
     if one is None or other is None:
         return f"JOIN: {_NO_IDS}, by {_reason_of(left) or _reason_of(inner)}"
-    return Joined(Matching(stage.kind, stage.keys, stage.condition, _read_by(following)), one, other, stage)
+    matching = Matching(stage.kind, stage.keys, stage.condition, _read_by(following), stage.latest)
+    if stage.latest is None:
+        return Joined(matching, one, other, stage)
+    if stage.kind not in ("inner", "left"):
+        return "ASOF JOIN that keeps right rows: a partner is known when all left rows are"
+    compared = stage.latest.outer.type, stage.latest.inner.type
+    if compared[0] != compared[1] or compared[0].kind in (Kind.STRING, Kind.ARRAY, Kind.NULL):
+        return "ASOF JOIN by strings: they have no order that stays"
+    in_order = _in_order(other)
+    return _NO_ORDER if in_order is None else Joined(matching, one, in_order, stage)
 
 
 def _among(
@@ -325,7 +336,7 @@ def _distinct(below: Plan, expression: Expression) -> Plan:
 def _with_ids(plan: Plan) -> Plan | None:
     """The same with ids of rows; None where rows have none."""
     match plan:
-        case Own(query) if query.stages or query.scan.history:
+        case Own(query) if query.stages:
             return None
         case Own(query):
             return Shared(query.scan, replace(query.scan, predicate=None))

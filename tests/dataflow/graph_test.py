@@ -123,6 +123,12 @@ JOINS = (
     WHERE EXISTS (SELECT * FROM u [ROWS 2] WHERE u.k = s.k AND n > 0)""",
     """SELECT s.k, c, v FROM s [RANGE 6 MILLISECONDS]
     JOIN (SELECT k, COUNT(*) AS c FROM u [ROWS 4] GROUP BY k) AS x ON s.k = x.k WHERE s.v > 0""",
+    "SELECT s.k, s.v, n FROM s [RANGE 4 MILLISECONDS] ASOF JOIN u ON s.k = u.k AND s.ts >= u.ts",
+    """SELECT s.k, s.v, n FROM s [RANGE 6 MILLISECONDS]
+    ASOF LEFT JOIN u [RANGE 3 MILLISECONDS] ON s.k = u.k AND s.ts > u.ts WHERE s.w = 'a' AND u.n > 0""",
+    """SELECT s.v, n FROM s [RANGE 6 MILLISECONDS]
+    ASOF LEFT JOIN u [RANGE 5 MILLISECONDS] ON s.k >= u.n""",
+    "SELECT w, COUNT(p) AS c FROM s [RANGE 6 MILLISECONDS] LEFT JOIN m ON s.k = m.k GROUP BY w",
     """SELECT x.k, c, window_start FROM (SELECT k, window_start, COUNT(*) AS c
     FROM SESSION(s, INTERVAL '2' MILLISECOND) GROUP BY k, window_start) AS x LEFT JOIN h ON x.k = h.k""",
 )
@@ -160,7 +166,7 @@ def cut(rng: random.Random, course: Course) -> list[Course]:
     return found
 
 
-@pytest.mark.parametrize(("of", "sources"), [(QUERIES, ["s"]), (JOINS, ["s", "u", "h"])])
+@pytest.mark.parametrize(("of", "sources"), [(QUERIES, ["s"]), (JOINS, ["s", "u", "h", "m"])])
 @given(seeds)
 def test_many_queries_are_told_what_each_alone_is(of: Sequence[str], sources: list[str], seed: int) -> None:
     """Whoever comes or goes between transitions, and however they are cut into turns."""

@@ -7,6 +7,7 @@ that what is told of it can be read as long as that is. Cost: O(1) a row, amorti
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,23 @@ from engine.dataflow.arrangements.word_table import WordTable
 from engine.dataflow.arrangements.words import Words
 from engine.dataflow.delta import Delta
 from engine.kernels import arranged as kernels
+from engine.kernels import asof
 from engine.kernels.arranged import NOBODY, Arranged
 from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
 from engine.operators.relation import LazyColumns
 
 ROOM_MIN = 256
+
+
+@dataclass(frozen=True, slots=True)
+class KeyValues:
+    """What n rows are found by. columns: of the key. usable: bool[n], which rows have one. order: int64[n],
+    what the rows of a key are ordered by; None: they are not.
+    """
+
+    columns: Sequence[Column]
+    usable: BoolArray
+    order: Int64Array | None = None
 
 
 class KeyedRows:
@@ -46,6 +59,8 @@ class KeyedRows:
         self._used = 0
         self.moving: BoolArray = np.zeros(ROOM_MIN, np.bool_)
         """By slot: whether a row moves on this turn."""
+        self.order: Int64Array = np.zeros(ROOM_MIN, np.int64)
+        """By slot: what the rows of a key are ordered by, if they are."""
         self.rows = _no_rows(keys.capacity)
 
     def __len__(self) -> int:
@@ -53,12 +68,12 @@ class KeyedRows:
 
     # --- rows that enter and leave ----------------------------------------------------------------
 
-    def apply(self, delta: Delta, keys: Sequence[Column], usable: BoolArray, way: Way) -> Int32Array:
+    def apply(self, delta: Delta, keys: KeyValues, way: Way) -> Int32Array:
         """int32[n]: the slots of the rows of a delta on a turn, which enter or leave; NOBODY for those that
-        are not kept. keys: their values; usable: bool[n], which rows have one.
+        are not kept.
         """
         lives, n = delta.lives, len(delta.lives)
-        kept = np.ones(n, np.bool_) if self._keeps_all else usable
+        kept = np.ones(n, np.bool_) if self._keeps_all else keys.usable
         slots: Int32Array = np.full(n, NOBODY, np.int32)
         enters, leaves = lives.begins > way.since, lives.ends <= way.until
         known = np.flatnonzero(kept & ~enters)
@@ -70,14 +85,14 @@ class KeyedRows:
         new = np.flatnonzero(kept & enters)
         if len(new):
             ends = np.where(leaves[new], lives.ends[new], FOREVER)
-            slots[new] = self._put(delta.take(new), self._number(keys, usable, new), lives.begins[new], ends)
+            slots[new] = self._put(delta.take(new), keys, new, lives.begins[new], ends)
         self.moving[slots[kept]] = True
         self._ended.append(slots[kept & leaves])
         return slots
 
-    def stand(self, delta: Delta, keys: Sequence[Column], usable: BoolArray) -> None:
+    def stand(self, delta: Delta, keys: KeyValues) -> None:
         """Rows are there for some columns, perhaps for others already."""
-        kept = np.ones(len(usable), np.bool_) if self._keeps_all else usable
+        kept = np.ones(len(keys.usable), np.bool_) if self._keeps_all else keys.usable
         numbers = self._ids.find(delta.ids_of())
         known = np.flatnonzero(kept & (numbers >= 0))
         if len(known):
@@ -94,7 +109,7 @@ class KeyedRows:
         new = np.flatnonzero(kept & (numbers < 0))
         if len(new):
             never, forever = np.full(len(new), NEVER), np.full(len(new), FOREVER)
-            self._put(delta.take(new), self._number(keys, usable, new), never, forever)
+            self._put(delta.take(new), keys, new, never, forever)
 
     def learn(self, columns: Sequence[Column], kept: Container[int] | None) -> None:
         """These are the columns of the rows; to be told before any row comes. kept: the places of those whose
@@ -132,21 +147,26 @@ class KeyedRows:
         kernels.drop_owners(slots, self.rows, dropped)
         self._release(slots[self.rows.counts[slots] == 0])
 
-    def _number(self, keys: Sequence[Column], usable: BoolArray, rows: Int64Array) -> Int32Array:
+    def _number(self, keys: KeyValues, rows: Int64Array) -> Int32Array:
         """int32: the keys of some rows by number, NOBODY of those without."""
         numbers: Int32Array = np.full(len(rows), NOBODY, np.int32)
-        having = np.flatnonzero(usable[rows])
-        known = self._keys.number([column.take(rows[having]) for column in keys], len(having))
+        having = np.flatnonzero(keys.usable[rows])
+        known = self._keys.number([column.take(rows[having]) for column in keys.columns], len(having))
         self._keys.take(known)
         numbers[having] = known
         return numbers
 
-    def _put(self, delta: Delta, keys: Int32Array, begins: Int64Array, ends: Int64Array) -> Int32Array:
+    def _put(
+        self, delta: Delta, keys: KeyValues, places: Int64Array, begins: Int64Array, ends: Int64Array
+    ) -> Int32Array:
+        """places: those of the rows of the delta among the keys."""
         n, columns = len(delta.lives), delta.lives.relation.columns
         assert self._codec is not None
+        numbers = self._number(keys, places)
         slots = self._allocate(n)
         rows = self.rows
-        rows.key[slots], rows.begins[slots], rows.ends[slots] = keys, begins, ends
+        rows.key[slots] = numbers
+        rows.begins[slots], rows.ends[slots] = begins, ends
         self._tuples[slots] = self._codec.encode([columns[place] for place in self._places], n)
         ids = delta.ids_of()
         self._id_of[slots] = ids
@@ -158,7 +178,11 @@ class KeyedRows:
         self._slot_of[known] = slots[stay]
         self._id_number[slots[stay]] = known
         self._put_owners(slots, delta.starts, delta.owners)
-        kernels.link(slots, self.rows)
+        if keys.order is None:
+            kernels.link(slots, self.rows)
+        else:
+            self.order[slots] = keys.order[places]
+            asof.link_in_order(slots, self.rows, self.order, self._id_of)
         return slots
 
     def _put_owners(self, slots: Int32Array, starts: Int64Array, owners: Int32Array) -> None:
@@ -194,6 +218,7 @@ class KeyedRows:
             self._id_number, self._id_of = _longer(self._id_number, more), _longer(self._id_of, more)
             self._tuples = _longer(self._tuples, more)
             self._alive, self.moving = _longer(self._alive, more), _longer(self.moving, more)
+            self.order = _longer(self.order, more)
             self._free = np.concatenate([np.arange(more - 1, room - 1, -1, dtype=np.int32), self._free])
         self.cover_keys()
         slots, self._free = self._free[len(self._free) - n :], self._free[: len(self._free) - n]

@@ -19,7 +19,7 @@ import numpy as np
 
 from engine.changes.lives import Lives
 from engine.changes.trip import Trip
-from engine.dataflow.arrangements.keyed_rows import KeyedRows
+from engine.dataflow.arrangements.keyed_rows import KeyedRows, KeyValues
 from engine.dataflow.arrangements.keys import Keys
 from engine.dataflow.columns import Numbers, Over
 from engine.dataflow.delta import Delta
@@ -29,7 +29,7 @@ from engine.kernels import arranged as kernels
 from engine.kernels.arranged import Found
 from engine.language.evaluate import truth
 from engine.language.expressions import Expression, columns_of
-from engine.language.query import JoinKind
+from engine.language.query import JoinKind, Latest
 from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
 from engine.model.limits import Limits
 from engine.model.runs import places_of
@@ -46,13 +46,14 @@ DEAD_MIN = 1_024
 @dataclass(frozen=True, slots=True)
 class Matching:
     """What makes two rows partners, and what a join gives. keys: over the rows of each input, of one type.
-    read: the places of the columns of pairs that somebody reads; None: all.
+    read: the places of the columns of pairs that somebody reads; None: all. latest: of ASOF.
     """
 
     kind: JoinKind
     keys: tuple[tuple[Expression, Expression], ...]
     condition: Expression | None
     read: frozenset[int] | None
+    latest: Latest | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,12 +163,12 @@ class JoinNode(Node):
             self.visited += len(standing.lives)
             delta = left.spread(standing).owned()
             self._learn_left(delta)
-            self._left_rows.stand(delta, *_values(self._left_keys, delta.lives.relation))
+            self._left_rows.stand(delta, self._left_values(delta.lives.relation))
         for standing in self.right.standing(trip, right.below):
             self.visited += len(standing.lives)
             delta = right.spread(standing).owned()
             self._learn_right(delta)
-            self._right_rows.stand(delta, *_values(self._right_keys, delta.lives.relation))
+            self._right_rows.stand(delta, self._right_values(delta.lives.relation))
 
     def _learn_left(self, delta: Delta) -> None:
         self._left_rows.learn(delta.lives.relation.columns, self._read)
@@ -186,13 +187,11 @@ class JoinNode(Node):
             return read
         return read | {column.index for column in columns_of(condition)}
 
-    @property
-    def _left_keys(self) -> Sequence[Expression]:
-        return [key for key, _ in self._matching.keys]
+    def _left_values(self, relation: Relation) -> KeyValues:
+        return _values([key for key, _ in self._matching.keys], relation)
 
-    @property
-    def _right_keys(self) -> Sequence[Expression]:
-        return [key for _, key in self._matching.keys]
+    def _right_values(self, relation: Relation) -> KeyValues:
+        return _values([key for _, key in self._matching.keys], relation)
 
     def _changed(self, turn: Turn) -> Delta:
         if self._over is None:
@@ -203,11 +202,8 @@ class JoinNode(Node):
         self.visited += len(left.lives) + len(right.lives)
         self._learn_left(left)
         self._learn_right(right)
-        left_values, left_usable = _values(self._left_keys, left.lives.relation)
-        left_slots = self._left_rows.apply(left, left_values, left_usable, turn.way)
-        right_slots = self._right_rows.apply(
-            right, *_values(self._right_keys, right.lives.relation), turn.way
-        )
+        left_slots = self._left_rows.apply(left, self._left_values(left.lives.relation), turn.way)
+        right_slots = self._right_rows.apply(right, self._right_values(right.lives.relation), turn.way)
         try:
             return self._given(turn, Moved(left, left_slots), Moved(right, right_slots))
         finally:
@@ -346,13 +342,13 @@ class InnerJoinNode(JoinNode):
         return delta.where(self.columns.among(delta.owners))
 
 
-def _values(keys: Sequence[Expression], relation: Relation) -> tuple[list[Column], BoolArray]:
-    """Keys of rows, and which of them have one: NULL equals nothing."""
+def _values(keys: Sequence[Expression], relation: Relation) -> KeyValues:
+    """Keys of rows: NULL equals nothing."""
     columns, _ = relation.values_of(keys)
     usable: BoolArray = np.ones(len(relation), np.bool_)
     for column in columns:
         usable &= column.there()
-    return [with_one_zero(column) for column in columns], usable
+    return KeyValues([with_one_zero(column) for column in columns], usable)
 
 
 def _room_for(pairs: int) -> Found:

@@ -31,10 +31,12 @@ EVERYBODY = -1
 
 class MatchNode(JoinNode):
     """The id of a row is that of the left row, of the right row where the kind gives pairs (both with words
-    that stand for a row that is missing), and the column that the row is of.
+    that stand for a row that is missing), and the column that the row is of. pairs_of_one: a pair is of one
+    column too.
     """
 
     keeps_lonely = True
+    pairs_of_one = False
 
     def __init__(self, left: Node, right: Node, matching: Matching) -> None:
         super().__init__(left, right, matching)
@@ -116,11 +118,10 @@ class MatchNode(JoinNode):
 
     def _ids(self, pairs: Matched) -> Int64Array:
         words = [_or(self._left_rows.ids_of(pairs.left), pairs.left, FOREVER)]
-        lonely = pairs.right == NOBODY
+        of_one = (pairs.right == NOBODY) | (pairs.left == NOBODY) | self.pairs_of_one
         if self._gives_pairs:
             words.append(_or(self._right_rows.ids_of(pairs.right), pairs.right, NOBODY))
-            lonely = lonely | (pairs.left == NOBODY)
-        owner = np.where(lonely, pairs.owners[pairs.starts[:-1]], EVERYBODY)
+        owner = np.where(of_one, pairs.owners[pairs.starts[:-1]], EVERYBODY)
         return np.hstack([*words, owner.reshape(-1, 1)])
 
 
