@@ -22,6 +22,9 @@ BoolArray = npt.NDArray[np.bool_]
 NEVER = -(1 << 63)
 FOREVER = (1 << 63) - 1
 
+_NEAR = 1 << (62 - DIGIT_BITS)
+"""The upper half of a number of 128 bits is below this where it may be shifted by a digit, and one added."""
+
 
 @kernel
 def fold(
@@ -116,6 +119,42 @@ def carry(state: Int64Array, planes: Int64Array) -> None:
 
 
 @kernel
+def _near_sum(
+    states: Int64Array, i: int, planes: Int64Array, digits: Int64Array, count: int
+) -> tuple[bool, exact.Whole]:
+    """Whether the digits of a state fit 128 bits, which is the rule, and the bits of their sum if so, or of
+    that by ``count`` where it is not 0.
+    """
+    low_plane, p = 0, planes.shape[0] - 1
+    while low_plane <= p and states[i, planes[low_plane]] == 0:
+        low_plane += 1
+    while p >= low_plane and states[i, planes[p]] == 0:
+        p -= 1
+    if p < low_plane:
+        return True, np.int64(0)
+    high, low = np.int64(0), np.uint64(0)
+    for digit in range(digits[p], digits[low_plane] - 1, -1):
+        if high >= _NEAR or high < -_NEAR:
+            return False, np.int64(0)
+        high = (high << DIGIT_BITS) | np.int64(low >> np.uint64(64 - DIGIT_BITS))
+        low <<= np.uint64(DIGIT_BITS)
+        if digit == digits[p]:
+            part = states[i, planes[p]]
+            low += np.uint64(part)
+            high += (part >> 63) + (np.int64(1) if low < np.uint64(part) else np.int64(0))
+            p -= 1
+    negative, sign = bool(high < 0), np.uint64(high >> 63)  # 0, or all bits
+    low = (low ^ sign) - sign
+    above = (np.uint64(high) ^ sign) + (sign & np.uint64(low == 0))
+    at = digits[low_plane] * DIGIT_BITS
+    if count == 0:
+        return True, exact.rounded_pair(above, low, at, negative, False)
+    if at < 128 or count >= 1 << 31:
+        return False, np.int64(0)
+    return True, exact.divided_pair(above, low, at, count, negative)
+
+
+@kernel
 def double_sums(
     states: Int64Array,
     planes: Int64Array,
@@ -136,6 +175,14 @@ def double_sums(
         out[i] = 0
         if states[i, counts] == 0:
             continue
+        plain = True
+        for k in range(odd.shape[0]):
+            plain = plain and states[i, odd[k]] == 0
+        if plain:
+            fits, bits = _near_sum(states, i, planes, digits, states[i, counts] if means else 0)
+            if fits:
+                out[i] = bits
+                continue
         for p in range(planes.shape[0]):
             part = states[i, planes[p]]
             if part != 0:

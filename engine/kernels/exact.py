@@ -225,6 +225,66 @@ def rounded(limbs: Int64Array, low: Whole, high: Whole, unit: Whole, negative: b
 
 
 @kernel
+def length_of(word: np.uint64) -> Whole:
+    """How many bits a word has, up to its highest."""
+    if word == 0:
+        return np.int64(0)
+    top = np.float64(word & ~(word >> np.uint64(1)))  # the same highest bit, and never rounded up to the next
+    return (top.view(np.int64) >> 52) - 1022
+
+
+@kernel
+def rounded_pair(high: np.uint64, low: np.uint64, at: Whole, negative: bool, left: bool) -> Whole:
+    """The bits of the nearest double to (high * 2**64 + low) * 2**at units, as :func:`rounded`; at >= 0.
+
+    left: whether something is left below; the pair has more than 53 bits then.
+    """
+    length = 64 + length_of(high) if high != 0 else length_of(low)
+    if length == 0:
+        return np.int64(0)
+    cut = max(at + length - 53, np.int64(0))  # the lowest bit that is kept
+    shift = cut - at
+    if shift <= 0:
+        kept, rest, below = low << np.uint64(-shift), np.uint64(0), left
+    elif shift < 64:
+        up = np.uint64(64 - shift)
+        kept, rest, below = (low >> np.uint64(shift)) | (high << up), low << up, left
+    elif shift == 64:
+        kept, rest, below = high, low, left
+    else:
+        up = np.uint64(128 - shift)
+        kept, rest, below = high >> np.uint64(shift - 64), high << up, left or low != 0
+    half = np.uint64(1 << 63)
+    odd = below or kept & np.uint64(1) != 0
+    kept += np.uint64((rest > half) | ((rest == half) & odd))  # without a branch that nobody can foretell
+    bits = np.int64(INFINITY)
+    if cut < 2046:
+        bits = (np.int64(cut) << 52) + np.int64(kept)
+    return bits | NEGATIVE if negative else bits
+
+
+@kernel
+def divided_pair(high: np.uint64, low: np.uint64, at: Whole, count: Whole, negative: bool) -> Whole:
+    """The bits of the nearest double to a pair, as above, by ``count``; 0 < count < 2**31, at >= 128."""
+    length = 64 + length_of(high) if high != 0 else length_of(low)
+    up = 128 - length
+    if up >= 64:
+        high, low, at = low, np.uint64(0), at - 64
+        up -= 64
+    if up > 0:
+        high = (high << np.uint64(up)) | (low >> np.uint64(64 - up))
+        low <<= np.uint64(up)
+        at -= up
+    by, mask, bits = np.uint64(count), np.uint64(LIMB_MASK), np.uint64(LIMB_BITS)
+    first = high // by
+    whole = ((high - first * by) << bits) | (low >> bits)
+    second = whole // by
+    whole = ((whole - second * by) << bits) | (low & mask)
+    third = whole // by
+    return rounded_pair(first, (second << bits) | third, at, negative, whole != third * by)
+
+
+@kernel
 def odd_bits(odd: Int64Array) -> Whole:
     """The bits of a sum with values that are not finite; 0: there are none."""
     if odd[0] > 0 or (odd[1] > 0 and odd[2] > 0):
