@@ -95,38 +95,37 @@ def _less(one: int, other: int, words: Int64Array) -> bool:
 # --- heaps ------------------------------------------------------------------------------------------
 
 
-@kernel
-def _meld(one: int, other: int, held: Runs) -> int:
-    """One heap of two, NONE for an empty one; their root."""
-    if one < 0:
-        return other
-    if other < 0:
-        return one
-    if _less(held.slots[other], held.slots[one], held.words):
+@step
+def _meld(
+    one: int, other: int, slots: Int32Array, words: Int64Array, child: Int32Array, sibling: Int32Array
+) -> int:
+    """One heap of two, neither of which is empty; their root."""
+    if _less(slots[other], slots[one], words):
         one, other = other, one
-    held.sibling[other] = held.child[one]
-    held.child[one] = other
+    sibling[other] = child[one]
+    child[one] = other
     return one
 
 
 @kernel
-def _popped(root: int, held: Runs) -> int:
-    """The root of a heap without its root."""
-    pairs, one = NONE, int(held.child[root])
+def _popped(root: int, slots: Int32Array, words: Int64Array, child: Int32Array, sibling: Int32Array) -> int:
+    """The root of a heap without its root; NONE of an empty one."""
+    pairs, one = NONE, int(child[root])
     while one >= 0:
-        other = int(held.sibling[one])
-        following = int(held.sibling[other]) if other >= 0 else NONE
-        held.sibling[one] = NONE
+        other = int(sibling[one])
+        following, melded = NONE, one
+        sibling[one] = NONE
         if other >= 0:
-            held.sibling[other] = NONE
-        melded = _meld(one, other, held)
-        held.sibling[melded] = pairs
+            following = int(sibling[other])
+            sibling[other] = NONE
+            melded = _meld(one, other, slots, words, child, sibling)
+        sibling[melded] = pairs
         pairs, one = melded, following
     root = NONE
     while pairs >= 0:
-        following = int(held.sibling[pairs])
-        held.sibling[pairs] = NONE
-        root = _meld(root, pairs, held)
+        following = int(sibling[pairs])
+        sibling[pairs] = NONE
+        root = pairs if root < 0 else _meld(root, pairs, slots, words, child, sibling)
         pairs = following
     return root
 
@@ -140,12 +139,8 @@ def _push(run: int, slot: int, held: Runs) -> None:
     held.held[slot] += 1
     if root < 0:
         held.roots[run] = entry
-    elif _less(slot, held.slots[root], held.words):
-        held.child[entry] = root
-        held.roots[run] = entry
     else:
-        held.sibling[entry] = held.child[root]
-        held.child[root] = entry
+        held.roots[run] = _meld(root, entry, held.slots, held.words, held.child, held.sibling)
 
 
 @kernel
@@ -165,14 +160,18 @@ def renew(dropped: BoolArray, held: Runs) -> None:
     held.roots[:] = NONE
     for entry in range(kept):
         held.child[entry] = held.sibling[entry] = NONE
-        run = held.runs[entry]
-        held.roots[run] = _meld(held.roots[run], entry, held)
+        root = held.roots[held.runs[entry]]
+        if root >= 0:
+            root = _meld(root, entry, held.slots, held.words, held.child, held.sibling)
+        else:
+            root = entry
+        held.roots[held.runs[entry]] = root
 
 
 # --- pieces -----------------------------------------------------------------------------------------
 
 
-@kernel
+@step
 def _place(run: int, slot: int, held: Runs) -> int:
     """How many rows of the piece are before a row."""
     start, low, high = held.starts[run], 0, int(held.counts[run])
@@ -193,7 +192,7 @@ def _is_behind(
     return _less(firsts[starts[run] + counts[run] - 1], slot, words)
 
 
-@kernel
+@step
 def _put(run: int, slot: int, keep: int, held: Runs) -> int:
     """Take a row in; its place in the piece, NONE: it is in the heap."""
     start, count = held.starts[run], int(held.counts[run])
@@ -212,7 +211,7 @@ def _put(run: int, slot: int, keep: int, held: Runs) -> int:
     return place
 
 
-@kernel
+@step
 def _spill(run: int, keep: int, held: Runs) -> None:
     """Bring the piece back to its size."""
     if held.counts[run] > keep:
@@ -220,7 +219,7 @@ def _spill(run: int, keep: int, held: Runs) -> None:
         _push(run, held.firsts[held.starts[run] + held.counts[run]], held)
 
 
-@kernel
+@step
 def _remove(run: int, place: int, bounds: Bounds, held: Runs) -> None:
     """Take a row out of the piece, and others into it where too few are left."""
     start = held.starts[run]
@@ -234,7 +233,7 @@ def _remove(run: int, place: int, bounds: Bounds, held: Runs) -> None:
     while held.counts[run] < wanted and held.roots[run] >= 0:
         entry = held.roots[run]
         slot = held.slots[entry]
-        held.roots[run] = _popped(entry, held)
+        held.roots[run] = _popped(entry, held.slots, held.words, held.child, held.sibling)
         held.slots[entry] = NONE
         held.held[slot] -= 1
         if not held.gone[slot]:
@@ -256,7 +255,7 @@ def enter(starts: Int64Array, runs: Int32Array, slots: Int32Array, keep: int, he
 # --- records ----------------------------------------------------------------------------------------
 
 
-@kernel
+@step
 def _open(run: int, place: int, at: int, base: int, count: int, held: Runs, made: Records) -> int:
     """The row at a place is told from an instant on; how many records there are then."""
     where = held.starts[run] + place
@@ -266,7 +265,7 @@ def _open(run: int, place: int, at: int, base: int, count: int, held: Runs, made
     return count + 1
 
 
-@kernel
+@step
 def _close(run: int, place: int, at: int, base: int, count: int, held: Runs, made: Records, was: int) -> int:
     """The row at a place is told no more. was: the place it was told to have."""
     where = held.starts[run] + place
@@ -278,7 +277,7 @@ def _close(run: int, place: int, at: int, base: int, count: int, held: Runs, mad
     return count + 1
 
 
-@kernel
+@step
 def _moved(run: int, place: int, at: int, base: int, count: int, held: Runs, made: Records, was: int) -> int:
     """The row at a place was at another."""
     record = held.told[held.starts[run] + place] - base
@@ -289,7 +288,7 @@ def _moved(run: int, place: int, at: int, base: int, count: int, held: Runs, mad
     return _open(run, place, at, base, count, held, made)
 
 
-@kernel
+@step
 def _entered(
     run: int, slot: int, at: int, base: int, count: int, bounds: Bounds, held: Runs, made: Records
 ) -> int:
@@ -309,7 +308,7 @@ def _entered(
     return count
 
 
-@kernel
+@step
 def _left(
     run: int, slot: int, at: int, base: int, count: int, bounds: Bounds, held: Runs, made: Records
 ) -> int:
