@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from engine.dataflow.arrangements import string_labels
 from engine.dataflow.arrangements import words as words_module
 from engine.dataflow.arrangements.copy_counts import CopyCounts
+from engine.dataflow.arrangements.id_slots import IdSlots
 from engine.dataflow.arrangements.keys import Keys
 from engine.dataflow.arrangements.string_labels import StringLabels
 from engine.dataflow.arrangements.word_table import WordTable
@@ -36,6 +37,30 @@ def test_ids_of_tuples_that_come_and_go(seed: int, width: int) -> None:
         gone = [one for one in known if rng.random() < 0.5]
         table.release(np.array([known.pop(one) for one in gone], np.int32))
         assert set(table.find(np.array(gone, np.int64).reshape(-1, width)).tolist()) <= {-1}
+        table._check()
+
+
+@given(seeds, st.integers(1, 2), st.sampled_from((3, 1_000_000)))
+def test_slots_of_ids_that_come_and_go(seed: int, width: int, apart: int) -> None:
+    """However far apart ids are."""
+    rng = random.Random(seed)
+    table, known, free = IdSlots(width), dict[tuple[int, ...], int](), list(range(4_000))
+    first = 0
+    for _ in range(rng.randint(1, 6)):
+        first += rng.randint(0, 2_000) * apart
+        ids = list({tuple(first + rng.randint(-9, 400) * apart for _ in range(width)) for _ in range(300)})
+        found = table.find(np.array(ids, np.int64))
+        assert found.tolist() == [known.get(one, -1) for one in ids]
+        coming = [one for one in ids if rng.random() < 0.7]
+        slots = [free.pop() for _ in coming]
+        table.put(np.array(coming, np.int64).reshape(-1, width), np.array(slots, np.int32))
+        known |= dict(zip(coming, slots, strict=True))
+        gone = [one for one in known if rng.random() < 0.5]
+        other = [one for one in gone if rng.random() < 0.2]
+        slots = [known[one] + (one in other) for one in gone]
+        table.remove(np.array(gone, np.int64).reshape(-1, width), np.array(slots, np.int32))
+        known = {one: slot for one, slot in known.items() if one not in gone or one in other}
+        assert len(table) == len(known)
         table._check()
 
 

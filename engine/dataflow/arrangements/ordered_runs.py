@@ -64,11 +64,16 @@ class OrderedRuns:
 
     def fold(self, entering: Entering, limits: Limits) -> Records:
         """Rows enter and leave. Raises LimitExceeded: more is to be told than may be."""
-        counts = np.diff(entering.starts)[entering.rows]
         came = entering.rows[entering.signs > 0]
-        self._make_room(entering.runs[places_of(entering.starts[came], np.diff(entering.starts)[came])])
+        pairs = len(entering.rows)
+        if len(entering.runs) == len(entering.slots):  # a run each
+            self._make_room(entering.runs[came])
+        else:
+            counts = np.diff(entering.starts)
+            pairs = int(counts[entering.rows].sum())
+            self._make_room(entering.runs[places_of(entering.starts[came], counts[came])])
         held, progress = self._held(), np.zeros(3, np.int64)
-        room = 2 * int(counts.sum()) + 2
+        room = 2 * pairs + 2
         made = _records(room)
         while not kernels.fold(entering, self._bounds, self._records, held, made, progress):
             room = max(2 * room, room + 2 * int(self._counts.max()))

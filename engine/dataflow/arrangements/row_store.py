@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from engine.dataflow.arrangements.word_table import WordTable
+from engine.dataflow.arrangements.id_slots import NOBODY, IdSlots
 from engine.dataflow.arrangements.words import Words
 from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
 from engine.model.types import Type
@@ -23,14 +23,15 @@ ROOM_MIN = 256
 
 
 class RowStore:
-    """words: int64[capacity, W], gone: bool, held: int32, by how many entries, all by slot. One writer."""
+    """words: int64[capacity, W], the last of them the id; gone: bool; held: int32, by how many entries; by
+    slot. One writer.
+    """
 
     def __init__(self, width: int, id_width: int, types: Sequence[Type]) -> None:
         """types: of the columns that are kept."""
         self._codes = Words(types)
-        self._table = WordTable(id_width)
-        self._slots: Int32Array = np.full(self._table.capacity, -1, np.int32)
-        self._ids: Int32Array = np.full(ROOM_MIN, -1, np.int32)
+        self._ids = IdSlots(id_width)
+        self._id_width = id_width
         self._values: Int64Array = np.zeros((ROOM_MIN, self._codes.width), np.int64)
         self.words: Int64Array = np.zeros((ROOM_MIN, width), np.int64)
         self.gone: BoolArray = np.ones(ROOM_MIN, np.bool_)
@@ -39,8 +40,8 @@ class RowStore:
         self._waiting: list[Int32Array] = []
 
     def __len__(self) -> int:
-        """How many ids there are."""
-        return len(self._table)
+        """How many rows are there."""
+        return len(self._ids)
 
     @property
     def used_count(self) -> int:
@@ -55,25 +56,23 @@ class RowStore:
         """The slots of rows that come, go, or do both; -1 of others. Slots of those that go are good until
         :meth:`let_go`.
         """
-        slots = np.full(len(ids), -1, np.int32)
+        slots = np.full(len(ids), NOBODY, np.int32)
         leaving = np.flatnonzero(went & ~came)
-        left = self._table.find(ids[leaving])
-        slots[leaving] = self._slots[left]
+        left = ids[leaving]
+        slots[leaving] = self._ids.find(left)
         entering = np.flatnonzero(came)
         slots[entering] = self._new(words[entering], [column.take(entering) for column in columns])
-        self._name(ids, slots, np.flatnonzero(came & ~went))
-        gone = left[self._slots[left] == slots[leaving]]
-        self._slots[gone] = -1
-        self._table.release(gone)
+        stay = np.flatnonzero(came & ~went)
+        self._ids.put(ids[stay], slots[stay])
+        self._ids.remove(left, slots[leaving])
         return slots
 
     def found(self, ids: Int64Array, words: Int64Array, columns: Sequence[Column]) -> Int32Array:
         """The slots of rows that are there, those that are new to the store taken in."""
-        known = self._table.find(ids)
-        slots = np.where(known >= 0, self._slots[known], np.int32(-1))
-        new = np.flatnonzero(known < 0)
+        slots = self._ids.find(ids)
+        new = np.flatnonzero(slots == NOBODY)
         slots[new] = self._new(words[new], [column.take(new) for column in columns])
-        self._name(ids, slots, new)
+        self._ids.put(ids[new], slots[new])
         return slots
 
     def let_go(self, slots: Int32Array) -> None:
@@ -92,8 +91,7 @@ class RowStore:
     def only(self, wanted: BoolArray) -> None:
         """Others go, of rows that are there. wanted: bool[capacity]."""
         unwanted = np.flatnonzero(~self.gone & ~wanted).astype(np.int32)
-        ids = self._ids[unwanted]
-        self._table.release(ids[self._slots[ids] == unwanted])
+        self._ids.remove(self._ids_of(unwanted), unwanted)
         self.gone[unwanted] = True
         self.let_go(unwanted)
 
@@ -113,13 +111,9 @@ class RowStore:
         self.gone[slots] = False
         return slots
 
-    def _name(self, ids: Int64Array, slots: Int32Array, rows: Int64Array) -> None:
-        """Rows are found by their ids from now on."""
-        numbers = self._table.number(np.ascontiguousarray(ids[rows]))
-        if len(self._slots) < self._table.capacity:
-            self._slots = longer(self._slots, self._table.capacity)
-        self._slots[numbers] = slots[rows]
-        self._ids[slots[rows]] = numbers
+    def _ids_of(self, slots: Int64Array | Int32Array) -> Int64Array:
+        """int64[n, w]: ids are the last of the words."""
+        return self.words[slots, self.words.shape[1] - self._id_width :]
 
     def _put_back(self, slots: Int32Array) -> None:
         self._free = np.concatenate([self._free, slots])
@@ -134,20 +128,20 @@ class RowStore:
         before = len(self.gone)
         room = max(2 * before, before + more)
         self.words, self._values = longer(self.words, room), longer(self._values, room)
-        self.held, self._ids = longer(self.held, room), longer(self._ids, room)
+        self.held = longer(self.held, room)
         self.gone = np.concatenate([self.gone, np.ones(room - before, np.bool_)])
         self._put_back(np.arange(before, room, dtype=np.int32)[::-1])
 
     @property
     def nbytes(self) -> int:
-        arrays = (self._slots, self._ids, self._values, self.words, self.gone, self.held, self._free)
-        return self._table.nbytes + self._codes.nbytes + sum(each.nbytes for each in arrays)
+        arrays = (self._values, self.words, self.gone, self.held, self._free)
+        return self._ids.nbytes + self._codes.nbytes + sum(each.nbytes for each in arrays)
 
     def _check(self) -> None:
-        self._table._check()
+        self._ids._check()
         there = np.flatnonzero(~self.gone)
-        assert len(there) == len(self._table)
-        assert self._slots[self._ids[there]].tolist() == there.tolist()
+        assert len(there) == len(self._ids)
+        assert self._ids.find(self._ids_of(there)).tolist() == there.tolist()
         assert len(np.unique(self._free)) == len(self._free)
         assert bool(self.gone[self._free].all())
         assert not self.held[self._free].any()
