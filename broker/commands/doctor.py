@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -17,6 +17,10 @@ from broker.ports import why_taken
 from topics.private import private_directory
 from tureen import console
 from tureen.errors import DirectoryNotPrivate, TureenError
+
+if TYPE_CHECKING:
+    from broker.settings import Settings
+    from topics.embedded import Running
 
 DISK_WARN_BYTES = 2 << 30
 DISK_FAIL_BYTES = 200 << 20
@@ -74,7 +78,6 @@ def examine() -> Iterator[Finding]:
     """Every check, in the order a start would need them."""
     yield _python()
     yield from _packages()
-    loaded: Any = None
     try:
         from broker import settings
 
@@ -91,7 +94,7 @@ def examine() -> Iterator[Finding]:
         yield _archive(loaded)
     running = _owner(loaded.data_dir)
     yield running[0]
-    embedded: Any = None
+    embedded: Running | None = None
     if "bootstrap.servers" in kafka:
         yield Finding("kafka settings", "ok", kafka["bootstrap.servers"])
     else:
@@ -156,7 +159,7 @@ def _disk(data_dir: Path) -> Finding:
     return Finding("data directory", "ok", seen)
 
 
-def _archive(loaded: Any) -> Finding:
+def _archive(loaded: Settings) -> Finding:
     from storage.archive.reader import Archive
 
     try:
@@ -199,7 +202,7 @@ def _port(what: str, host: str, port: int, do: str) -> Finding:
     return Finding(what, "ok", f"{host}:{port} is free")
 
 
-def _kafka(loaded: Any, kafka: dict[str, str]) -> Iterator[Finding]:
+def _kafka(loaded: Settings, kafka: dict[str, str]) -> Iterator[Finding]:
     from broker.worker.topic_admin import policies
     from topics.admin import Admin, service_topics
 

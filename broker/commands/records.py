@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -20,6 +20,11 @@ from tureen.protocol import (
     HEADER_TOPIC,
     TopicNames,
 )
+
+if TYPE_CHECKING:
+    from confluent_kafka import Message
+
+    from topics.letters import Headers
 
 LIMIT_MAX = 10_000
 SHOWN_CHARACTERS = 300
@@ -103,7 +108,7 @@ def _refused(
     topic: str, nothing: str, limit: int, of: str | None, kafka: tuple[str, ...], as_json: bool
 ) -> None:
     """Records of a topic that holds those of others."""
-    wanted: Callable[[Any], bool] = partial(_is_of, topic=of) if of is not None else lambda _: True
+    wanted: Callable[[Message], bool] = partial(_is_of, topic=of) if of is not None else lambda _: True
     found = [(one, _headers(one)) for one in _newest(kafka, topic, limit, wanted)]
     if as_json:
         for one, headers in found:
@@ -131,8 +136,8 @@ def _refused(
 
 
 def _newest(
-    kafka: tuple[str, ...], topic: str, limit: int, wanted: Callable[[Any], bool] = lambda _: True
-) -> list[Any]:
+    kafka: tuple[str, ...], topic: str, limit: int, wanted: Callable[[Message], bool] = lambda _: True
+) -> list[Message]:
     from topics.admin import Admin
     from topics.newest import facts_of, newest
 
@@ -140,16 +145,17 @@ def _newest(
     return newest(settings, topic, facts_of(Admin(settings), topic), limit, wanted=wanted)
 
 
-def _is_of(message: Any, topic: str) -> bool:
+def _is_of(message: Message, topic: str) -> bool:
     return _headers(message).get(HEADER_TOPIC) == topic
 
 
-def _headers(message: Any) -> dict[str, str]:
+def _headers(message: Message) -> dict[str, str]:
     """By name; of several of one name the last, which is the broker's."""
-    return {name: (value or b"").decode("utf-8", "replace") for name, value in message.headers() or ()}
+    headers = cast("Headers", message.headers() or [])
+    return {name: (value or b"").decode("utf-8", "replace") for name, value in headers}
 
 
-def _record(message: Any) -> dict[str, Any]:
+def _record(message: Message) -> dict[str, Any]:
     return {
         "partition": message.partition(),
         "offset": message.offset(),
@@ -159,7 +165,7 @@ def _record(message: Any) -> dict[str, Any]:
     }
 
 
-def _refusal(message: Any, headers: dict[str, str]) -> dict[str, Any]:
+def _refusal(message: Message, headers: dict[str, str]) -> dict[str, Any]:
     def number(name: str) -> int | None:
         text = headers.get(name, "")
         return int(text) if text.isdecimal() else None

@@ -13,10 +13,11 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any
 
 import faust
 import orjson
+from faust import Stream
+from faust.types import EventT, Message, StreamT
 
 from broker import logs
 from broker.control.credentials import broker_urls, credentials
@@ -132,17 +133,17 @@ class Control:
 
     # --- agents -----------------------------------------------------------------------------------
 
-    async def _on_queries(self, stream: Any) -> None:
+    async def _on_queries(self, stream: StreamT[bytes]) -> None:
         await self._each(stream, PARTS * self.settings.command_batch, self._registrations)
 
-    async def _on_sources(self, stream: Any) -> None:
+    async def _on_sources(self, stream: StreamT[bytes]) -> None:
         await self._each(stream, 100, self._statements)
 
-    async def _on_requests(self, stream: Any) -> None:
+    async def _on_requests(self, stream: StreamT[bytes]) -> None:
         await self._each(stream, REQUESTS_AT_ONCE, self._requests)
 
     async def _each(
-        self, stream: Any, count_max: int, handle: Callable[[list[Any]], Awaitable[None]]
+        self, stream: StreamT[bytes], count_max: int, handle: Callable[[list[Message]], Awaitable[None]]
     ) -> None:
         """Handle batch after batch, while the next ones are read; what cuts one off, even a stop, ends the
         process at once.
@@ -151,9 +152,10 @@ class Control:
         large when much does. It is acknowledged when it is done: a process that is gone acknowledges nothing,
         so the next one is given the batch again.
         """
-        waiting: asyncio.Queue[Any] = asyncio.Queue(WAITING_BATCHES * count_max)
+        waiting: asyncio.Queue[EventT[bytes]] = asyncio.Queue(WAITING_BATCHES * count_max)
         handling = asyncio.create_task(self._handle(waiting, count_max, handle))
         try:
+            assert isinstance(stream, Stream)
             async for event in stream.noack().events():
                 await waiting.put(event)
         except asyncio.CancelledError:
@@ -162,7 +164,10 @@ class Control:
             handling.cancel()
 
     async def _handle(
-        self, waiting: asyncio.Queue[Any], count_max: int, handle: Callable[[list[Any]], Awaitable[None]]
+        self,
+        waiting: asyncio.Queue[EventT[bytes]],
+        count_max: int,
+        handle: Callable[[list[Message]], Awaitable[None]],
     ) -> None:
         try:
             while True:
@@ -200,7 +205,7 @@ class Control:
                 else:
                     registry.settle(ends)
 
-    async def _registrations(self, messages: list[Any]) -> None:
+    async def _registrations(self, messages: list[Message]) -> None:
         """Part after part: while the worker carries one out, the next is noted, and the outcomes of the one
         before are told.
         """
@@ -223,15 +228,15 @@ class Control:
                 handed = noted
             self._note(handed, await at_work if at_work is not None else [], newest)
 
-    async def _statements(self, messages: list[Any]) -> None:
+    async def _statements(self, messages: list[Message]) -> None:
         async with self._lock:
             for message in messages:
                 await self._source(message)
 
-    async def _requests(self, messages: list[Any]) -> None:
+    async def _requests(self, messages: list[Message]) -> None:
         await asyncio.gather(*(self._request(message) for message in messages))
 
-    def _registration(self, message: Any) -> Noted | None:
+    def _registration(self, message: Message) -> Noted | None:
         """Note a registration in the table; the command for it and the entry, None where there is no id to
         answer under.
         """
@@ -266,7 +271,7 @@ class Control:
             self.queries.put(name, entry, message.partition)
         return command, entry
 
-    async def _source(self, message: Any) -> None:
+    async def _source(self, message: Message) -> None:
         try:
             command = records.source(message.key, message.value, self.settings.sql_bytes_max)
         except TureenError as refused:
@@ -285,7 +290,7 @@ class Control:
             if not entry["pending"]:
                 await self._retry_pending()
 
-    async def _request(self, message: Any) -> None:
+    async def _request(self, message: Message) -> None:
         refused = await self.replies.answer(message.key, message.value)
         if refused is not None:
             self._dead_letter(message, refused, with_value=False)
@@ -435,7 +440,7 @@ class Control:
         """Write a record of a reply; returns once it is written."""
         await (await self.app.producer.send(topic, key, value, None, None, headers))
 
-    def _dead_letter(self, message: Any, refused: TureenError, with_value: bool = True) -> None:
+    def _dead_letter(self, message: Message, refused: TureenError, with_value: bool = True) -> None:
         log.warning(
             "control_record_refused",
             topic=message.topic,

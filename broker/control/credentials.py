@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Mapping
-from typing import Any
 
 import faust
+from faust.types.auth import CredentialsT
 
 from tureen.errors import SettingsError
 
@@ -20,7 +20,7 @@ def broker_urls(kafka: Mapping[str, str]) -> list[str]:
     return [f"kafka://{server.strip()}" for server in kafka["bootstrap.servers"].split(",") if server.strip()]
 
 
-def credentials(kafka: Mapping[str, str]) -> Any:
+def credentials(kafka: Mapping[str, str]) -> CredentialsT | None:
     """Faust's credentials; None for PLAINTEXT. Raises SettingsError."""
     protocol = kafka.get("security.protocol", "PLAINTEXT").upper()
     if protocol == "PLAINTEXT":

@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 import faust
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException, Message
 from faust.stores import rocksdb
 from faust.types import TP
 
@@ -36,7 +36,7 @@ class Writer:
     def __init__(self, kafka: dict[str, str], record_bytes_max: int, may_refuse: Collection[str]) -> None:
         """may_refuse: topics whose records are passed over, where the topic refuses them."""
         self._may_refuse = frozenset(may_refuse)
-        self._failure: Any = None
+        self._failure: KafkaError | None = None
         self._producer = producer(
             kafka,
             record_bytes_max,
@@ -68,11 +68,11 @@ class Writer:
             except KafkaException as refused:
                 return self._note(topic, cause_of(refused))
 
-    def _refused(self, error: Any, message: Any) -> None:
+    def _refused(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
             self._note(message.topic(), error)
 
-    def _note(self, topic: str, error: Any) -> None:
+    def _note(self, topic: str | None, error: KafkaError) -> None:
         if topic in self._may_refuse and error.code() in REFUSED_BY_TOPIC:
             log.error("record_lost", topic=topic, reason=error.str())
         else:

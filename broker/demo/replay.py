@@ -10,12 +10,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from confluent_kafka import KafkaError, Message, Producer
 
 from broker.demo.flights import Kept, Replayed
+from topics.producer import ANY_PARTITION
 from tureen.errors import KafkaUnavailable
 
 DAY_MS = 86_400_000
@@ -143,10 +143,12 @@ class Replay:
         if self._failed is not None:
             raise KafkaUnavailable(f"records could not be written: {self._failed.str()}")
 
-    def _produce(self, topic: str, value: bytes, **where: Any) -> None:
+    def _produce(
+        self, topic: str, value: bytes, key: bytes | None = None, partition: int = ANY_PARTITION
+    ) -> None:
         while True:
             try:
-                return self._producer.produce(topic, value, on_delivery=self._delivered, **where)
+                return self._producer.produce(topic, value, key, partition, on_delivery=self._delivered)
             except BufferError:
                 self._producer.poll(0.05)
 

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from typing import Any
+
+from confluent_kafka import Message
 
 from broker import logs
 from broker.archive.backfill import Backfills
@@ -225,6 +226,6 @@ class Ingestion:
         counts.late[name] += len(result.late)
         counts.dead_letters[name] += len(taken.bad) + len(result.rejected)
 
-    def _letter(self, topic: str, message: Any, reason: str) -> Letter:
+    def _letter(self, topic: str, message: Message, reason: str) -> Letter:
         value, key, headers = forwarded(message, reason, self._settings.record_bytes_max)
         return Letter(topic, value, key, headers=headers)

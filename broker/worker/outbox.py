@@ -28,7 +28,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from broker import logs
 from broker.liveness import UNWATCHED, Pulse
@@ -37,6 +36,7 @@ from broker.worker.counts import TRANSACTION_SECONDS
 from broker.worker.troubles import Troubles
 from engine.model.step import BEGINNING, Claim, Position, Step, StepResult
 from topics.journal import READ_TIMEOUT_S, StepRecord, encode_step, last_record
+from topics.letters import Headers
 from topics.producer import (
     CommitUnknown,
     TransactionAborted,
@@ -66,7 +66,7 @@ class Letter:
     value: bytes | None
     key: bytes | None = None
     partition: int | None = None
-    headers: Any = None
+    headers: Headers | None = None
 
 
 @dataclass(slots=True)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
-from typing import Any
 
 from engine.language.functions import BUILT_IN, FunctionCatalogue
 from engine.language.parameters import refused_at, written
@@ -19,6 +18,8 @@ from engine.language.query import Statement
 from engine.language.templates import Read, Templates
 from engine.model.limits import Limits
 from engine.model.source import Derived, Stream
+from engine.model.step import Parameters
+from topics.wording import Values
 from tureen.errors import TureenError
 
 READS_MAX = 2_048
@@ -39,19 +40,18 @@ class Parsed:
         self._templates = Templates(catalogue, limits, functions)
         self._reads: OrderedDict[str, Read] = OrderedDict()
 
-    def statement(self, sql: str, parameters: Any = None) -> Statement:
+    def statement(self, sql: str, parameters: Values | Parameters | None = None) -> Statement:
         """As :meth:`read`, with its tree."""
         return self.read(sql, parameters).statement
 
-    def read(self, sql: str, parameters: Any = None) -> Read:
+    def read(self, sql: str, parameters: Values | Parameters | None = None) -> Read:
         """What a text means.
 
         Raises what :func:`engine.language.statements.parse` raises, ParametersRefused.
         """
-        if isinstance(parameters, list):
-            parameters = tuple(parameters)
+        held = tuple(parameters) if isinstance(parameters, list) else parameters
         try:
-            text = written(sql, parameters)
+            text = written(sql, held)
             with self._lock:
                 read = self._reads.pop(text, None) or self._templates.read(text)
                 self._reads[text] = read
@@ -59,4 +59,4 @@ class Parsed:
                     self._reads.popitem(last=False)
                 return read
         except TureenError as refusal:
-            raise refused_at(refusal, sql, parameters) from None
+            raise refused_at(refusal, sql, held) from None

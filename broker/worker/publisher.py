@@ -10,9 +10,8 @@ import threading
 import time
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException, Message
 
 from broker.producing import producer
 from topics.failures import cause_of
@@ -43,17 +42,16 @@ class Publisher:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[tuple[str, int, int]] = loop.create_future()
 
-        def settle(error: Any, place: tuple[str, int, int]) -> None:
+        def settle(error: KafkaError | None, message: Message) -> None:
             if future.done():
                 return
             if error is None:
-                future.set_result(place)
+                future.set_result(_place(message))
             else:
                 future.set_exception(_unconfirmed(error))
 
-        def delivered(error: Any, message: Any) -> None:
-            place = (topic, message.partition(), message.offset())
-            loop.call_soon_threadsafe(settle, error, place)
+        def delivered(error: KafkaError | None, message: Message) -> None:
+            loop.call_soon_threadsafe(settle, error, message)
 
         try:
             self._producer.produce(topic, value, key.encode(), on_delivery=delivered)
@@ -82,8 +80,8 @@ class Publisher:
             if not left[0]:
                 loop.call_soon_threadsafe(finish)
 
-        def delivered(place: int, error: Any, message: Any) -> None:
-            settle(place, _unconfirmed(error) if error else (topic, message.partition(), message.offset()))
+        def delivered(place: int, error: KafkaError | None, message: Message) -> None:
+            settle(place, _unconfirmed(error) if error else _place(message))
 
         def produce() -> None:
             for place, (key, value) in enumerate(records):
@@ -104,7 +102,15 @@ class Publisher:
         return places
 
 
-def _unconfirmed(error: Any) -> KafkaUnavailable:
+def _place(message: Message) -> tuple[str, int, int]:
+    topic, partition, offset = message.topic(), message.partition(), message.offset()
+    assert topic is not None
+    assert partition is not None
+    assert offset is not None
+    return topic, partition, offset
+
+
+def _unconfirmed(error: KafkaError) -> KafkaUnavailable:
     """Of a record that was handed to the client library."""
     return KafkaUnavailable(UNCONFIRMED, hint=f"repeat it when /readycheck answers 200 again; {error.str()}")
 

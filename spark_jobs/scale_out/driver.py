@@ -20,8 +20,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from confluent_kafka import Message
 from py4j.protocol import Py4JJavaError
-from pyspark import StorageLevel
+from pyspark import Broadcast, StorageLevel
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -119,7 +120,7 @@ class Driver:
         self._whole = True
         self._epoch = self._ownership.epoch
         self._clock_ms = 0
-        self._plan: tuple[int, Any] | None = None
+        self._plan: tuple[int, Broadcast[Plan]] | None = None
         if self._done.number:
             last = self.journal.read(self._done.number)
             self._clock_ms = last.clock_ms
@@ -148,7 +149,7 @@ class Driver:
             return "rows"
         return place(query, streams, self._settings.layout)
 
-    def _letter(self, message: Any, refused: TureenError) -> None:
+    def _letter(self, message: Message, refused: TureenError) -> None:
         value, key, headers = forwarded(message, f"{refused.code}: {refused.message}")
         self._producer.send(self._names.dead_letters, value, key, headers=headers)
 
@@ -403,7 +404,7 @@ class Driver:
                 pending[lane] = Pending(*lane, *one["pending"])
         return list(pending.values())
 
-    def _broadcast(self, plan: Plan) -> Any:
+    def _broadcast(self, plan: Plan) -> Broadcast[Plan]:
         """The plan on executors, sent once for each version."""
         if self._plan is None or self._plan[0] != plan.version:
             if self._plan is not None:

@@ -18,8 +18,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
@@ -28,6 +28,8 @@ from topics.admin import Admin
 from topics.failures import as_ours
 from tureen.errors import KafkaUnavailable, TureenError
 from tureen.protocol import TopicNames
+
+T = TypeVar("T")
 
 SESSION_MS = 6_000
 """The least that Kafka's own settings allow: a driver that was killed is a member for so long."""
@@ -160,11 +162,12 @@ class Ownership:
         except (ValueError, TypeError, KeyError):
             return None
 
-    def _committed(self) -> Any:
+    def _committed(self) -> list[TopicPartition]:
         place = [TopicPartition(self._names.status, 0)]
-        return self._asked(lambda: self._consumer.committed(place, timeout=JOIN_S))
+        committed: list[TopicPartition] = self._asked(lambda: self._consumer.committed(place, timeout=JOIN_S))
+        return committed
 
-    def _asked(self, call: Any) -> Any:
+    def _asked(self, call: Callable[[], T]) -> T:
         try:
             return call()
         except KafkaException as error:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
+from confluent_kafka import Message
 
 from engine.changes.output import output_of
 from engine.language.functions import BUILT_IN
@@ -255,7 +256,7 @@ class Registry:
                     found[one.topic][command["name"]] = command
         return found[self._names.sources], found[self._names.queries]
 
-    def _command(self, topic: str, message: Any) -> Command | None:
+    def _command(self, topic: str, message: Message) -> Command | None:
         bytes_max = self._limits.sql_bytes_max
         try:
             if topic == self._names.sources:

@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -256,7 +256,7 @@ class Story:
         """Paths as seen from the demo's directory, which is told at the start."""
         return text.replace(f"{running.root}/", "")
 
-    def _until(self, reached: Any) -> None:
+    def _until(self, reached: Callable[[], object]) -> None:
         deadline = time.monotonic() + WAIT_S
         while not reached():
             if time.monotonic() > deadline:
