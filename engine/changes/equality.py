@@ -34,7 +34,7 @@ def codes_of_table(table: pa.Table) -> Int64Array:
 def _comparable(column: Column) -> Column:
     if column.type.kind is Kind.DOUBLE:
         return Column(BIGINT, double_bits(column.values), column.valid)
-    return _arrays(column) if column.type.kind is Kind.ARRAY and len(column) else column
+    return array_codes(column) if column.type.kind is Kind.ARRAY and len(column) else column
 
 
 def double_bits(values: npt.NDArray[np.float64]) -> Int64Array:
@@ -56,8 +56,8 @@ def equal_values(column: Column, some: Int64Array | slice, others: Int32Array | 
     return same
 
 
-def _arrays(column: Column) -> Column:
-    """By what they hold: every array that occurs is looked at once."""
+def array_codes(column: Column) -> Column:
+    """Arrays by what they hold: every one that occurs is looked at once."""
     assert column.dictionary is not None
     used, places = np.unique(column.values, return_inverse=True)
     known: dict[Any, int] = {}

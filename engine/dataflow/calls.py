@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from engine.dataflow.distinct_sums import DistinctSums
 from engine.dataflow.extremes import Extremes
 from engine.dataflow.part import Part
+from engine.dataflow.recomputed import Recomputed
 from engine.language.aggregates import Statistic
 from engine.language.expressions import Expression
 from engine.language.query import Aggregate, AggregateCall
@@ -17,18 +18,12 @@ _BY_ROW = {Statistic.FIRST: False, Statistic.LAST: True}
 """The greatest, or the least?"""
 
 
-def is_incremental(call: AggregateCall) -> bool:
-    """Whether a call is made of rows that come and go, in whatever order; those that depend on that of rows
-    by their ids.
-    """
-    if call.aggregate.invertible or goes_by_ids(call):
-        return True
-    return call.aggregate.statistic in _BY_VALUE and call.arguments[0].type.kind is not Kind.ARRAY
-
-
-def goes_by_ids(call: AggregateCall) -> bool:
-    """Whether a call wants the value of a row that comes before all others, or after."""
-    return call.aggregate.statistic in _BY_ROW
+def is_recomputed(call: AggregateCall) -> bool:
+    """Whether a call is made again from all rows of a group when one enters or leaves."""
+    statistic = call.aggregate.statistic
+    if call.aggregate.invertible or statistic in _BY_ROW:
+        return False
+    return statistic not in _BY_VALUE or call.arguments[0].type.kind is Kind.ARRAY
 
 
 @dataclass(slots=True)
@@ -43,9 +38,12 @@ def parts_of(stage: Aggregate, id_words: int) -> list[Part]:
     """The parts of the calls of a stage that are no plain sums. id_words: how many the ids of rows have."""
     distinct: dict[tuple[Expression, Expression | None], list[int]] = {}
     extremes: dict[tuple[Expression, Expression | None, int], _Ends] = {}
+    again: list[int] = []
     for place, call in enumerate(stage.calls):
         statistic = call.aggregate.statistic
-        if statistic in _BY_VALUE or statistic in _BY_ROW:
+        if is_recomputed(call):
+            again.append(place)
+        elif statistic in _BY_VALUE or statistic in _BY_ROW:
             words = id_words if statistic in _BY_ROW else 0
             ends = extremes.setdefault((call.arguments[0], call.filter, words), _Ends())
             (ends.greatest if (_BY_VALUE | _BY_ROW)[statistic] else ends.least).append(place)
@@ -58,4 +56,6 @@ def parts_of(stage: Aggregate, id_words: int) -> list[Part]:
         Extremes(ends.least, ends.greatest, argument, condition, words)
         for (argument, condition, words), ends in extremes.items()
     ]
+    if again:
+        found.append(Recomputed(again, [stage.calls[place] for place in again], id_words))
     return found

@@ -10,7 +10,7 @@ from collections.abc import Container, Hashable, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
-from engine.dataflow.calls import goes_by_ids, is_incremental
+from engine.dataflow.calls import is_recomputed
 from engine.dataflow.node import Node
 from engine.dataflow.operators.asof import AsOfNode
 from engine.dataflow.operators.group import GroupNode, InOrder
@@ -197,20 +197,20 @@ def _above(stage: Stage, below: Plan, stages: Sequence[Stage], place: int) -> Pl
         case Sort():
             return _NO_ORDER if any(map(_goes_by_order, stages[place + 1 :])) else below
         case Aggregate(keys, calls):
-            for call in calls:
-                if not is_incremental(call):
-                    return f"{call.function.upper()}: a row that goes cannot be taken out of it"
-            if _has_arrays(keys):
-                return _ONE_ZERO
-            if not any(map(goes_by_ids, calls)):
+            if any(call.aggregate.order_dependent for call in calls):
+                in_order = _in_order(below)
+                return _NO_ORDER if in_order is None else Step(stage, (), in_order, stage)
+            if not any(map(is_recomputed, calls)):
                 return Step(stage, (), below, stage)
-            in_order = _in_order(below)
-            return _NO_ORDER if in_order is None else Step(stage, (), in_order, stage)
+            with_ids = _with_ids(below)
+            if with_ids is None:
+                return f"GROUP BY: {_NO_IDS}, by {_reason_of(below)}"
+            return Step(stage, (), with_ids, stage)
         case Distinct():
             keys = _columns_of(stages[:place])
-            return _ONE_ZERO if _has_arrays(keys) else Step(Aggregate(keys, ()), (), below, stage)
+            return Step(Aggregate(keys, ()), (), below, stage)
         case Limit(0):
-            return "LIMIT 0: nothing is given"
+            return Step(Filter(Literal(False, BOOLEAN)), (), below, stage)
         case Limit(count, offset):
             sort = stages[place - 1] if place else None
             order = sort.keys if isinstance(sort, Sort) else ()
@@ -221,9 +221,8 @@ def _above(stage: Stage, below: Plan, stages: Sequence[Stage], place: int) -> Pl
     raise AssertionError(stage)
 
 
-_ONE_ZERO = "DISTINCT and GROUP BY of arrays: equal ones may differ in the sign of a zero"
 _NO_ORDER = "LIMIT, ROW_NUMBER, FIRST and LAST: it is not known which of equal rows comes first"
-_NO_IDS = "rows of a side that is recomputed have no ids"
+_NO_IDS = "rows that are recomputed have no ids"
 
 
 def _goes_by_order(stage: Stage) -> bool:
@@ -305,8 +304,6 @@ def _among(
     columns = _columns_of(stage.inner.stages)
     if one is None:
         return f"IN and EXISTS: {_NO_IDS}, by {_reason_of(left)}"
-    if _has_arrays(columns):
-        return _ONE_ZERO
     kind: JoinKind = "anti" if stage.negated else "semi"
     read = _read_by(following)
     if not stage.keys:
@@ -387,13 +384,6 @@ def _read_by(stages: Sequence[Stage]) -> frozenset[int] | None:
         if isinstance(stage, Project | Aggregate):
             return frozenset(read)
     return None
-
-
-def _has_arrays(columns: Sequence[Output]) -> bool:
-    """Whether equal values may be told apart, by the sign of a zero in an array, so that the first row
-    decides.
-    """
-    return any(column.type.kind is Kind.ARRAY for column in columns)
 
 
 def _columns_of(stages: Sequence[Stage]) -> tuple[Output, ...]:

@@ -6,7 +6,7 @@ that its filter lets through and whose argument is neither NULL nor an error. O(
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from engine.language.expressions import Expression
 from engine.language.query import Aggregate, AggregateCall
@@ -48,14 +48,29 @@ def aggregate(stage: Aggregate, relation: Relation) -> tuple[Relation, int]:
         codes, firsts = encode(keys, len(relation))
         groups = len(firsts)
         keys = [with_one_zero(key.take(firsts)) for key in keys]
+    columns, wrong = _call_columns(stage.calls, relation, codes, groups)
+    return Relation([*keys, *columns], groups), errors + wrong
+
+
+def call_columns(
+    calls: Sequence[AggregateCall], relation: Relation, codes: Int64Array, groups: int
+) -> list[Column]:
+    """The values of calls. codes: int64[rows], the group that each row is in."""
+    return _call_columns(calls, relation, codes, groups)[0]
+
+
+def _call_columns(
+    calls: Sequence[AggregateCall], relation: Relation, codes: Int64Array | None, groups: int
+) -> tuple[list[Column], int]:
+    """A column a call, and how many values were errors."""
     grouping = _Grouping(relation, codes, groups)
-    columns = list(keys)
-    for call in stage.calls:
+    columns, errors = [], 0
+    for call in calls:
         members, passed_over = grouping.members(call)
         column, wrong = FUNCTIONS[call.function](members, call)
         columns.append(column)
         errors += passed_over + wrong
-    return Relation(columns, groups), errors
+    return columns, errors
 
 
 class _Grouping:

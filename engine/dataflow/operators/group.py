@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.changes.equality import equal_values
+from engine.changes.equality import array_codes, equal_values
 from engine.changes.lives import Lives
 from engine.changes.trip import Trip
 from engine.dataflow.arrangements.cells import Cells, Entering, Versions
@@ -26,6 +26,7 @@ from engine.dataflow.turn import Turn
 from engine.kernels import cells as kernels
 from engine.language.query import Aggregate
 from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
+from engine.model.types import Kind
 from engine.operators.keys import with_one_zero
 from engine.operators.relation import Relation
 
@@ -152,7 +153,8 @@ class GroupNode(Above):
         equal = (before >= 0) & there & there[before]
         for column in (*calls, *(ids or ())):
             if equal.any():
-                equal &= equal_values(column, slice(None), before)
+                told = array_codes(column) if column.type.kind is Kind.ARRAY else column
+                equal &= equal_values(told, slice(None), before)
         if equal.any():
             first = np.empty(len(versions), np.int32)
             kernels.join_equal(equal, before, versions.ends, first)
