@@ -20,6 +20,7 @@ from numba.np import numpy_support
 from engine.kernels.bits import bit_of, ones
 from engine.kernels.compiled import kernel
 
+Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
 
@@ -178,15 +179,17 @@ def pairs(
     used: Int64Array,
     rows: int,
     masks: Words,
+    names: Int32Array,
     first: int,
     last: int,
     found_rows: Int64Array,
-    found_places: Int64Array,
+    found_names: Int32Array,
 ) -> int:
-    """Write (row, place) of every masked bit that is set in rows first .. last-1; return how many there are,
+    """Write row and name of every masked bit that is set in rows first .. last-1; return how many there are,
     whether or not there is room.
 
-    masks: uint64[8], of the words of the block. found_rows, found_places: [room].
+    masks: uint64[8], of the words of the block. names: int32[512], of its places. found_rows, found_names:
+    [room].
     """
     one, count, room = np.uint64(1), 0, found_rows.shape[0]
     for chunk in range(first // rows, -(-last // rows)):
@@ -202,7 +205,7 @@ def pairs(
                     if count < room:
                         lowest = bits & (~bits + one)
                         found_rows[count] = low + i
-                        found_places[count] = 64 * word + bit_of(lowest)
+                        found_names[count] = names[64 * word + bit_of(lowest)]
                     count += 1
                     bits &= bits - one
     return count
@@ -213,12 +216,13 @@ def pairs_of_lists(
     starts: Int64Array,
     places: npt.NDArray[np.uint16],
     mask: np.uint64,
+    names: Int32Array,
     first: int,
     last: int,
     found_rows: Int64Array,
-    found_bits: Int64Array,
+    found_names: Int32Array,
 ) -> int:
-    """The same of a word that is row lists (:mod:`engine.results.row_lists`)."""
+    """The same of a word that is row lists (:mod:`engine.results.row_lists`). names: int32[64]."""
     count, room = 0, found_rows.shape[0]
     for bit in range(64):
         if (np.uint64(mask) >> np.uint64(bit)) & np.uint64(1) == 0:
@@ -233,19 +237,17 @@ def pairs_of_lists(
         while low < starts[bit + 1] and places[low] < last:
             if count < room:
                 found_rows[count] = places[low]
-                found_bits[count] = bit
+                found_names[count] = names[bit]
             count += 1
             low += 1
     return count
 
 
 @kernel
-def masks_of(
-    places: npt.NDArray[np.int32], masks: Words, slots: npt.NDArray[np.int32], slot_of: npt.NDArray[np.int32]
-) -> None:
-    """masks: uint64[words], zeros, get the bit of each place >= 0; slot_of[place] = its slot."""
+def masks_of(places: Int32Array, masks: Words, names: Int32Array, name_of: Int32Array) -> None:
+    """masks: uint64[words], zeros, get the bit of each place >= 0; name_of[place] = its name."""
     for i in range(places.shape[0]):
         place = places[i]
         if place >= 0:
             masks[place >> 6] |= np.uint64(1) << np.uint64(place & 63)
-            slot_of[place] = slots[i]
+            name_of[place] = names[i]

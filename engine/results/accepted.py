@@ -9,27 +9,49 @@ import numpy as np
 from engine.model.batch import BoolArray, Int32Array, Int64Array
 from engine.model.runs import places_of
 from engine.results.part_matches import PartMatches, place_of
+from engine.results.segment_bits import NamedPlaces
 from engine.results.slot_lists import RowNumbers, SlotLists
+from engine.stems.cohorts import SELECTIVE, Cohorts
 
 FEW_SLOTS = 16
 """So many lists are looked up one by one."""
 
 Pairs = tuple[Int64Array, Int32Array]
-"""Places in the segment, and slots."""
+"""Places in the segment, and slots or their names."""
 
 
 class Slots:
-    """Slots that are asked for together, each once. ``among``: bool by slot."""
+    """Slots that stand and are asked for together. ``slots``: each once, ascending; ``names``: what each is
+    called, itself if nothing else; ``among``: bool by slot.
+    """
 
-    __slots__ = ("_by_row", "among", "slots")
+    __slots__ = ("_by_row", "_dense", "among", "names", "slots")
 
-    def __init__(self, slots: Int32Array) -> None:
-        self.slots = np.unique(slots)
+    def __init__(self, slots: Int32Array, names: Int32Array | None = None) -> None:
+        """names: int32[n], of slots that are given once each."""
+        self.slots, first = np.unique(slots, return_index=True)
+        self.names = self.slots if names is None else names[first]
         self.among: BoolArray = np.zeros(int(self.slots[-1]) + 1 if len(self.slots) else 0, np.bool_)
         self.among[self.slots] = True
+        self._dense: WeakKeyDictionary[Cohorts, tuple[NamedPlaces, Int32Array]] = WeakKeyDictionary()
         self._by_row: WeakKeyDictionary[PartMatches, tuple[tuple[SlotLists, ...], RowNumbers, Int32Array]] = (
             WeakKeyDictionary()
         )
+
+    def dense(self, cohorts: Cohorts) -> tuple[NamedPlaces, Int32Array]:
+        """Those whose matches are bits, and those of which they are not. Made once."""
+        known = self._dense.get(cohorts)
+        if known is None:
+            places = np.full(len(self.slots), SELECTIVE, np.int32)
+            there = self.slots < len(cohorts.place)
+            places[there] = cohorts.place[self.slots[there]]
+            selective = self.slots[places == SELECTIVE]
+            known = self._dense[cohorts] = NamedPlaces(places, self.names), selective
+        return known
+
+    def names_of(self, slots: Int32Array) -> Int32Array:
+        """Of some of these."""
+        return slots if self.names is self.slots else self.names[self.slots.searchsorted(slots)]
 
     def by_row(self, matches: PartMatches, selective: Int32Array) -> tuple[RowNumbers, Int32Array]:
         """(rows, slots) of a sealed segment, by row: those among ``selective``, ascending, which are all of
@@ -60,20 +82,17 @@ def _pairs(lots: tuple[SlotLists, ...], slots: Int32Array) -> tuple[RowNumbers, 
 
 
 def accepted(matches: PartMatches, slots: Slots, first: int, last: int) -> Pairs:
-    """Every (place, slot) with first <= place < last where the slot's predicate accepts the row; rows of a
-    slot ascend.
+    """Every place and slot with first <= place < last where the slot's predicate accepts the row, the slot by
+    its name; rows of a slot ascend.
 
     O(words * rows + pairs) for dense slots and O(pairs of the range) for selective ones; once for each sealed
     segment O(its pairs).
     """
-    known = matches.cohorts.place
-    places = np.full(len(slots.slots), -1, np.int32)
-    there = slots.slots < len(known)
-    places[there] = known[slots.slots[there]]
-    dense = places >= 0
-    found = list(matches.bits.pairs(places, slots.slots, first, last)) if dense.any() else []
-    if not dense.all():
-        found += _of_lists(matches, slots, slots.slots[~dense], first, last)
+    dense, selective = slots.dense(matches.cohorts)
+    found = [matches.bits.pairs(dense, first, last)] if dense.count or not len(selective) else []
+    if len(selective):
+        of_lists = _of_lists(matches, slots, selective, first, last)
+        found += [(rows, slots.names_of(owners)) for rows, owners in of_lists]
     if not found:
         return np.empty(0, np.int64), np.empty(0, np.int32)
     if len(found) == 1:

@@ -10,7 +10,8 @@ with the last reader.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -24,8 +25,8 @@ from engine.results.row_lists import RowLists, is_sparse, lists_of_bits
 SAMPLED_RUNS = 2
 """Of rows of each chunk of a word, to tell whether lists are smaller."""
 
-EXPECTED = 1_024
-"""So many pairs are made room for at first."""
+EXPECTED_MAX = 1 << 16
+"""No more pairs than these are made room for at first."""
 
 NO_ROWS = np.zeros(0, np.int64)
 EVERY_BIT = np.uint64(bitmaps.EVERY_BIT)
@@ -135,15 +136,45 @@ class ListBlock:
         self.lists = [*lists, *[RowLists.empty()] * (CHUNK_WORDS - len(lists))]
 
 
-def _found(write: Callable[[Int64Array, Int64Array], int]) -> tuple[Int64Array, Int64Array]:
-    """What a kernel writes that says how much room it needs."""
-    room = EXPECTED
-    while True:
-        rows, places = np.empty(room, np.int64), np.empty(room, np.int64)
-        count = write(rows, places)
-        if count <= room:
-            return rows[:count], places[:count]
-        room = count
+class NamedPlaces:
+    """Places that are asked for together, each by a name.
+
+    masks: uint64[8 * blocks], their bits. names: int32[512 * blocks], by place. count: how many there are.
+    """
+
+    __slots__ = ("count", "masks", "names")
+
+    def __init__(self, places: Int32Array, names: Int32Array) -> None:
+        """places: int32[n], -1 of names that have none."""
+        blocks = (int(places.max(initial=-1)) >> 9) + 1
+        self.count = int(np.count_nonzero(places >= 0))
+        self.masks = np.zeros(CHUNK_WORDS * blocks, np.uint64)
+        self.names: Int32Array = np.empty(64 * len(self.masks), np.int32)
+        chunks.masks_of(places, self.masks, names, self.names)
+
+
+class _Found:
+    """Pairs that kernels write one after another, which say how much room they need."""
+
+    def __init__(self, room: int) -> None:
+        self._rows: Int64Array = np.empty(room, np.int64)
+        self._names: Int32Array = np.empty(room, np.int32)
+        self._count = 0
+
+    def add(self, write: Callable[[Int64Array, Int32Array], int]) -> None:
+        """What a kernel writes."""
+        while True:
+            count = self._count + write(self._rows[self._count :], self._names[self._count :])
+            if count <= len(self._rows):
+                self._count = count
+                return
+            rows, names = np.empty(2 * count, np.int64), np.empty(2 * count, np.int32)
+            rows[: self._count], names[: self._count] = self._rows[: self._count], self._names[: self._count]
+            self._rows, self._names = rows, names
+
+    def all(self) -> tuple[Int64Array, Int32Array]:
+        """(row, name) of each."""
+        return self._rows[: self._count], self._names[: self._count]
 
 
 class SegmentBits:
@@ -181,31 +212,23 @@ class SegmentBits:
             return block.lists[place >> 6 & 7].count(place & 63, first, last)
         return int(chunks.count_bit(block.at, block.used, self._pool.rows, place & 511, first, last))
 
-    def pairs(
-        self, places: Int32Array, slots: Int32Array, first: int, last: int
-    ) -> Iterator[tuple[Int64Array, Int32Array]]:
-        """(row, slot) of rows first <= r < last that match, block by block. places: int32[slots], -1 of slots
-        that have none. O(words * rows + pairs) where bits are dense, else O(slots * log matches + pairs).
+    def pairs(self, wanted: NamedPlaces, first: int, last: int) -> tuple[Int64Array, Int32Array]:
+        """(row, name) of rows first <= r < last that match, block by block. O(words * rows + pairs) where
+        bits are dense, else O(places * log matches + pairs).
         """
-        blocks = min(len(self.blocks), (int(places.max()) >> 9) + 1)
-        masks = np.zeros(CHUNK_WORDS * ((int(places.max()) >> 9) + 1), np.uint64)
-        slot_of = np.empty(64 * len(masks), np.int32)
-        chunks.masks_of(places, masks, slots, slot_of)
-        for number in range(blocks):
-            block, low = self.blocks[number], CHUNK_WORDS * number
-            wanted = masks[low : low + CHUNK_WORDS]
-            if block is None or not wanted.any():
-                continue
+        found = _Found(min((last - first) * wanted.count, EXPECTED_MAX))
+        for number, block in enumerate(self.blocks[: len(wanted.masks) // CHUNK_WORDS]):
+            low = CHUNK_WORDS * number
+            masks, names = wanted.masks[low : low + CHUNK_WORDS], wanted.names[64 * low :]
             if isinstance(block, DenseBlock):
-                scope = block.at, block.used, self._pool.rows, wanted, first, last
-                rows, found = _found(lambda *out, scope=scope: chunks.pairs(*scope, *out))
-                yield rows, slot_of[64 * low + found]
-                continue
-            for word, lists in enumerate(block.lists):
-                if wanted[word] and len(lists.places):
-                    of = lists.starts, lists.places, wanted[word], first, last
-                    rows, found = _found(lambda *out, of=of: chunks.pairs_of_lists(*of, *out))
-                    yield rows, slot_of[64 * (low + word) + found]
+                scope = block.at, block.used, self._pool.rows, masks, names, first, last
+                found.add(partial(chunks.pairs, *scope))
+            elif block is not None:
+                for word, lists in enumerate(block.lists):
+                    if masks[word] and len(lists.places):
+                        of = lists.starts, lists.places, masks[word], names[64 * word :], first, last
+                        found.add(partial(chunks.pairs_of_lists, *of))
+        return found.all()
 
     def word(self, word: int, first: int, last: int) -> Words:
         """uint64[last - first]: the bits of a word."""

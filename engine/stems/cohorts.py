@@ -21,7 +21,7 @@ class Cohorts:
     generation was raised before.
     """
 
-    __slots__ = ("epoch", "place")
+    __slots__ = ("__weakref__", "epoch", "place")
 
     def __init__(self, epoch: int, place: Int32Array) -> None:
         self.epoch = epoch

@@ -45,6 +45,8 @@ def test_pairs_are_those_of_each_slot(lots: int, count: int) -> None:
             for row in matches.rows_of(slot, first, last).tolist()
         ]
         assert together(matches, slots, first, last) == sorted(each)
+        named = Slots(slots.slots[::-1], -slots.slots[::-1])
+        assert together(matches, named, first, last) == sorted((row, -slot) for row, slot in each)
         # A query that comes: those who asked before see its matches as well.
         mine = np.array([int(rng.integers(SLOTS))], np.int32)
         matches = matches.made([], drawn(rng, 30, mine), np.ones(SLOTS, np.bool_))

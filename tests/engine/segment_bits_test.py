@@ -19,7 +19,7 @@ from engine.results.chunks import (
     WAITING_MIN,
     ChunkPool,
 )
-from engine.results.segment_bits import DenseBlock, ListBlock, SegmentBits
+from engine.results.segment_bits import DenseBlock, ListBlock, NamedPlaces, SegmentBits
 
 POOL = ChunkPool(rows=8)
 
@@ -37,11 +37,8 @@ def agree(bits: SegmentBits, model: np.ndarray, n: int, rng: np.random.Generator
     slots = np.flatnonzero(rng.random(len(model)) < 0.5)
     places = np.where(rng.random(len(slots)) < 0.8, slots, -1).astype(np.int32)
     if (places >= 0).any():
-        found = [
-            pair
-            for rows, owners in bits.pairs(places, slots.astype(np.int32) + 7, first, last)
-            for pair in zip(rows.tolist(), owners.tolist(), strict=True)
-        ]
+        rows, names = bits.pairs(NamedPlaces(places, slots.astype(np.int32) + 7), first, last)
+        found = zip(rows.tolist(), names.tolist(), strict=True)
         asked = [place for place in places.tolist() if place >= 0]
         wanted_pairs = [
             (row, place + 7) for place in asked for row in first + np.flatnonzero(model[place, first:last])

@@ -79,8 +79,10 @@ def test_pairs_of_rows_and_places(block, density, room):
         for place in range(64 * WORDS)
         if int(plain[place >> 6][row]) & int(masks[place >> 6]) & 1 << (place & 63)
     }
-    found_rows, places = np.empty(room, np.int64), np.empty(room, np.int64)
-    count = chunks.pairs(held.at, held.used, rows, masks, first, last, found_rows, places)
+    found_rows, named = np.empty(room, np.int64), np.empty(room, np.int32)
+    names = rng.permutation(512).astype(np.int32)
+    count = chunks.pairs(held.at, held.used, rows, masks, names, first, last, found_rows, named)
+    places = np.argsort(names)[named[: min(room, count)]]
     assert count == len(expected)
     found = list(zip(found_rows[:count].tolist(), places[:count].tolist(), strict=True))
     assert len(set(found)) == len(found) == min(room, count)

@@ -121,7 +121,7 @@ class ScanNode(Node):
 
 class _Asked:
     """Columns by how it is known what they accept. every: those without a predicate. evaluated: those whose
-    matches are not kept. slots: of the others.
+    matches are not kept. slots: of the others, by the names of their columns.
     """
 
     def __init__(self, predicates: dict[int, Predicate]) -> None:
@@ -132,30 +132,37 @@ class _Asked:
             if predicate is not None and not isinstance(predicate, int)
         ]
         held = {predicate: column for column, predicate in predicates.items() if isinstance(predicate, int)}
-        slots = np.array(list(held), np.int32)
-        self.slots = Slots(slots)
-        self._columns: Int32Array = np.full(len(self.slots.among), -1, np.int32)
-        self._columns[slots] = np.array(list(held.values()), np.int32)
+        columns = np.array(list(held.values()), np.int32)
+        self.slots = Slots(np.array(list(held), np.int32), columns)
 
     def by_slot(self, lives: Lives, rows: Rows) -> tuple[Int64Array, Int32Array]:
         """(row, column) of every acceptance."""
         ordinals = lives.relation.stored_ordinals()
         ascend = bool((ordinals[1:] > ordinals[:-1]).all())
         distinct = ordinals if ascend else np.unique(ordinals)
-        breaks = np.flatnonzero(np.diff(distinct) > GAP)
-        firsts, lasts = np.append(0, breaks + 1), np.append(breaks, len(distinct) - 1)
+        breaks = np.flatnonzero(np.diff(distinct) > GAP) + 1
         found_rows, found_columns = [], []
-        for first, last in zip(distinct[firsts].tolist(), distinct[lasts].tolist(), strict=True):
-            for part, low, high in rows.ranges(first, last + 1):
-                places, slots = accepted(part.matches, self.slots, low, high)
-                found_rows.append(part.first + places)
-                found_columns.append(self._columns[slots])
-        at, columns = np.concatenate(found_rows), np.concatenate(found_columns)
-        places = np.searchsorted(distinct, at)
-        if len(distinct) and len(distinct) != int(distinct[-1]) + 1 - int(distinct[0]):
-            known = distinct[np.minimum(places, len(distinct) - 1)] == at
-            places, columns = places[known], columns[known]
+        for start, stop in zip([0, *breaks.tolist()], [*breaks.tolist(), len(distinct)], strict=True):
+            first, end = int(distinct[start]), int(distinct[stop - 1]) + 1
+            gaps = end - first > stop - start
+            for part, low, high in rows.ranges(first, end):
+                at, columns = accepted(part.matches, self.slots, low, high)
+                at = at + (part.first - first)
+                if gaps:
+                    at, columns = _without_gaps(distinct[start:stop] - first, at, columns)
+                found_rows.append(start + at)
+                found_columns.append(columns)
+        places, columns = np.concatenate(found_rows), np.concatenate(found_columns)
         return (places, columns) if ascend else _repeated(ordinals, distinct, places, columns)
+
+
+def _without_gaps(distinct: Int64Array, at: Int64Array, columns: Int32Array) -> tuple[Int64Array, Int32Array]:
+    """Of acceptances those of rows among these, by their places there. distinct: ascending, from 0 on."""
+    place_of = np.full(int(distinct[-1]) + 1, -1)
+    place_of[distinct] = np.arange(len(distinct))
+    places = place_of[at]
+    known = places >= 0
+    return places[known], columns[known]
 
 
 def _repeated(
