@@ -212,6 +212,41 @@ def pairs(
 
 
 @kernel
+def pairs_of_rows(
+    at: Int64Array,
+    used: Int64Array,
+    rows: int,
+    masks: Words,
+    names: Int32Array,
+    wanted: Int64Array,
+    found_places: Int64Array,
+    found_names: Int32Array,
+) -> int:
+    """The same of some rows of many blocks: write each row's place in ``wanted`` and the name, row by row.
+
+    at, used: int64[blocks, chunks]. masks: uint64[8 * blocks]. names: int32[512 * blocks].
+    """
+    one, count, room = np.uint64(1), 0, found_places.shape[0]
+    for place in range(wanted.shape[0]):
+        chunk = wanted[place] // rows
+        row = wanted[place] - chunk * rows
+        for block in range(at.shape[0]):
+            for word in range(used[block, chunk]):
+                mask = masks[8 * block + word]
+                if mask == 0:
+                    continue
+                bits = column_at(at[block, chunk], rows, word, row, row + 1)[0] & mask
+                while bits != 0:
+                    if count < room:
+                        lowest = bits & (~bits + one)
+                        found_places[count] = place
+                        found_names[count] = names[512 * block + 64 * word + bit_of(lowest)]
+                    count += 1
+                    bits &= bits - one
+    return count
+
+
+@kernel
 def pairs_of_lists(
     starts: Int64Array,
     places: npt.NDArray[np.uint16],

@@ -9,7 +9,7 @@ import numpy as np
 from engine.model.batch import BoolArray, Int32Array, Int64Array
 from engine.model.runs import places_of
 from engine.results.part_matches import PartMatches, place_of
-from engine.results.segment_bits import NamedPlaces
+from engine.results.segment_bits import NamedPlaces, near, those_of
 from engine.results.slot_lists import RowNumbers, SlotLists
 from engine.stems.cohorts import SELECTIVE, Cohorts
 
@@ -98,6 +98,24 @@ def accepted(matches: PartMatches, slots: Slots, first: int, last: int) -> Pairs
     if len(found) == 1:
         return found[0]
     return np.concatenate([rows for rows, _ in found]), np.concatenate([owners for _, owners in found])
+
+
+def accepted_of(matches: PartMatches, slots: Slots, rows: Int64Array) -> Pairs:
+    """Of some rows, ascending, by their places in ``rows``: the same. Row by row where all slots are dense.
+
+    O(rows * words + pairs) for dense slots; selective ones are looked up in ranges of rows near each other.
+    """
+    dense, selective = slots.dense(matches.cohorts)
+    places, names = matches.bits.pairs_of_rows(dense, rows)
+    if not len(selective):
+        return places, names
+    found = [(places, names)]
+    for start, stop in near(rows):
+        first, last = int(rows[start]), int(rows[stop - 1]) + 1
+        for its, owners in _of_lists(matches, slots, selective, first, last):
+            at, called = those_of(rows[start:stop], its, slots.names_of(owners))
+            found.append((start + at, called))
+    return np.concatenate([at for at, _ in found]), np.concatenate([called for _, called in found])
 
 
 def _of_lists(

@@ -25,8 +25,9 @@ from engine.results.row_lists import RowLists, is_sparse, lists_of_bits
 SAMPLED_RUNS = 2
 """Of rows of each chunk of a word, to tell whether lists are smaller."""
 
+EXPECTED_MIN = 256
 EXPECTED_MAX = 1 << 16
-"""No more pairs than these are made room for at first."""
+"""For no fewer pairs of lists, and for no more of any, room is made at first."""
 
 NO_ROWS = np.zeros(0, np.int64)
 EVERY_BIT = np.uint64(bitmaps.EVERY_BIT)
@@ -136,6 +137,30 @@ class ListBlock:
         self.lists = [*lists, *[RowLists.empty()] * (CHUNK_WORDS - len(lists))]
 
 
+GAP = 64
+"""Rows that are farther apart are looked up in lists apart."""
+
+
+def near(rows: Int64Array) -> list[tuple[int, int]]:
+    """(start, stop) of runs of rows, ascending, that are near each other."""
+    breaks = (np.flatnonzero(np.diff(rows) > GAP) + 1).tolist()
+    return list(zip([0, *breaks], [*breaks, len(rows)], strict=True)) if len(rows) else []
+
+
+def those_of(rows: Int64Array, found: Int64Array, names: Int32Array) -> tuple[Int64Array, Int32Array]:
+    """Of pairs of a row and a name those of these rows, ascending and near each other, by places there. No
+    row found is outside of them.
+    """
+    first = int(rows[0])
+    if len(rows) == int(rows[-1]) + 1 - first:
+        return found - first, names
+    place_of = np.full(int(rows[-1]) + 1 - first, -1)
+    place_of[rows - first] = np.arange(len(rows))
+    places = place_of[found - first]
+    known = places >= 0
+    return places[known], names[known]
+
+
 class NamedPlaces:
     """Places that are asked for together, each by a name.
 
@@ -218,17 +243,54 @@ class SegmentBits:
         """
         found = _Found(min((last - first) * wanted.count, EXPECTED_MAX))
         for number, block in enumerate(self.blocks[: len(wanted.masks) // CHUNK_WORDS]):
-            low = CHUNK_WORDS * number
-            masks, names = wanted.masks[low : low + CHUNK_WORDS], wanted.names[64 * low :]
             if isinstance(block, DenseBlock):
+                low = CHUNK_WORDS * number
+                masks, names = wanted.masks[low : low + CHUNK_WORDS], wanted.names[64 * low :]
                 scope = block.at, block.used, self._pool.rows, masks, names, first, last
                 found.add(partial(chunks.pairs, *scope))
             elif block is not None:
-                for word, lists in enumerate(block.lists):
-                    if masks[word] and len(lists.places):
-                        of = lists.starts, lists.places, masks[word], names[64 * word :], first, last
-                        found.add(partial(chunks.pairs_of_lists, *of))
+                self._of_lists(number, block, wanted, first, last, found)
         return found.all()
+
+    def _of_lists(
+        self, number: int, block: ListBlock, wanted: NamedPlaces, first: int, last: int, found: _Found
+    ) -> None:
+        for word, lists in enumerate(block.lists, CHUNK_WORDS * number):
+            if wanted.masks[word] and len(lists.places):
+                of = lists.starts, lists.places, wanted.masks[word], wanted.names[64 * word :], first, last
+                found.add(partial(chunks.pairs_of_lists, *of))
+
+    def _pairs_of_lists(self, wanted: NamedPlaces, rows: Int64Array) -> tuple[Int64Array, Int32Array]:
+        """(place in ``rows``, name) of those in blocks that are lists."""
+        places, names = [], []
+        for start, stop in near(rows):
+            found = _Found(EXPECTED_MIN)
+            first, last = int(rows[start]), int(rows[stop - 1]) + 1
+            for number, block in enumerate(self.blocks[: len(wanted.masks) // CHUNK_WORDS]):
+                if isinstance(block, ListBlock):
+                    self._of_lists(number, block, wanted, first, last, found)
+            at, called = those_of(rows[start:stop], *found.all())
+            places.append(start + at)
+            names.append(called)
+        return np.concatenate(places), np.concatenate(names)
+
+    def pairs_of_rows(self, wanted: NamedPlaces, rows: Int64Array) -> tuple[Int64Array, Int32Array]:
+        """(place in ``rows``, name) of those of some rows, ascending, that match; row by row where all bits
+        are dense. O(rows * words + pairs) there.
+        """
+        found = _Found(min(len(rows) * wanted.count, EXPECTED_MAX))
+        blocks = self.blocks[: len(wanted.masks) // CHUNK_WORDS]
+        nothing = np.zeros(self._chunks, np.int64)
+        at = np.array([block.at if isinstance(block, DenseBlock) else nothing for block in blocks])
+        used = np.array([block.used if isinstance(block, DenseBlock) else nothing for block in blocks])
+        if blocks:
+            scope = at, used, self._pool.rows, wanted.masks, wanted.names, rows
+            found.add(partial(chunks.pairs_of_rows, *scope))
+        places, names = found.all()
+        if not any(isinstance(block, ListBlock) for block in blocks):
+            return places, names
+        others = self._pairs_of_lists(wanted, rows)
+        return np.concatenate([places, others[0]]), np.concatenate([names, others[1]])
 
     def word(self, word: int, first: int, last: int) -> Words:
         """uint64[last - first]: the bits of a word."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.results.accepted import FEW_SLOTS, Slots, accepted
+from engine.results.accepted import FEW_SLOTS, Slots, accepted, accepted_of
 from engine.results.chunks import ChunkPool
 from engine.results.part_matches import PartMatches
 from engine.results.segment_bits import SegmentBits
@@ -45,6 +45,14 @@ def test_pairs_are_those_of_each_slot(lots: int, count: int) -> None:
             for row in matches.rows_of(slot, first, last).tolist()
         ]
         assert together(matches, slots, first, last) == sorted(each)
+        rows = np.flatnonzero(rng.random(ROWS) < rng.choice([0.001, 0.2, 1.0]))
+        at, owners = accepted_of(matches, slots, rows)
+        each = [
+            (row, slot) for slot in slots.slots.tolist() for row in matches.rows_of(slot, 0, ROWS).tolist()
+        ]
+        wanted = sorted(pair for pair in each if pair[0] in set(rows.tolist()))
+        assert sorted(zip(rows[at].tolist(), owners.tolist(), strict=True)) == wanted
+        each = [pair for pair in each if first <= pair[0] < last]
         named = Slots(slots.slots[::-1], -slots.slots[::-1])
         assert together(matches, named, first, last) == sorted((row, -slot) for row, slot in each)
         # A query that comes: those who asked before see its matches as well.

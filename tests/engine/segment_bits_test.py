@@ -37,12 +37,18 @@ def agree(bits: SegmentBits, model: np.ndarray, n: int, rng: np.random.Generator
     slots = np.flatnonzero(rng.random(len(model)) < 0.5)
     places = np.where(rng.random(len(slots)) < 0.8, slots, -1).astype(np.int32)
     if (places >= 0).any():
-        rows, names = bits.pairs(NamedPlaces(places, slots.astype(np.int32) + 7), first, last)
+        named = NamedPlaces(places, slots.astype(np.int32) + 7)
+        rows, names = bits.pairs(named, first, last)
         found = zip(rows.tolist(), names.tolist(), strict=True)
         asked = [place for place in places.tolist() if place >= 0]
         wanted_pairs = [
             (row, place + 7) for place in asked for row in first + np.flatnonzero(model[place, first:last])
         ]
+        assert sorted(found) == sorted(wanted_pairs)
+        some = np.flatnonzero(rng.random(n) < rng.random())
+        at, names = bits.pairs_of_rows(named, some)
+        found = zip(some[at].tolist(), names.tolist(), strict=True)
+        wanted_pairs = [(row, place + 7) for place in asked for row in some[model[place, some]]]
         assert sorted(found) == sorted(wanted_pairs)
 
 

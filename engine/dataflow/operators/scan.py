@@ -26,11 +26,9 @@ from engine.language.query import Scan
 from engine.model.batch import Int32Array, Int64Array
 from engine.model.runs import places_of
 from engine.operators.relation import Relation
-from engine.results.accepted import Slots, accepted
+from engine.results.accepted import Slots, accepted_of
 from engine.stems.data_stem import Rows
 
-GAP = 64
-"""Rows that are farther apart are looked up apart."""
 PAIRS_MAX = 1 << 20
 """Rows that stand are given in pieces of about so many pairs."""
 
@@ -106,6 +104,8 @@ class ScanNode(Node):
             return Delta.of_one_each(lives, found[0][1], ids)
         places = np.concatenate([each for each, _ in found]) if found else np.empty(0, np.int64)
         owners = np.concatenate([each for _, each in found]) if found else np.empty(0, np.int32)
+        if (places[1:] >= places[:-1]).all():
+            return Delta(lives, np.searchsorted(places, np.arange(n + 1)), owners, ids)
         starts, order = np.empty(n + 1, np.int64), np.empty(len(places), np.int64)
         grouping.bring_together(places, starts, order)
         return Delta(lives, starts, owners[order], ids)
@@ -140,29 +140,15 @@ class _Asked:
         ordinals = lives.relation.stored_ordinals()
         ascend = bool((ordinals[1:] > ordinals[:-1]).all())
         distinct = ordinals if ascend else np.unique(ordinals)
-        breaks = np.flatnonzero(np.diff(distinct) > GAP) + 1
-        found_rows, found_columns = [], []
-        for start, stop in zip([0, *breaks.tolist()], [*breaks.tolist(), len(distinct)], strict=True):
-            first, end = int(distinct[start]), int(distinct[stop - 1]) + 1
-            gaps = end - first > stop - start
-            for part, low, high in rows.ranges(first, end):
-                at, columns = accepted(part.matches, self.slots, low, high)
-                at = at + (part.first - first)
-                if gaps:
-                    at, columns = _without_gaps(distinct[start:stop] - first, at, columns)
-                found_rows.append(start + at)
+        found_rows, found_columns = [np.empty(0, np.int64)], [np.empty(0, np.int32)]
+        for part, low, high in rows.ranges(int(distinct[0]), int(distinct[-1]) + 1):
+            start, stop = np.searchsorted(distinct, (part.first + low, part.first + high)).tolist()
+            if start < stop:
+                places, columns = accepted_of(part.matches, self.slots, distinct[start:stop] - part.first)
+                found_rows.append(start + places)
                 found_columns.append(columns)
         places, columns = np.concatenate(found_rows), np.concatenate(found_columns)
         return (places, columns) if ascend else _repeated(ordinals, distinct, places, columns)
-
-
-def _without_gaps(distinct: Int64Array, at: Int64Array, columns: Int32Array) -> tuple[Int64Array, Int32Array]:
-    """Of acceptances those of rows among these, by their places there. distinct: ascending, from 0 on."""
-    place_of = np.full(int(distinct[-1]) + 1, -1)
-    place_of[distinct] = np.arange(len(distinct))
-    places = place_of[at]
-    known = places >= 0
-    return places[known], columns[known]
 
 
 def _repeated(
