@@ -25,9 +25,10 @@ import numpy as np
 from engine.changes.course import FOREVER, NEVER
 from engine.language.expressions import Expression
 from engine.model.batch import BoolArray, Column, Int64Array, concatenate_columns
+from engine.model.lazy_columns import LazyColumns
 from engine.model.types import Kind
 from engine.operators.keys import alike
-from engine.operators.relation import LazyColumns, Relation
+from engine.operators.relation import Relation
 
 _NUMBERED = (Kind.INTEGER, Kind.BIGINT, Kind.DATE, Kind.TIMESTAMP, Kind.STRING)
 """Types whose values are whole numbers, or codes."""

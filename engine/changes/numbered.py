@@ -19,10 +19,10 @@ from engine.changes.pieces import cut
 from engine.kernels import grouping, ranks
 from engine.language.query import Limit, RowNumber, Sort
 from engine.model.batch import Column, Int64Array
+from engine.model.lazy_columns import LazyColumns
 from engine.model.limits import Limits
 from engine.model.types import BIGINT
 from engine.operators.keys import encode
-from engine.operators.relation import LazyColumns
 from engine.operators.sort import first_rows, leading, sort_arrays
 from tureen.errors import LimitExceeded
 

@@ -8,12 +8,12 @@ Only constants that a column is compared with are taken out: others may decide w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import overload
 
 from engine.language.evaluate import evaluate
 from engine.language.expressions import And, Column, Compare, Expression, Literal, Not, Or
 from engine.model import batch
 from engine.model.batch import Int32Array, Int64Array, concatenate_columns
+from engine.model.lazy_columns import LazyColumns
 from engine.model.types import Type
 
 FIRST = 1_000_000
@@ -77,29 +77,12 @@ class Table:
         return self._columns[parameter].take(columns)
 
 
-class WithParameters(Sequence[batch.Column]):
+def with_parameters(
+    columns: Sequence[batch.Column], rows: Int64Array, table: Table, owners: Int32Array
+) -> LazyColumns:
     """The columns of pairs of a row and a query's column: those of the rows, and parameters from FIRST on."""
 
-    def __init__(
-        self, columns: Sequence[batch.Column], rows: Int64Array, table: Table, owners: Int32Array
-    ) -> None:
-        self._columns = columns
-        self._rows = rows
-        self._table = table
-        self._owners = owners
+    def make(place: int) -> batch.Column:
+        return table.of(place - FIRST, owners) if place >= FIRST else columns[place].take(rows)
 
-    def __len__(self) -> int:
-        return len(self._columns)
-
-    @overload
-    def __getitem__(self, place: int) -> batch.Column: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[batch.Column]: ...
-
-    def __getitem__(self, place: int | slice) -> batch.Column | Sequence[batch.Column]:
-        if isinstance(place, slice):
-            return [self[each] for each in range(*place.indices(len(self)))]
-        if place >= FIRST:
-            return self._table.of(place - FIRST, self._owners)
-        return self._columns[place].take(self._rows)
+    return LazyColumns(len(columns), make)

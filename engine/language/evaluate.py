@@ -1,10 +1,8 @@
 """Evaluate bound expressions over columns, vectorised.
 
 Semantics are those of :mod:`engine.language.expressions`. Nothing is raised for data: errors are values.
-Inputs are not
-changed. Cost: O(rows) a node; functions and comparisons of one string work once per distinct value. Every
-branch
-of a CASE is computed for every row, and what was not taken is dropped.
+Inputs are not changed. Cost: O(rows) a node; functions and comparisons of one string work once per distinct
+value. Every branch of a CASE is computed for every row, and what was not taken is dropped.
 """
 
 from __future__ import annotations
@@ -12,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import overload
 
 import numpy as np
 
@@ -44,6 +41,7 @@ from engine.language.expressions import (
 from engine.language.functions import FUNCTIONS
 from engine.model import batch
 from engine.model.batch import BoolArray
+from engine.model.lazy_columns import LazyColumns
 from engine.model.types import BOOLEAN, Kind
 
 
@@ -147,7 +145,7 @@ def _late(
     for operand in operands[len(first) :]:
 
         def rows_of(rows: Array, operand: Expression = operand) -> Vector:
-            taken = _Taken(columns, rows)
+            taken = LazyColumns(len(columns), lambda place: columns[place].take(rows))
             return _vector(operand, taken, len(rows))
 
         more = late(rows_of, connect(found), deciding, n)
@@ -155,26 +153,3 @@ def _late(
             break
         found.append(more)
     return connect(found)
-
-
-class _Taken(Sequence[batch.Column]):
-    """Some rows of columns, taken when a column is read."""
-
-    def __init__(self, columns: Sequence[batch.Column], rows: Array) -> None:
-        self._columns = columns
-        self._rows = rows
-        self._taken: dict[int, batch.Column] = {}
-
-    def __len__(self) -> int:
-        return len(self._columns)
-
-    @overload
-    def __getitem__(self, place: int) -> batch.Column: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[batch.Column]: ...
-    def __getitem__(self, place: int | slice) -> batch.Column | Sequence[batch.Column]:
-        if isinstance(place, slice):
-            return [self[at] for at in range(*place.indices(len(self)))]
-        if place not in self._taken:
-            self._taken[place] = self._columns[place].take(self._rows)
-        return self._taken[place]

@@ -18,10 +18,11 @@ import numpy as np
 from engine.kernels import grouping
 from engine.kernels import windows as kernels
 from engine.model.batch import Column, Int64Array
+from engine.model.lazy_columns import LazyColumns
 from engine.model.limits import Limits
 from engine.model.types import TIMESTAMP, TIMESTAMP_MS_MAX, TIMESTAMP_MS_MIN
 from engine.operators.keys import number
-from engine.operators.relation import LazyColumns, Relation
+from engine.operators.relation import Relation
 from engine.operators.row_windows import last_of_relation
 from engine.windows.assignment import WINDOW_COLUMNS, Assignment, Hop, Session
 from engine.windows.clauses import RowWindow, Window

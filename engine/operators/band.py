@@ -13,9 +13,10 @@ import numpy as np
 
 from engine.language import expressions as ex
 from engine.model.batch import BoolArray, Column
+from engine.model.lazy_columns import LazyColumns
 from engine.operators.keys import ordered
 from engine.operators.partners import Bound, Bounded
-from engine.operators.relation import LazyColumns, Relation
+from engine.operators.relation import Relation
 
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 

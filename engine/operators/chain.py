@@ -16,10 +16,11 @@ from engine.language import expressions as ex
 from engine.language.evaluate import truth
 from engine.language.query import Join, Project, Query
 from engine.model.batch import Column, Int64Array
+from engine.model.lazy_columns import LazyColumns
 from engine.operators.join import join
 from engine.operators.maintained.measure import can_err
 from engine.operators.partners import PIECE
-from engine.operators.relation import LazyColumns, Relation, count
+from engine.operators.relation import Relation, count
 from tureen.errors import LimitExceeded
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from engine.model.lazy_columns import LazyColumns
 from engine.operators.keys import encode, with_one_zero
-from engine.operators.relation import LazyColumns, Relation
+from engine.operators.relation import Relation
 
 
 def distinct(relation: Relation) -> Relation:

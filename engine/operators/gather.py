@@ -16,10 +16,11 @@ import pyarrow as pa
 from engine.language.query import Output
 from engine.model.answer import AnswerColumns
 from engine.model.batch import BoolArray, Column, Int64Array, concatenate_columns
+from engine.model.lazy_columns import LazyColumns
 from engine.model.source import Schema
 from engine.model.types import Kind, Type
 from engine.operators.places import Places
-from engine.operators.relation import LazyColumns, Relation
+from engine.operators.relation import Relation
 from engine.stems.segment import SegmentColumn
 
 

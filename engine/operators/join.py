@@ -18,11 +18,12 @@ from engine.language import expressions as ex
 from engine.language.evaluate import truth
 from engine.language.query import Join, JoinKind, Latest
 from engine.model.batch import BoolArray, Column
+from engine.model.lazy_columns import LazyColumns
 from engine.model.limits import Limits
 from engine.operators.band import bounded_by
 from engine.operators.keys import ordered, pair_codes
 from engine.operators.partners import Bound, Bounded, Candidates, Given, Pairs, PartnerKeys, ranges
-from engine.operators.relation import LazyColumns, Relation, count
+from engine.operators.relation import Relation, count
 from tureen.errors import LimitExceeded
 
 CANDIDATES_MAX = Limits().join_candidates_max

@@ -34,6 +34,7 @@ from engine.language.query import (
 )
 from engine.model.answer import AnswerColumns
 from engine.model.batch import Column
+from engine.model.lazy_columns import LazyColumns
 from engine.model.limits import Limits
 from engine.model.source import SourceName
 from engine.model.types import BIGINT
@@ -45,7 +46,7 @@ from engine.operators.gather import project, schema_of
 from engine.operators.join import join
 from engine.operators.limit import limit
 from engine.operators.maintained.kept_aggregate import KeptAggregate
-from engine.operators.relation import LazyColumns, Relation
+from engine.operators.relation import Relation
 from engine.operators.row_number import row_number
 from engine.operators.scan import ScanAt, is_range
 from engine.operators.semi_join import semi_join

@@ -7,38 +7,13 @@ what later stages read, and only of the rows that are left by then.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import overload
 
 import numpy as np
 
 from engine.language import expressions as ex
 from engine.language.evaluate import Result, evaluate
 from engine.model.batch import BoolArray, Column, Int64Array
-
-
-class LazyColumns(Sequence[Column]):
-    """``count`` columns, each made by ``make(place)`` when it is first read."""
-
-    def __init__(self, count: int, make: Callable[[int], Column]) -> None:
-        self._made: list[Column | None] = [None] * count
-        self._make = make
-
-    def __len__(self) -> int:
-        return len(self._made)
-
-    @overload
-    def __getitem__(self, place: int) -> Column: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[Column]: ...
-
-    def __getitem__(self, place: int | slice) -> Column | Sequence[Column]:
-        if isinstance(place, slice):
-            return [self[each] for each in range(*place.indices(len(self)))]
-        column = self._made[place]
-        if column is None:
-            column = self._made[place] = self._make(place)
-        return column
+from engine.model.lazy_columns import LazyColumns
 
 
 class Relation:

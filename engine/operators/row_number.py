@@ -8,9 +8,10 @@ import numpy as np
 
 from engine.language.query import RowNumber
 from engine.model.batch import Column, Int64Array
+from engine.model.lazy_columns import LazyColumns
 from engine.model.types import BIGINT
 from engine.operators.keys import encode
-from engine.operators.relation import LazyColumns, Relation
+from engine.operators.relation import Relation
 from engine.operators.sort import sort_arrays
 
 

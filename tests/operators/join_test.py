@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from engine.language import expressions as ex
 from engine.language.query import Join, Latest, Output, Project, Query, Scan
+from engine.model.lazy_columns import LazyColumns
 from engine.model.source import SourceName
 from engine.model.types import BIGINT, DOUBLE, INTEGER, STRING, TIMESTAMP, Type, decimal
 from engine.operators.join import join
-from engine.operators.relation import LazyColumns, Relation
+from engine.operators.relation import Relation
 from engine.reference.expressions import evaluate
 from engine.reference.values import ERROR, order
 from engine.windows.clauses import UNBOUNDED

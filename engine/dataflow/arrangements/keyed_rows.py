@@ -23,7 +23,7 @@ from engine.kernels import arranged as kernels
 from engine.kernels import asof
 from engine.kernels.arranged import NOBODY, Arranged
 from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
-from engine.operators.relation import LazyColumns
+from engine.model.lazy_columns import LazyColumns
 
 ROOM_MIN = 256
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import overload
 
 import numpy as np
 
@@ -31,6 +30,7 @@ from engine.language.evaluate import truth
 from engine.language.expressions import Expression, columns_of
 from engine.language.query import JoinKind, Latest
 from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
+from engine.model.lazy_columns import LazyColumns
 from engine.model.limits import Limits
 from engine.model.runs import places_of
 from engine.operators.keys import with_one_zero
@@ -259,7 +259,7 @@ class JoinNode(Node):
 
     def _columns(self, left: Int32Array, right: Int32Array) -> Sequence[Column]:
         """Those of pairs of slots."""
-        return _PairColumns(self._left_rows.columns(left), self._right_rows.columns(right))
+        return _pair_columns(self._left_rows.columns(left), self._right_rows.columns(right))
 
     @property
     def rows(self) -> int:
@@ -275,29 +275,14 @@ class JoinNode(Node):
         self._right_rows._check()
 
 
-class _PairColumns(Sequence[Column]):
+def _pair_columns(left: Sequence[Column], right: Sequence[Column]) -> LazyColumns:
     """The columns of left rows, then those of right ones, which are those from RIGHT on too."""
+    width = len(left)
 
-    def __init__(self, left: Sequence[Column], right: Sequence[Column]) -> None:
-        self._left = left
-        self._right = right
+    def make(place: int) -> Column:
+        return left[place] if place < width else right[place - (RIGHT if place >= RIGHT else width)]
 
-    def __len__(self) -> int:
-        return len(self._left) + len(self._right)
-
-    @overload
-    def __getitem__(self, place: int) -> Column: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[Column]: ...
-
-    def __getitem__(self, place: int | slice) -> Column | Sequence[Column]:
-        if isinstance(place, slice):
-            return [self[each] for each in range(*place.indices(len(self)))]
-        width = len(self._left)
-        if place < width:
-            return self._left[place]
-        return self._right[place - (RIGHT if place >= RIGHT else width)]
+    return LazyColumns(width + len(right), make)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,8 @@ from engine.kernels import queues as kernels
 from engine.kernels.queues import Queues, Records, Released
 from engine.language.expressions import Expression
 from engine.model.batch import Column, Int32Array, Int64Array
-from engine.operators.relation import LazyColumns, Relation
+from engine.model.lazy_columns import LazyColumns
+from engine.operators.relation import Relation
 
 ROOM_MIN = 256
 

@@ -28,8 +28,9 @@ from engine.kernels.ranked import Entering, Records
 from engine.language.expressions import Expression
 from engine.language.query import SortKey
 from engine.model.batch import Column, Int32Array, Int64Array
+from engine.model.lazy_columns import LazyColumns
 from engine.model.types import BIGINT
-from engine.operators.relation import LazyColumns, Relation
+from engine.operators.relation import Relation
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from engine.changes.trip import Trip
 from engine.dataflow.columns import Numbers, Over
 from engine.dataflow.delta import Delta
 from engine.dataflow.node import Above, Node
-from engine.dataflow.parameters import Constants, Table, WithParameters
+from engine.dataflow.parameters import Constants, Table, with_parameters
 from engine.dataflow.turn import Turn
 from engine.language.evaluate import truth
 from engine.language.expressions import Column, Expression
@@ -116,5 +116,5 @@ class ConditionNode(Node):
         self.visited += len(delta.lives)
         spread = above.spread(delta)
         rows, relation = spread.rows(), delta.lives.relation
-        columns = WithParameters(relation.columns, rows, self._constants, spread.owners)
+        columns = with_parameters(relation.columns, rows, self._constants, spread.owners)
         return spread.where(truth(self._predicate, columns, len(rows))[0])
