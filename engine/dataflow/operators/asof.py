@@ -75,6 +75,8 @@ class AsOfNode(MatchNode):
         slots = self._left_rows.slots()
         for start in range(0, max(1, len(slots)), PAIRS):
             delta = self._of(self._looked_at(slots[start : start + PAIRS], turn))
+            there = np.flatnonzero(delta.lives.ends > turn.way.since)  # not what a row was before its partner
+            delta = delta.take(there)
             yield delta.where(np.isin(delta.owners, columns))
 
     def _looked_at(self, slots: Int32Array, turn: Turn) -> Matched:
