@@ -21,9 +21,10 @@ from engine.dataflow.part import Part
 from engine.language.expressions import columns_of
 from engine.language.query import AggregateCall
 from engine.model.batch import BoolArray, Column, Int32Array, Int64Array, concatenate_columns
+from engine.model.lazy_columns import LazyColumns
 from engine.model.runs import places_of
 from engine.operators.aggregate import call_columns
-from engine.operators.relation import LazyColumns, Relation
+from engine.operators.relation import Relation
 
 PIECE = 1 << 20
 """About so many rows of versions are looked at at a time."""
