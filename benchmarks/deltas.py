@@ -1,10 +1,11 @@
 """Rows a second through one followed query of each kind: what its changes cost, and nothing else.
 
 Each query in an engine of its own, EMIT CHANGES, over streams of 8 rows a millisecond whose windows hold
-8,000 rows and whose keys are such that a row has about ten partners. Rows come in batches of 8,192, one of
-each stream in turn; time is that of steps, with the changes as columns. `ratio_to_before.<op>` compares with
-the same measurement at commit 5ba80a3, both in units of what this machine does in the same time: rows that
-numpy sorts a second, measured beside each operator.
+8,000 rows and whose keys are such that a row has about ten partners. Rows come in batches of 8,192, so that a
+step replaces the window, and in batches of 64 (figures that end in `.b64`), so that it changes a hundredth of
+it; one batch of each stream in turn. Time is that of steps, with the changes as columns.
+`ratio_to_before.<op>` compares with the same measurement at commit 5ba80a3, both in units of what this
+machine does in the same time: rows that numpy sorts a second, measured beside each operator.
 
 Figures: `rows_per_s.<op>`, `deltas_per_s.<op>`, `rows_per_sorted.<op>`, `ratio_to_before.<op>`, and
 `sorted_per_s`, the baseline.
@@ -15,6 +16,7 @@ import gc
 import statistics
 import sys
 import time
+from itertools import product
 
 import numpy as np
 
@@ -25,7 +27,7 @@ from benchmarks.timing import Timing, repeat
 PER_MS = 8.0
 WINDOW = "[RANGE 999 MILLISECONDS]"
 KEYS = 800
-BATCH = 8_192
+BATCH, SMALL = 8_192, 64
 TEXTS = {
     "group": f"SELECT k, COUNT(*) AS n, SUM(n) AS total FROM s {WINDOW} GROUP BY k",
     "distinct": f"SELECT DISTINCT k FROM s {WINDOW}",
@@ -56,8 +58,10 @@ def run(options: argparse.Namespace) -> Report:
     """Each kind in turn."""
     figures: dict[str, Figure] = {}
     sorted_per_s = [baseline(options.seed)]
-    for op in options.ops:
-        timing, rows, deltas = measure(op, options)
+    for op, size in product(options.ops, (BATCH, SMALL)):
+        timing, rows, deltas = measure(op, size, options)
+        if size == SMALL:
+            op += f".b{size}"
         sorted_per_s.append(baseline(options.seed))
         rows_per_s = timing.per_s(rows)
         figures[f"rows_per_s.{op}"] = rows_per_s
@@ -75,16 +79,19 @@ def baseline(seed: int) -> float:
     return repeat(lambda: np.sort(values), times=5).per_s(len(values))
 
 
-def measure(op: str, options: argparse.Namespace) -> tuple[Timing, int, int]:
-    """(time of each round, a batch of each stream; rows of a round; changes of all)."""
+def measure(op: str, size: int, options: argparse.Namespace) -> tuple[Timing, int, int]:
+    """(time of each round, a batch of each stream; rows of a round; changes of all). size: of a batch."""
     text = TEXTS[op]
     names = [name for name in "suw" if f" {name} " in text or f"({name}" in text]
     events = Events(np.random.default_rng(options.seed), names, 10_000)
     events.register([f"{text} EMIT CHANGES"])
     warm_up = 4
     seconds, deltas = [], 0
+    for name in names:  # the windows are full
+        for batch in events.batches(name, 2, BATCH, per_ms=PER_MS, keys=KEYS):
+            events.ingest(name, batch)
     streams = [
-        events.batches(name, warm_up + options.batches, BATCH, per_ms=PER_MS, keys=KEYS) for name in names
+        events.batches(name, warm_up + options.batches, size, per_ms=PER_MS, keys=KEYS) for name in names
     ]
     gc.collect()
     gc.disable()
@@ -95,4 +102,4 @@ def measure(op: str, options: argparse.Namespace) -> tuple[Timing, int, int]:
             seconds.append(time.perf_counter() - began)
             deltas += sum(len(changes) for each in found for changes in each)
     gc.enable()
-    return Timing(tuple(seconds)), BATCH * len(names), deltas
+    return Timing(tuple(seconds)), size * len(names), deltas

@@ -40,9 +40,11 @@ class Events:
                 f"WITH (topic = '{name}', timestamp = 'ts') RETAIN {retain_ms} MILLISECONDS"
             )
 
-    def register(self, texts: Iterable[str], options: dict[str, str] | None = None) -> None:
-        """Queries q0, q1, ... come. Raises the first refusal."""
-        wanted = [Registration(f"q{place}", text, options=options or {}) for place, text in enumerate(texts)]
+    def register(self, texts: Iterable[str], options: dict[str, str] | None = None, first: int = 0) -> None:
+        """Queries q0, q1, ... come, or from another number on. Raises the first refusal."""
+        wanted = [
+            Registration(f"q{place}", text, options=options or {}) for place, text in enumerate(texts, first)
+        ]
         for first in range(0, len(wanted), REGISTERED_TOGETHER):
             some = tuple(wanted[first : first + REGISTERED_TOGETHER])
             self.engine._now(Register(some), self._clock_ms)

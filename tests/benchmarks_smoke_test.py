@@ -42,7 +42,14 @@ RUNS = {
         "--queries 40 --shapes 1 4 --steps 20",
         ["ms_per_step.all", "ms_per_step.shapes4", "deltas_per_s", "state_bytes_per_group"],
     ),
-    "deltas": ("--ops group min_max join --batches 2", ["rows_per_s.group", "rows_per_s.join"]),
+    "hydrate": (
+        "--rows 100000 --more 3 --queries 50",
+        ["ms.group", "ms.more", "ms.more64", "rows_visited.more", "restart_s", "changes.restart"],
+    ),
+    "deltas": (
+        "--ops group min_max join --batches 2",
+        ["rows_per_s.group", "ratio_to_before.min_max", "ratio_to_before.join.b64"],
+    ),
     "invocation": (
         "--rows 20000 --queries 2 --times 2",
         ["engine_ms", "ratio_to_duckdb", "count_ratio_to_duckdb", "aggregates_ratio_to_duckdb"],

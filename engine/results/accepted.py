@@ -118,6 +118,16 @@ def accepted_of(matches: PartMatches, slots: Slots, rows: Int64Array) -> Pairs:
     return np.concatenate([at for at, _ in found]), np.concatenate([called for _, called in found])
 
 
+def accepted_at_most(matches: PartMatches, slots: Slots, rows: int) -> int:
+    """No more pairs than this has a range of so many rows. O(slots)."""
+    dense, selective = slots.dense(matches.cohorts)
+    listed = 0 if matches.log is None else len(matches.log[0])
+    for lot in matches.lists:
+        places = np.flatnonzero(np.isin(lot.slots, selective))
+        listed += int((lot.starts[places + 1] - lot.starts[places]).sum())
+    return dense.count * rows + listed
+
+
 def _of_lists(
     matches: PartMatches, slots: Slots, selective: Int32Array, first: int, last: int
 ) -> list[Pairs]:

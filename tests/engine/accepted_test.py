@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.results.accepted import FEW_SLOTS, Slots, accepted, accepted_of
+from engine.results.accepted import FEW_SLOTS, Slots, accepted, accepted_at_most, accepted_of
 from engine.results.chunks import ChunkPool
 from engine.results.part_matches import PartMatches
 from engine.results.segment_bits import SegmentBits
@@ -45,6 +45,7 @@ def test_pairs_are_those_of_each_slot(lots: int, count: int) -> None:
             for row in matches.rows_of(slot, first, last).tolist()
         ]
         assert together(matches, slots, first, last) == sorted(each)
+        assert len(each) <= accepted_at_most(matches, slots, last - first)
         rows = np.flatnonzero(rng.random(ROWS) < rng.choice([0.001, 0.2, 1.0]))
         at, owners = accepted_of(matches, slots, rows)
         each = [

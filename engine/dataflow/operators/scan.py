@@ -26,7 +26,7 @@ from engine.language.query import Scan
 from engine.model.batch import Int32Array, Int64Array
 from engine.model.runs import places_of
 from engine.operators.relation import Relation
-from engine.results.accepted import Slots, accepted_of
+from engine.results.accepted import Slots, accepted_at_most, accepted_of
 from engine.stems.data_stem import Rows
 
 PAIRS_MAX = 1 << 20
@@ -77,7 +77,7 @@ class ScanNode(Node):
         self.visited += len(lives)
         rows = trip.course.legs[self.kind.source].at.rows
         asked = _Asked({int(column): self._predicates[int(column)] for column in columns})
-        size = max(1, PAIRS_MAX // max(1, len(columns)))
+        size = max(1, int(PAIRS_MAX / max(1.0, asked.columns_a_row(lives, rows))))
         for start in range(0, max(1, len(lives)), size):
             stop = min(start + size, len(lives))
             piece = Lives(lives.relation.slice(start, stop), lives.begins[start:stop], lives.ends[start:stop])
@@ -134,6 +134,15 @@ class _Asked:
         held = {predicate: column for column, predicate in predicates.items() if isinstance(predicate, int)}
         columns = np.array(list(held.values()), np.int32)
         self.slots = Slots(np.array(list(held), np.int32), columns)
+
+    def columns_a_row(self, lives: Lives, rows: Rows) -> float:
+        """At most so many of the columns accept a row, in each segment on average."""
+        most, n = 0.0, len(lives)
+        if len(self.slots.slots) and n:
+            ordinals = lives.relation.stored_ordinals()
+            for part, first, last in rows.ranges(int(ordinals.min()), int(ordinals.max()) + 1):
+                most = max(most, accepted_at_most(part.matches, self.slots, last - first) / (last - first))
+        return len(self.every) + len(self.evaluated) + most
 
     def by_slot(self, lives: Lives, rows: Rows) -> tuple[Int64Array, Int32Array]:
         """(row, column) of every acceptance."""
