@@ -88,10 +88,10 @@ def _walk(plan: Plan, tables: Container[SourceName], state_of: StateOf) -> _Walk
                 edge = edge.above(each)
             word, details = _words(*stages)
             return OperatorTree(word, details, str(edge), None, state_of(key), (tree,)), edge, key
-        case Joined(matching, left, right, stage):
+        case Joined(_, left, right, stage):
             one, one_edge, one_key = _walk(left, tables, state_of)
             other, other_edge, other_key = _walk(right, tables, state_of)
-            edge = one_edge.joined(matching.kind, matching.keys, other_edge)
+            edge = one_edge.joined(stage, other_edge)
             key = key_of(plan, one_key, other_key)
             word, details = _words(stage)
             return OperatorTree(word, details, str(edge), None, state_of(key), (one, other)), edge, key
@@ -132,7 +132,8 @@ def _words(*stages: Stage) -> tuple[str, tuple[str, ...]]:
         case Join() | SemiJoin():
             kind, _, rest = lines[0].partition(" join")
             rest = rest.lstrip(", ")
-            return "join" if kind == "inner" else f"{kind} join", (rest,) if rest else ()
+            word = " ".join(each for each in kind.replace("as of", "asof").split() if each != "inner")
+            return f"{word} join".lstrip(), (rest,) if rest else ()
         case Aggregate():
             return "group", tuple(lines[1:])
         case Filter():

@@ -88,17 +88,16 @@ class Edge:
         in_time = not isinstance(stage, Sort) and (self.in_time or isinstance(stage, Aggregate))
         return Edge(pattern, windows, key if pattern is Pattern.WK else None, in_time)
 
-    def joined(self, kind: JoinKind | None, keys: Iterable[KeyPair], inner: Edge) -> Edge:
-        """What leaves a join with another. kind: None of an ASOF join."""
-        told = [(self.windows.told(key), inner.windows.told(other)) for key, other in keys]
+    def joined(self, stage: Join | SemiJoin, inner: Edge) -> Edge:
+        """What leaves a join with another."""
+        if _as_of_each_row(stage):
+            return replace(self, key=None)
+        kind = _kind_of(stage)
+        told = [(self.windows.told(key), inner.windows.told(other)) for key, other in _keys_of(stage)]
         meet_at_once = any(one is not None and one == other for one, other in told)
         if meet_at_once and max(self.pattern, inner.pattern) <= Pattern.WKS:
             return Edge(_whole(kind, self.pattern, inner.pattern), self.windows, None, self.in_time)
         return Edge(_joined(kind, self.pattern, inner.pattern), WindowColumns({}, {}), None, in_time=False)
-
-    def with_versions(self) -> Edge:
-        """What leaves a join with the versions of a table as of the instant of each row."""
-        return replace(self, key=None)
 
     def _pattern_above(self, stage: Stage) -> Pattern:
         below = self.pattern
@@ -137,10 +136,6 @@ class Edge:
         return self.pattern.name if self.key is None else f"{self.pattern.name} by key"
 
 
-KeyPair = tuple[Expression, Expression]
-"""Two expressions that have to be equal, over the columns of each input of a join."""
-
-
 def update_patterns(query: Query, tables: Container[SourceName] = ()) -> tuple[Pattern, ...]:
     """The pattern of what the scan gives, then of what each stage gives. tables: which sources are."""
     return tuple(edge.pattern for edge in edges_of(query, tables))
@@ -153,11 +148,9 @@ def edges_of(query: Query, tables: Container[SourceName] = ()) -> list[Edge]:
         below = edges[-1]
         if not isinstance(stage, Join | SemiJoin):
             edges.append(below.above(stage))
-        elif _as_of_each_row(stage):
-            edges.append(below.with_versions())
         else:
             *_, inner = edges_of(stage.inner, tables)
-            edges.append(below.joined(_kind_of(stage), _keys_of(stage), inner))
+            edges.append(below.joined(stage, inner))
     return edges
 
 
@@ -188,7 +181,8 @@ def _kind_of(stage: Join | SemiJoin) -> JoinKind | None:
     return None if stage.latest is not None else stage.kind
 
 
-def _keys_of(stage: Join | SemiJoin) -> Sequence[KeyPair]:
+def _keys_of(stage: Join | SemiJoin) -> Sequence[tuple[Expression, Expression]]:
+    """Pairs of expressions that have to be equal, over the columns of each input."""
     if isinstance(stage, Join):
         return stage.keys
     columns = [Column(place, name, type_) for place, (name, type_) in enumerate(stage.inner.columns)]
