@@ -33,8 +33,9 @@ from engine.dataflow.plan import (
     join_of,
     key_of,
     node_of,
-    own_of,
     plan_of,
+    scans_of,
+    whole_plan_of,
 )
 from engine.dataflow.sinks import ChangeSink, Sink, WholeSink
 from engine.dataflow.turn import Turn
@@ -141,7 +142,10 @@ class Graph:
         """
         query_id = standing.query_id
         built = self._build(self._plan_of(query, operator), standing)
-        if any(isinstance(self._leaves.get(key), FlowNode) for key in built.keys):
+        scans = scans_of(query, self._tables) if operator == "rstream" else ()
+        read = [self._build(plan, standing) for plan in scans]
+        keys = tuple(dict.fromkeys([*(key for scan in read for key in scan.keys), *built.keys]))
+        if any(isinstance(self._leaves.get(key), FlowNode) for key in keys):
             self._touching.put(standing, query)
         if limited is None:
             limited = not is_selection(query)
@@ -149,13 +153,16 @@ class Graph:
         found = self._exits.get(end)
         if found is None:
             sink = _sink(built.node, query, operator, copies=copies, limited=limited)
-            leaves = frozenset(key for key in built.keys if key in self._leaves)
-            found = self._exits[end] = _Exit(sink, built.keys, leaves)
+            leaves = frozenset(key for key in keys if key in self._leaves)
+            found = self._exits[end] = _Exit(sink, keys, leaves)
         found.sink.add(query_id, built.column)
-        self._members[query_id] = _Member(built.keys, end)
+        if isinstance(found.sink, WholeSink):
+            found.sink.read_scans(query_id, [(scan.node, scan.column) for scan in read])
+        self._members[query_id] = _Member(keys, end)
 
     def _plan_of(self, query: Query, operator: Operator) -> Plan:
-        return own_of(query) if operator == "rstream" else plan_of(query, self._tables)
+        plan = whole_plan_of if operator == "rstream" else plan_of
+        return plan(query, self._tables)
 
     def _build(self, plan: Plan, standing: StandingQuery) -> _Built:
         """The nodes of a plan, those that are not there made."""
@@ -327,7 +334,6 @@ def changes_of(
 def _sink(top: Node, query: Query, operator: Operator, *, copies: bool, limited: bool) -> Sink:
     schema = schema_of(query.columns)
     if operator == "rstream":
-        assert isinstance(top, FlowNode)
         return WholeSink(top, schema)
     counted = [type_ for _, type_ in query.columns] if copies else None
     return ChangeSink(top, operator, schema, counted, limited=limited)

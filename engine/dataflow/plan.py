@@ -99,12 +99,7 @@ def key_of(plan: Plan, *below: Hashable) -> Hashable:
 
 def plan_of(query: Query, tables: Container[SourceName]) -> Plan:
     """tables: which sources are."""
-    plan: Plan = Own(_first(query, 0))
-    if query.source not in tables and _is_shared(query.scan):
-        plan = Shared(replace(query.scan, predicate=None), query.scan)
-    elif query.source not in tables and query.scan.assignment is None:
-        assert isinstance(query.scan.window, RowWindow)
-        plan = _latest(query.scan, query.scan.window)
+    plan = _scan(query, tables)
     for place, (stage, following) in enumerate(zip_longest(query.stages, query.stages[1:])):
         if isinstance(stage, Sort) and isinstance(following, Limit):
             continue  # one operator with what follows
@@ -118,9 +113,19 @@ def plan_of(query: Query, tables: Container[SourceName]) -> Plan:
     return plan
 
 
-def own_of(query: Query) -> Plan:
-    """The whole query as a leaf of its own: for RSTREAM."""
-    return Own(_first(query, len(query.stages)), "RSTREAM: the whole answer is given at each instant")
+def whole_plan_of(query: Query, tables: Container[SourceName]) -> Plan:
+    """The same with ids of rows, or the whole query as a leaf of its own: for RSTREAM."""
+    plan = plan_of(query, tables)
+    with_ids = _with_ids(plan)
+    if with_ids is None:
+        return Own(_first(query, len(query.stages)), f"RSTREAM: {_NO_IDS}, by {_reason_of(plan)}")
+    return with_ids
+
+
+def scans_of(query: Query, tables: Container[SourceName]) -> list[Plan]:
+    """The plans of its scans."""
+    inner = [stage.inner for stage in query.stages if isinstance(stage, SemiJoin | Join)]
+    return [_scan(query, tables), *(plan for each in inner for plan in scans_of(each, tables))]
 
 
 def is_selection(query: Query) -> bool:
@@ -173,6 +178,16 @@ def _is_shared(scan: Scan) -> bool:
     if isinstance(window, TimeWindow):
         return scan.assignment is None or isinstance(scan.assignment, Hop)
     return scan.assignment is None and window.plain
+
+
+def _scan(query: Query, tables: Container[SourceName]) -> Plan:
+    scan = query.scan
+    if query.source not in tables and _is_shared(scan):
+        return Shared(replace(scan, predicate=None), scan)
+    if query.source not in tables and scan.assignment is None:
+        assert isinstance(scan.window, RowWindow)
+        return _latest(scan, scan.window)
+    return Own(_first(query, 0))
 
 
 def _latest(scan: Scan, window: RowWindow) -> Plan:

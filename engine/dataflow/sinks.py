@@ -18,6 +18,8 @@ from engine.changes.stretch import by_retention, doubled, halved
 from engine.changes.trip import Trip
 from engine.dataflow.arrangements.cells import events_of
 from engine.dataflow.arrangements.copy_counts import CopyCounts
+from engine.dataflow.arrangements.keyed_rows import KeyedRows, KeyValues
+from engine.dataflow.arrangements.keys import Keys
 from engine.dataflow.cancel import remaining
 from engine.dataflow.columns import Readers
 from engine.dataflow.delta import Delta
@@ -90,30 +92,116 @@ class WholeSink(Sink):
 
     only_differences = False
 
-    def __init__(self, top: FlowNode, schema: pa.Schema) -> None:
+    def __init__(self, top: Node, schema: pa.Schema) -> None:
         super().__init__(top, schema)
-        self._flow = top
+        self._scans: dict[str, Sequence[Scanned]] = {}
+        self._coming: set[int] = set()
+        self._moves: list[tuple[str, Int64Array]] = []
+        self._forget_rows()
+
+    def _forget_rows(self) -> None:
+        self._rows: KeyedRows | None = None
+        if not isinstance(self._top, FlowNode):
+            self._rows = KeyedRows(Keys([]), self._top.id_words, keeps_all=True)
+            self._coming = set(self._columns.values())
+
+    def read_scans(self, query_id: str, scans: Sequence[Scanned]) -> None:
+        """A query reads these, so many columns of nodes."""
+        self._scans[query_id] = scans
+        for node, column in scans:
+            node.want(column)
+
+    def add(self, query_id: str, column: int) -> None:
+        if column not in self._columns.values():
+            self._coming.add(column)
+        super().add(query_id, column)
+
+    def remove(self, query_id: str) -> None:
+        for node, column in self._scans.pop(query_id):
+            node.leave(column)
+        column = self._columns[query_id]
+        super().remove(query_id)
+        if column not in self._columns.values():
+            self._coming.discard(column)
+            if self._rows is not None:
+                self._rows.drop(np.array([column], np.int32))
+
+    def forget(self) -> None:
+        self._moves.clear()
+        self._forget_rows()
+
+    def begin(self, trip: Trip) -> None:
+        if self._rows is None or not self._coming:
+            return
+        columns = np.array(sorted(self._coming), np.int32)
+        self._coming.clear()
+        for delta in self._top.standing(trip, columns):
+            self._rows.learn(delta.lives.relation.columns, None)
+            self._rows.stand(delta, _without_keys(delta))
 
     def take(self, turn: Turn) -> None:
-        """Answers are worked out at once for the whole transition."""
+        if self._rows is not None:
+            delta = self._top.delta(turn)
+            delta = delta.where(np.isin(delta.owners, list(self._columns.values())))
+            self._rows.learn(delta.lives.relation.columns, None)
+            self._rows.turned(self._rows.apply(delta, _without_keys(delta), turn.way))
+        for query_id, scans in self._scans.items():
+            for node, column in scans:
+                delta = node.delta(turn)
+                self._moves.append((query_id, _moves(delta.where(delta.owners == column).lives, turn)))
 
     def give(self, trip: Trip, broken: dict[str, Exception], now_ms: int) -> Iterator[Changes]:
-        at, lives = self._flow.instants(trip), self._flow.alive(trip)
-        instants = doubled(at, 1)  # after retention
-        low, high = instants.searchsorted(lives.begins), instants.searchsorted(lives.ends)
-        counts = high - low
-        total = int(counts.sum())
-        if total > trip.limits.changes_max:
-            broken.update(dict.fromkeys(self.query_ids, _too_many(trip.limits, total)))
-            return
-        rows = np.repeat(np.arange(len(lives)), counts)
-        places = places_of(low, counts)
-        order = np.argsort(places, kind="stable")
-        at = trip.course.told(at[places[order]])
-        columns = [column.take(rows[order]).to_arrow() for column in lives.relation.columns]
-        table = pa.Table.from_arrays(columns, schema=self._schema)
-        for query_id in self.query_ids if total else ():
-            yield Changes.of_one(query_id, table, np.ones(total, np.int8), at, now_ms)
+        moves: dict[str, list[Int64Array]] = {}
+        for query_id, instants in self._moves:
+            moves.setdefault(query_id, []).append(instants)
+        self._moves.clear()
+        for query_id, column in self._columns.items():
+            at = np.unique(np.concatenate([np.empty(0, np.int64), *moves.get(query_id, [])]))
+            lives = self._of(column, trip)
+            instants = doubled(at, 1)  # after retention
+            low, high = instants.searchsorted(lives.begins), instants.searchsorted(lives.ends)
+            counts = high - low
+            total = int(counts.sum())
+            if total > trip.limits.changes_max:
+                broken[query_id] = _too_many(trip.limits, total)
+                continue
+            rows = np.repeat(np.arange(len(lives)), counts)
+            places = places_of(low, counts)
+            order = np.argsort(places, kind="stable")
+            if total:
+                told = trip.course.told(at[places[order]])
+                columns = [column.take(rows[order]).to_arrow() for column in lives.relation.columns]
+                table = pa.Table.from_arrays(columns, schema=self._schema)
+                yield Changes.of_one(query_id, table, np.ones(total, np.int8), told, now_ms)
+        if self._rows is not None:
+            self._rows.settle()
+
+    def _of(self, column: int, trip: Trip) -> Lives:
+        """The rows of a column that are there at an instant of a transition, in the order of the relation."""
+        if self._rows is None:
+            assert isinstance(self._top, FlowNode)
+            return self._top.alive(trip)
+        slots = self._rows.slots()
+        starts, owners = self._rows.owners_of(slots)
+        slots = slots[np.repeat(np.arange(len(slots)), np.diff(starts))[owners == column]]
+        slots = slots[np.lexsort(self._rows.ids_of(slots)[:, ::-1].T)]
+        relation = Relation(self._rows.columns(slots), len(slots))
+        return Lives(relation, self._rows.rows.begins[slots], self._rows.rows.ends[slots])
+
+
+Scanned = tuple[Node, int]
+"""A node that gives the rows of a scan, and the column of the scan's predicate."""
+
+
+def _without_keys(delta: Delta) -> KeyValues:
+    return KeyValues([], np.ones(len(delta.lives), np.bool_))
+
+
+def _moves(lives: Lives, turn: Turn) -> Int64Array:
+    """int64, ms: when rows come or go on a turn, but for those that are there for less than a millisecond."""
+    lasting = halved(lives.begins) != halved(lives.ends)
+    both = np.concatenate([lives.begins[lasting], lives.ends[lasting]])
+    return halved(both[turn.way.among(both)])
 
 
 class ChangeSink(Sink):

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from engine.changes.course import NEVER
 from engine.changes.trip import Trip
 from engine.dataflow.arrangements.keyed_rows import KeyValues
 from engine.dataflow.delta import Delta
@@ -93,6 +94,7 @@ class AsOfNode(MatchNode):
             self._latest.strict,
             turn.way.since,
         )
+        begins[begins <= turn.way.since] = NEVER
         found = Matched(of[pair], partners, begins, ends, np.arange(len(pair) + 1), owners[pair])
         if self._matching.condition is not None:
             columns = self._columns(found.left, found.right)
