@@ -153,7 +153,7 @@ class Recomputed(Part):
 
         def column(place: int) -> Column:
             at = self._places.index(place)
-            return self._values.decode(at, np.ascontiguousarray(tuples[:, at]), tuples[:, -1])
+            return self._values.column(at, tuples)
 
         width = self._places[-1] + 1 if self._places else 0
         relation = Relation(LazyColumns(width, column), len(row))

@@ -119,6 +119,17 @@ def test_labels_order_as_strings_do(data: Any, spread: int) -> None:
         string_labels.SPREAD, string_labels.MOST = before
 
 
+@given(st.data(), st.sampled_from((62, 63, 64, 130)))
+def test_rows_of_many_columns_and_back(data: Any, width: int) -> None:
+    kinds = [data.draw(st.sampled_from(KINDS)) for _ in range(width)]
+    rows = relation(kinds, data.draw(tables(kinds, 3)))
+    words = words_module.Words(kinds)
+    tuples = words.encode(rows.columns, len(rows))
+    assert tuples.shape == (len(rows), words.width)
+    found = [words.column(place, tuples) for place in range(width)]
+    assert exactly(rows_of(rows.with_columns(found))) == exactly(rows_of(rows))
+
+
 @given(seeds)
 def test_copies_of_a_row_are_always_1_to_how_many_there_are(seed: int) -> None:
     rng = random.Random(seed)

@@ -265,7 +265,7 @@ class KeyedRows:
         def make(place: int) -> Column:
             assert self._codec is not None
             at = self._places.index(place)
-            words, nulls = self._tuples[slots, at], self._tuples[slots, -1]
+            words, nulls = self._tuples[slots, at], self._tuples[slots, self._codec.null_word(at)]
             if whole:
                 return self._codec.decode(at, words, nulls)
             column = self._codec.decode(at, np.where(there, words, 0), np.where(there, nulls, 0))

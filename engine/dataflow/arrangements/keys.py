@@ -53,10 +53,7 @@ class Keys:
     def columns(self, ids: Int32Array) -> list[Column]:
         """The values of these numbers."""
         tuples = self._table.words[ids]
-        return [
-            self._words.decode(place, np.ascontiguousarray(tuples[:, place]), tuples[:, -1])
-            for place in range(self._words.width - 1)
-        ]
+        return [self._words.column(place, tuples) for place in range(len(self._words.types))]
 
     def _make_room(self) -> None:
         if len(self._users) < self._table.capacity:

@@ -98,7 +98,7 @@ class RowStore:
     def columns(self, slots: Int32Array) -> Callable[[int], Column]:
         """The values of rows, by the place of a column among those that are kept."""
         tuples = self._values[slots]
-        return lambda place: self._codes.decode(place, np.ascontiguousarray(tuples[:, place]), tuples[:, -1])
+        return lambda place: self._codes.column(place, tuples)
 
     def _new(self, words: Int64Array, columns: Sequence[Column]) -> Int32Array:
         n = len(words)

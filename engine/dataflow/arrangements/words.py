@@ -1,8 +1,8 @@
 """Values of columns as tuples of whole numbers, and back.
 
-A tuple has a word for each column, the value itself, its bits, or the code of a string or an array; and one
-of bits that say which columns are NULL. Values that nothing tells apart have the same word: NULL equals NULL,
-NaN equals NaN, and 0.0 is another value than -0.0.
+A tuple has a word for each column, the value itself, its bits, or the code of a string or an array; and
+words of bits that say which columns are NULL. Values that nothing tells apart have the same word: NULL equals
+NULL, NaN equals NaN, and 0.0 is another value than -0.0.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from engine.model.batch import Column, Int32Array, Int64Array
 from engine.model.string_table import StringTable
 from engine.model.types import Kind, Type
 
+NULL_BITS = 63
+"""So many columns a word of bits."""
 VALUES_MIN = 65_536
 """Fewer strings or arrays than these are not looked through for dead ones."""
 
@@ -33,15 +35,19 @@ class Words:
     @property
     def width(self) -> int:
         """How many words a tuple has."""
-        return len(self.types) + 1
+        return self.null_word(len(self.types)) + 1
+
+    def null_word(self, place: int) -> int:
+        """The word whose bits say whether the column at a place is NULL."""
+        return len(self.types) + place // NULL_BITS
 
     def encode(self, columns: Sequence[Column], n: int) -> Int64Array:
         """int64[n, width], C order, of n rows."""
         words = np.zeros((n, self.width), np.int64)
-        null = words[:, len(self.types)]
         for place, (column, coded) in enumerate(zip(columns, self._coded, strict=True)):
+            null = words[:, self.null_word(place)]
             if column.type.kind is Kind.NULL:
-                null |= 1 << place
+                null |= 1 << place % NULL_BITS
                 continue
             if isinstance(coded, StringTable):
                 words[:, place] = column.codes_in(coded)
@@ -53,15 +59,19 @@ class Words:
                 words[:, place] = column.values
             if column.valid is not None:
                 words[~column.valid, place] = 0
-                null |= (~column.valid).astype(np.int64) << place
+                null |= (~column.valid).astype(np.int64) << place % NULL_BITS
         return words
 
+    def column(self, place: int, tuples: Int64Array) -> Column:
+        """A column of tuples, int64[n, width]."""
+        return self.decode(place, np.ascontiguousarray(tuples[:, place]), tuples[:, self.null_word(place)])
+
     def decode(self, place: int, words: Int64Array, nulls: Int64Array) -> Column:
-        """A column. words: int64[n], its own; nulls: int64[n], the last of each tuple."""
+        """A column. words: int64[n], its own; nulls: int64[n], its :meth:`null_word`."""
         type_, coded = self.types[place], self._coded[place]
         valid = None
         if nulls.any():
-            valid = (nulls >> place) & 1 == 0
+            valid = (nulls >> place % NULL_BITS) & 1 == 0
             if valid.all():
                 valid = None
         values: npt.NDArray[Any] = words

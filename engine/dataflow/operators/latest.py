@@ -119,9 +119,9 @@ class LatestNode(ByRun):
 
         def make(place: int) -> Column:
             assert codes is not None
-            return codes.decode(place, np.ascontiguousarray(tuples[:, place]), tuples[:, -1])
+            return codes.column(place, tuples)
 
-        width = 0 if codes is None else codes.width - 1
+        width = 0 if codes is None else len(codes.types)
         ids = np.hstack([self._ids.words[slots], owners.reshape(-1, 1)])
         relation = Relation(LazyColumns(width, make), len(slots))
         return Delta.of_one_each(Lives(relation, begins, ends), owners, lambda: ids)
