@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.changes.lives import Lives, Touched, Way
+from engine.changes.lives import Lives
 from engine.changes.succession import succession
 from engine.changes.trip import Trip
 from engine.language.query import Query
@@ -20,28 +20,22 @@ from engine.operators.relation import Relation
 class Evaluations:
     """What a query gives on the way, in no order."""
 
-    ordered = False
-
     def __init__(self, query: Query, trip: Trip) -> None:
-        self.way: Way = trip.way
         self._query = query
         self._trip = trip
         self._lives: Lives | None = None
 
     def changed(self) -> Lives:
         """Rows that come or go."""
-        return self._all().changing(self.way)
+        return self.alive().changing(self._trip.way)
 
-    def alive(self, touched: Touched | None = None) -> Lives:
+    def alive(self) -> Lives:
         """Rows that are there at some instant."""
-        lives = self._all()
-        return lives if touched is None else lives.where(touched.among(lives.relation))
-
-    def _all(self) -> Lives:
         if self._lives is None:
             instants = instants_of(self._query, self._trip)
             following = (self._at(instant) for instant in instants.tolist())
-            self._lives = succession(self._at(self.way.since), following, instants, self._trip.limits)
+            at_first = self._at(self._trip.way.since)
+            self._lives = succession(at_first, following, instants, self._trip.limits)
         return self._lives
 
     def _at(self, instant: int) -> Relation:

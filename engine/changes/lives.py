@@ -23,15 +23,9 @@ from typing import Protocol
 import numpy as np
 
 from engine.changes.course import FOREVER, NEVER
-from engine.language.expressions import Expression
 from engine.model.batch import BoolArray, Column, Int64Array, concatenate_columns
 from engine.model.lazy_columns import LazyColumns
-from engine.model.types import Kind
-from engine.operators.keys import alike
 from engine.operators.relation import Relation
-
-_NUMBERED = (Kind.INTEGER, Kind.BIGINT, Kind.DATE, Kind.TIMESTAMP, Kind.STRING)
-"""Types whose values are whole numbers, or codes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,63 +96,10 @@ class Lives:
         assert all(len(column) == n for column in self.relation.columns)
 
 
-@dataclass(frozen=True, slots=True)
-class Touched:
-    """Rows by the values of some expressions, equal as GROUP BY has it: NULL equals NULL, NaN equals NaN.
-
-    keys: over the columns of what is asked. values: a column a key, of its type, n rows in any order.
-    """
-
-    keys: tuple[Expression, ...]
-    values: tuple[Column, ...]
-    n: int
-
-    def among(self, relation: Relation) -> BoolArray:
-        """bool[n]: which rows equal one of these in all keys. O(rows of both), hashing."""
-        if not self.n or not len(relation):
-            return np.zeros(len(relation), np.bool_)
-        if not self.keys:
-            return np.ones(len(relation), np.bool_)
-        columns, _ = relation.values_of(self.keys)
-        if len(columns) == 1 and (found := _looked_up(columns[0], self.values[0])) is not None:
-            return found
-        here, there, width = alike(columns, self.values, len(relation), self.n)
-        known = np.zeros(width, np.bool_)
-        known[there] = True
-        return known[here]
-
-
-def _looked_up(column: Column, values: Column) -> BoolArray | None:
-    """bool[n]: which values of a column are among others, by a table of those; None: no table is small."""
-    if column.valid is not None or values.valid is not None or column.type.kind not in _NUMBERED:
-        return None
-    if column.strings is not values.strings:
-        return None
-    low, high = int(values.values.min()), int(values.values.max())
-    if high - low > 4 * (len(column) + len(values)):
-        return None
-    known = np.zeros(high - low + 2, np.bool_)
-    known[values.values.astype(np.int64) - low] = True
-    places = column.values.astype(np.int64, copy=False) - low
-    outside = (places < 0) | (places > high - low)
-    places[outside] = high - low + 1
-    return known[places]
-
-
 class Input(Protocol):
-    """What a stage reads: a temporal relation over a way, asked for as far as it is needed.
-
-    ordered: the order of the rows, here and in any part of it that is given, is that of the relation at every
-    instant (those that are there, in this order). Not so: nothing is known of the order.
-    It is known of the plan alone. Rows are the same objects however often they are asked for: an
+    """A temporal relation over a transition. Rows are the same objects however often they are asked for: an
     implementation keeps what it has computed.
     """
-
-    @property
-    def way(self) -> Way: ...
-
-    @property
-    def ordered(self) -> bool: ...
 
     def changed(self) -> Lives:
         """Rows that come or go on the way, and no others. Equal rows that come and go at one instant may or
@@ -166,10 +107,8 @@ class Input(Protocol):
         """
         ...
 
-    def alive(self, touched: Touched | None = None) -> Lives:
-        """All rows that are there at an instant of [since, until], those of ``changed`` included;
-        touched: of them those that equal one of these.
-        """
+    def alive(self) -> Lives:
+        """All rows that are there at an instant of [since, until], those of ``changed`` included."""
         ...
 
 

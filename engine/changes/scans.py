@@ -18,27 +18,26 @@ Cost: of what changed O(log rows) and the rows that come and go, of ``[ROWS n WH
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from engine.changes.assigned import assigned_lives
 from engine.changes.course import FOREVER, NEVER
-from engine.changes.lives import Lives, Touched, Way, always, one_after_another
+from engine.changes.lives import Lives, Way, always, one_after_another
 from engine.changes.ranges import ordinals
 from engine.changes.stretch import Stretch
 from engine.changes.windows import Span, begins_of, ends_of, held, merged, moving
 from engine.kernels import grouping
 from engine.language.query import Scan
-from engine.model.batch import BoolArray, Column, Int64Array
+from engine.model.batch import Column, Int64Array
 from engine.model.source import Schema
 from engine.model.types import BIGINT
 from engine.operators.gather import ordinals_of, rows_at
 from engine.operators.keys import alike, number
 from engine.operators.places import Places, timestamps_at
 from engine.operators.relation import Relation
-from engine.operators.row_windows import kept, last_rows
+from engine.operators.row_windows import last_rows
 from engine.operators.scan import ScanAt
 from engine.stems.data_stem import Rows
 from engine.stems.segment import SegmentView
@@ -46,34 +45,15 @@ from engine.stems.table_stem import TableRows
 from engine.windows.assignment import Assignment
 from engine.windows.clauses import RowWindow, TimeWindow
 
-_NOWHERE = np.empty(0, np.bool_)
-
-Maker = Callable[["Asked"], Lives]
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """changing: only rows that come or go are wanted; touched: only those that equal one of these. A scan may
-    give others as well.
-    """
-
-    changing: bool
-    touched: Touched | None = None
-
-    def among(self, schema: Schema, places: Places) -> Places:
-        """Of these rows those that are wanted, as far as their values tell."""
-        if self.touched is None or not places:
-            return places
-        wanted = self.touched.among(rows_at(schema, places))
-        return places if wanted.all() else kept(places, wanted)
+Maker = Callable[[bool], Lives]
+"""Rows of a scan, those that come or go alone, or all; others may be among them."""
 
 
 class Scanning:
     """The rows of a scan on the way."""
 
-    def __init__(self, make: Maker, way: Way, ordered: bool) -> None:
-        self.way = way
-        self.ordered = ordered
+    def __init__(self, make: Maker, way: Way) -> None:
+        self._way = way
         self._make = make
         self._changed: Lives | None = None
         self._alive: Lives | None = None
@@ -81,29 +61,19 @@ class Scanning:
     def changed(self) -> Lives:
         """Rows that come or go."""
         if self._changed is None:
-            self._changed = self._make(Asked(changing=True)).changing(self.way)
+            self._changed = self._make(True).changing(self._way)
         return self._changed
 
-    def alive(self, touched: Touched | None = None) -> Lives:
+    def alive(self) -> Lives:
         """Rows that are there at some instant."""
         if self._alive is None:
-            found = self._make(Asked(False, touched)).there(self.way)
-            if touched is None:
-                self._alive = found
-        else:
-            found = self._alive
-        return found if touched is None else found.where(touched.among(found.relation))
+            self._alive = self._make(False).there(self._way)
+        return self._alive
 
 
 def scanning(scan: Scan, stretch: Stretch) -> Scanning:
     """The rows of a scan on the way of its source."""
-    ordered = scan.assignment is None or (isinstance(scan.window, TimeWindow) and _keeps_order(stretch))
-    return Scanning(_maker(scan, stretch), stretch.way, ordered)
-
-
-def _keeps_order(stretch: Stretch) -> bool:
-    """Whether rows of windows are told in order: not those that retention alone changes."""
-    return stretch.leg.moves or stretch.leg.retained_to_ms is None
+    return Scanning(_maker(scan, stretch), stretch.way)
 
 
 def _maker(scan: Scan, stretch: Stretch) -> Maker:
@@ -121,22 +91,21 @@ def _maker(scan: Scan, stretch: Stretch) -> Maker:
     return partial(_last_of_each if window.keys else _last_satisfying, scan, window, stretch)
 
 
-def _assigned(scan: Scan, assignment: Assignment, stretch: Stretch, asked: Asked) -> Lives:
-    return assigned_lives(scan, assignment, stretch, asked.changing)
+def _assigned(scan: Scan, assignment: Assignment, stretch: Stretch, changing: bool) -> Lives:
+    return assigned_lives(scan, assignment, stretch, changing)
 
 
 # --- windows of time ------------------------------------------------------------------------------
 
 
-def _of_time(scan: Scan, window: TimeWindow, stretch: Stretch, asked: Asked) -> Lives:
+def _of_time(scan: Scan, window: TimeWindow, stretch: Stretch, changing: bool) -> Lives:
     leg, since_ms, until_ms = stretch.leg, stretch.since_ms, stretch.until_ms
     at, rows = leg.at, leg.at.rows
     whole = held(window, since_ms, until_ms)
-    spans = moving(window, since_ms, until_ms) if asked.changing else [whole]
-    if asked.changing and leg.retained_to_ms is not None:
+    spans = moving(window, since_ms, until_ms) if changing else [whole]
+    if changing and leg.retained_to_ms is not None:
         spans = merged([*spans, (whole[0], min(whole[1], leg.retained_to_ms))])
     places: Places = _places(at, scan, [ordinals(at, span) for span in spans])
-    places = asked.among(rows.schema, places)
     timestamps = timestamps_at(places)
     begins, ends = begins_of(window, timestamps), ends_of(window, timestamps)
     return stretch.lives(rows_at(rows.schema, places), begins, ends, stretch.gone(timestamps))
@@ -154,22 +123,22 @@ def _places(at: ScanAt, scan: Scan, spans: Iterable[Span]) -> list[tuple[Segment
 # --- windows of rows ------------------------------------------------------------------------------
 
 
-def _last(scan: Scan, window: RowWindow, stretch: Stretch, asked: Asked) -> Lives:
+def _last(scan: Scan, window: RowWindow, stretch: Stretch, changing: bool) -> Lives:
     """The last rows of the stream, whatever is retained by time."""
     at, rows = stretch.leg.at, stretch.leg.at.rows
     was = _end(rows, stretch.since_ms)
     spans = [(max(rows.base, was - window.rows), at.end)]
-    if asked.changing:
+    if changing:
         pushed = max(rows.base, at.end - window.rows)
         spans = merged([(spans[0][0], min(pushed, was)), (was, at.end)])
-    places = asked.among(rows.schema, _places(at, scan, spans))
+    places = _places(at, scan, spans)
     pushing = ordinals_of(places) + window.rows
     return stretch.lives(
         rows_at(rows.schema, places), timestamps_at(places), _timestamps_of(rows, pushing, at.end)
     )
 
 
-def _last_satisfying(scan: Scan, window: RowWindow, stretch: Stretch, asked: Asked) -> Lives:
+def _last_satisfying(scan: Scan, window: RowWindow, stretch: Stretch, changing: bool) -> Lives:
     """The last rows that satisfy the window's condition: those of the beginning, then those that came."""
     at, rows = stretch.leg.at, stretch.leg.at.rows
     first = at.first_retained
@@ -178,26 +147,10 @@ def _last_satisfying(scan: Scan, window: RowWindow, stretch: Stretch, asked: Ask
     return _counted(scan, window, stretch, [*places, *at.matching(window.filter, was, at.end)])
 
 
-def _last_of_each(scan: Scan, window: RowWindow, stretch: Stretch, asked: Asked) -> Lives:
-    """Only those of keys that a row comes of, or that retention takes a row of, change."""
-    at, schema = stretch.leg.at, stretch.leg.at.rows.schema
-    places: Places = at.matching(window.filter, at.first_retained, at.end)
-    if asked.changing:
-        moved = np.concatenate([_moves(part, where, stretch) for part, where in places] or [_NOWHERE])
-        relation = rows_at(schema, kept(places, moved))
-        keys, _ = relation.values_of(window.keys)
-        touched = Touched(window.keys, tuple(keys), len(relation))
-        places = Asked(True, touched).among(schema, places)
-    return _counted(scan, window, stretch, places)
-
-
-def _moves(part: SegmentView, where: Int64Array, stretch: Stretch) -> BoolArray:
-    """bool[n]: which of these rows of a part come on the way, or are let go of."""
-    timestamps = part.timestamp[where]
-    moves = timestamps > stretch.since_ms
-    if stretch.leg.retained_to_ms is not None:
-        moves |= timestamps < stretch.leg.retained_to_ms
-    return moves
+def _last_of_each(scan: Scan, window: RowWindow, stretch: Stretch, changing: bool) -> Lives:
+    """The last rows of each value of the window's keys."""
+    at = stretch.leg.at
+    return _counted(scan, window, stretch, at.matching(window.filter, at.first_retained, at.end))
 
 
 def _counted(scan: Scan, window: RowWindow, stretch: Stretch, places: Places) -> Lives:
@@ -222,17 +175,16 @@ def _counted(scan: Scan, window: RowWindow, stretch: Stretch, places: Places) ->
 # --- tables ---------------------------------------------------------------------------------------
 
 
-def _versions(scan: Scan, stretch: Stretch, rows: TableRows, asked: Asked) -> Lives:
+def _versions(scan: Scan, stretch: Stretch, rows: TableRows, changing: bool) -> Lives:
     """Each goes with the one that supersedes it, at once where that has the same timestamp."""
     at = stretch.leg.at
     was = _end(rows, stretch.since_ms)
     places: Places
-    if asked.changing:
+    if changing:
         went = _accepted(at, scan, rows, _gone_since(rows, was, at.end))
         places = [*went, *_places(at, scan, [(was, at.end)])]
     else:
         places = _superseded_from(_places(at, scan, [(rows.base, at.end)]), rows, was)
-        places = asked.among(rows.schema, places)
     places = _superseded_from(places, rows, _retained(at, rows))
     superseded = rows.superseded[ordinals_of(places) - rows.base]
     ends = _timestamps_of(rows, superseded, at.end)
@@ -240,14 +192,13 @@ def _versions(scan: Scan, stretch: Stretch, rows: TableRows, asked: Asked) -> Li
     return stretch.lives(relation, timestamps_at(places), ends, _spent(stretch, rows, superseded))
 
 
-def _history(scan: Scan, stretch: Stretch, rows: TableRows, asked: Asked) -> Lives:
+def _history(scan: Scan, stretch: Stretch, rows: TableRows, changing: bool) -> Lives:
     """Versions stay until nobody may ask for them any more."""
     at = stretch.leg.at
     start = rows.base
-    if asked.changing and stretch.leg.retained_to_ms is None:
+    if changing and stretch.leg.retained_to_ms is None:
         start = _end(rows, stretch.since_ms)
     places = _superseded_from(_places(at, scan, [(start, at.end)]), rows, _retained(at, rows))
-    places = asked.among(rows.schema, places)
     superseded = rows.superseded[ordinals_of(places) - rows.base]
     relation = rows_at(rows.schema, places)
     ends = np.full(len(relation), FOREVER)
@@ -300,10 +251,10 @@ def _spent(stretch: Stretch, rows: TableRows, superseded: Int64Array) -> Int64Ar
 # --- sources that stand still ---------------------------------------------------------------------
 
 
-def _standing(scan: Scan, stretch: Stretch, asked: Asked) -> Lives:
+def _standing(scan: Scan, stretch: Stretch, changing: bool) -> Lives:
     """The rows as they stand, which retention alone may change."""
     leg, nothing_before = stretch.leg, stretch.since_ms == NEVER
-    if asked.changing and leg.retained_to_ms is None and not nothing_before:
+    if changing and leg.retained_to_ms is None and not nothing_before:
         return always(stretch.as_of(NEVER).relation(scan).relation)
     begin = NEVER + 1 if nothing_before else NEVER
     before = leg.at.relation(scan).relation

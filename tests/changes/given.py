@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
 from engine.changes.course import FOREVER, NEVER
-from engine.changes.lives import Input, Lives, Touched, Way
+from engine.changes.lives import Lives, Way
 from engine.model.types import Type
-from engine.operators.relation import Relation
 from tests.operators.relations import relation, tables
 
 LATEST = 8
@@ -25,13 +24,6 @@ class Given:
 
     lives: Lives
     way: Way
-    ordered: bool = True
-
-    def changed(self) -> Lives:
-        return self.lives.changing(self.way)
-
-    def alive(self, touched: Touched | None = None) -> Lives:
-        return self.lives if touched is None else self.lives.where(touched.among(self.lives.relation))
 
 
 def given_rows(
@@ -85,18 +77,3 @@ def inputs(draw: st.DrawFn, types: Sequence[Type], most: int = 20) -> Given:
 
 def _many(one: st.SearchStrategy[Any], count: int) -> st.SearchStrategy[list[Any]]:
     return st.lists(one, min_size=count, max_size=count)
-
-
-def told_instants(way: Way) -> Iterable[int]:
-    """The instants at which what is given is compared: those of the way, and the one before it."""
-    return range(0 if way.since == NEVER else way.since, way.until + 1)
-
-
-def at(given: Input, lives: Lives, instant: int) -> Relation:
-    """What is there of these lives."""
-    return lives.relation.take(lives.at(instant))
-
-
-def shuffled(given: Given, order: Sequence[int]) -> Given:
-    """The same rows in another order, which tells nothing."""
-    return replace(given, lives=given.lives.take(np.array(order, np.int64)), ordered=False)

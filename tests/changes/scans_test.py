@@ -7,7 +7,7 @@ import random
 import pytest
 from hypothesis import given
 
-from tests.changes.ways import FEW, bound, check_changes, check_lives, random_course, seeds, with_slots
+from tests.changes.ways import FEW, bound, check_changes, check_scan, random_course, seeds, with_slots
 
 WINDOWS = (
     "",
@@ -49,7 +49,7 @@ def test_the_rows_of_a_window_at_every_instant(scan: str, seed: int) -> None:
     course = random_course(rng, ["s"])
     if rng.random() < 0.5:
         course = with_slots(course, query)
-    check_lives(query, course)
+    check_scan(query, course)
     check_changes(query, course, rng.choice(("changes", "istream", "rstream")))
 
 
@@ -60,5 +60,5 @@ def test_the_rows_of_a_table_at_every_instant(table: str, seed: int) -> None:
     rng = random.Random(seed)
     query = bound(f"SELECT * FROM {table} {rng.choice(('', 'WHERE p > 0', 'WHERE k < 2'))}")
     course = random_course(rng, [table])
-    check_lives(query, course)
+    check_scan(query, course)
     check_changes(query, course, rng.choice(("changes", "istream", "rstream")))

@@ -17,11 +17,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from engine.changes.course import NEVER, Course, Leg
-from engine.changes.flow import flow_of
 from engine.changes.lives import Lives, Way
 from engine.changes.trip import Trip
 from engine.dataflow.graph import changes_of
-from engine.language.query import CreateStream, Query
+from engine.language.query import CreateStream, Project, Query
 from engine.language.statements import parse
 from engine.language.templates import FixedQuery
 from engine.model.batch import versions
@@ -29,7 +28,7 @@ from engine.model.changes import Changes, Operator
 from engine.model.limits import Limits
 from engine.model.source import SourceName, Stream
 from engine.model.step import BEGINNING, Registration
-from engine.operators.pipeline import evaluate
+from engine.operators.pipeline import evaluate, projected
 from engine.operators.relation import Relation
 from engine.operators.scan import ScanAt
 from engine.operators.table_scan import scan_now
@@ -214,14 +213,16 @@ def _answer(query: Query, trip: Trip, instant: int) -> pa.Table:
     return evaluate(query, at, 100_000).table
 
 
-def check_lives(query: Query, course: Course) -> None:
-    """The snapshot of the lives at every instant is the answer there."""
+def check_scan(query: Query, course: Course) -> None:
+    """The rows of a scan that are there at every instant are the answer there. query: SELECT * of it."""
     trip = Trip(course, LIMITS)
-    last = flow_of(query, trip)
+    last = trip.scanning(query.scan)
     changed, alive = last.changed(), last.alive()
     changed._check()
     alive._check()
-    check_snapshots(query, course, alive)
+    (project,) = query.stages
+    assert isinstance(project, Project)
+    check_snapshots(query, course, alive.with_columns(projected(project.outputs, alive.relation)[0].columns))
     assert bag_of(alive.changing(trip.way).relation) == bag_of(changed.relation)
 
 

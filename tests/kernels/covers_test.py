@@ -49,32 +49,3 @@ def test_pieces_that_are_covered_or_not(seed: int, n: int, m: int, inside: bool)
             covered = bool(((of == row) & (first <= instant) & (last > instant)).any())
             assert ((row, instant) in told) == (covered == inside)
     assert all(begins[row] <= instant < ends[row] for row, instant in told)
-
-
-@given(seeds, st.integers(0, 4), st.integers(0, 40))
-def test_the_last_partner_that_is_there(seed: int, n: int, m: int) -> None:
-    rng = np.random.default_rng(seed)
-    begins, ends = random_lives(rng, n)
-    of_begins, of_ends = random_lives(rng, m)
-    if rng.random() < 0.5:
-        of_ends = of_begins + 1  # many gaps
-        ends = begins + 30
-    low = rng.integers(0, m + 1, n)
-    high = np.minimum(low + rng.integers(0, m + 1, n), m)
-    order = rng.permutation(m)
-
-    rows, partners, first, last = covers.last_there(low, high, order, begins, ends, of_begins, of_ends)
-
-    assert bool((first < last).all())
-    told: dict[tuple[int, int], int] = {}
-    for row, partner, begin, end in zip(
-        *(each.tolist() for each in (rows, partners, first, last)), strict=True
-    ):
-        for instant in range(begin, end):
-            assert (row, instant) not in told
-            told[row, instant] = partner
-    for row in range(n):
-        for instant in range(begins[row], ends[row]):
-            held = [p for p in order[low[row] : high[row]] if of_begins[p] <= instant < of_ends[p]]
-            assert told.pop((row, instant), None) == (held[-1] if held else None)
-    assert not told

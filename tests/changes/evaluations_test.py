@@ -4,28 +4,21 @@ from __future__ import annotations
 
 import random
 
-import numpy as np
 import pytest
 from hypothesis import given
 
 from engine.changes.course import NEVER, Course, Leg
-from engine.changes.flow import flow_of
 from engine.changes.instants import Evaluations
-from engine.changes.lives import Touched
 from engine.changes.operator import operator_of
 from engine.changes.trip import Trip
-from engine.language.expressions import Column
 from engine.model.limits import Limits
 from engine.model.source import SourceName
-from engine.model.types import Kind
 from tests.changes.ways import (
     FEW,
     LIMITS,
     STREAMS,
-    bag_of,
     bound,
     check_changes,
-    check_lives,
     check_snapshots,
     random_course,
     seeds,
@@ -34,15 +27,6 @@ from tests.changes.ways import (
 )
 from tureen.errors import LimitExceeded
 
-QUERIES = (
-    "SELECT k, v * 2 AS d FROM s [RANGE 5 MILLISECONDS] WHERE v + 1 > 0",
-    "SELECT x.k, x.d FROM (SELECT k, v * 2 AS d FROM s [ROWS 4]) AS x WHERE x.d > 0 ORDER BY d",
-    "SELECT s.k, n, w FROM s [RANGE 5 MILLISECONDS] JOIN u [ROWS 3] ON s.k = u.k",
-    "SELECT s.k, n FROM s LEFT JOIN u [RANGE 5 MILLISECONDS] ON s.k = u.k",
-    "SELECT k, w FROM s [ROWS 5] WHERE k NOT IN (SELECT n FROM u)",
-    "SELECT k, COUNT(*) AS c FROM s [RANGE 4 MILLISECONDS] GROUP BY k",
-    "SELECT * FROM s RIGHT JOIN u [RANGE 5 MILLISECONDS] ON s.k = u.k",
-)
 ODD = (
     "SELECT k, v FROM s [RANGE 6 MILLISECONDS] ORDER BY v LIMIT 2",
     "SELECT k, LAST(v) AS l FROM (SELECT k, v FROM s [ROWS 6] ORDER BY v) AS x GROUP BY k",
@@ -52,29 +36,6 @@ ODD = (
 )
 
 
-@pytest.mark.parametrize("text", QUERIES)
-@FEW
-@given(seeds)
-def test_rows_asked_for_by_values_are_those_that_equal(text: str, seed: int) -> None:
-    rng = random.Random(seed)
-    query = bound(text)
-    course = random_course(rng, query.sources)
-    whole = flow_of(query, Trip(course, LIMITS)).alive()
-    columns = [
-        (Column(place, "", column.type), column)
-        for place, column in enumerate(whole.relation.columns)
-        if column.type.kind is not Kind.NULL
-    ]
-    chosen = rng.sample(columns, rng.randint(1, min(2, len(columns))))
-    some = np.array([row for row in range(len(whole)) if rng.random() < 0.3], np.int64)
-    keys, values = tuple(key for key, _ in chosen), tuple(column.take(some) for _, column in chosen)
-    touched = Touched(keys, values, len(some))
-    found = flow_of(query, Trip(course, LIMITS)).alive(touched)
-    expected = whole.where(touched.among(whole.relation))
-    assert bag_of(found.relation) == bag_of(expected.relation)
-    assert sorted(found.begins.tolist()) == sorted(expected.begins.tolist())
-
-
 @pytest.mark.parametrize("text", ODD)
 @FEW
 @given(seeds)
@@ -82,7 +43,6 @@ def test_what_goes_by_an_order_that_is_lost(text: str, seed: int) -> None:
     rng = random.Random(seed)
     query = bound(text)
     course = random_course(rng, query.sources)
-    check_lives(query, course)
     check_changes(query, course, rng.choice(("changes", "istream", "rstream")))
     evaluated = Evaluations(query, Trip(course, LIMITS)).alive()
     evaluated._check()
@@ -108,7 +68,6 @@ def test_sources_that_stand_still(text: str, standing: str, seed: int) -> None:
     rng = random.Random(seed)
     query = bound(text)
     course = random_course(rng, query.sources, standing=[standing])
-    check_lives(query, course)
     if course.since_ms != NEVER:
         check_changes(query, course, rng.choice(("changes", "istream")))
 
