@@ -20,7 +20,8 @@ from engine.changes.course import NEVER, Course, Leg
 from engine.changes.lives import Lives, Way
 from engine.changes.trip import Trip
 from engine.dataflow.graph import changes_of
-from engine.language.query import CreateStream, Project, Query
+from engine.language.evaluate import truth
+from engine.language.query import CreateStream, Filter, Project, Query
 from engine.language.statements import parse
 from engine.language.templates import FixedQuery
 from engine.model.batch import versions
@@ -220,9 +221,17 @@ def check_scan(query: Query, course: Course) -> None:
     changed, alive = last.changed(), last.alive()
     changed._check()
     alive._check()
-    (project,) = query.stages
-    assert isinstance(project, Project)
-    check_snapshots(query, course, alive.with_columns(projected(project.outputs, alive.relation)[0].columns))
+    relation = alive.relation
+    for stage in query.stages:
+        if isinstance(stage, Filter):
+            true, _ = truth(stage.predicate, relation.columns, len(relation))
+            alive = alive.where(true)
+            relation = alive.relation
+        else:
+            assert isinstance(stage, Project)
+            alive = alive.with_columns(projected(stage.outputs, relation)[0].columns)
+    check_snapshots(query, course, alive)
+    alive = last.alive()
     assert bag_of(alive.changing(trip.way).relation) == bag_of(changed.relation)
 
 
