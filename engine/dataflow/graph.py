@@ -242,12 +242,17 @@ class Graph:
         if not self._members:
             return
         begin, end = _stands(course)
-        if self._stands is not None and self._stands != begin:
-            self.forget()
-        self._stands = end
         trip = Trip(course, limits)
         looked_at = self._looked_at(course)
         moving = _moving(looked_at, trip)
+        if not moving and not any(leg.moves for leg in course.legs.values()):
+            for leaf in looked_at.values():
+                leaf.rest()
+            self._let_go(begin, end)
+            return
+        if self._stands is not None and self._stands != begin:
+            self.forget()
+        self._stands = end
         exits = [each for each in self._exits.values() if each.concerns(looked_at.keys(), moving.keys())]
         active = {key for each in exits for key in each.nodes} | looked_at.keys()
         nodes = [node for key, node in self._nodes.items() if key in active]
@@ -264,6 +269,15 @@ class Graph:
             yield from each.give(trip, broken, now_ms)
         for node in nodes:
             node.rest()
+
+    def _let_go(self, begin: _Stand, end: _Stand) -> None:
+        """Sources let go of rows that no scan sees any more, and NOW stands still: state stays as it is."""
+        if self._stands is not None:
+            now_ms, stood = self._stands
+            if stood == begin[1]:
+                self._stands = now_ms, end[1]
+            else:
+                self.forget()
 
     def _looked_at(self, course: Course) -> dict[Hashable, Leaf]:
         """The leaves that a transition may concern."""

@@ -304,3 +304,24 @@ def test_changes_are_told_for_as_long_as_the_rows_are_there() -> None:
     for query_id, since_ms in (("q0", 30), ("q0", None), ("q1", 40)):
         with pytest.raises(InstantOutOfRange):
             view.changes(query_id, since_ms, 1_000)
+
+
+def test_state_stays_when_another_stream_lets_go_of_rows_that_no_window_holds() -> None:
+    made = Engine()
+    for name in "su":
+        columns = "(k STRING, ts TIMESTAMP NOT NULL) WITH (timestamp = 'ts')"
+        made.create(f"CREATE STREAM {name} {columns} RETAIN 100 MILLISECONDS")
+    texts = (
+        "SELECT k, COUNT(*) AS n FROM s [RANGE 20 MILLISECONDS] GROUP BY k EMIT CHANGES",
+        "SELECT s.k FROM s [RANGE 5 MILLISECONDS] JOIN u [RANGE 5 MILLISECONDS] ON s.k = u.k",
+    )
+    made._now(Register(tuple(Registration(f"q{place}", text) for place, text in enumerate(texts))), 0)
+    count, steps = 10, 60
+    for step in range(steps):
+        for name in "su":  # rows of s are held until u has moved on too
+            stamps = range(step * count, (step + 1) * count)
+            rows = [(0, stamp, stamp, (f"k{stamp % 3}",)) for stamp in stamps]
+            made.ingest(name, batch_of(made.catalogue[name].schema, rows), clock_ms=step * count)
+    (scan,) = made.explain(query_id="q0").graph.inputs
+    assert scan.operator == "scan"
+    assert scan.state.visited < 2 * count * steps + count
