@@ -37,6 +37,7 @@ class RowStore:
         self.gone: BoolArray = np.ones(ROOM_MIN, np.bool_)
         self.held: Int32Array = np.zeros(ROOM_MIN, np.int32)
         self._free: Int32Array = np.arange(ROOM_MIN, dtype=np.int32)[::-1].copy()
+        self._free_count = ROOM_MIN
         self._waiting: list[Int32Array] = []
 
     def __len__(self) -> int:
@@ -46,7 +47,7 @@ class RowStore:
     @property
     def used_count(self) -> int:
         """How many slots are in use."""
-        return len(self.gone) - len(self._free)
+        return len(self.gone) - self._free_count
 
     # --- rows that come and go --------------------------------------------------------------------
 
@@ -77,8 +78,11 @@ class RowStore:
 
     def let_go(self, slots: Int32Array) -> None:
         """Rows that are gone, each once, leave their slots, as soon as nothing holds them."""
-        self._waiting.append(slots[self.held[slots] > 0])
-        self._put_back(slots[self.held[slots] == 0])
+        held = self.held[slots] > 0
+        if held.any():
+            self._waiting.append(slots[held])
+            slots = slots[~held]
+        self._put_back(slots)
 
     def released(self) -> None:
         """Entries have let go of rows that are gone."""
@@ -102,10 +106,10 @@ class RowStore:
 
     def _new(self, words: Int64Array, columns: Sequence[Column]) -> Int32Array:
         n = len(words)
-        if n > len(self._free):
+        if n > self._free_count:
             self._grow(n)
-        slots = self._free[len(self._free) - n :]
-        self._free = self._free[: len(self._free) - n]
+        self._free_count -= n
+        slots = self._free[self._free_count : self._free_count + n].copy()
         self.words[slots] = words
         self._values[slots] = self._codes.encode(columns, n)
         self.gone[slots] = False
@@ -116,19 +120,20 @@ class RowStore:
         return self.words[slots, self.words.shape[1] - self._id_width :]
 
     def _put_back(self, slots: Int32Array) -> None:
-        self._free = np.concatenate([self._free, slots])
+        self._free[self._free_count : self._free_count + len(slots)] = slots
+        self._free_count += len(slots)
 
     def used(self) -> Int32Array:
         """Slots of rows that are there, or that something holds."""
         used = np.ones(len(self.gone), np.bool_)
-        used[self._free] = False
+        used[self._free[: self._free_count]] = False
         return np.flatnonzero(used).astype(np.int32)
 
     def _grow(self, more: int) -> None:
         before = len(self.gone)
         room = max(2 * before, before + more)
         self.words, self._values = longer(self.words, room), longer(self._values, room)
-        self.held = longer(self.held, room)
+        self.held, self._free = longer(self.held, room), longer(self._free, room)
         self.gone = np.concatenate([self.gone, np.ones(room - before, np.bool_)])
         self._put_back(np.arange(before, room, dtype=np.int32)[::-1])
 
@@ -142,11 +147,12 @@ class RowStore:
         there = np.flatnonzero(~self.gone)
         assert len(there) == len(self._ids)
         assert self._ids.find(self._ids_of(there)).tolist() == there.tolist()
-        assert len(np.unique(self._free)) == len(self._free)
-        assert bool(self.gone[self._free].all())
-        assert not self.held[self._free].any()
+        free = self._free[: self._free_count]
+        assert len(np.unique(free)) == len(free)
+        assert bool(self.gone[free].all())
+        assert not self.held[free].any()
         waiting = sum(map(len, self._waiting))
-        assert len(self._free) + waiting + len(there) == len(self.gone)
+        assert len(free) + waiting + len(there) == len(self.gone)
 
 
 def longer(array: Array, room: int) -> Array:
