@@ -97,6 +97,26 @@ def test_a_followed_query_shows_what_its_operators_keep_and_who_shares_them() ->
     assert found["group"]["visited"] == sum(place % 13 > 5 for place in range(2_999))
 
 
+@pytest.mark.parametrize(
+    ("sql", "operator", "rows"),
+    [
+        ("SELECT v FROM s ORDER BY v LIMIT 3", "top-k", 2_999),
+        ("SELECT v FROM s [PARTITION BY k ROWS 2]", "latest rows", 14),
+        ("SELECT a.v FROM s [ROWS 10] AS a JOIN s [ROWS 20] AS b ON a.k = b.k", "join", 30),
+        ("SELECT DISTINCT v FROM s", "distinct", 13),
+    ],
+)
+def test_operators_show_how_many_rows_they_keep_and_looked_at(sql: str, operator: str, rows: int) -> None:
+    made = engine()
+    made._now(Register((Registration("q0", f"{sql} EMIT CHANGES"),)), 0)
+    rows_in = [(0, place, place * 10, (f"k{place % 7}", place % 13)) for place in range(3_000)]
+    made.ingest("s", batch_of(made.catalogue["s"].schema, rows_in), clock_ms=100_000)
+    found = states(made.explain(query_id="q0").as_dict())
+    assert found[operator]["rows"] == rows
+    assert found[operator]["visited"] >= 2_999 or operator == "join"
+    assert found[operator]["bytes"] > 0
+
+
 def test_a_query_that_is_not_followed_shows_what_of_its_operators_is_there() -> None:
     made = engine()
     follow(made, (5, 2), (6, 2))

@@ -104,7 +104,6 @@ class RankedNode(ByRun):
     def _read(self, delta: Delta) -> tuple[_Kept, Int64Array, Int64Array, list[Column]]:
         """What is kept; of each row its id, the words that order it, and the columns that are kept."""
         columns = delta.lives.relation.columns
-        self.visited += len(delta.lives)
         if self._kept is None:
             self._kept = self._nothing(columns)
         kept, ids = self._kept, delta.ids_of()
