@@ -119,15 +119,12 @@ def release(
 
 
 @kernel
-def rehash(before: Int32Array, words: Int64Array, places: Int32Array, counts: Int64Array) -> None:
-    """Put the ids of a table into other places, all EMPTY and more than twice as many."""
+def rehash(ids: Int32Array, words: Int64Array, places: Int32Array, counts: Int64Array) -> None:
+    """Put ids into places, all EMPTY and more than twice as many."""
     mask = places.shape[0] - 1
-    filled = 0
-    for i in range(before.shape[0]):
-        if before[i] >= 0:
-            place = _home(words, before[i], mask)
-            while places[place] != EMPTY:
-                place = (place + 1) & mask
-            places[place] = before[i]
-            filled += 1
-    counts[FILLED] = filled
+    for i in range(ids.shape[0]):
+        place = _home(words, ids[i], mask)
+        while places[place] != EMPTY:
+            place = (place + 1) & mask
+        places[place] = ids[i]
+    counts[FILLED] = ids.shape[0]

@@ -9,11 +9,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.dataflow.arrangements import string_labels
+from engine.dataflow.arrangements import pair_table, string_labels
 from engine.dataflow.arrangements import words as words_module
 from engine.dataflow.arrangements.copy_counts import CopyCounts
 from engine.dataflow.arrangements.id_slots import IdSlots
 from engine.dataflow.arrangements.keys import Keys
+from engine.dataflow.arrangements.pair_table import PairTable
 from engine.dataflow.arrangements.string_labels import StringLabels
 from engine.dataflow.arrangements.word_table import WordTable
 from engine.model.types import BIGINT, BOOLEAN, DATE, DOUBLE, STRING
@@ -62,6 +63,30 @@ def test_slots_of_ids_that_come_and_go(seed: int, width: int, apart: int) -> Non
         known = {one: slot for one, slot in known.items() if one not in gone or one in other}
         assert len(table) == len(known)
         table._check()
+
+
+@given(seeds)
+def test_ids_of_pairs_that_come_and_go(seed: int) -> None:
+    """Also while the table becomes dense and is hashed again."""
+    rng = random.Random(seed)
+    table, known = PairTable(), dict[tuple[int, int], int]()
+    pair_table.DENSE_MIN, before = 16, pair_table.DENSE_MIN
+    try:
+        for _ in range(rng.randint(1, 8)):
+            n, keys, places = rng.choice((0, 3, 700)), rng.choice((1, 9, 900)), rng.choice((1, 40, 300))
+            pairs = [(rng.randrange(keys), rng.randrange(places)) for _ in range(n)]
+            columns = np.array(pairs, np.int32).reshape(n, 2)
+            ids = table.number(columns[:, 0].copy(), columns[:, 1].copy())
+            for one, given_id in zip(pairs, ids.tolist(), strict=True):
+                assert known.setdefault(one, given_id) == given_id
+            assert len(set(known.values())) == len(known) == len(table)
+            assert list(zip(table.keys_of(ids).tolist(), table.places_of(ids).tolist(), strict=True)) == pairs
+            gone = [one for one in known if rng.random() < 0.5]
+            table.release(np.array([known.pop(one) for one in gone], np.int32))
+            assert table.used().tolist() == sorted(known.values())
+            table._check()
+    finally:
+        pair_table.DENSE_MIN = before
 
 
 @given(st.data())

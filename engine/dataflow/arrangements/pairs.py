@@ -11,13 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.dataflow.arrangements.keys import Keys
-from engine.dataflow.arrangements.word_table import WordTable
+from engine.dataflow.arrangements.pair_table import PairTable
 from engine.kernels import marks
 from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
 from engine.model.types import Type
-
-PLACE_BITS = 32
-PLACE_MASK = (1 << PLACE_BITS) - 1
 
 
 class Pairs:
@@ -25,7 +22,7 @@ class Pairs:
 
     def __init__(self, types: Sequence[Type]) -> None:
         self._keys = Keys(types)
-        self._table = WordTable(1)
+        self._table = PairTable()
         self._known: BoolArray = np.zeros(self._table.capacity, np.bool_)
 
     def __len__(self) -> int:
@@ -42,8 +39,7 @@ class Pairs:
 
     def of(self, keys: Int32Array, places: Int32Array) -> Int32Array:
         """int32[n]: the id of each pair; new pairs get one."""
-        words = (keys.astype(np.int64) << PLACE_BITS) | places
-        ids = self._table.number(words.reshape(-1, 1))
+        ids = self._table.number(keys, places)
         if len(self._known) < self.capacity:
             known = np.zeros(self.capacity, np.bool_)
             known[: len(self._known)] = self._known
@@ -56,13 +52,11 @@ class Pairs:
 
     def keys_of(self, ids: Int32Array) -> Int32Array:
         """int32[n]: the key of each."""
-        keys: Int32Array = (self._table.words[ids, 0] >> PLACE_BITS).astype(np.int32)
-        return keys
+        return self._table.keys_of(ids)
 
     def places_of(self, ids: Int32Array) -> Int32Array:
         """int32[n]: the place of each."""
-        places: Int32Array = (self._table.words[ids, 0] & PLACE_MASK).astype(np.int32)
-        return places
+        return self._table.places_of(ids)
 
     def columns(self, ids: Int32Array) -> list[Column]:
         """The values of the keys of these."""

@@ -62,19 +62,25 @@ class WordTable:
         return np.flatnonzero(is_used).astype(np.int32)
 
     def renew(self) -> None:
-        """Words of some ids have changed: find all of them anew."""
-        before, self._places = self._places, _places(len(self._places))
-        kernels.rehash(before, self.words, self._places, self._counts)
+        """Words of some ids have changed, or who gave them: find all of them anew."""
+        self._places = _places(max(4 * ROOM_MIN, 4 * (len(self) + 1)))
+        kernels.rehash(self.used(), self.words, self._places, self._counts)
 
-    def _grow(self) -> None:
-        room = self.capacity
-        if not self._counts[kernels.FREE] and self._counts[kernels.TOP] == room:
-            room *= 2
+    def ids(self) -> tuple[Int64Array, Int32Array, Int64Array]:
+        """(words, free, counts), for somebody else who gives ids and takes them back."""
+        return self.words, self._free, self._counts
+
+    def make_room(self) -> None:
+        """There is an id that may be given."""
+        if not self._counts[kernels.FREE] and self._counts[kernels.TOP] == self.capacity:
+            room = 2 * self.capacity
             words, free = np.zeros((room, self.words.shape[1]), np.int64), np.empty(room, np.int32)
             words[: self.capacity], free[: len(self._free)] = self.words, self._free
             self.words, self._free = words, free
-        before, self._places = self._places, _places(max(4 * ROOM_MIN, 4 * (len(self) + 1)))
-        kernels.rehash(before, self.words, self._places, self._counts)
+
+    def _grow(self) -> None:
+        self.make_room()
+        self.renew()
 
     @property
     def nbytes(self) -> int:
