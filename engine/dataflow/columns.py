@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from engine.dataflow.delta import Delta
+from engine.kernels.told import Lists
 from engine.model.batch import Int32Array, Int64Array
 from engine.model.runs import places_of
 
@@ -52,6 +53,8 @@ class Readers:
         self._order = np.argsort(columns, kind="stable").astype(np.int32)
         width = int(columns.max()) + 1 if len(columns) else 0
         self._starts = np.searchsorted(columns[self._order], np.arange(width + 1))
+        self.lists = Lists(self._starts, self._order)
+        """Of each column."""
 
     def of(self, owners: Int32Array) -> tuple[Int64Array, Int32Array]:
         """(pair, reader) of each reader of the column of a pair, pairs ascending. owners: int32[pairs]."""

@@ -27,6 +27,8 @@ from engine.dataflow.node import Node
 from engine.dataflow.operators.flow import FlowNode
 from engine.dataflow.turn import Turn
 from engine.kernels import meeting
+from engine.kernels import told as kernels
+from engine.kernels.told import Events, Lists
 from engine.model.batch import BoolArray, Int32Array, Int64Array
 from engine.model.changes import Changes, Operator, Weights
 from engine.model.limits import Limits
@@ -266,21 +268,20 @@ class ChangeSink(Sink):
 
     def _given(self, trip: Trip, broken: dict[str, Exception], now_ms: int) -> Changes | None:
         reading = self._reading()
-        lives, readers, events, forgets = _together(self._taken, reading, self._operator)
+        found = _Found(self._taken, reading, self._operator)
         self._taken.clear()
-        if not len(readers):
+        most = trip.limits.changes_max if self._limited else int(found.counts.sum())
+        for place in np.flatnonzero(found.counts > most).tolist():
+            broken[reading.query_ids[place]] = _too_many(trip.limits, int(found.counts[place]))
+        counts = np.where(found.counts > most, 0, found.counts)
+        at, rows, weights = found.told(counts, reading)
+        if not len(rows):
             return None
-        rows, at, weights = events
-        counts = np.bincount(readers, minlength=len(self._columns))
-        most = trip.limits.changes_max if self._limited else len(readers)
-        for place in np.flatnonzero(counts > most).tolist():
-            broken[reading.query_ids[place]] = _too_many(trip.limits, int(counts[place]))
-        if (counts > most).any():
-            kept = np.flatnonzero(counts[readers] <= most)
-            readers, rows, at, weights = readers[kept], rows[kept], at[kept], weights[kept]
-        order = _ordered(readers, at, weights)
-        if order is not None:
-            readers, rows, at, weights = readers[order], rows[order], at[order], weights[order]
+        lives, forgets = found.lives, found.forgets
+        readers = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+        if forgets:
+            order = np.lexsort((weights, at, readers))
+            at, rows, weights = at[order], rows[order], weights[order]
         if self._top.telling is None or forgets:
             left = _uncancelled(lives.relation, rows, readers, at, weights)
         else:
@@ -328,47 +329,45 @@ class _Queries(Readers):
         return tuple([self.query_ids[place] for place in places.tolist()])
 
 
-Events = tuple[Int64Array, Int64Array, np.ndarray]
-"""(row, instant in ms, weight) of each change, int64, int64 and int8."""
+class _Found:
+    """What changed on the turns of a transition.
 
+    counts: int64[queries], of how many rows each is told. forgets: whether retention made any of it.
+    """
 
-def _together(
-    taken: list[tuple[Delta, Turn]], readers: _Queries, operator: Operator
-) -> tuple[Lives, Int32Array, Events, bool]:
-    """All rows; for each change the query and what it is; whether retention made any."""
-    lives: list[Lives] = []
-    found: list[tuple[Int32Array, Int64Array, Int64Array, np.ndarray]] = []
-    base, forgets = 0, False
-    for delta, turn in taken:
-        at, row, sign = events_of(delta, turn.way)
-        forgotten = by_retention(at)
-        if forgotten.any():
-            forgets = True
-            if operator == "istream":
-                kept = ~forgotten
-                at, row, sign = at[kept], row[kept], sign[kept]
-        counts = np.diff(delta.starts)[row]
-        events = np.repeat(np.arange(len(row)), counts)
-        which, queries = readers.of(delta.owners[places_of(delta.starts[row], counts)])
-        events = events[which]
-        found.append((queries, base + row[events], halved(at[events]), sign[events]))
-        lives.append(delta.lives)
-        base += len(delta.lives)
-    if not found:
-        none = np.empty(0, np.int64)
-        nothing = none, none, np.empty(0, np.int8)
-        return Lives(Relation([], 0), none, none), np.empty(0, np.int32), nothing, False
-    queries, rows, at, weights = (np.concatenate(each) for each in zip(*found, strict=True))
-    return one_after_another(lives), queries, (rows, at, weights), forgets
+    def __init__(self, taken: Sequence[tuple[Delta, Turn]], reading: _Queries, operator: Operator) -> None:
+        self._happened: list[tuple[Events, Lists]] = []
+        self._lives = [delta.lives for delta, _ in taken]
+        self.counts: Int64Array = np.zeros(len(reading.query_ids), np.int64)
+        self.forgets = False
+        for delta, turn in taken:
+            events, owners = events_of(delta, turn.way), Lists(delta.starts, delta.owners)
+            forgotten = by_retention(events.at)
+            if forgotten.any():
+                self.forgets = True
+                if operator == "istream":
+                    at, rows, weights = events
+                    events = Events(at[~forgotten], rows[~forgotten], weights[~forgotten])
+            kernels.count(events.rows, owners, reading.lists, self.counts)
+            self._happened.append((events, owners))
 
+    @property
+    def lives(self) -> Lives:
+        """All rows."""
+        return one_after_another(self._lives)
 
-def _ordered(readers: Int32Array, at: Int64Array, weights: np.ndarray) -> Int64Array | None:
-    """By query, instant, weight; None where they are."""
-    later = readers[1:] > readers[:-1]
-    same = readers[1:] == readers[:-1]
-    later |= same & (at[1:] > at[:-1])
-    later |= same & (at[1:] == at[:-1]) & (weights[1:] >= weights[:-1])
-    return None if later.all() else np.lexsort((weights, at, readers))
+    def told(self, counts: Int64Array, reading: _Queries) -> Events:
+        """By query, and of each by instant and weight, unless retention made some: instants in ms, rows, and
+        weights of all changes. counts: those above, 0 of queries that are not told.
+        """
+        n = int(counts.sum())
+        told = Events(np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int8))
+        cursors = np.where(counts > 0, np.cumsum(counts) - counts, -1)
+        base = 0
+        for (events, owners), lives in zip(self._happened, self._lives, strict=True):
+            kernels.hand_out(events, base, owners, reading.lists, cursors, told)
+            base += len(lives)
+        return told
 
 
 def _uncancelled(

@@ -14,7 +14,7 @@ from engine.changes.lives import Way
 from engine.dataflow.arrangements.pairs import Pairs
 from engine.dataflow.delta import Delta
 from engine.kernels import cells as kernels
-from engine.kernels import multisets
+from engine.kernels import multisets, told
 from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
 from engine.model.changes import Weights
 from engine.model.types import Type
@@ -154,14 +154,13 @@ def resized(state: Int64Array, rows: int, width: int) -> Int64Array:
     return larger
 
 
-def events_of(delta: Delta, way: Way) -> tuple[Int64Array, Int64Array, Weights]:
-    """(instant, row, weight) of each entering and leaving on the way, int64, int64 and int8, by instant."""
-    begins, ends = delta.lives.begins, delta.lives.ends
-    came, went = np.flatnonzero(way.among(begins)), np.flatnonzero(way.among(ends))
-    at, row = np.concatenate([ends[went], begins[came]]), np.concatenate([went, came])
-    sign = np.ones(len(row), np.int8)
-    sign[: len(went)] = -1
-    if len(row) > 1 and bool((at[1:] < at[:-1]).any()):
+def events_of(delta: Delta, way: Way) -> told.Events:
+    """Each entering and leaving on the way, by instant, at one instant the leaving first."""
+    n = len(delta.lives)
+    room = told.Events(np.empty(2 * n, np.int64), np.empty(2 * n, np.int64), np.empty(2 * n, np.int8))
+    count = told.events(delta.lives.begins, delta.lives.ends, way.since, way.until, room)
+    at, rows, weights = room.at[:count], room.rows[:count], room.weights[:count]
+    if count > 1 and bool((at[1:] < at[:-1]).any()):
         order = np.argsort(at, kind="stable")
-        at, row, sign = at[order], row[order], sign[order]
-    return at, row, sign
+        at, rows, weights = at[order], rows[order], weights[order]
+    return told.Events(at, rows, weights)

@@ -1,0 +1,94 @@
+"""From rows with lives to the changes that are told: when rows enter and leave, and to whom.
+
+Instants are halves of milliseconds (:mod:`engine.changes.stretch`): a whole one is told as its millisecond.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.kernels.compiled import kernel
+
+Int8Array = npt.NDArray[np.int8]
+Int32Array = npt.NDArray[np.int32]
+Int64Array = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+FAR = 1 << 62
+"""Instants beyond this are none of the clock's, and are told as they are."""
+
+
+class Events(NamedTuple):
+    """int64[n], int64[n], int8[n]: row ``rows[i]`` enters (weight 1) or leaves (-1) at ``at[i]``."""
+
+    at: Int64Array
+    rows: Int64Array
+    weights: Int8Array
+
+
+class Lists(NamedTuple):
+    """Of each of some things a list: starts: int64[things + 1]; thing i has items[starts[i]:starts[i + 1]],
+    int32.
+    """
+
+    starts: Int64Array
+    items: Int32Array
+
+
+@kernel
+def events(begins: Int64Array, ends: Int64Array, since: int, until: int, out: Events) -> int:
+    """The rows that leave at an instant t, since < t <= until, then those that enter, both in their order.
+    Return how many there are. out: with room for two a row. O(n).
+    """
+    count = 0
+    for row in range(ends.shape[0]):
+        if since < ends[row] <= until:
+            out.at[count], out.rows[count], out.weights[count] = ends[row], row, -1
+            count += 1
+    for row in range(begins.shape[0]):
+        if since < begins[row] <= until:
+            out.at[count], out.rows[count], out.weights[count] = begins[row], row, 1
+            count += 1
+    return count
+
+
+@kernel
+def count(rows: Int64Array, owners: Lists, readers: Lists, counts: Int64Array) -> None:
+    """counts: int64[readers]: more by how many of the rows each reads. owners: of each row the columns that
+    it is of; readers: of each column who reads it, of columns beyond nobody. O(changes).
+    """
+    for row in rows:
+        for pair in range(owners.starts[row], owners.starts[row + 1]):
+            column = owners.items[pair]
+            if column < readers.starts.shape[0] - 1:
+                for place in range(readers.starts[column], readers.starts[column + 1]):
+                    counts[readers.items[place]] += 1
+
+
+@kernel
+def hand_out(
+    happened: Events, base: int, owners: Lists, readers: Lists, cursors: Int64Array, told: Events
+) -> None:
+    """Tell events to those who read their rows, in their order.
+
+    base: added to rows. cursors: int64[readers], where in ``told`` the next change of each is to stand; below
+    0: who is not told. O(changes).
+    """
+    for event in range(happened.at.shape[0]):
+        row, at = happened.rows[event], happened.at[event]
+        if -FAR < at < FAR:
+            at >>= 1
+        for pair in range(owners.starts[row], owners.starts[row + 1]):
+            column = owners.items[pair]
+            if column < readers.starts.shape[0] - 1:
+                for place in range(readers.starts[column], readers.starts[column + 1]):
+                    reader = readers.items[place]
+                    cursor = cursors[reader]
+                    if cursor >= 0:
+                        told.at[cursor] = at
+                        told.rows[cursor] = base + row
+                        told.weights[cursor] = happened.weights[event]
+                        cursors[reader] = cursor + 1
