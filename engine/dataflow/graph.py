@@ -8,7 +8,7 @@ it is made anew.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable, Iterator, KeysView, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,11 +77,11 @@ class _Exit:
     """A sink, the nodes that it depends on, and which of them are leaves."""
 
     sink: Sink
-    nodes: tuple[Hashable, ...]
-    leaves: frozenset[Hashable]
+    nodes: tuple[Node, ...]
+    leaves: frozenset[Node]
     _refused: TureenError | None = None
 
-    def concerns(self, looked_at: KeysView[Hashable], moving: KeysView[Hashable]) -> bool:
+    def concerns(self, looked_at: Collection[Node], moving: Collection[Node]) -> bool:
         """Whether it has to be asked. looked_at: leaves of a transition; moving: those of them that give
         something.
         """
@@ -153,8 +153,9 @@ class Graph:
         found = self._exits.get(end)
         if found is None:
             sink = _sink(built.node, query, operator, copies=copies, limited=limited)
-            leaves = frozenset(key for key in keys if key in self._leaves)
-            found = self._exits[end] = _Exit(sink, keys, leaves)
+            leaves = frozenset(self._leaves[key] for key in keys if key in self._leaves)
+            nodes = tuple(self._nodes[key] for key in keys)
+            found = self._exits[end] = _Exit(sink, nodes, leaves)
         found.sink.add(query_id, built.column)
         if isinstance(found.sink, WholeSink):
             found.sink.read_scans(query_id, [(scan.node, scan.column) for scan in read])
@@ -246,21 +247,21 @@ class Graph:
         looked_at = self._looked_at(course)
         moving = _moving(looked_at, trip)
         if not moving and not any(leg.moves for leg in course.legs.values()):
-            for leaf in looked_at.values():
+            for leaf in looked_at:
                 leaf.rest()
             self._let_go(begin, end)
             return
         if self._stands is not None and self._stands != begin:
             self.forget()
         self._stands = end
-        exits = [each for each in self._exits.values() if each.concerns(looked_at.keys(), moving.keys())]
-        active = {key for each in exits for key in each.nodes} | looked_at.keys()
-        nodes = [node for key, node in self._nodes.items() if key in active]
+        exits = [each for each in self._exits.values() if each.concerns(looked_at, moving)]
+        active = {node for each in exits for node in each.nodes}.union(looked_at)
+        nodes = [node for node in self._nodes.values() if node in active]
         for node in nodes:
             node.begin(trip)
         for each in exits:
             each.tell(lambda sink: sink.begin(trip))
-        pairs = sum(moved * self._leaves[key].columns.count for key, (moved, _) in moving.items())
+        pairs = sum(moved * leaf.columns.count for leaf, (moved, _) in moving.items())
         for way in _ways(trip.way, [instants for _, instants in moving.values()], pairs):
             turn = Turn(trip, way)
             for each in exits:
@@ -279,14 +280,14 @@ class Graph:
             else:
                 self.forget()
 
-    def _looked_at(self, course: Course) -> dict[Hashable, Leaf]:
+    def _looked_at(self, course: Course) -> list[Leaf]:
         """The leaves that a transition may concern."""
         touched = self._touching.touched(course)
-        return {
-            key: leaf
-            for key, leaf in self._leaves.items()
+        return [
+            leaf
+            for leaf in self._leaves.values()
             if not (isinstance(leaf, FlowNode) and touched.isdisjoint(leaf.readers))
-        }
+        ]
 
     def explain(self, query: Query, operator: Operator) -> OperatorTree:
         """The operators of a query, whether it is here or not, and what those that are there keep. O(sinks)
@@ -298,7 +299,7 @@ class Graph:
         node = self._nodes.get(key)
         if node is None:
             return NodeState()
-        queries = sum(len(each.sink.query_ids) for each in self._exits.values() if key in each.nodes)
+        queries = sum(len(each.sink.query_ids) for each in self._exits.values() if node in each.nodes)
         return NodeState(queries, node.columns.count, node.rows, node.nbytes, node.visited)
 
     @property
@@ -357,18 +358,18 @@ _Moved = tuple[int, Int64Array]
 """How many rows a leaf gives, and the instants at which they enter or leave."""
 
 
-def _moving(leaves: Mapping[Hashable, Leaf], trip: Trip) -> dict[Hashable, _Moved]:
+def _moving(leaves: Collection[Leaf], trip: Trip) -> dict[Leaf, _Moved]:
     """The leaves that give something on a transition, or cannot tell."""
-    found: dict[Hashable, _Moved] = {}
-    for key, leaf in leaves.items():
+    found: dict[Leaf, _Moved] = {}
+    for leaf in leaves:
         try:
             lives = leaf.moved(trip)
         except TureenError as refused:
             leaf.refused = refused
-            found[key] = 0, np.empty(0, np.int64)
+            found[leaf] = 0, np.empty(0, np.int64)
         else:
             if len(lives):
-                found[key] = len(lives), np.concatenate([lives.begins, lives.ends])
+                found[leaf] = len(lives), np.concatenate([lives.begins, lives.ends])
     return found
 
 
