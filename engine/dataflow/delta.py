@@ -83,5 +83,5 @@ class Delta:
 
     def owned(self) -> Delta:
         """Without rows of nobody."""
-        held = np.diff(self.starts) > 0
+        held = self.starts[1:] > self.starts[:-1]
         return self if held.all() else self.take(np.flatnonzero(held))

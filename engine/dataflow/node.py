@@ -15,7 +15,9 @@ import numpy as np
 from engine.changes.trip import Trip
 from engine.dataflow.delta import Delta
 from engine.dataflow.turn import Turn
-from engine.model.batch import BoolArray, Int32Array
+from engine.kernels import told as kernels
+from engine.kernels.told import Lists
+from engine.model.batch import Int32Array
 from tureen.errors import TureenError
 
 
@@ -41,13 +43,13 @@ class Columns:
         self.count -= int(self._wanted[column] == 0)
         return bool(self._wanted[column] == 0)
 
-    def among(self, owners: Int32Array) -> BoolArray:
-        """bool[n]: which of these columns are wanted."""
-        room = len(self._wanted)
-        if len(owners) and int(owners.max()) >= room:
-            return (owners < room) & (self._wanted[np.minimum(owners, room - 1)] > 0)
-        found: BoolArray = self._wanted[owners] > 0
-        return found
+    def of(self, delta: Delta) -> Delta:
+        """The pairs of those that are wanted; rows of nobody go."""
+        kept = Lists(np.empty_like(delta.starts), np.empty_like(delta.owners))
+        count = kernels.of_columns(Lists(delta.starts, delta.owners), self._wanted, kept)
+        if count < len(delta):
+            delta = Delta(delta.lives, kept.starts, kept.items[:count], delta.ids)
+        return delta.owned()
 
     def all(self) -> Int32Array:
         """Those that are wanted, ascending."""
@@ -179,5 +181,4 @@ class Above(Node):
 
     def _below(self, turn: Turn) -> Delta:
         """What the node below gives, of the columns that are wanted here."""
-        delta = self.below.delta(turn)
-        return delta.where(self.columns.among(delta.owners))
+        return self.columns.of(self.below.delta(turn))

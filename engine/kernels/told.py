@@ -56,6 +56,22 @@ def events(begins: Int64Array, ends: Int64Array, since: int, until: int, out: Ev
 
 
 @kernel
+def of_columns(owners: Lists, wanted: Int32Array, kept: Lists) -> int:
+    """Of what each row is of, the columns that are wanted, above 0 in ``wanted``: how often, by column; those
+    beyond are not. Return how many pairs there are. kept: as large as owners. O(pairs).
+    """
+    count = 0
+    for row in range(owners.starts.shape[0] - 1):
+        kept.starts[row] = count
+        for pair in range(owners.starts[row], owners.starts[row + 1]):
+            column = owners.items[pair]
+            kept.items[count] = column
+            count += int(column < wanted.shape[0] and wanted[column] > 0)
+    kept.starts[owners.starts.shape[0] - 1] = count
+    return count
+
+
+@kernel
 def count(rows: Int64Array, owners: Lists, readers: Lists, counts: Int64Array) -> None:
     """counts: int64[readers]: more by how many of the rows each reads. owners: of each row the columns that
     it is of; readers: of each column who reads it, of columns beyond nobody. O(changes).

@@ -47,7 +47,7 @@ class GivenNode(Node):
     def _changed(self, turn: Turn) -> Delta:
         lives, way = self.whole.lives, turn.way
         delta = self.whole.take(np.flatnonzero(way.among(lives.begins) | way.among(lives.ends)))
-        return delta.where(self.columns.among(delta.owners)).owned()
+        return self.columns.of(delta)
 
     def of(self, column: int) -> Lives:
         """The rows of a column."""

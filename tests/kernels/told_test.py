@@ -29,6 +29,19 @@ def test_events_are_those_on_the_way_the_leaving_first() -> None:
         assert list(zip(*(each[:count].tolist() for each in out), strict=True)) == wanted
 
 
+def test_pairs_of_columns_that_are_wanted() -> None:
+    rng = random.Random(3)
+    for _ in range(50):
+        wanted = [rng.choice([0, 0, 1, 3]) for _ in range(rng.randint(0, 5))]
+        owners = [rng.sample(range(7), rng.randint(0, 7)) for _ in range(rng.randint(0, 9))]
+        of_rows = lists_of(owners)
+        kept = Lists(np.empty_like(of_rows.starts), np.empty_like(of_rows.items))
+        count = told.of_columns(of_rows, np.array(wanted, np.int32), kept)
+        expected = lists_of([[each for each in row if each < len(wanted) and wanted[each]] for row in owners])
+        assert kept.starts.tolist() == expected.starts.tolist()
+        assert kept.items[:count].tolist() == expected.items.tolist()
+
+
 def test_changes_are_told_to_those_who_read_them() -> None:
     rng = random.Random(2)
     for _ in range(50):

@@ -324,7 +324,7 @@ class InnerJoinNode(JoinNode):
             return np.hstack([self._left_rows.ids_of(pairs.left), self._right_rows.ids_of(pairs.right)])
 
         delta = Delta(Lives(relation, pairs.begins, pairs.ends), pairs.starts, pairs.owners, ids)
-        return delta.where(self.columns.among(delta.owners))
+        return self.columns.of(delta)
 
 
 def _values(keys: Sequence[Expression], relation: Relation) -> KeyValues:

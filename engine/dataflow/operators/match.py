@@ -114,7 +114,7 @@ class MatchNode(JoinNode):
             columns = self._left_rows.columns(pairs.left)
         lives = Lives(Relation(columns, len(pairs)), pairs.begins, pairs.ends)
         delta = Delta(lives, pairs.starts, pairs.owners, lambda: self._ids(pairs))
-        return delta.where(self.columns.among(delta.owners))
+        return self.columns.of(delta)
 
     def _ids(self, pairs: Matched) -> Int64Array:
         words = [_or(self._left_rows.ids_of(pairs.left), pairs.left, FOREVER)]
