@@ -55,9 +55,13 @@ class Delta:
         assert self.ids is not None
         return self.ids()
 
+    def counts(self) -> Int64Array:
+        """int64[n]: of how many columns each row is."""
+        return self.starts[1:] - self.starts[:-1]
+
     def rows(self) -> Int64Array:
         """int64[m]: the row of each pair, ascending."""
-        return np.repeat(np.arange(len(self.lives)), np.diff(self.starts))
+        return np.repeat(np.arange(len(self.lives)), self.counts())
 
     def with_relation(self, relation: Relation) -> Delta:
         """The same pairs over rows with other columns."""
@@ -65,7 +69,7 @@ class Delta:
 
     def take(self, rows: Int64Array) -> Delta:
         """The rows at these places, in that order."""
-        counts = np.diff(self.starts)[rows]
+        counts = self.counts()[rows]
         starts = np.zeros(len(rows) + 1, np.int64)
         np.cumsum(counts, out=starts[1:])
         owners = self.owners[places_of(self.starts[rows], counts)]
@@ -83,5 +87,5 @@ class Delta:
 
     def owned(self) -> Delta:
         """Without rows of nobody."""
-        held = self.starts[1:] > self.starts[:-1]
+        held = self.counts() > 0
         return self if held.all() else self.take(np.flatnonzero(held))

@@ -180,8 +180,7 @@ class Totals:
             for planes in (argument.sums, argument.squares):
                 if planes is None or not planes.places:
                     continue
-                held = list(planes.places.values())
-                if int(np.abs(states[:, held]).max(initial=0)) >= CARRY_AT:
+                if kernels.largest(states, planes.arrays()[0]) >= CARRY_AT:
                     for digit in range(min(planes.places), max(planes.places) + 2):
                         self._plane(planes, digit)
                     runs.append(planes.arrays()[0])

@@ -106,6 +106,29 @@ def join_equal(equal: BoolArray, before: Int32Array, ends: Int64Array, first: In
 
 
 @kernel
+def emptied(cells: Int32Array, ends: Int64Array, states: Int64Array, rows: int, out: Int32Array) -> int:
+    """The cells whose last version has no rows: number ``rows`` of its state is 0. Return how many there are.
+    out: int32[versions].
+    """
+    count = 0
+    for version in range(cells.shape[0]):
+        if states[version, rows] == 0 and ends[version] == FOREVER:
+            out[count] = cells[version]
+            count += 1
+    return count
+
+
+@kernel
+def largest(states: Int64Array, places: Int64Array) -> int:
+    """The largest of these numbers of all states, without signs; 0 of none."""
+    found = np.int64(0)
+    for i in range(states.shape[0]):
+        for place in places:
+            found = max(found, abs(states[i, place]))
+    return int(found)
+
+
+@kernel
 def carry(state: Int64Array, planes: Int64Array) -> None:
     """Bring the totals of digits back below their weight, but for the highest.
 

@@ -59,3 +59,21 @@ def test_what_is_not_finite_overrides_digits() -> None:
     cells.double_sums(states, np.array([1]), np.array([25]), np.array([2, 3, 4]), 0, False, out)
     finite = 5 * 2.0 ** (DIGIT_BITS * 25 - 1074)
     np.testing.assert_array_equal(out.view(np.float64), [finite, np.nan, np.inf, np.nan, -np.inf])
+
+
+def test_cells_that_lost_their_rows_and_numbers_that_grew() -> None:
+    rng = random.Random(4)
+    for n in (0, 1, 40):
+        states = np.array([[rng.choice([0, 2]), rng.randint(-9, 9), 99] for _ in range(n)], np.int64).reshape(
+            n, 3
+        )
+        ends = np.array([rng.choice([3, cells.FOREVER]) for _ in range(n)], np.int64)
+        of = np.arange(n, dtype=np.int32) * 2
+        out = np.empty(n, np.int32)
+        count = cells.emptied(of, ends, states, 0, out)
+        wanted = [2 * i for i in range(n) if states[i, 0] == 0 and ends[i] == cells.FOREVER]
+        assert out[:count].tolist() == wanted
+        assert cells.largest(states, np.array([0, 1])) == max(
+            map(abs, states[:, :2].ravel().tolist()), default=0
+        )
+        assert cells.largest(states, np.empty(0, np.int64)) == 0

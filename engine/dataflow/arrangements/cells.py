@@ -60,6 +60,11 @@ class Versions:
         found: BoolArray = self.ends == kernels.FOREVER
         return found
 
+    def emptied(self, rows: int) -> Int32Array:
+        """The cells that have no rows after all. rows: the place of their number in a state."""
+        found = np.empty(len(self), np.int32)
+        return found[: kernels.emptied(self.cells, self.ends, self.states, rows, found)]
+
     def following(self) -> Int32Array:
         """int32[n]: the version after each, -1: none."""
         found = np.empty(len(self), np.int32)
@@ -95,7 +100,7 @@ class Cells:
         keys.
         """
         keys = self.pairs.number_keys(columns, len(delta.lives))
-        cells = self.pairs.of(np.repeat(keys, np.diff(delta.starts)), delta.owners)
+        cells = self.pairs.of(np.repeat(keys, delta.counts()), delta.owners)
         self._make_room()
         return cells
 
@@ -109,7 +114,7 @@ class Cells:
 
     def fold(self, entering: Entering, values: Int64Array) -> Versions:
         """Rows enter and leave."""
-        room = 2 * int(np.diff(entering.starts)[entering.rows].sum())
+        room = 2 * int((entering.starts[1:] - entering.starts[:-1])[entering.rows].sum())
         cells, before = np.empty(room, np.int32), np.empty(room, np.int32)
         begins, ends = np.empty(room, np.int64), np.empty(room, np.int64)
         states = np.empty((room, self.width), np.int64)

@@ -52,8 +52,11 @@ class Keys:
 
     def columns(self, ids: Int32Array) -> list[Column]:
         """The values of these numbers."""
+        places = range(len(self._words.types))
+        if len(ids) > self.capacity:  # each is decoded once
+            return [self._words.column(place, self._table.words).take(ids) for place in places]
         tuples = self._table.words[ids]
-        return [self._words.column(place, tuples) for place in range(len(self._words.types))]
+        return [self._words.column(place, tuples) for place in places]
 
     def _make_room(self) -> None:
         if len(self._users) < self._table.capacity:

@@ -7,7 +7,7 @@ of a pair's value for DISTINCT, MIN and MAX.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -102,7 +102,8 @@ class GroupNode(Above):
             self._cells.enter(delta.starts, cells, self._values(delta.lives.relation))
             for part in self._all_parts:
                 part.enter(delta, cells, self._cells.capacity)
-        self._carry(self._cells.pairs.used())
+        used = self._cells.pairs.used()
+        self._carry(self._cells.states_of(used), lambda: used)
 
     def standing(self, trip: Trip, columns: Int32Array) -> Iterator[Delta]:
         cells = self._of_columns(columns)
@@ -133,13 +134,9 @@ class GroupNode(Above):
         if self._first is not None:
             first = self._first.fold(delta, entering, versions, self._cells.capacity)
         told = self._told(versions, calls, first)
-        last = versions.latest()
-        touched = versions.cells[last]
         if self._keys:
-            left = versions.states[last, ROWS]
-            self._release(touched[left == 0], empty=True)
-            touched = touched[left > 0]
-        self._carry(touched)
+            self._release(versions.emptied(ROWS), empty=True)
+        self._carry(versions.states, lambda: versions.cells[versions.latest()])
         return told
 
     def _told(self, versions: Versions, calls: Sequence[Column], ids: Sequence[Column] | None) -> Delta:
@@ -198,11 +195,12 @@ class GroupNode(Above):
     def _all_parts(self) -> list[Part]:
         return self._parts if self._first is None else [*self._parts, self._first]
 
-    def _carry(self, cells: Int32Array) -> None:
+    def _carry(self, states: Int64Array, cells: Callable[[], Int32Array]) -> None:
+        """states: all that these cells are in. cells: asked for where some have grown large."""
         if self._totals.has_digits:
-            for planes in self._totals.full(self._cells.states_of(cells)):
+            for planes in self._totals.full(states):
                 self._cells.widen(self._totals.width)
-                self._cells.carry(cells, planes)
+                self._cells.carry(cells(), planes)
 
     def _in_order(self, summed: Sequence[Column], others: Sequence[Sequence[Column]]) -> list[Column]:
         """A column a call."""
