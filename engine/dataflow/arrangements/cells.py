@@ -14,10 +14,14 @@ from engine.changes.lives import Way
 from engine.dataflow.arrangements.pairs import Pairs
 from engine.dataflow.delta import Delta
 from engine.kernels import cells as kernels
-from engine.kernels import multisets, told
+from engine.kernels import grouping, multisets, told
 from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
 from engine.model.changes import Weights
 from engine.model.types import Type
+
+COUNTED = 4
+"""Events are put in order by counting them where there are no more instants an event between the first and
+the last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +170,18 @@ def events_of(delta: Delta, way: Way) -> told.Events:
     count = told.events(delta.lives.begins, delta.lives.ends, way.since, way.until, room)
     at, rows, weights = room.at[:count], room.rows[:count], room.weights[:count]
     if count > 1 and bool((at[1:] < at[:-1]).any()):
-        order = np.argsort(at, kind="stable")
+        order = _by_instant(at)
         at, rows, weights = at[order], rows[order], weights[order]
     return told.Events(at, rows, weights)
+
+
+def _by_instant(at: Int64Array) -> Int64Array:
+    """The places of some instants in their order, equal ones as they stand; counted where they are near each
+    other, sorted elsewhere.
+    """
+    first, last = int(at.min()), int(at.max())
+    if last - first > COUNTED * len(at):
+        return np.argsort(at, kind="stable")
+    starts, order = np.empty(last - first + 2, np.int64), np.empty(len(at), np.int64)
+    grouping.bring_together(at - first, starts, order)
+    return order
