@@ -13,13 +13,12 @@ import numpy as np
 
 from engine.changes.course import NEVER, Leg
 from engine.changes.lives import Lives, Way
+from engine.kernels import halves
+from engine.kernels.halves import FAR
 from engine.model.batch import BoolArray, Int64Array
 from engine.model.limits import Limits
 from engine.operators.relation import Relation
 from engine.operators.scan import ScanAt
-
-_FAR = 2**61
-"""Instants beyond this are none of the clock's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +75,7 @@ class Stretch:
         at = self.leg.at
         if instant == NEVER or at.now_ms is None:
             return replace(at, now_ms=None, end=at.rows.base)
-        at_ms, forgets = (instant >> 1, bool(instant & 1)) if instant > -_FAR else (instant, True)
+        at_ms, forgets = (instant >> 1, bool(instant & 1)) if instant > -FAR else (instant, True)
         retained_ms = self._retained_ms(at_ms if forgets else at_ms - 1)
         if not self.leg.moves:
             return replace(at, retained_from_ms=retained_ms)
@@ -98,20 +97,24 @@ class Stretch:
 
 def way_of(since_ms: int, until_ms: int) -> Way:
     """A way given in ms, in the scale of lives."""
-    return Way(since_ms if since_ms < -_FAR else 2 * since_ms + 1, 2 * until_ms + 1)
+    return Way(since_ms if since_ms < -FAR else 2 * since_ms + 1, 2 * until_ms + 1)
 
 
 def doubled(instants: Int64Array, half: int = 0) -> Int64Array:
     """From ms to halves; NEVER, FOREVER and what is next to them stay."""
-    return np.where((instants > -_FAR) & (instants < _FAR), 2 * instants + half, instants)
+    out = np.empty(len(instants), np.int64)
+    halves.double(instants, half, out)
+    return out
 
 
 def halved(instants: Int64Array) -> Int64Array:
     """From the first halves back to ms."""
-    return np.where((instants > -2 * _FAR) & (instants < 2 * _FAR), instants >> 1, instants)
+    out = np.empty(len(instants), np.int64)
+    halves.halve(instants, out)
+    return out
 
 
 def by_retention(instants: Int64Array) -> BoolArray:
     """bool[n]: which are second halves."""
-    told: BoolArray = (instants & 1 == 1) & (instants > -2 * _FAR) & (instants < 2 * _FAR)
+    told: BoolArray = (instants & 1 == 1) & (instants > -2 * FAR) & (instants < 2 * FAR)
     return told

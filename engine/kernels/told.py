@@ -11,14 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.kernels.compiled import kernel
+from engine.kernels.halves import FAR
 
 Int8Array = npt.NDArray[np.int8]
 Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
-
-FAR = 1 << 62
-"""Instants beyond this are none of the clock's, and are told as they are."""
 
 
 class Events(NamedTuple):
@@ -95,7 +93,7 @@ def hand_out(
     """
     for event in range(happened.at.shape[0]):
         row, at = happened.rows[event], happened.at[event]
-        if -FAR < at < FAR:
+        if -2 * FAR < at < 2 * FAR:
             at >>= 1
         for pair in range(owners.starts[row], owners.starts[row + 1]):
             column = owners.items[pair]
