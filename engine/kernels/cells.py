@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.kernels import exact
-from engine.kernels.compiled import kernel
+from engine.kernels.compiled import kernel, step
 from engine.kernels.digits import DIGIT_BITS
 
 Int8Array = npt.NDArray[np.int8]
@@ -141,7 +141,7 @@ def carry(state: Int64Array, planes: Int64Array) -> None:
             state[cell, planes[p + 1]] += over
 
 
-@kernel
+@step
 def _near_sum(
     states: Int64Array, i: int, planes: Int64Array, digits: Int64Array, count: int
 ) -> tuple[bool, exact.Whole]:

@@ -21,7 +21,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from engine.kernels.compiled import kernel
+from engine.kernels.compiled import kernel, step
 
 Int64Array = npt.NDArray[np.int64]
 Whole = int | np.int64
@@ -224,7 +224,7 @@ def rounded(limbs: Int64Array, low: Whole, high: Whole, unit: Whole, negative: b
     return bits | NEGATIVE if negative else bits
 
 
-@kernel
+@step
 def length_of(word: np.uint64) -> Whole:
     """How many bits a word has, up to its highest."""
     if word == 0:
@@ -233,7 +233,7 @@ def length_of(word: np.uint64) -> Whole:
     return (top.view(np.int64) >> 52) - 1022
 
 
-@kernel
+@step
 def rounded_pair(high: np.uint64, low: np.uint64, at: Whole, negative: bool, left: bool) -> Whole:
     """The bits of the nearest double to (high * 2**64 + low) * 2**at units, as :func:`rounded`; at >= 0.
 
