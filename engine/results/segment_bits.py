@@ -278,6 +278,8 @@ class SegmentBits:
         """(place in ``rows``, name) of those of some rows, ascending, that match; row by row where all bits
         are dense. O(rows * words + pairs) there.
         """
+        if not len(rows):
+            return rows, np.empty(0, np.int32)
         found = _Found(min(len(rows) * wanted.count, EXPECTED_MAX))
         blocks = self.blocks[: len(wanted.masks) // CHUNK_WORDS]
         nothing = np.zeros(self._chunks, np.int64)
