@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.changes.course import Course
+from engine.changes.course import NEVER, Course
 from engine.changes.lives import Way
 from engine.changes.touching import Touching
 from engine.changes.trip import Trip
@@ -390,21 +390,31 @@ def _ways(whole: Way, instants: Sequence[Int64Array], pairs: int) -> Iterator[Wa
             since = end
 
 
-_Stand = tuple[int, dict[SourceName, tuple[int | None, int]]]
-"""NOW, and of each source from when on it is retained, and of a table the first ordinal: when superseded
-versions are let go of, the others get new ordinals.
+_Stand = tuple[int | None, dict[SourceName, tuple[int, int | None, int]]]
+"""NOW, None where all sources are tables; of each source how many rows ever are visible, from when on it is
+retained, and of a table the first ordinal: when superseded versions are let go of, the others get new ones.
 """
 
 
 def _stands(course: Course) -> tuple[_Stand, _Stand]:
-    """How the sources of a course stand at its beginning and at its end."""
-    first = {
-        name: leg.at.rows.base if isinstance(leg.at.rows, TableRows) else 0
-        for name, leg in course.legs.items()
-    }
-    before = {name: (leg.at.retained_from_ms, first[name]) for name, leg in course.legs.items()}
-    after = {
-        name: before[name] if leg.retained_to_ms is None else (leg.retained_to_ms, first[name])
-        for name, leg in course.legs.items()
-    }
+    """How the sources of a course stand at its beginning and at its end. Where a table moves alone beside
+    streams, NOW is that of the streams.
+    """
+    before, after, streams = {}, {}, False
+    for name, leg in course.legs.items():
+        rows, retained_ms = leg.at.rows, leg.at.retained_from_ms
+        is_table = isinstance(rows, TableRows)
+        streams |= not is_table
+        first = rows.base if is_table else 0
+        visible = leg.at.end
+        if leg.moves:
+            visible = (
+                rows.base if course.since_ms <= NEVER + 1 else rows.first_at_or_after(course.since_ms + 1)
+            )
+        before[name] = visible, retained_ms, first
+        after[name] = leg.at.end, leg.retained_to_ms if leg.retained_to_ms is not None else retained_ms, first
+    if not streams:
+        return (None, before), (None, after)
+    if course.instant_ms is not None:
+        return (course.instant_ms, before), (course.instant_ms, after)
     return (course.since_ms, before), (course.until_ms, after)

@@ -56,6 +56,7 @@ class KeyedRows:
         self._alive: BoolArray = np.zeros(ROOM_MIN, np.bool_)
         self._free: Int32Array = np.arange(ROOM_MIN - 1, -1, -1, dtype=np.int32)
         self._ended: list[Int32Array] = []
+        self._moved: list[Int32Array] = []
         self._used = 0
         self.moving: BoolArray = np.zeros(ROOM_MIN, np.bool_)
         """By slot: whether a row moves on this turn."""
@@ -131,10 +132,15 @@ class KeyedRows:
 
     def turned(self, slots: Int32Array) -> None:
         """A turn on which these rows moved is over."""
-        self.moving[slots[slots != NOBODY]] = False
+        moved = slots[slots != NOBODY]
+        self.moving[moved] = False
+        self._moved.append(moved)
 
     def settle(self) -> None:
-        """A transition is over: rows that left on it go."""
+        """A transition is over: rows that left on it go, the others are there before the next."""
+        for moved in self._moved:
+            self.rows.begins[moved] = NEVER
+        self._moved.clear()
         if self._ended:
             self._release(np.concatenate(self._ended))
             self._ended.clear()

@@ -12,6 +12,7 @@ from engine.dataflow.delta import Delta
 from engine.dataflow.node import Above, Node
 from engine.language.expressions import Expression
 from engine.model.batch import BoolArray, Int32Array
+from engine.operators.keys import with_one_zero
 
 DEAD_MIN = 1_024
 """Columns whose rows are let go of together."""
@@ -72,6 +73,7 @@ class ByRun(Above):
         if self._groups is None:
             return delta.owners
         columns, _ = delta.lives.relation.values_of(self._keys)
+        columns = list(map(with_one_zero, columns))
         keys = self._groups.number_keys(columns, len(delta.lives))
         return self._groups.of(np.repeat(keys, np.diff(delta.starts)), delta.owners)
 

@@ -1,0 +1,68 @@
+"""Update patterns are what EXPLAIN says: rows of MON stay, those of WKS leave in the order they came."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+from hypothesis import event, given
+
+from engine.dataflow.graph import Graph
+from tests.changes.ways import FEW, LIMITS, TABLES, bound, random_course, seeds, standing
+from tests.dataflow.graph_test import JOINS, QUERIES
+
+STAYING = (
+    "SELECT k, v FROM s WHERE v > 0",
+    "SELECT s.k, n FROM s JOIN u ON s.k = u.k",
+    "SELECT DISTINCT k FROM s",
+    """SELECT k, window_end, COUNT(*) AS c FROM TUMBLE(s, INTERVAL '2' MILLISECOND)
+    GROUP BY k, window_end""",
+    "SELECT k, v FROM s WHERE k IN (SELECT k FROM u)",
+)
+LEAVING_IN_ORDER = (
+    "SELECT k, v, ts FROM s [RANGE 3 MILLISECONDS] WHERE v > 0",
+    "SELECT k, ts FROM s [RANGE 4 MILLISECONDS SLIDE 2 MILLISECONDS]",
+    "SELECT k, ts FROM s [NOW]",
+)
+
+
+@pytest.mark.parametrize("text", STAYING + LEAVING_IN_ORDER + QUERIES + JOINS)
+@FEW
+@given(seeds)
+def test_the_changes_of_an_answer_follow_its_pattern(text: str, seed: int) -> None:
+    rng = random.Random(seed)
+    query = bound(text)
+    course = random_course(rng, query.sources)
+    if any(leg.retained_to_ms is not None for leg in course.legs.values()):
+        return  # retention takes rows whatever the pattern is
+    graph, broken = Graph(TABLES), dict[str, Exception]()
+    graph.add(standing(query), query, "changes")
+    pattern = graph.explain(query, "changes").pattern
+    event(pattern)
+    came: Counter[str] = Counter()
+    order: list[str] = []
+    for changes in graph.advance(course, LIMITS, course.until_ms, broken):
+        told = zip(map(repr, changes.table.to_pylist()), changes.weights.tolist(), strict=True)
+        for row, weight in told:
+            if weight > 0:
+                came[row] += 1
+                order.append(row)
+                continue
+            assert pattern != "MON", row
+            if pattern == "WKS" and row in came:
+                assert order[0] == row or len(set(order)) < len(order), (row, order)
+                order.remove(row)
+    assert not broken
+
+
+@pytest.mark.parametrize("text", STAYING)
+def test_unbounded_windows_give_rows_that_stay(text: str) -> None:
+    query = bound(text)
+    graph = Graph(TABLES)
+    assert graph.explain(query, "changes").pattern in ("MON", "WK by key")
+
+
+@pytest.mark.parametrize("text", LEAVING_IN_ORDER)
+def test_windows_of_time_give_rows_that_leave_in_order(text: str) -> None:
+    assert Graph(TABLES).explain(bound(text), "changes").pattern == "WKS"
