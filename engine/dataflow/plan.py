@@ -272,8 +272,10 @@ def _in_order(plan: Plan) -> Plan | None:
             return None if under is None else replace(plan, shape=InOrder(stage), below=under)
         case Step(Ranked() as shape, below=below) if _in_order(below) is not None:
             return plan if shape.numbered or not shape.order else None
-        case Joined(left=left, right=right) if None not in (_in_order(left), _in_order(right)):
-            return plan
+        case Joined(matching, left, right):
+            one = _in_order(left)
+            other = right if matching.kind in ("semi", "anti") else _in_order(right)
+            return None if one is None or other is None else replace(plan, left=one, right=other)
     return None
 
 

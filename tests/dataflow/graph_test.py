@@ -94,6 +94,12 @@ QUERIES += (
     FROM s [RANGE 6 MILLISECONDS]) AS x WHERE n <= 1""",
 )
 JOINS = (
+    """SELECT x.k FROM (SELECT k, COUNT(*) AS c FROM s [ROWS 4] GROUP BY k) AS x, u [ROWS 3] AS b
+    GROUP BY x.k LIMIT 1""",
+    """SELECT DISTINCT x.p FROM (SELECT p, COUNT(*) AS c FROM h GROUP BY p) AS x JOIN h AS b ON x.p = b.k
+    LIMIT 1""",
+    """SELECT x.k, n FROM (SELECT k, COUNT(*) AS c FROM s [ROWS 4] GROUP BY k) AS x LEFT JOIN u [ROWS 3] AS b
+    ON x.k = b.k LIMIT 2""",
     """SELECT w, ARRAY_AGG(n) AS a FROM s [RANGE 5 MILLISECONDS] JOIN u [ROWS 3] ON s.k = u.k GROUP BY w""",
     "SELECT k, p FROM h ORDER BY p DESC LIMIT 2",
     """SELECT s.k, n, v FROM s [RANGE 5 MILLISECONDS] JOIN u [RANGE 4 MILLISECONDS] ON s.k = u.k

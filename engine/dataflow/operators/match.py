@@ -42,6 +42,8 @@ class MatchNode(JoinNode):
         super().__init__(left, right, matching)
         kind = matching.kind
         self._gives_pairs = kind in ("left", "right", "full")
+        if not self._gives_pairs:
+            self.ordered = left.ordered
         self._looks_left = kind != "right"
         self._looks_right = kind in ("right", "full")
         self.id_words = left.id_words + 1 + (right.id_words if self._gives_pairs else 0)
