@@ -19,7 +19,6 @@ from dataclasses import replace
 from engine.changes.output import continues
 from engine.eddy.eddy import Timer
 from engine.embedding import Embedding
-from engine.following import Following, Telling
 from engine.language.functions import BUILT_IN, FunctionCatalogue
 from engine.language.query import Query, Statement
 from engine.language.templates import Read
@@ -55,6 +54,7 @@ from engine.queries.footprint import Footprint, Heavy, footprint, heaviest
 from engine.queries.planner import Planner, is_left_open
 from engine.queries.registrations import bound, sort_out, sort_out_altered
 from engine.queries.source_sets import SourceSets
+from engine.queries.subscriptions import PendingOutput, Subscriptions
 from engine.results.source_view import SourceView
 from engine.results.view import SetView, View
 from engine.sources.backfill import Wanted, wanted
@@ -104,7 +104,7 @@ class Engine(Embedding):
         self._sources = self._catalogue.sources
         self._sets = SourceSets(self._sources, self.limits, self._planner, timer)
         self._timer = timer
-        self._following = Following(self._sources, self.limits)
+        self._following = Subscriptions(self._sources, self.limits)
         self._queries = StandingQueries()
         self._to_revise: list[str] = []
         self._view: View | None = None
@@ -199,7 +199,7 @@ class Engine(Embedding):
         self._clock_ms = max(self._clock_ms, step.clock_ms)
         if isinstance(step.body, Backfill):
             return self._backfill(step.body, step.position)
-        told = Telling()
+        told = PendingOutput()
         touched = None if self._restored else self._touched(step.body)
         self._restored = False
         self._outdate(touched)
@@ -267,7 +267,7 @@ class Engine(Embedding):
         """
         name = body.source
         source = self._source(name)
-        told = Telling()
+        told = PendingOutput()
         before = self._following.answers(name, self._sets, self.view()) if self.tells else {}
         self._outdate()
         self._unsaved, self._may_owe = None, True
@@ -307,7 +307,7 @@ class Engine(Embedding):
             return {name: refusal}
         return {}
 
-    def _tell_end(self, query_ids: Iterable[str], told: Telling) -> None:
+    def _tell_end(self, query_ids: Iterable[str], told: PendingOutput) -> None:
         """Answers of followed queries go."""
         ending = [self._queries[name] for name in query_ids if name in self._following]
         if ending and self.tells:
@@ -315,7 +315,7 @@ class Engine(Embedding):
             self._outdate()
 
     def _register(
-        self, registrations: tuple[Registration, ...], position: Position, told: Telling
+        self, registrations: tuple[Registration, ...], position: Position, told: PendingOutput
     ) -> StepResult:
         asked = sort_out(registrations, position, self._queries, self._catalogue, self.limits)
         for registration in asked.changed:
@@ -365,7 +365,7 @@ class Engine(Embedding):
         return continues(before, query, streams)
 
     def _alter(
-        self, registrations: tuple[Registration, ...], position: Position, told: Telling
+        self, registrations: tuple[Registration, ...], position: Position, told: PendingOutput
     ) -> StepResult:
         """Give queries other texts; one whose answer cannot be told stays as it was."""
         asked = sort_out_altered(registrations, position, self._queries, self._catalogue)
@@ -403,7 +403,7 @@ class Engine(Embedding):
         gone = tuple(name for name in old if name not in stayed)
         return StepResult(position, failed=asked.failed, continued=tuple(continued), gone=gone)
 
-    def _change(self, registration: Registration, told: Telling) -> None:
+    def _change(self, registration: Registration, told: PendingOutput) -> None:
         before = self._queries[registration.query_id]
         if QueryOptions.of(registration.options).paused:
             self._tell_end([registration.query_id], told)

@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from broker.feeds.cursor import Birth, Cursor
 from broker.feeds.lines import change_lines, change_texts
-from engine.changes.course import NEVER
+from engine.changes.transition import NEVER
 from engine.model.changes import Changes, Operator
 from engine.model.step import Position
 from tureen.errors import TureenError

@@ -1,4 +1,4 @@
-"""Table functions over a way: the rows of closed windows with their lives.
+"""Table functions over an interval: the rows of closed windows with their lives.
 
 A window that has closed never changes, so a row in it comes with the last instant of the window, and goes as
 the clause behind the function has it. Retention takes rows out of windows one by one; a session then begins
@@ -23,10 +23,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine.changes.course import FOREVER, NEVER
-from engine.changes.lives import Lives, always, one_after_another
-from engine.changes.stretch import Stretch
+from engine.changes.source_interval import SourceInterval
 from engine.changes.succession import succession
+from engine.changes.temporal_relation import TemporalRelation, always, one_after_another
+from engine.changes.transition import FOREVER, NEVER
 from engine.changes.windows import Span, begins_of, ends_of, held, merged, moving, without
 from engine.kernels import windows as kernels
 from engine.language.query import Scan
@@ -44,71 +44,79 @@ from engine.windows.clauses import UNBOUNDED, RowWindow, TimeWindow
 from tureen.errors import LimitExceeded
 
 
-def assigned_lives(scan: Scan, assignment: Assignment, stretch: Stretch, changing: bool) -> Lives:
+def assigned_lives(
+    scan: Scan, assignment: Assignment, within: SourceInterval, changing: bool
+) -> TemporalRelation:
     """The rows of a table function over a source that moves. Raises LimitExceeded.
 
     changing: those that do not change may be left out.
     """
     if isinstance(scan.window, RowWindow):
-        return _last(scan, stretch)
+        return _last(scan, within)
     if isinstance(assignment, Hop):
-        return _hops(scan, assignment, scan.window, stretch, changing)
-    return _sessions(scan, assignment, scan.window, stretch, changing)
+        return _hops(scan, assignment, scan.window, within, changing)
+    return _sessions(scan, assignment, scan.window, within, changing)
 
 
 # --- windows that the clock opens and closes ------------------------------------------------------
 
 
-def _hops(scan: Scan, hop: Hop, window: TimeWindow, stretch: Stretch, changing: bool) -> Lives:
+def _hops(
+    scan: Scan, hop: Hop, window: TimeWindow, within: SourceInterval, changing: bool
+) -> TemporalRelation:
     """Spans are of windows' last instants. What retention takes is taken from every window that is held."""
-    leg, since_ms, until_ms = stretch.leg, stretch.since_ms, stretch.until_ms
+    at_source, since_ms, until_ms = within.at_source, within.since_ms, within.until_ms
     whole = held(window, since_ms, until_ms)
     spans = moving(window, since_ms, until_ms) if changing else merged([whole])
     pieces = [(span, FOREVER) for span in spans]
-    if changing and leg.retained_to_ms is not None:
-        pieces += [(span, leg.retained_to_ms) for span in without(whole, spans)]
-    found = [_hops_of(scan, hop, window, stretch, span, below) for span, below in sorted(pieces)]
-    return one_after_another(found) if found else _none(scan, stretch)
+    if changing and at_source.retained_to_ms is not None:
+        pieces += [(span, at_source.retained_to_ms) for span in without(whole, spans)]
+    found = [_hops_of(scan, hop, window, within, span, below) for span, below in sorted(pieces)]
+    return one_after_another(found) if found else _none(scan, within)
 
 
-def _hops_of(scan: Scan, hop: Hop, window: TimeWindow, stretch: Stretch, span: Span, below_ms: int) -> Lives:
+def _hops_of(
+    scan: Scan, hop: Hop, window: TimeWindow, within: SourceInterval, span: Span, below_ms: int
+) -> TemporalRelation:
     """Rows below an instant in the windows whose last instants are in a span."""
-    at, rows = stretch.leg.at, stretch.leg.at.rows
+    at, rows = within.at_source.at, within.at_source.at.rows
     low, high = span
     last_end = hop.last_end_at(high - 1)
     start = at.first_retained
     if low != NEVER:
         first_end = hop.first_end_after(low)
         if first_end > last_end:
-            return _none(scan, stretch)
+            return _none(scan, within)
         start = max(start, rows.first_at_or_after(first_end - hop.size_ms))
     stop = min(at.end, rows.first_at_or_after(min(last_end, below_ms)))
     places = at.matching(scan.predicate, start, stop) if start < stop else []
     timestamps = timestamps_at(places)
     if not len(timestamps):
-        return _none(scan, stretch)
+        return _none(scan, within)
     of_first = hop.first_end_after(int(timestamps[0]))
     first_end = of_first if low == NEVER else max(first_end, of_first)
     none = np.empty(0, np.int64)
     scope = (timestamps, hop.size_ms, hop.slide_ms, first_end, last_end)
     pairs = kernels.rows_of_hops(*scope, none, none)
-    _bounded(pairs, stretch.limits)
+    _bounded(pairs, within.limits)
     of_row, window_ends = np.empty(pairs, np.int64), np.empty(pairs, np.int64)
     if pairs:
         kernels.rows_of_hops(*scope, of_row, window_ends)
     stream = rows_at(rows.schema, places)
     assigned = Assigned(stream, of_row, window_ends - hop.size_ms, window_ends, whole=True)
-    return _lives(assigned, window, stretch, timestamps)
+    return _lives(assigned, window, within, timestamps)
 
 
-def _lives(assigned: Assigned, window: TimeWindow, stretch: Stretch, timestamps: Int64Array) -> Lives:
+def _lives(
+    assigned: Assigned, window: TimeWindow, within: SourceInterval, timestamps: Int64Array
+) -> TemporalRelation:
     instants = assigned.ends - 1
     begins, ends = begins_of(window, instants), ends_of(window, instants)
-    return stretch.lives(assigned.relation(), begins, ends, stretch.gone(timestamps[assigned.rows]))
+    return within.temporal(assigned.relation(), begins, ends, within.gone(timestamps[assigned.rows]))
 
 
-def _none(scan: Scan, stretch: Stretch) -> Lives:
-    return always(stretch.as_of(NEVER).relation(scan).relation)
+def _none(scan: Scan, within: SourceInterval) -> TemporalRelation:
+    return always(within.as_of(NEVER).relation(scan).relation)
 
 
 def _bounded(pairs: int, limits: Limits) -> None:
@@ -120,36 +128,38 @@ def _bounded(pairs: int, limits: Limits) -> None:
 # --- sessions -------------------------------------------------------------------------------------
 
 
-def _sessions(scan: Scan, session: Session, window: TimeWindow, stretch: Stretch, changing: bool) -> Lives:
-    at, rows = stretch.leg.at, stretch.leg.at.rows
-    if changing and stretch.leg.retained_to_ms is None:
-        spans = moving(window, stretch.since_ms, stretch.until_ms)
+def _sessions(
+    scan: Scan, session: Session, window: TimeWindow, within: SourceInterval, changing: bool
+) -> TemporalRelation:
+    at, rows = within.at_source.at, within.at_source.at.rows
+    if changing and within.at_source.retained_to_ms is None:
+        spans = moving(window, within.since_ms, within.until_ms)
         if not _may_end(at, spans, session.gap_ms):
-            return _none(scan, stretch)
+            return _none(scan, within)
     places = at.matching(scan.predicate, at.first_retained, at.end)
     timestamps, stream = timestamps_at(places), rows_at(rows.schema, places)
     of_row, starts, window_ends = _cut(session, stream, timestamps)
-    begins = stretch.time(begins_of(window, window_ends - 1))
-    ends = stretch.time(ends_of(window, window_ends - 1))
-    way = stretch.way
-    wanted = (begins < ends) & (begins <= way.until)
+    begins = within.time(begins_of(window, window_ends - 1))
+    ends = within.time(ends_of(window, window_ends - 1))
+    interval = within.interval
+    wanted = (begins < ends) & (begins <= interval.until)
     if changing:
-        moves = way.among(begins) | way.among(ends)
-        if stretch.leg.retained_to_ms is not None:
-            moves |= starts < stretch.leg.retained_to_ms
+        moves = interval.among(begins) | interval.among(ends)
+        if within.at_source.retained_to_ms is not None:
+            moves |= starts < within.at_source.retained_to_ms
         wanted &= moves
     rows_of = np.flatnonzero(wanted[of_row])
     taken = rows_of[np.argsort(of_row[rows_of], kind="stable")]
     window_starts = starts[of_row[taken]]
     since, until = np.full(len(taken), NEVER), np.full(len(taken), FOREVER)
-    if stretch.leg.retained_to_ms is not None:
-        taken, window_starts, since, until = _shortened(taken, of_row, timestamps, stretch)
+    if within.at_source.retained_to_ms is not None:
+        taken, window_starts, since, until = _shortened(taken, of_row, timestamps, within)
     sessions = of_row[taken]
     first, last = np.maximum(begins[sessions], since), np.minimum(ends[sessions], until)
-    there = np.flatnonzero((first < last) & (first <= way.until))
+    there = np.flatnonzero((first < last) & (first <= interval.until))
     order = there[np.lexsort((taken[there], window_starts[there], window_ends[sessions[there]]))]
     assigned = Assigned(stream, taken[order], window_starts[order], window_ends[sessions[order]], whole=True)
-    return Lives(assigned.relation(), first[order], last[order])
+    return TemporalRelation(assigned.relation(), first[order], last[order])
 
 
 def _may_end(at: ScanAt, spans: Iterable[Span], gap_ms: int) -> bool:
@@ -173,7 +183,7 @@ def _cut(session: Session, stream: Relation, timestamps: Int64Array) -> tuple[In
 
 
 def _shortened(
-    order: Int64Array, of_row: Int64Array, timestamps: Int64Array, stretch: Stretch
+    order: Int64Array, of_row: Int64Array, timestamps: Int64Array, within: SourceInterval
 ) -> tuple[Int64Array, ...]:
     """Rows with each start that retention gives their session: row, start, from when, until when.
 
@@ -186,7 +196,7 @@ def _shortened(
     is_next = is_first.copy()
     is_next[1:] |= stamps[1:] != stamps[:-1]
     heads = np.flatnonzero(is_next)
-    gone = stretch.gone(stamps[heads])
+    gone = within.gone(stamps[heads])
     assert gone is not None
     since = np.full(len(heads), NEVER)
     later = ~is_first[heads[1:]]
@@ -198,7 +208,7 @@ def _shortened(
     stops = stops_of[np.searchsorted(starts_of, heads, "right") - 1]
     counts = stops - heads
     total = int(counts.sum())
-    _bounded(total, stretch.limits)
+    _bounded(total, within.limits)
     places = places_of(heads, counts)
     return order[places], *(np.repeat(each, counts) for each in (stamps[heads], since, gone))
 
@@ -206,11 +216,11 @@ def _shortened(
 # --- the last rows of windows ---------------------------------------------------------------------
 
 
-def _last(scan: Scan, stretch: Stretch) -> Lives:
+def _last(scan: Scan, within: SourceInterval) -> TemporalRelation:
     assert scan.assignment is not None
-    closing = assigned_lives(replace(scan, window=UNBOUNDED), scan.assignment, stretch, True)
-    way = stretch.way
-    instants = closing.instants(way)
-    at_first = stretch.as_of(way.since).relation(scan).relation
-    relations = (stretch.as_of(instant).relation(scan).relation for instant in instants.tolist())
-    return succession(at_first, relations, instants, stretch.limits)
+    closing = assigned_lives(replace(scan, window=UNBOUNDED), scan.assignment, within, True)
+    interval = within.interval
+    instants = closing.instants(interval)
+    at_first = within.as_of(interval.since).relation(scan).relation
+    relations = (within.as_of(instant).relation(scan).relation for instant in instants.tolist())
+    return succession(at_first, relations, instants, within.limits)

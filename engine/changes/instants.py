@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.changes.lives import Lives
+from engine.changes.context import EvaluationContext
 from engine.changes.succession import succession
-from engine.changes.trip import Trip
+from engine.changes.temporal_relation import TemporalRelation
 from engine.language.query import Query
 from engine.model.batch import Int64Array
 from engine.operators.pipeline import relation_of
@@ -18,33 +18,33 @@ from engine.operators.relation import Relation
 
 
 class Evaluations:
-    """What a query gives on the way, in no order."""
+    """What a query gives in the interval, in no order."""
 
-    def __init__(self, query: Query, trip: Trip) -> None:
+    def __init__(self, query: Query, context: EvaluationContext) -> None:
         self._query = query
-        self._trip = trip
-        self._lives: Lives | None = None
+        self._context = context
+        self._lives: TemporalRelation | None = None
 
-    def changed(self) -> Lives:
+    def changed(self) -> TemporalRelation:
         """Rows that come or go."""
-        return self.alive().changing(self._trip.way)
+        return self.alive().changing(self._context.interval)
 
-    def alive(self) -> Lives:
+    def alive(self) -> TemporalRelation:
         """Rows that are there at some instant."""
         if self._lives is None:
-            instants = instants_of(self._query, self._trip)
+            instants = instants_of(self._query, self._context)
             following = (self._at(instant) for instant in instants.tolist())
-            at_first = self._at(self._trip.way.since)
-            self._lives = succession(at_first, following, instants, self._trip.limits)
+            at_first = self._at(self._context.interval.since)
+            self._lives = succession(at_first, following, instants, self._context.limits)
         return self._lives
 
     def _at(self, instant: int) -> Relation:
-        trip = self._trip
-        at = {source: trip.standing(source, instant) for source in self._query.sources}
-        return relation_of(self._query, at, trip.limits)
+        context = self._context
+        at = {source: context.standing(source, instant) for source in self._query.sources}
+        return relation_of(self._query, at, context.limits)
 
 
-def instants_of(query: Query, trip: Trip) -> Int64Array:
+def instants_of(query: Query, context: EvaluationContext) -> Int64Array:
     """int64, ascending, in the scale of lives: when rows of any of a query's scans come or go."""
-    found = [trip.scanning(scan).changed().instants(trip.way) for scan in query.scans()]
+    found = [context.scan_history(scan).changed().instants(context.interval) for scan in query.scans()]
     return np.unique(np.concatenate(found))

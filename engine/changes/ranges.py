@@ -1,11 +1,11 @@
-"""Ranges of ordinals: which rows of a source may come into a scan on the way, and which may leave it.
+"""Ranges of ordinals: which rows of a source may come into a scan in the interval, and which may leave it.
 
 Every row that does is in one of them; a row of a range need not. O(log rows).
 """
 
 from __future__ import annotations
 
-from engine.changes.course import NEVER, Course, Leg
+from engine.changes.transition import NEVER, SourceTransition, Transition
 from engine.changes.windows import Span, going_and_coming
 from engine.language.query import Scan
 from engine.operators.scan import ScanAt
@@ -18,7 +18,7 @@ Range = tuple[int, int]
 
 
 def ordinals(at: ScanAt, span: Span) -> Range:
-    """The visible rows with these timestamps that are retained at the beginning of the way."""
+    """The visible rows with these timestamps that are retained at the beginning of the interval."""
     low, high = span
     if at.retained_from_ms is not None:
         low = max(low, at.retained_from_ms)
@@ -26,23 +26,29 @@ def ordinals(at: ScanAt, span: Span) -> Range:
     return start, min(at.end, at.rows.first_at_or_after(high))
 
 
-def moved_ranges(window: TimeWindow, course: Course, leg: Leg) -> tuple[Range, Range]:
+def moved_ranges(
+    window: TimeWindow, transition: Transition, at_source: SourceTransition
+) -> tuple[Range, Range]:
     """Of a plain window over a stream: the rows that leave it, and those that come into it."""
-    went, came = going_and_coming(window, course.since_ms, course.until_ms)
-    if leg.retained_to_ms is not None:
-        went = went[0], max(went[1], min(leg.retained_to_ms, came[1]))
-    return ordinals(leg.at, went), ordinals(leg.at, came)
+    went, came = going_and_coming(window, transition.since_ms, transition.until_ms)
+    if at_source.retained_to_ms is not None:
+        went = went[0], max(went[1], min(at_source.retained_to_ms, came[1]))
+    return ordinals(at_source.at, went), ordinals(at_source.at, came)
 
 
-def touched_ranges(scan: Scan, course: Course, leg: Leg) -> list[Range] | None:
+def affected_ranges(scan: Scan, transition: Transition, at_source: SourceTransition) -> list[Range] | None:
     """Of any scan: rows that its predicate has to accept for anything to change; None: nobody can tell."""
-    if course.since_ms == NEVER:
+    if transition.since_ms == NEVER:
         return None
-    rows = leg.at.rows
-    taken = [] if leg.retained_to_ms is None else [ordinals(leg.at, (NEVER, leg.retained_to_ms))]
-    if not leg.moves:
+    rows = at_source.at.rows
+    taken = (
+        []
+        if at_source.retained_to_ms is None
+        else [ordinals(at_source.at, (NEVER, at_source.retained_to_ms))]
+    )
+    if not at_source.moves:
         return taken
-    came = rows.first_at_or_after(course.since_ms + 1), leg.at.end
+    came = rows.first_at_or_after(transition.since_ms + 1), at_source.at.end
     window = scan.window
     if isinstance(rows, TableRows) or scan.history:
         return None if came[0] < came[1] else taken  # a version that nobody wants may supersede another
@@ -52,16 +58,16 @@ def touched_ranges(scan: Scan, course: Course, leg: Leg) -> list[Range] | None:
         pushed_out = max(rows.base, came[0] - window.rows), max(rows.base, came[1] - window.rows)
         return [came, pushed_out, *taken]
     if scan.assignment is None:
-        return list(moved_ranges(window, course, leg))
+        return list(moved_ranges(window, transition, at_source))
     if not isinstance(scan.assignment, Hop):
         return None
-    return [*_closed(scan.assignment, window, course, rows), *taken]
+    return [*_closed(scan.assignment, window, transition, rows), *taken]
 
 
-def _closed(hop: Hop, window: TimeWindow, course: Course, rows: Rows) -> list[Range]:
-    """Rows of table-function windows that close on the way, or that the clause lets go of."""
-    begin_before_ms, last_before_ms = window.bounds_ms(course.since_ms)
-    begin_ms, last_ms = window.bounds_ms(course.until_ms)
+def _closed(hop: Hop, window: TimeWindow, transition: Transition, rows: Rows) -> list[Range]:
+    """Rows of table-function windows that close in the interval, or that the clause lets go of."""
+    begin_before_ms, last_before_ms = window.bounds_ms(transition.since_ms)
+    begin_ms, last_ms = window.bounds_ms(transition.until_ms)
     found = [_within(hop, last_before_ms + 1, last_ms, rows)]
     if begin_ms is not None and begin_before_ms is not None:
         found.append(_within(hop, begin_before_ms, begin_ms - 1, rows))

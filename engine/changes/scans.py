@@ -1,4 +1,4 @@
-"""Scans over a way: the rows of a source's windows with their lives.
+"""Scans over an interval: the rows of a source's windows with their lives.
 
 A row of a stream comes when NOW reaches it, or when a window that trails behind does, and goes when the
 window leaves it behind or when retention takes it:
@@ -23,10 +23,10 @@ from functools import partial
 import numpy as np
 
 from engine.changes.assigned import assigned_lives
-from engine.changes.course import FOREVER, NEVER
-from engine.changes.lives import Lives, Way, always, one_after_another
 from engine.changes.ranges import ordinals
-from engine.changes.stretch import Stretch
+from engine.changes.source_interval import SourceInterval
+from engine.changes.temporal_relation import Interval, TemporalRelation, always, one_after_another
+from engine.changes.transition import FOREVER, NEVER
 from engine.changes.windows import Span, begins_of, ends_of, held, merged, moving
 from engine.kernels import grouping
 from engine.language.query import Scan
@@ -45,70 +45,70 @@ from engine.stems.table_stem import TableRows
 from engine.windows.assignment import Assignment
 from engine.windows.clauses import RowWindow, TimeWindow
 
-Maker = Callable[[bool], Lives]
+Maker = Callable[[bool], TemporalRelation]
 """Rows of a scan, those that come or go alone, or all; others may be among them."""
 
 
-class Scanning:
-    """The rows of a scan on the way."""
+class ScanHistory:
+    """The rows of a scan in the interval."""
 
-    def __init__(self, make: Maker, way: Way) -> None:
-        self._way = way
+    def __init__(self, make: Maker, interval: Interval) -> None:
+        self._interval = interval
         self._make = make
-        self._changed: Lives | None = None
-        self._alive: Lives | None = None
+        self._changed: TemporalRelation | None = None
+        self._alive: TemporalRelation | None = None
 
-    def changed(self) -> Lives:
+    def changed(self) -> TemporalRelation:
         """Rows that come or go."""
         if self._changed is None:
-            self._changed = self._make(True).changing(self._way)
+            self._changed = self._make(True).changing(self._interval)
         return self._changed
 
-    def alive(self) -> Lives:
+    def alive(self) -> TemporalRelation:
         """Rows that are there at some instant."""
         if self._alive is None:
-            self._alive = self._make(False).there(self._way)
+            self._alive = self._make(False).there(self._interval)
         return self._alive
 
 
-def scanning(scan: Scan, stretch: Stretch) -> Scanning:
-    """The rows of a scan on the way of its source."""
-    return Scanning(_maker(scan, stretch), stretch.way)
+def scan_history(scan: Scan, within: SourceInterval) -> ScanHistory:
+    """The rows of a scan in the interval of its source."""
+    return ScanHistory(_maker(scan, within), within.interval)
 
 
-def _maker(scan: Scan, stretch: Stretch) -> Maker:
-    window, leg = scan.window, stretch.leg
-    if not leg.moves or leg.at.now_ms is None:
-        return partial(_standing, scan, stretch)
-    if isinstance(leg.at.rows, TableRows):
-        return partial(_history if scan.history else _versions, scan, stretch, leg.at.rows)
+def _maker(scan: Scan, within: SourceInterval) -> Maker:
+    window, at_source = scan.window, within.at_source
+    if not at_source.moves or at_source.at.now_ms is None:
+        return partial(_standing, scan, within)
+    if isinstance(at_source.at.rows, TableRows):
+        return partial(_history if scan.history else _versions, scan, within, at_source.at.rows)
     if scan.assignment is not None:
-        return partial(_assigned, scan, scan.assignment, stretch)
+        return partial(_assigned, scan, scan.assignment, within)
     if isinstance(window, TimeWindow):
-        return partial(_of_time, scan, window, stretch)
+        return partial(_of_time, scan, window, within)
     if window.plain:
-        return partial(_last, scan, window, stretch)
-    return partial(_last_of_each if window.keys else _last_satisfying, scan, window, stretch)
+        return partial(_last, scan, window, within)
+    return partial(_last_of_each if window.keys else _last_satisfying, scan, window, within)
 
 
-def _assigned(scan: Scan, assignment: Assignment, stretch: Stretch, changing: bool) -> Lives:
-    return assigned_lives(scan, assignment, stretch, changing)
+def _assigned(scan: Scan, assignment: Assignment, within: SourceInterval, changing: bool) -> TemporalRelation:
+    return assigned_lives(scan, assignment, within, changing)
 
 
 # --- windows of time ------------------------------------------------------------------------------
 
 
-def _of_time(scan: Scan, window: TimeWindow, stretch: Stretch, changing: bool) -> Lives:
-    leg, since_ms, until_ms = stretch.leg, stretch.since_ms, stretch.until_ms
-    at, rows = leg.at, leg.at.rows
+def _of_time(scan: Scan, window: TimeWindow, within: SourceInterval, changing: bool) -> TemporalRelation:
+    at_source, since_ms, until_ms = within.at_source, within.since_ms, within.until_ms
+    at, rows = at_source.at, at_source.at.rows
     whole = held(window, since_ms, until_ms)
     spans = moving(window, since_ms, until_ms) if changing else [whole]
-    if changing and leg.retained_to_ms is not None:
-        spans = merged([*spans, (whole[0], min(whole[1], leg.retained_to_ms))])
+    if changing and at_source.retained_to_ms is not None:
+        spans = merged([*spans, (whole[0], min(whole[1], at_source.retained_to_ms))])
     places: Places = _places(at, scan, [ordinals(at, span) for span in spans])
     timestamps = timestamps_at(places)
     begins, ends = begins_of(window, timestamps), ends_of(window, timestamps)
-    return stretch.lives(rows_at(rows.schema, places), begins, ends, stretch.gone(timestamps))
+    return within.temporal(rows_at(rows.schema, places), begins, ends, within.gone(timestamps))
 
 
 def _places(at: ScanAt, scan: Scan, spans: Iterable[Span]) -> list[tuple[SegmentView, Int64Array]]:
@@ -123,39 +123,41 @@ def _places(at: ScanAt, scan: Scan, spans: Iterable[Span]) -> list[tuple[Segment
 # --- windows of rows ------------------------------------------------------------------------------
 
 
-def _last(scan: Scan, window: RowWindow, stretch: Stretch, changing: bool) -> Lives:
+def _last(scan: Scan, window: RowWindow, within: SourceInterval, changing: bool) -> TemporalRelation:
     """The last rows of the stream, whatever is retained by time."""
-    at, rows = stretch.leg.at, stretch.leg.at.rows
-    was = _end(rows, stretch.since_ms)
+    at, rows = within.at_source.at, within.at_source.at.rows
+    was = _end(rows, within.since_ms)
     spans = [(max(rows.base, was - window.rows), at.end)]
     if changing:
         pushed = max(rows.base, at.end - window.rows)
         spans = merged([(spans[0][0], min(pushed, was)), (was, at.end)])
     places = _places(at, scan, spans)
     pushing = ordinals_of(places) + window.rows
-    return stretch.lives(
+    return within.temporal(
         rows_at(rows.schema, places), timestamps_at(places), _timestamps_of(rows, pushing, at.end)
     )
 
 
-def _last_satisfying(scan: Scan, window: RowWindow, stretch: Stretch, changing: bool) -> Lives:
+def _last_satisfying(
+    scan: Scan, window: RowWindow, within: SourceInterval, changing: bool
+) -> TemporalRelation:
     """The last rows that satisfy the window's condition: those of the beginning, then those that came."""
-    at, rows = stretch.leg.at, stretch.leg.at.rows
+    at, rows = within.at_source.at, within.at_source.at.rows
     first = at.first_retained
-    was = max(first, _end(rows, stretch.since_ms))
+    was = max(first, _end(rows, within.since_ms))
     places, _ = last_rows(window, rows.schema, first, was, at.matching)
-    return _counted(scan, window, stretch, [*places, *at.matching(window.filter, was, at.end)])
+    return _counted(scan, window, within, [*places, *at.matching(window.filter, was, at.end)])
 
 
-def _last_of_each(scan: Scan, window: RowWindow, stretch: Stretch, changing: bool) -> Lives:
+def _last_of_each(scan: Scan, window: RowWindow, within: SourceInterval, changing: bool) -> TemporalRelation:
     """The last rows of each value of the window's keys."""
-    at = stretch.leg.at
-    return _counted(scan, window, stretch, at.matching(window.filter, at.first_retained, at.end))
+    at = within.at_source.at
+    return _counted(scan, window, within, at.matching(window.filter, at.first_retained, at.end))
 
 
-def _counted(scan: Scan, window: RowWindow, stretch: Stretch, places: Places) -> Lives:
+def _counted(scan: Scan, window: RowWindow, within: SourceInterval, places: Places) -> TemporalRelation:
     """Of these rows each goes with the n-th of its keys after it; then the scan's predicate is asked."""
-    at = stretch.leg.at
+    at = within.at_source.at
     relation = rows_at(at.rows.schema, places)
     columns, _ = relation.values_of(window.keys)
     codes, width = number(columns, len(relation))
@@ -169,16 +171,16 @@ def _counted(scan: Scan, window: RowWindow, stretch: Stretch, places: Places) ->
     if scan.predicate is not None:
         accepted = ordinals_of(at.satisfying(scan.predicate, places))
         ends[~np.isin(ordinals_of(places), accepted, assume_unique=True)] = NEVER
-    return stretch.lives(relation, begins, ends, stretch.gone(begins))
+    return within.temporal(relation, begins, ends, within.gone(begins))
 
 
 # --- tables ---------------------------------------------------------------------------------------
 
 
-def _versions(scan: Scan, stretch: Stretch, rows: TableRows, changing: bool) -> Lives:
+def _versions(scan: Scan, within: SourceInterval, rows: TableRows, changing: bool) -> TemporalRelation:
     """Each goes with the one that supersedes it, at once where that has the same timestamp."""
-    at = stretch.leg.at
-    was = _end(rows, stretch.since_ms)
+    at = within.at_source.at
+    was = _end(rows, within.since_ms)
     places: Places
     if changing:
         went = _accepted(at, scan, rows, _gone_since(rows, was, at.end))
@@ -189,20 +191,20 @@ def _versions(scan: Scan, stretch: Stretch, rows: TableRows, changing: bool) -> 
     superseded = rows.superseded[ordinals_of(places) - rows.base]
     ends = _timestamps_of(rows, superseded, at.end)
     relation = rows_at(Schema(rows.schema.fields[:-1]), places)
-    return stretch.lives(relation, timestamps_at(places), ends, _spent(stretch, rows, superseded))
+    return within.temporal(relation, timestamps_at(places), ends, _spent(within, rows, superseded))
 
 
-def _history(scan: Scan, stretch: Stretch, rows: TableRows, changing: bool) -> Lives:
+def _history(scan: Scan, within: SourceInterval, rows: TableRows, changing: bool) -> TemporalRelation:
     """Versions stay until nobody may ask for them any more."""
-    at = stretch.leg.at
+    at = within.at_source.at
     start = rows.base
-    if changing and stretch.leg.retained_to_ms is None:
-        start = _end(rows, stretch.since_ms)
+    if changing and within.at_source.retained_to_ms is None:
+        start = _end(rows, within.since_ms)
     places = _superseded_from(_places(at, scan, [(start, at.end)]), rows, _retained(at, rows))
     superseded = rows.superseded[ordinals_of(places) - rows.base]
     relation = rows_at(rows.schema, places)
     ends = np.full(len(relation), FOREVER)
-    return stretch.lives(relation, timestamps_at(places), ends, _spent(stretch, rows, superseded))
+    return within.temporal(relation, timestamps_at(places), ends, _spent(within, rows, superseded))
 
 
 def _gone_since(rows: TableRows, was: int, end: int) -> Int64Array:
@@ -240,39 +242,39 @@ def _retained(at: ScanAt, rows: TableRows) -> int:
     return rows.base if retained_ms is None else rows.first_at_or_after(retained_ms + 1)
 
 
-def _spent(stretch: Stretch, rows: TableRows, superseded: Int64Array) -> Int64Array | None:
-    """When versions go that nobody may ask for after the way; None: none does."""
-    to_ms = stretch.leg.retained_to_ms
+def _spent(within: SourceInterval, rows: TableRows, superseded: Int64Array) -> Int64Array | None:
+    """When versions go that nobody may ask for after the interval; None: none does."""
+    to_ms = within.at_source.retained_to_ms
     if to_ms is None:
         return None
-    return np.where(superseded < rows.first_at_or_after(to_ms + 1), stretch.end, FOREVER)
+    return np.where(superseded < rows.first_at_or_after(to_ms + 1), within.end, FOREVER)
 
 
 # --- sources that stand still ---------------------------------------------------------------------
 
 
-def _standing(scan: Scan, stretch: Stretch, changing: bool) -> Lives:
+def _standing(scan: Scan, within: SourceInterval, changing: bool) -> TemporalRelation:
     """The rows as they stand, which retention alone may change."""
-    leg, nothing_before = stretch.leg, stretch.since_ms == NEVER
-    if changing and leg.retained_to_ms is None and not nothing_before:
-        return always(stretch.as_of(NEVER).relation(scan).relation)
+    at_source, nothing_before = within.at_source, within.since_ms == NEVER
+    if changing and at_source.retained_to_ms is None and not nothing_before:
+        return always(within.as_of(NEVER).relation(scan).relation)
     begin = NEVER + 1 if nothing_before else NEVER
-    before = leg.at.relation(scan).relation
+    before = at_source.at.relation(scan).relation
     begins, ends = np.full(len(before), begin), np.full(len(before), FOREVER)
-    if leg.retained_to_ms is None or leg.at.now_ms is None:
-        return Lives(before, begins, ends)
-    after = stretch.as_of(stretch.end).relation(scan).relation
+    if at_source.retained_to_ms is None or at_source.at.now_ms is None:
+        return TemporalRelation(before, begins, ends)
+    after = within.as_of(within.end).relation(scan).relation
     if scan.assignment is None:
-        ends[~np.isin(before.stored_ordinals(), after.stored_ordinals())] = stretch.end
-        return Lives(before, begins, ends)
+        ends[~np.isin(before.stored_ordinals(), after.stored_ordinals())] = within.end
+        return TemporalRelation(before, begins, ends)
     there, here = _of_windows(before), _of_windows(after)
     codes, others, width = alike(there, here, len(before), len(after))
     stays, was = np.zeros(width, np.bool_), np.zeros(width, np.bool_)
     stays[others], was[codes] = True, True
-    ends[~stays[codes]] = stretch.end
+    ends[~stays[codes]] = within.end
     came = after.take(np.flatnonzero(~was[others]))
-    later, forever = np.full(len(came), stretch.end), np.full(len(came), FOREVER)
-    return one_after_another([Lives(before, begins, ends), Lives(came, later, forever)])
+    later, forever = np.full(len(came), within.end), np.full(len(came), FOREVER)
+    return one_after_another([TemporalRelation(before, begins, ends), TemporalRelation(came, later, forever)])
 
 
 def _of_windows(relation: Relation) -> list[Column]:

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from engine.changes.course import FOREVER, NEVER
 from engine.changes.equality import codes_of
-from engine.changes.lives import Lives, always, one_after_another
+from engine.changes.temporal_relation import TemporalRelation, always, one_after_another
+from engine.changes.transition import FOREVER, NEVER
 from engine.model.batch import BoolArray, Int64Array
 from engine.model.limits import Limits
 from engine.operators.relation import Relation
@@ -20,7 +20,7 @@ from tureen.errors import LimitExceeded
 
 def succession(
     at_first: Relation, following: Iterable[Relation], instants: Int64Array, limits: Limits
-) -> Lives:
+) -> TemporalRelation:
     """Rows that are there at first, and from each of these instants on, ascending, until the next.
 
     The order of the rows is of no meaning. Raises LimitExceeded: more than ``intermediate_rows_max`` rows in
@@ -40,7 +40,7 @@ def succession(
     return _runs(relation, time, instants)
 
 
-def _runs(relation: Relation, time: Int64Array, instants: Int64Array) -> Lives:
+def _runs(relation: Relation, time: Int64Array, instants: Int64Array) -> TemporalRelation:
     """One row for each run of successive times at which a row, or another copy of it, is there."""
     n = len(relation)
     if not n:
@@ -57,7 +57,7 @@ def _runs(relation: Relation, time: Int64Array, instants: Int64Array) -> Lives:
     last[:-1] = ~goes_on
     from_ms = np.concatenate([[NEVER], instants])
     until_ms = np.concatenate([instants, [FOREVER]])
-    return Lives(relation.take(order[first]), from_ms[times[first]], until_ms[times[last]])
+    return TemporalRelation(relation.take(order[first]), from_ms[times[first]], until_ms[times[last]])
 
 
 def _places_in_runs(same: BoolArray) -> Int64Array:

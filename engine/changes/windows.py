@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from engine.changes.course import FOREVER, NEVER
+from engine.changes.transition import FOREVER, NEVER
 from engine.model.batch import Int64Array
 from engine.windows.clauses import TimeWindow
 

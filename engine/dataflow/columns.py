@@ -79,4 +79,4 @@ class Over(Readers):
         """The same rows, of the columns that are over theirs."""
         pairs, readers = self.of(delta.owners)
         starts = np.searchsorted(pairs, delta.starts)
-        return Delta(delta.lives, starts, self._columns[readers], delta.ids)
+        return Delta(delta.temporal, starts, self._columns[readers], delta.ids)

@@ -31,7 +31,7 @@ class Counted:
         """(the entry of each pair, -1 of a row that does not count; the entries of those that do; their id
         words and values). cells: of each pair of the delta.
         """
-        relation = delta.lives.relation
+        relation = delta.temporal.relation
         n = len(relation)
         members, _ = select(relation, self._argument, self._condition, False, np.arange(n), n)
         rows = members.codes

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.changes.lives import Lives
+from engine.changes.temporal_relation import TemporalRelation
 from engine.model.batch import BoolArray, Int32Array, Int64Array
 from engine.model.runs import places_of
 from engine.operators.relation import Relation
@@ -36,7 +36,7 @@ class Delta:
     and when it leaves, and no two that are there at one instant have the same.
     """
 
-    lives: Lives
+    temporal: TemporalRelation
     starts: Int64Array
     owners: Int32Array
     ids: Ids | None = None
@@ -46,9 +46,9 @@ class Delta:
         return len(self.owners)
 
     @classmethod
-    def of_one_each(cls, lives: Lives, owners: Int32Array, ids: Ids | None = None) -> Delta:
+    def of_one_each(cls, temporal: TemporalRelation, owners: Int32Array, ids: Ids | None = None) -> Delta:
         """Rows that are of one column each. owners: int32[n]."""
-        return cls(lives, np.arange(len(lives) + 1), owners, ids)
+        return cls(temporal, np.arange(len(temporal) + 1), owners, ids)
 
     def ids_of(self) -> Int64Array:
         """int64[n, w]: the ids of the rows, which have some."""
@@ -61,11 +61,11 @@ class Delta:
 
     def rows(self) -> Int64Array:
         """int64[m]: the row of each pair, ascending."""
-        return np.repeat(np.arange(len(self.lives)), self.counts())
+        return np.repeat(np.arange(len(self.temporal)), self.counts())
 
     def with_relation(self, relation: Relation) -> Delta:
         """The same pairs over rows with other columns."""
-        return Delta(self.lives.with_columns(relation.columns), self.starts, self.owners, self.ids)
+        return Delta(self.temporal.with_columns(relation.columns), self.starts, self.owners, self.ids)
 
     def take(self, rows: Int64Array) -> Delta:
         """The rows at these places, in that order."""
@@ -74,7 +74,7 @@ class Delta:
         np.cumsum(counts, out=starts[1:])
         owners = self.owners[places_of(self.starts[rows], counts)]
         ids = self.ids
-        return Delta(self.lives.take(rows), starts, owners, None if ids is None else lambda: ids()[rows])
+        return Delta(self.temporal.take(rows), starts, owners, None if ids is None else lambda: ids()[rows])
 
     def where(self, kept: BoolArray) -> Delta:
         """The pairs of a mask, bool[m]; rows of nobody go."""
@@ -82,7 +82,7 @@ class Delta:
             return self.owned()
         running = np.zeros(len(kept) + 1, np.int64)
         np.cumsum(kept, out=running[1:])
-        delta = Delta(self.lives, running[self.starts], self.owners[kept], self.ids)
+        delta = Delta(self.temporal, running[self.starts], self.owners[kept], self.ids)
         return delta.owned()
 
     def owned(self) -> Delta:

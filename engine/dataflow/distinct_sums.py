@@ -49,7 +49,7 @@ class DistinctSums(Part):
             self._counts,
             self._state,
             first_versions(versions, capacity),
-            versions.begins,
+            versions.valid_from,
             versions.following(),
             made,
         )
@@ -70,7 +70,7 @@ class DistinctSums(Part):
         self._state[cells[cells < len(self._state)]] = 0
 
     def _added(self, delta: Delta, capacity: int) -> Int64Array:
-        values = self._totals.values(delta.lives.relation)
+        values = self._totals.values(delta.temporal.relation)
         values[:, ROWS] = 0
         self._counts = grown(self._counts, self._values.pairs.capacity)
         self._state = resized(self._state, capacity, self._totals.width)

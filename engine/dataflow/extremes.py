@@ -70,7 +70,7 @@ class Extremes(Part):
                 entries,
                 each.heaps,
                 first_versions(versions, capacity),
-                versions.begins,
+                versions.valid_from,
                 following,
                 found,
             )

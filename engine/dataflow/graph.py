@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.changes.course import NEVER, Course
-from engine.changes.lives import Way
-from engine.changes.touching import Touching
-from engine.changes.trip import Trip
+from engine.changes.affected_queries import AffectedQueries
+from engine.changes.context import EvaluationContext
+from engine.changes.temporal_relation import Interval
+from engine.changes.transition import NEVER, Transition
 from engine.dataflow.node import Node
 from engine.dataflow.operator_tree import NodeState, OperatorTree, operator_tree
 from engine.dataflow.operators.flow import FlowNode
@@ -96,10 +96,12 @@ class _Exit:
             except TureenError as refused:
                 self._refused = refused
 
-    def give(self, trip: Trip, broken: dict[str, Exception], now_ms: int) -> Iterator[Changes]:
+    def give(
+        self, context: EvaluationContext, broken: dict[str, Exception], now_ms: int
+    ) -> Iterator[Changes]:
         """What leaves on a transition. broken: gets the queries whose changes cannot be told."""
         if self._refused is None:
-            yield from self.sink.give(trip, broken, now_ms)
+            yield from self.sink.give(context, broken, now_ms)
             return
         broken.update(dict.fromkeys(self.sink.query_ids, self._refused))
         self._refused = None
@@ -117,7 +119,7 @@ class Graph:
         self._leaves: dict[Hashable, Leaf] = {}
         self._exits: dict[Hashable, _Exit] = {}
         self._members: dict[str, _Member] = {}
-        self._touching = Touching()
+        self._affected_queries = AffectedQueries()
         self._stands: _Stand | None = None
 
     def __len__(self) -> int:
@@ -146,7 +148,7 @@ class Graph:
         read = [self._build(plan, standing) for plan in scans]
         keys = tuple(dict.fromkeys([*(key for scan in read for key in scan.keys), *built.keys]))
         if any(isinstance(self._leaves.get(key), FlowNode) for key in keys):
-            self._touching.put(standing, query)
+            self._affected_queries.put(standing, query)
         if limited is None:
             limited = not is_selection(query)
         end = built.keys[-1], operator, copies, limited, query.columns
@@ -224,7 +226,7 @@ class Graph:
             if not self._nodes[key].columns.count:
                 del self._nodes[key]
                 self._leaves.pop(key, None)
-        self._touching.remove(query_id)
+        self._affected_queries.remove(query_id)
 
     def forget(self) -> None:
         """Rows have other ordinals now, or history came back: state is made anew."""
@@ -237,16 +239,16 @@ class Graph:
     # --- transitions ------------------------------------------------------------------------------
 
     def advance(
-        self, course: Course, limits: Limits, now_ms: int, broken: dict[str, Exception]
+        self, transition: Transition, limits: Limits, now_ms: int, broken: dict[str, Exception]
     ) -> Iterator[Changes]:
         """What changed on a transition. broken: gets the queries whose changes cannot be told, and why."""
         if not self._members:
             return
-        begin, end = _stands(course)
-        trip = Trip(course, limits)
-        looked_at = self._looked_at(course)
-        moving = _moving(looked_at, trip)
-        if not moving and not any(leg.moves for leg in course.legs.values()):
+        begin, end = _stands(transition)
+        context = EvaluationContext(transition, limits)
+        looked_at = self._looked_at(transition)
+        moving = _moving(looked_at, context)
+        if not moving and not any(at_source.moves for at_source in transition.by_source.values()):
             for leaf in looked_at:
                 leaf.rest()
             self._let_go(begin, end)
@@ -258,16 +260,16 @@ class Graph:
         active = {node for each in exits for node in each.nodes}.union(looked_at)
         nodes = [node for node in self._nodes.values() if node in active]
         for node in nodes:
-            node.begin(trip)
+            node.begin(context)
         for each in exits:
-            each.tell(lambda sink: sink.begin(trip))
+            each.tell(lambda sink: sink.begin(context))
         pairs = sum(moved * leaf.columns.count for leaf, (moved, _) in moving.items())
-        for way in _ways(trip.way, [instants for _, instants in moving.values()], pairs):
-            turn = Turn(trip, way)
+        for interval in _ways(context.interval, [instants for _, instants in moving.values()], pairs):
+            turn = Turn(context, interval)
             for each in exits:
                 each.tell(lambda sink: sink.take(turn))  # noqa: B023
         for each in exits:
-            yield from each.give(trip, broken, now_ms)
+            yield from each.give(context, broken, now_ms)
         for node in nodes:
             node.rest()
 
@@ -280,13 +282,13 @@ class Graph:
             else:
                 self.forget()
 
-    def _looked_at(self, course: Course) -> list[Leaf]:
+    def _looked_at(self, transition: Transition) -> list[Leaf]:
         """The leaves that a transition may concern."""
-        touched = self._touching.touched(course)
+        affected = self._affected_queries.affected(transition)
         return [
             leaf
             for leaf in self._leaves.values()
-            if not (isinstance(leaf, FlowNode) and touched.isdisjoint(leaf.readers))
+            if not (isinstance(leaf, FlowNode) and affected.isdisjoint(leaf.readers))
         ]
 
     def explain(self, query: Query, operator: Operator) -> OperatorTree:
@@ -322,7 +324,7 @@ class Graph:
 def changes_of(
     standing: StandingQuery,
     operator: Operator,
-    course: Course,
+    transition: Transition,
     limits: Limits,
     now_ms: int,
     *,
@@ -335,7 +337,7 @@ def changes_of(
     """
     graph, broken, query = Graph(tables), dict[str, Exception](), standing.query
     graph.add(standing, query, operator, copies=copies, limited=True)
-    for changes in graph.advance(course, limits, now_ms, broken):
+    for changes in graph.advance(transition, limits, now_ms, broken):
         return changes
     for refused in broken.values():
         raise refused
@@ -358,22 +360,22 @@ _Moved = tuple[int, Int64Array]
 """How many rows a leaf gives, and the instants at which they enter or leave."""
 
 
-def _moving(leaves: Collection[Leaf], trip: Trip) -> dict[Leaf, _Moved]:
+def _moving(leaves: Collection[Leaf], context: EvaluationContext) -> dict[Leaf, _Moved]:
     """The leaves that give something on a transition, or cannot tell."""
     found: dict[Leaf, _Moved] = {}
     for leaf in leaves:
         try:
-            lives = leaf.moved(trip)
+            temporal = leaf.moved(context)
         except TureenError as refused:
             leaf.refused = refused
             found[leaf] = 0, np.empty(0, np.int64)
         else:
-            if len(lives):
-                found[leaf] = len(lives), np.concatenate([lives.begins, lives.ends])
+            if len(temporal):
+                found[leaf] = len(temporal), np.concatenate([temporal.valid_from, temporal.valid_to])
     return found
 
 
-def _ways(whole: Way, instants: Sequence[Int64Array], pairs: int) -> Iterator[Way]:
+def _ways(whole: Interval, instants: Sequence[Int64Array], pairs: int) -> Iterator[Interval]:
     """A transition in turns. instants: those at which rows of leaves enter or leave. pairs: at most so many
     pairs of a row and a column move.
     """
@@ -386,7 +388,7 @@ def _ways(whole: Way, instants: Sequence[Int64Array], pairs: int) -> Iterator[Wa
     since = whole.since
     for end in [*ends.tolist(), whole.until]:
         if end > since:
-            yield Way(since, end)
+            yield Interval(since, end)
             since = end
 
 
@@ -396,25 +398,31 @@ retained, and of a table the first ordinal: when superseded versions are let go 
 """
 
 
-def _stands(course: Course) -> tuple[_Stand, _Stand]:
-    """How the sources of a course stand at its beginning and at its end. Where a table moves alone beside
+def _stands(transition: Transition) -> tuple[_Stand, _Stand]:
+    """How the sources of a transition stand at its beginning and at its end. Where a table moves alone beside
     streams, NOW is that of the streams.
     """
     before, after, streams = {}, {}, False
-    for name, leg in course.legs.items():
-        rows, retained_ms = leg.at.rows, leg.at.retained_from_ms
+    for name, at_source in transition.by_source.items():
+        rows, retained_ms = at_source.at.rows, at_source.at.retained_from_ms
         is_table = isinstance(rows, TableRows)
         streams |= not is_table
         first = rows.base if is_table else 0
-        visible = leg.at.end
-        if leg.moves:
+        visible = at_source.at.end
+        if at_source.moves:
             visible = (
-                rows.base if course.since_ms <= NEVER + 1 else rows.first_at_or_after(course.since_ms + 1)
+                rows.base
+                if transition.since_ms <= NEVER + 1
+                else rows.first_at_or_after(transition.since_ms + 1)
             )
         before[name] = visible, retained_ms, first
-        after[name] = leg.at.end, leg.retained_to_ms if leg.retained_to_ms is not None else retained_ms, first
+        after[name] = (
+            at_source.at.end,
+            at_source.retained_to_ms if at_source.retained_to_ms is not None else retained_ms,
+            first,
+        )
     if not streams:
         return (None, before), (None, after)
-    if course.instant_ms is not None:
-        return (course.instant_ms, before), (course.instant_ms, after)
-    return (course.since_ms, before), (course.until_ms, after)
+    if transition.instant_ms is not None:
+        return (transition.instant_ms, before), (transition.instant_ms, after)
+    return (transition.since_ms, before), (transition.until_ms, after)

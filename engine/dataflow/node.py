@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 
 import numpy as np
 
-from engine.changes.trip import Trip
+from engine.changes.context import EvaluationContext
 from engine.dataflow.delta import Delta
 from engine.dataflow.turn import Turn
 from engine.kernels import told as kernels
@@ -48,7 +48,7 @@ class Columns:
         kept = Lists(np.empty_like(delta.starts), np.empty_like(delta.owners))
         count = kernels.of_columns(Lists(delta.starts, delta.owners), self._wanted, kept)
         if count < len(delta):
-            delta = Delta(delta.lives, kept.starts, kept.items[:count], delta.ids)
+            delta = Delta(delta.temporal, kept.starts, kept.items[:count], delta.ids)
         return delta.owned()
 
     def all(self) -> Int32Array:
@@ -88,7 +88,7 @@ class Node(ABC):
             self._turn = turn
         return self._delta
 
-    def begin(self, trip: Trip) -> None:
+    def begin(self, context: EvaluationContext) -> None:
         """A transition begins; the nodes below have begun it. State of columns that came since the last one
         is made. What is refused is raised by :meth:`delta`.
         """
@@ -96,7 +96,7 @@ class Node(ABC):
             for node in self.inputs:
                 if node.refused is not None:
                     raise node.refused
-            self._hydrate(trip)
+            self._hydrate(context)
 
     def rest(self) -> None:
         """A transition is over. State that did not go with all of it is made anew with the next."""
@@ -123,12 +123,12 @@ class Node(ABC):
     def leave(self, column: int) -> None:
         """One of those does not any more."""
 
-    def _hydrate(self, trip: Trip) -> None:
+    def _hydrate(self, context: EvaluationContext) -> None:
         """Make the state of columns that came since the last transition."""
         return
 
     @abstractmethod
-    def standing(self, trip: Trip, columns: Int32Array) -> Iterator[Delta]:
+    def standing(self, context: EvaluationContext, columns: Int32Array) -> Iterator[Delta]:
         """The rows of some columns, ascending, that are there at the beginning of a transition. To be asked
         before its first turn, of nodes that have begun it. At least one delta, perhaps without rows; instants
         mean nothing.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.changes.course import FOREVER, NEVER
+from engine.changes.transition import FOREVER, NEVER
 from engine.dataflow.arrangements.cells import Entering, Versions
 from engine.dataflow.arrangements.row_store import longer
 from engine.dataflow.arrangements.word_table import WordTable
@@ -37,8 +37,8 @@ class _Rows:
     """
 
     cells: Int32Array
-    begins: Int64Array
-    ends: Int64Array
+    valid_from: Int64Array
+    valid_to: Int64Array
     ids: Int64Array
     tuples: Int64Array
 
@@ -46,15 +46,17 @@ class _Rows:
         """Those of both."""
         return _Rows(
             np.concatenate([self.cells, other.cells]),
-            np.concatenate([self.begins, other.begins]),
-            np.concatenate([self.ends, other.ends]),
+            np.concatenate([self.valid_from, other.valid_from]),
+            np.concatenate([self.valid_to, other.valid_to]),
             np.concatenate([self.ids, other.ids]),
             np.concatenate([self.tuples, other.tuples]),
         )
 
     def take(self, rows: Int64Array) -> _Rows:
         """Those at these places, in that order."""
-        return _Rows(self.cells[rows], self.begins[rows], self.ends[rows], self.ids[rows], self.tuples[rows])
+        return _Rows(
+            self.cells[rows], self.valid_from[rows], self.valid_to[rows], self.ids[rows], self.tuples[rows]
+        )
 
 
 class Recomputed(Part):
@@ -76,19 +78,19 @@ class Recomputed(Part):
         self._tuples: Int64Array = np.zeros((self._table.capacity, self._values.width), np.int64)
 
     def enter(self, delta: Delta, cells: Int32Array, capacity: int) -> None:
-        n = len(delta.lives)
+        n = len(delta.temporal)
         self._put(self._moved(delta, cells, np.ones(n, np.bool_), np.zeros(n, np.bool_)))
 
     def fold(self, delta: Delta, entering: Entering, versions: Versions, capacity: int) -> list[Column]:
-        came, went = (np.zeros(len(delta.lives), np.bool_) for _ in range(2))
+        came, went = (np.zeros(len(delta.temporal), np.bool_) for _ in range(2))
         came[entering.rows[entering.weights > 0]] = True
         went[entering.rows[entering.weights < 0]] = True
         moved = self._moved(delta, entering.cells, came, went)
-        leaving = np.flatnonzero((moved.begins == NEVER) & (moved.ends != FOREVER))
+        leaving = np.flatnonzero((moved.valid_from == NEVER) & (moved.valid_to != FOREVER))
         self._release(self._table.find(_names(moved.take(leaving))))
         staying = self._of_cells(np.unique(versions.cells))
-        columns = self._made(versions.cells, versions.begins, staying.and_(moved))
-        self._put(moved.take(np.flatnonzero((moved.begins != NEVER) & (moved.ends == FOREVER))))
+        columns = self._made(versions.cells, versions.valid_from, staying.and_(moved))
+        self._put(moved.take(np.flatnonzero((moved.valid_from != NEVER) & (moved.valid_to == FOREVER))))
         return columns
 
     def standing(self, cells: Int32Array) -> list[Column]:
@@ -103,10 +105,10 @@ class Recomputed(Part):
 
     def _moved(self, delta: Delta, cells: Int32Array, came: BoolArray, went: BoolArray) -> _Rows:
         """The pairs of a delta. came, went: bool by row."""
-        rows, lives = delta.rows(), delta.lives
-        begins, ends = np.where(came, lives.begins, NEVER), np.where(went, lives.ends, FOREVER)
-        columns = [lives.relation.columns[place] for place in self._places]
-        tuples = self._values.encode(columns, len(lives))
+        rows, temporal = delta.rows(), delta.temporal
+        begins, ends = np.where(came, temporal.valid_from, NEVER), np.where(went, temporal.valid_to, FOREVER)
+        columns = [temporal.relation.columns[place] for place in self._places]
+        tuples = self._values.encode(columns, len(temporal))
         return _Rows(cells, begins[rows], ends[rows], delta.ids_of()[rows], tuples[rows])
 
     def _put(self, rows: _Rows) -> None:
@@ -147,7 +149,7 @@ class Recomputed(Part):
     def _of_versions(self, low: Int64Array, high: Int64Array, at: Int64Array, rows: _Rows) -> list[Column]:
         version = np.repeat(np.arange(len(at)), high - low)
         row = places_of(low, high - low)
-        there = np.flatnonzero((rows.begins[row] <= at[version]) & (rows.ends[row] > at[version]))
+        there = np.flatnonzero((rows.valid_from[row] <= at[version]) & (rows.valid_to[row] > at[version]))
         version, row = version[there], row[there]
         tuples = rows.tuples[row]
 

@@ -12,10 +12,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
+from engine.changes.context import EvaluationContext
 from engine.changes.equality import codes_of, double_bits, equal_values
-from engine.changes.lives import Lives, one_after_another
-from engine.changes.stretch import by_retention, doubled, halved
-from engine.changes.trip import Trip
+from engine.changes.source_interval import by_retention, doubled, halved
+from engine.changes.temporal_relation import TemporalRelation, one_after_another
 from engine.dataflow.arrangements.cells import events_of
 from engine.dataflow.arrangements.copy_counts import CopyCounts
 from engine.dataflow.arrangements.keyed_rows import KeyedRows, KeyValues
@@ -65,7 +65,7 @@ class Sink(ABC):
         self._readers = None
         self._top.leave(self._columns.pop(query_id))
 
-    def begin(self, trip: Trip) -> None:
+    def begin(self, context: EvaluationContext) -> None:
         """A transition begins; the node has begun it."""
         return
 
@@ -74,7 +74,9 @@ class Sink(ABC):
         """What changes on a turn."""
 
     @abstractmethod
-    def give(self, trip: Trip, broken: dict[str, Exception], now_ms: int) -> Iterator[Changes]:
+    def give(
+        self, context: EvaluationContext, broken: dict[str, Exception], now_ms: int
+    ) -> Iterator[Changes]:
         """What leaves on a transition. broken: gets the queries of which more would leave than the limit
         allows.
         """
@@ -132,63 +134,65 @@ class WholeSink(Sink):
         self._moves.clear()
         self._forget_rows()
 
-    def begin(self, trip: Trip) -> None:
+    def begin(self, context: EvaluationContext) -> None:
         if self._rows is None or not self._coming:
             return
         columns = np.array(sorted(self._coming), np.int32)
         self._coming.clear()
-        for delta in self._top.standing(trip, columns):
-            self._rows.learn(delta.lives.relation.columns, None)
+        for delta in self._top.standing(context, columns):
+            self._rows.learn(delta.temporal.relation.columns, None)
             self._rows.stand(delta, _without_keys(delta))
 
     def take(self, turn: Turn) -> None:
         if self._rows is not None:
             delta = self._top.delta(turn)
             delta = delta.where(np.isin(delta.owners, list(self._columns.values())))
-            self._rows.learn(delta.lives.relation.columns, None)
-            self._rows.turned(self._rows.apply(delta, _without_keys(delta), turn.way))
+            self._rows.learn(delta.temporal.relation.columns, None)
+            self._rows.turned(self._rows.apply(delta, _without_keys(delta), turn.interval))
         for query_id, scans in self._scans.items():
             for node, column in scans:
                 delta = node.delta(turn)
-                self._moves.append((query_id, _moves(delta.where(delta.owners == column).lives, turn)))
+                self._moves.append((query_id, _moves(delta.where(delta.owners == column).temporal, turn)))
 
-    def give(self, trip: Trip, broken: dict[str, Exception], now_ms: int) -> Iterator[Changes]:
+    def give(
+        self, context: EvaluationContext, broken: dict[str, Exception], now_ms: int
+    ) -> Iterator[Changes]:
         moves: dict[str, list[Int64Array]] = {}
         for query_id, instants in self._moves:
             moves.setdefault(query_id, []).append(instants)
         self._moves.clear()
         for query_id, column in self._columns.items():
             at = np.unique(np.concatenate([np.empty(0, np.int64), *moves.get(query_id, [])]))
-            lives = self._of(column, trip)
+            temporal = self._of(column, context)
             instants = doubled(at, 1)  # after retention
-            low, high = instants.searchsorted(lives.begins), instants.searchsorted(lives.ends)
+            low, high = instants.searchsorted(temporal.valid_from), instants.searchsorted(temporal.valid_to)
             counts = high - low
             total = int(counts.sum())
-            if total > trip.limits.changes_max:
-                broken[query_id] = _too_many(trip.limits, total)
+            if total > context.limits.changes_max:
+                broken[query_id] = _too_many(context.limits, total)
                 continue
-            rows = np.repeat(np.arange(len(lives)), counts)
+            rows = np.repeat(np.arange(len(temporal)), counts)
             places = places_of(low, counts)
             order = np.argsort(places, kind="stable")
             if total:
-                told = trip.course.told(at[places[order]])
-                columns = [column.take(rows[order]).to_arrow() for column in lives.relation.columns]
+                told = context.transition.told(at[places[order]])
+                columns = [column.take(rows[order]).to_arrow() for column in temporal.relation.columns]
                 table = pa.Table.from_arrays(columns, schema=self._schema)
                 yield Changes.of_one(query_id, table, np.ones(total, np.int8), told, now_ms)
         if self._rows is not None:
             self._rows.settle()
 
-    def _of(self, column: int, trip: Trip) -> Lives:
+    def _of(self, column: int, context: EvaluationContext) -> TemporalRelation:
         """The rows of a column that are there at an instant of a transition, in the order of the relation."""
         if self._rows is None:
             assert isinstance(self._top, FlowNode)
-            return self._top.alive(trip)
+            return self._top.alive(context)
         slots = self._rows.slots()
         starts, owners = self._rows.owners_of(slots)
         slots = slots[np.repeat(np.arange(len(slots)), np.diff(starts))[owners == column]]
         slots = slots[np.lexsort(self._rows.ids_of(slots)[:, ::-1].T)]
         relation = Relation(self._rows.columns(slots), len(slots))
-        return Lives(relation, self._rows.rows.begins[slots], self._rows.rows.ends[slots])
+        return TemporalRelation(relation, self._rows.rows.valid_from[slots], self._rows.rows.valid_to[slots])
 
 
 Scanned = tuple[Node, int]
@@ -196,14 +200,14 @@ Scanned = tuple[Node, int]
 
 
 def _without_keys(delta: Delta) -> KeyValues:
-    return KeyValues([], np.ones(len(delta.lives), np.bool_))
+    return KeyValues([], np.ones(len(delta.temporal), np.bool_))
 
 
-def _moves(lives: Lives, turn: Turn) -> Int64Array:
+def _moves(temporal: TemporalRelation, turn: Turn) -> Int64Array:
     """int64, ms: when rows come or go on a turn, but for those that are there for less than a millisecond."""
-    lasting = halved(lives.begins) != halved(lives.ends)
-    both = np.concatenate([lives.begins[lasting], lives.ends[lasting]])
-    return halved(both[turn.way.among(both)])
+    lasting = halved(temporal.valid_from) != halved(temporal.valid_to)
+    both = np.concatenate([temporal.valid_from[lasting], temporal.valid_to[lasting]])
+    return halved(both[turn.interval.among(both)])
 
 
 class ChangeSink(Sink):
@@ -239,15 +243,15 @@ class ChangeSink(Sink):
         if self._copies is not None and self._coming.pop(query_id, None) is None:
             self._copies.leave(query_id)
 
-    def begin(self, trip: Trip) -> None:
+    def begin(self, context: EvaluationContext) -> None:
         if self._copies is None or not self._coming:
             return
         coming = _Queries(self._coming)
         self._coming.clear()
-        for delta in self._top.standing(trip, np.unique(coming.columns)):
+        for delta in self._top.standing(context, np.unique(coming.columns)):
             pairs, readers = coming.of(delta.owners)
             rows = delta.rows()[pairs]
-            columns = [column.take(rows) for column in delta.lives.relation.columns]
+            columns = [column.take(rows) for column in delta.temporal.relation.columns]
             self._copies.number(columns, coming.query_ids, readers, np.ones(len(rows), np.int8))
 
     def forget(self) -> None:
@@ -261,29 +265,31 @@ class ChangeSink(Sink):
         if len(delta):
             self._taken.append((delta, turn))
 
-    def give(self, trip: Trip, broken: dict[str, Exception], now_ms: int) -> Iterator[Changes]:
-        changes = self._given(trip, broken, now_ms)
+    def give(
+        self, context: EvaluationContext, broken: dict[str, Exception], now_ms: int
+    ) -> Iterator[Changes]:
+        changes = self._given(context, broken, now_ms)
         if changes is not None:
             yield changes
 
-    def _given(self, trip: Trip, broken: dict[str, Exception], now_ms: int) -> Changes | None:
+    def _given(self, context: EvaluationContext, broken: dict[str, Exception], now_ms: int) -> Changes | None:
         reading = self._reading()
         found = _Found(self._taken, reading, self._operator)
         self._taken.clear()
-        most = trip.limits.changes_max if self._limited else int(found.counts.sum())
+        most = context.limits.changes_max if self._limited else int(found.counts.sum())
         for place in np.flatnonzero(found.counts > most).tolist():
-            broken[reading.query_ids[place]] = _too_many(trip.limits, int(found.counts[place]))
+            broken[reading.query_ids[place]] = _too_many(context.limits, int(found.counts[place]))
         counts = np.where(found.counts > most, 0, found.counts)
         at, rows, weights = found.told(counts, reading)
         if not len(rows):
             return None
-        lives, forgets = found.lives, found.forgets
+        temporal, forgets = found.temporal, found.forgets
         readers = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
         if forgets:
             order = np.lexsort((weights, at, readers))
             at, rows, weights = at[order], rows[order], weights[order]
         if self._top.telling is None or forgets:
-            left = _uncancelled(lives.relation, rows, readers, at, weights)
+            left = _uncancelled(temporal.relation, rows, readers, at, weights)
         else:
             left = np.ones(len(rows), np.bool_)
         if self._operator != "changes":
@@ -292,7 +298,7 @@ class ChangeSink(Sink):
             readers, rows, at, weights = readers[left], rows[left], at[left], weights[left]
         if not len(readers):
             return None
-        columns = [column.take(rows) for column in lives.relation.columns]
+        columns = [column.take(rows) for column in temporal.relation.columns]
         copies = None
         if self._copies is not None:
             copies = self._copies.number(columns, reading.query_ids, readers, weights)
@@ -303,7 +309,7 @@ class ChangeSink(Sink):
             starts,
             pa.Table.from_arrays([column.to_arrow() for column in columns], schema=self._schema),
             weights,
-            trip.course.told(at),
+            context.transition.told(at),
             np.full(len(whose), now_ms),
             copies=copies,
         )
@@ -337,11 +343,11 @@ class _Found:
 
     def __init__(self, taken: Sequence[tuple[Delta, Turn]], reading: _Queries, operator: Operator) -> None:
         self._happened: list[tuple[Events, Lists]] = []
-        self._lives = [delta.lives for delta, _ in taken]
+        self._lives = [delta.temporal for delta, _ in taken]
         self.counts: Int64Array = np.zeros(len(reading.query_ids), np.int64)
         self.forgets = False
         for delta, turn in taken:
-            events, owners = events_of(delta, turn.way), Lists(delta.starts, delta.owners)
+            events, owners = events_of(delta, turn.interval), Lists(delta.starts, delta.owners)
             forgotten = by_retention(events.at)
             if forgotten.any():
                 self.forgets = True
@@ -352,7 +358,7 @@ class _Found:
             self._happened.append((events, owners))
 
     @property
-    def lives(self) -> Lives:
+    def temporal(self) -> TemporalRelation:
         """All rows."""
         return one_after_another(self._lives)
 
@@ -364,9 +370,9 @@ class _Found:
         told = Events(np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int8))
         cursors = np.where(counts > 0, np.cumsum(counts) - counts, -1)
         base = 0
-        for (events, owners), lives in zip(self._happened, self._lives, strict=True):
+        for (events, owners), temporal in zip(self._happened, self._lives, strict=True):
             kernels.hand_out(events, base, owners, reading.lists, cursors, told)
-            base += len(lives)
+            base += len(temporal)
         return told
 
 

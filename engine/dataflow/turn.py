@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.changes.lives import Way
-from engine.changes.trip import Trip
+from engine.changes.context import EvaluationContext
+from engine.changes.temporal_relation import Interval
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Turn:
     """trip: the whole transition. way: the instants of the turn."""
 
-    trip: Trip
-    way: Way
+    context: EvaluationContext
+    interval: Interval
 
     @classmethod
-    def beginning(cls, trip: Trip) -> Turn:
+    def beginning(cls, context: EvaluationContext) -> Turn:
         """The beginning of a transition, before anything moves."""
-        return cls(trip, Way(trip.way.since, trip.way.since))
+        return cls(context, Interval(context.interval.since, context.interval.since))

@@ -33,9 +33,9 @@ class Arranged(NamedTuple):
     """The next of the chain, or NOBODY."""
     previous: Int32Array
     """The one before it, or NOBODY."""
-    begins: Int64Array
+    valid_from: Int64Array
     """Instants, in halves."""
-    ends: Int64Array
+    valid_to: Int64Array
     starts: Int64Array
     """Where the run of its owners begins."""
     counts: Int32Array
@@ -51,8 +51,8 @@ class Found(NamedTuple):
 
     near: Int32Array
     far: Int32Array
-    begins: Int64Array
-    ends: Int64Array
+    valid_from: Int64Array
+    valid_to: Int64Array
     starts: Int64Array
     """[pairs + 1]: where the owners of each are."""
     owners: Int32Array
@@ -199,7 +199,10 @@ def probe(
         filled = out.starts[count]
         other = NOBODY if near.key[slot] == NOBODY else far.first[near.key[slot]]
         while other != NOBODY:
-            begin, end = max(near.begins[slot], far.begins[other]), min(near.ends[slot], far.ends[other])
+            begin, end = (
+                max(near.valid_from[slot], far.valid_from[other]),
+                min(near.valid_to[slot], far.valid_to[other]),
+            )
             if begin < end and end > since and begin <= until and not skipped[other]:
                 start = filled
                 one, two = near.starts[slot], far.starts[other]
@@ -219,7 +222,7 @@ def probe(
                         two += 1
                 if filled > start:
                     out.near[count], out.far[count] = slot, other
-                    out.begins[count], out.ends[count] = begin, end
+                    out.valid_from[count], out.valid_to[count] = begin, end
                     count += 1
                     out.starts[count] = filled
             other = far.following[other]

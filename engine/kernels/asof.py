@@ -51,7 +51,7 @@ def _is_later(one: int, other: int, order: Int64Array, ids: Int64Array) -> bool:
 
 
 @kernel
-def touched(
+def affected(
     slots: Int32Array,
     right: Arranged,
     right_order: Int64Array,
@@ -138,7 +138,7 @@ def latest(
     gap_begins, gap_ends = np.empty(16, np.int64), np.empty(16, np.int64)
     for pair in range(slots.shape[0]):
         slot = slots[pair]
-        gap_begins[0], gap_ends[0], gaps = max(left.begins[slot], since), left.ends[slot], 1
+        gap_begins[0], gap_ends[0], gaps = max(left.valid_from[slot], since), left.valid_to[slot], 1
         other = NOBODY if left.key[slot] == NOBODY else right.first[left.key[slot]]
         while other != NOBODY and gaps:
             usable = _is_partner(right_order[other], left_order[slot], strict)
@@ -150,7 +150,10 @@ def latest(
                 gap_ends = np.concatenate((gap_ends, gap_ends))
             gap = 0
             while gap < gaps:
-                first, last = max(right.begins[other], gap_begins[gap]), min(right.ends[other], gap_ends[gap])
+                first, last = (
+                    max(right.valid_from[other], gap_begins[gap]),
+                    min(right.valid_to[other], gap_ends[gap]),
+                )
                 if first >= last:
                     gap += 1
                     continue

@@ -1,4 +1,4 @@
-"""Instants in ms and in halves of one (:mod:`engine.changes.stretch`), in one pass."""
+"""Instants in ms and in halves of one (:mod:`engine.changes.source_interval`), in one pass."""
 
 from __future__ import annotations
 

@@ -41,13 +41,13 @@ class Queues(NamedTuple):
     held: Int32Array
 
 
-class Records(NamedTuple):
+class WindowVersions(NamedTuple):
     """Of each a row, a run, and the instants. filled: int64[1], how many there are."""
 
     slots: Int32Array
     runs: Int32Array
-    begins: Int64Array
-    ends: Int64Array
+    valid_from: Int64Array
+    valid_to: Int64Array
     filled: Int64Array
 
 
@@ -101,12 +101,12 @@ def enter(
 
 
 @kernel
-def _close(run: int, slot: int, at: int, base: int, record: int, made: Records) -> None:
+def _close(run: int, slot: int, at: int, base: int, record: int, made: WindowVersions) -> None:
     if record >= base:
-        made.ends[record - base] = at
+        made.valid_to[record - base] = at
         return
     count = made.filled[0]
-    made.slots[count], made.runs[count], made.begins[count], made.ends[count] = slot, run, NEVER, at
+    made.slots[count], made.runs[count], made.valid_from[count], made.valid_to[count] = slot, run, NEVER, at
     made.filled[0] += 1
 
 
@@ -121,7 +121,7 @@ def fold(
     most: int,
     base: int,
     held: Queues,
-    made: Records,
+    made: WindowVersions,
     released: Released,
 ) -> None:
     """Rows enter and leave. at, rows, signs: events by instant, those of one instant in the order of rows.
@@ -139,7 +139,7 @@ def fold(
             if signs[event] > 0:
                 count = made.filled[0]
                 made.slots[count], made.runs[count] = slot, run
-                made.begins[count], made.ends[count] = instant, FOREVER
+                made.valid_from[count], made.valid_to[count] = instant, FOREVER
                 made.filled[0] += 1
                 _push(run, slot, base + count, held)
                 if held.counts[run] > most:

@@ -61,13 +61,13 @@ class Bounds(NamedTuple):
     numbered: bool
 
 
-class Records(NamedTuple):
+class RankVersions(NamedTuple):
     """Of each a row, a run, the instants, and the number of the row, from 1 on."""
 
     slots: Int32Array
     runs: Int32Array
-    begins: Int64Array
-    ends: Int64Array
+    valid_from: Int64Array
+    valid_to: Int64Array
     numbers: Int64Array
 
 
@@ -256,32 +256,36 @@ def enter(starts: Int64Array, runs: Int32Array, slots: Int32Array, keep: int, he
 
 
 @step
-def _open(run: int, place: int, at: int, base: int, count: int, held: Runs, made: Records) -> int:
+def _open(run: int, place: int, at: int, base: int, count: int, held: Runs, made: RankVersions) -> int:
     """The row at a place is told from an instant on; how many records there are then."""
     where = held.starts[run] + place
     made.slots[count], made.runs[count], made.numbers[count] = held.firsts[where], run, place + 1
-    made.begins[count], made.ends[count] = at, FOREVER
+    made.valid_from[count], made.valid_to[count] = at, FOREVER
     held.told[where] = base + count
     return count + 1
 
 
 @step
-def _close(run: int, place: int, at: int, base: int, count: int, held: Runs, made: Records, was: int) -> int:
+def _close(
+    run: int, place: int, at: int, base: int, count: int, held: Runs, made: RankVersions, was: int
+) -> int:
     """The row at a place is told no more. was: the place it was told to have."""
     where = held.starts[run] + place
     if held.told[where] >= base:
-        made.ends[held.told[where] - base] = at
+        made.valid_to[held.told[where] - base] = at
         return count
     made.slots[count], made.runs[count], made.numbers[count] = held.firsts[where], run, was + 1
-    made.begins[count], made.ends[count] = NEVER, at
+    made.valid_from[count], made.valid_to[count] = NEVER, at
     return count + 1
 
 
 @step
-def _moved(run: int, place: int, at: int, base: int, count: int, held: Runs, made: Records, was: int) -> int:
+def _moved(
+    run: int, place: int, at: int, base: int, count: int, held: Runs, made: RankVersions, was: int
+) -> int:
     """The row at a place was at another."""
     record = held.told[held.starts[run] + place] - base
-    if record >= 0 and made.begins[record] == at:
+    if record >= 0 and made.valid_from[record] == at:
         made.numbers[record] = place + 1
         return count
     count = _close(run, place, at, base, count, held, made, was)
@@ -290,7 +294,7 @@ def _moved(run: int, place: int, at: int, base: int, count: int, held: Runs, mad
 
 @step
 def _entered(
-    run: int, slot: int, at: int, base: int, count: int, bounds: Bounds, held: Runs, made: Records
+    run: int, slot: int, at: int, base: int, count: int, bounds: Bounds, held: Runs, made: RankVersions
 ) -> int:
     place = _put(run, slot, bounds.keep, held)
     if place < 0:
@@ -310,7 +314,7 @@ def _entered(
 
 @step
 def _left(
-    run: int, slot: int, at: int, base: int, count: int, bounds: Bounds, held: Runs, made: Records
+    run: int, slot: int, at: int, base: int, count: int, bounds: Bounds, held: Runs, made: RankVersions
 ) -> int:
     place = _place(run, slot, held)
     went = max(place, bounds.offset)
@@ -329,7 +333,7 @@ def _left(
 
 @kernel
 def fold(
-    entering: Entering, bounds: Bounds, base: int, held: Runs, made: Records, progress: Int64Array
+    entering: Entering, bounds: Bounds, base: int, held: Runs, made: RankVersions, progress: Int64Array
 ) -> bool:
     """Rows enter and leave. made: what is told then, records whose instants are the same mean nothing.
 

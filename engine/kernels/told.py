@@ -1,6 +1,7 @@
 """From rows with lives to the changes that are told: when rows enter and leave, and to whom.
 
-Instants are halves of milliseconds (:mod:`engine.changes.stretch`): a whole one is told as its millisecond.
+Instants are halves of milliseconds (:mod:`engine.changes.source_interval`): a whole one is told as its
+millisecond.
 """
 
 from __future__ import annotations

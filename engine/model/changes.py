@@ -34,7 +34,7 @@ class Changes:
     order of their instants, at one instant those that went before those that came.
     table: n rows, columns as selected. weights: int8[n], +1 came, -1 went.
     at_ms: int64[n], the instants of the changes. now_ms: int64[queries], NOW of each query after the step;
-    NEVER (:mod:`engine.changes.course`) before it has one.
+    NEVER (:mod:`engine.changes.transition`) before it has one.
     copies: int32[n], of rows that nothing but their values tells apart, which one of equal rows came or
     went, from 1; None where nobody asked or a key tells them apart.
     """

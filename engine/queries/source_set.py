@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from sortedcontainers import SortedList
 
-from engine.changes.courses import Mark
+from engine.changes.marks import Mark
 from engine.dataflow.operator_tree import OperatorTree
 from engine.eddy.eddy import Timer
 from engine.joins.group import JoinGroup

@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from engine.changes.course import NEVER, Course, Leg
 from engine.changes.operator import operator_over
 from engine.changes.output import Output, output_of
+from engine.changes.transition import NEVER, SourceTransition, Transition
 from engine.dataflow.graph import changes_of
 from engine.language.query import Filter, Project
 from engine.model.answer import Answer, Lost, QueryInfo, SourceInfo
@@ -200,9 +200,11 @@ class View:
             hint = "rows that it needs are no longer retained; fetch the current answer"
             raise InstantOutOfRange(since, now_ms, now_ms, hint=hint)
         at = query.at(over.at)
-        course = Course(since, now_ms, {name: Leg(leg, moves=True) for name, leg in at.items()})
+        transition = Transition(
+            since, now_ms, {name: SourceTransition(at_source, moves=True) for name, at_source in at.items()}
+        )
         alone = replace(query, slots=())  # matches of the rows of the window may not be made yet
-        return changes_of(alone, operator, course, replace(self.limits, changes_max=rows_max), now_ms)
+        return changes_of(alone, operator, transition, replace(self.limits, changes_max=rows_max), now_ms)
 
     def _tells_since(self, query: StandingQuery, over: SetView, operator: Operator, since_ms: int) -> bool:
         """Whether all rows are there that changes after an instant are made of."""

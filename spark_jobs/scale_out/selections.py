@@ -27,9 +27,9 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from engine.changes.course import NEVER, Course, Leg
 from engine.changes.operator import operator_over
 from engine.changes.output import output_of
+from engine.changes.transition import NEVER, SourceTransition, Transition
 from engine.dataflow.graph import Graph
 from engine.dataflow.plan import is_selection
 from engine.language.functions import BUILT_IN
@@ -112,10 +112,10 @@ class AtWork:
         """What rows tell that NOW reached since an instant. rows: in order."""
         held = DataStem(stream.stored_schema, self.stem)
         held.append(rows)
-        leg = Leg(ScanAt.now(held.rows(), now_ms, None), moves=True)
-        course = Course(NEVER if since_ms is None else since_ms, now_ms, {stream.name: leg})
+        at_source = SourceTransition(ScanAt.now(held.rows(), now_ms, None), moves=True)
+        transition = Transition(NEVER if since_ms is None else since_ms, now_ms, {stream.name: at_source})
         broken: dict[str, Exception] = {}
-        yield from self.graph.advance(course, limits, now_ms, broken)
+        yield from self.graph.advance(transition, limits, now_ms, broken)
         for refusal in broken.values():
             raise refusal
 

@@ -25,7 +25,7 @@ from broker.feeds.lines import (
     row_texts,
 )
 from broker.feeds.memory import Memory, Ring, Told
-from engine.changes.course import NEVER
+from engine.changes.transition import NEVER
 from engine.model.changes import Changes, Occasion
 from engine.model.step import Position
 from tureen.errors import MustRefetch, PositionRefused

@@ -7,10 +7,10 @@ import random
 import pytest
 from hypothesis import given
 
-from engine.changes.course import NEVER, Course, Leg
+from engine.changes.context import EvaluationContext
 from engine.changes.instants import Evaluations
 from engine.changes.operator import operator_of
-from engine.changes.trip import Trip
+from engine.changes.transition import NEVER, SourceTransition, Transition
 from engine.model.limits import Limits
 from engine.model.source import SourceName
 from tests.changes.ways import (
@@ -20,7 +20,7 @@ from tests.changes.ways import (
     bound,
     check_changes,
     check_snapshots,
-    random_course,
+    random_transition,
     seeds,
     stored,
     told_of,
@@ -42,11 +42,11 @@ ODD = (
 def test_what_goes_by_an_order_that_is_lost(text: str, seed: int) -> None:
     rng = random.Random(seed)
     query = bound(text)
-    course = random_course(rng, query.sources)
-    check_changes(query, course, rng.choice(("changes", "istream", "rstream")))
-    evaluated = Evaluations(query, Trip(course, LIMITS)).alive()
+    transition = random_transition(rng, query.sources)
+    check_changes(query, transition, rng.choice(("changes", "istream", "rstream")))
+    evaluated = Evaluations(query, EvaluationContext(transition, LIMITS)).alive()
     evaluated._check()
-    check_snapshots(query, course, evaluated)
+    check_snapshots(query, transition, evaluated)
 
 
 @pytest.mark.parametrize(
@@ -67,26 +67,33 @@ def test_what_goes_by_an_order_that_is_lost(text: str, seed: int) -> None:
 def test_sources_that_stand_still(text: str, standing: str, seed: int) -> None:
     rng = random.Random(seed)
     query = bound(text)
-    course = random_course(rng, query.sources, standing=[standing])
-    if course.since_ms != NEVER:
-        check_changes(query, course, rng.choice(("changes", "istream")))
+    transition = random_transition(rng, query.sources, standing=[standing])
+    if transition.since_ms != NEVER:
+        check_changes(query, transition, rng.choice(("changes", "istream")))
 
 
 def test_what_stands_is_there_from_the_beginning() -> None:
     """A table of the other kind of time, and the first instant of a stream."""
     rows = stored("h", [(3, (1, 5, 3))], 3, None)
     none = stored("s", [], 7, None)
-    course = Course(NEVER, 7, {SourceName("s"): Leg(none, True), SourceName("h"): Leg(rows, False)})
-    told = told_of(bound("SELECT p, v FROM h LEFT JOIN s ON s.k = h.k"), "changes", course)
+    transition = Transition(
+        NEVER,
+        7,
+        {SourceName("s"): SourceTransition(none, True), SourceName("h"): SourceTransition(rows, False)},
+    )
+    told = told_of(bound("SELECT p, v FROM h LEFT JOIN s ON s.k = h.k"), "changes", transition)
     assert (told.table.to_pylist(), told.weights.tolist()) == ([{"p": 5, "v": None}], [1])
 
 
 def test_a_table_that_moves_alone_changes_the_answer_at_its_now() -> None:
     rows = stored("h", [(1, (0, 1, 1)), (4, (0, 2, 4)), (5, (0, 1, 5))], 6, None)
     stream = stored("s", [(2, (0, 1.5, "a", 2))], 6, None)
-    legs = {SourceName("s"): Leg(stream, False), SourceName("h"): Leg(rows, True)}
-    course = Course(2, 6, legs, instant_ms=6)
-    told = told_of(bound("SELECT p FROM s JOIN h ON s.k = h.k"), "changes", course)
+    by_source = {
+        SourceName("s"): SourceTransition(stream, False),
+        SourceName("h"): SourceTransition(rows, True),
+    }
+    transition = Transition(2, 6, by_source, instant_ms=6)
+    told = told_of(bound("SELECT p FROM s JOIN h ON s.k = h.k"), "changes", transition)
     assert told.table.column("p").to_pylist() == [1, 2, 2, 1]
     assert told.weights.tolist() == [-1, 1, -1, 1]
     assert told.at_ms.tolist() == [6, 6, 6, 6]
@@ -112,6 +119,6 @@ def test_the_operator_that_goes_without_saying(text: str, operator: str) -> None
 
 
 def test_so_many_changes_and_no_more() -> None:
-    course = random_course(random.Random(5), ["s"])
+    transition = random_transition(random.Random(5), ["s"])
     with pytest.raises(LimitExceeded, match="changes_max"):
-        told_of(bound("SELECT k FROM s [NOW]"), "changes", course, Limits(changes_max=1))
+        told_of(bound("SELECT k FROM s [NOW]"), "changes", transition, Limits(changes_max=1))

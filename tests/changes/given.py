@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from engine.changes.course import FOREVER, NEVER
-from engine.changes.lives import Lives, Way
+from engine.changes.temporal_relation import Interval, TemporalRelation
+from engine.changes.transition import FOREVER, NEVER
 from engine.model.types import Type
 from tests.operators.relations import relation, tables
 
@@ -22,21 +22,24 @@ LATEST = 8
 class Given:
     """An input of rows that are simply there."""
 
-    lives: Lives
-    way: Way
+    temporal: TemporalRelation
+    interval: Interval
 
 
 def given_rows(
     types: Sequence[Type],
     rows: Sequence[tuple[Any, ...]],
-    lives: Sequence[tuple[int, int]],
-    way: Way,
+    temporal: Sequence[tuple[int, int]],
+    interval: Interval,
 ) -> Given:
     """Rows of these types, each with its life; those that are never there on the way are left out."""
-    begins, ends = np.array([life[0] for life in lives], np.int64), np.array([e for _, e in lives], np.int64)
-    whole = Lives(relation(types, rows), begins, ends)
-    there = (begins <= way.until) & (ends > way.since)
-    return Given(whole.take(np.flatnonzero(there)), way)
+    begins, ends = (
+        np.array([life[0] for life in temporal], np.int64),
+        np.array([e for _, e in temporal], np.int64),
+    )
+    whole = TemporalRelation(relation(types, rows), begins, ends)
+    there = (begins <= interval.until) & (ends > interval.since)
+    return Given(whole.take(np.flatnonzero(there)), interval)
 
 
 instants = st.integers(0, LATEST)
@@ -52,27 +55,27 @@ ends_differ = st.builds(_life, instants, st.none() | st.integers(1, 5)) | st.tup
 
 
 @st.composite
-def ways(draw: st.DrawFn) -> Way:
+def ways(draw: st.DrawFn) -> Interval:
     """Most of a few ms; of some there was nothing before."""
     if draw(st.booleans()):
         since = draw(st.integers(-1, 4))
-        return Way(since, draw(st.integers(since + 1, LATEST)))
-    return Way(NEVER, draw(st.integers(1, LATEST)))
+        return Interval(since, draw(st.integers(since + 1, LATEST)))
+    return Interval(NEVER, draw(st.integers(1, LATEST)))
 
 
 @st.composite
 def inputs(draw: st.DrawFn, types: Sequence[Type], most: int = 20) -> Given:
     """Rows that come and go in any order, or, as in a window of time, go in the order in which they came."""
     rows = draw(tables(types, most))
-    way = draw(ways())
+    interval = draw(ways())
     if draw(st.booleans()):
         length = draw(st.integers(1, 5))
-        lives = [(instant, instant + length) for instant in sorted(draw(_many(instants, len(rows))))]
+        temporal = [(instant, instant + length) for instant in sorted(draw(_many(instants, len(rows))))]
     else:
-        lives = draw(_many(ends_differ, len(rows)))
-    if way.since == NEVER:
-        lives = [(max(begin, 0), max(end, 1)) for begin, end in lives]
-    return given_rows(types, rows, lives, way)
+        temporal = draw(_many(ends_differ, len(rows)))
+    if interval.since == NEVER:
+        temporal = [(max(begin, 0), max(end, 1)) for begin, end in temporal]
+    return given_rows(types, rows, temporal, interval)
 
 
 def _many(one: st.SearchStrategy[Any], count: int) -> st.SearchStrategy[list[Any]]:

@@ -7,7 +7,7 @@ import random
 import pytest
 from hypothesis import given
 
-from tests.changes.ways import FEW, bound, check_changes, random_course, seeds
+from tests.changes.ways import FEW, bound, check_changes, random_transition, seeds
 
 WINDOWS = ("", "[RANGE 4 MILLISECONDS]", "[ROWS 2]", "[NOW]")
 JOINS = (
@@ -50,8 +50,8 @@ TABLES = (
 def test_joins_at_every_instant(text: str, seed: int) -> None:
     rng = random.Random(seed)
     query = bound(text.format(a=rng.choice(WINDOWS), b=rng.choice(WINDOWS)))
-    course = random_course(rng, query.sources)
-    check_changes(query, course, rng.choice(("changes", "istream", "dstream")))
+    transition = random_transition(rng, query.sources)
+    check_changes(query, transition, rng.choice(("changes", "istream", "dstream")))
 
 
 @pytest.mark.parametrize("text", TABLES)
@@ -60,5 +60,5 @@ def test_joins_at_every_instant(text: str, seed: int) -> None:
 def test_joins_with_tables_at_every_instant(text: str, seed: int) -> None:
     rng = random.Random(seed)
     query = bound(text.format(a=rng.choice(WINDOWS)))
-    course = random_course(rng, query.sources)
-    check_changes(query, course, rng.choice(("changes", "istream", "rstream")))
+    transition = random_transition(rng, query.sources)
+    check_changes(query, transition, rng.choice(("changes", "istream", "rstream")))

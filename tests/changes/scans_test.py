@@ -7,7 +7,7 @@ import random
 import pytest
 from hypothesis import given
 
-from tests.changes.ways import FEW, bound, check_changes, check_scan, random_course, seeds, with_slots
+from tests.changes.ways import FEW, bound, check_changes, check_scan, random_transition, seeds, with_slots
 
 WINDOWS = (
     "",
@@ -46,11 +46,11 @@ def test_the_rows_of_a_window_at_every_instant(scan: str, seed: int) -> None:
     rng = random.Random(seed)
     source, begin, clause = scan.partition("BEGIN")  # which stands behind WHERE
     query = bound(f"SELECT * FROM {source} {rng.choice(PREDICATES)} {begin}{clause}")
-    course = random_course(rng, ["s"])
+    transition = random_transition(rng, ["s"])
     if rng.random() < 0.5:
-        course = with_slots(course, query)
-    check_scan(query, course)
-    check_changes(query, course, rng.choice(("changes", "istream", "rstream")))
+        transition = with_slots(transition, query)
+    check_scan(query, transition)
+    check_changes(query, transition, rng.choice(("changes", "istream", "rstream")))
 
 
 @pytest.mark.parametrize("table", ["h", "m"])
@@ -59,6 +59,6 @@ def test_the_rows_of_a_window_at_every_instant(scan: str, seed: int) -> None:
 def test_the_rows_of_a_table_at_every_instant(table: str, seed: int) -> None:
     rng = random.Random(seed)
     query = bound(f"SELECT * FROM {table} {rng.choice(('', 'WHERE p > 0', 'WHERE k < 2'))}")
-    course = random_course(rng, [table])
-    check_scan(query, course)
-    check_changes(query, course, rng.choice(("changes", "istream", "rstream")))
+    transition = random_transition(rng, [table])
+    check_scan(query, transition)
+    check_changes(query, transition, rng.choice(("changes", "istream", "rstream")))

@@ -16,9 +16,9 @@ import pyarrow as pa
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from engine.changes.course import NEVER, Course, Leg
-from engine.changes.lives import Lives, Way
-from engine.changes.trip import Trip
+from engine.changes.context import EvaluationContext
+from engine.changes.temporal_relation import Interval, TemporalRelation
+from engine.changes.transition import NEVER, SourceTransition, Transition
 from engine.dataflow.graph import changes_of
 from engine.language.evaluate import truth
 from engine.language.query import CreateStream, Filter, Project, Query
@@ -74,11 +74,11 @@ def standing(query: Query, query_id: str = "q") -> StandingQuery:
 
 
 def told_of(
-    query: Query, operator: Operator, course: Course, limits: Limits = LIMITS, *, copies: bool = False
+    query: Query, operator: Operator, transition: Transition, limits: Limits = LIMITS, *, copies: bool = False
 ) -> Changes:
     """The changes of one query."""
-    now_ms = course.until_ms
-    return changes_of(standing(query), operator, course, limits, now_ms, tables=TABLES, copies=copies)
+    now_ms = transition.until_ms
+    return changes_of(standing(query), operator, transition, limits, now_ms, tables=TABLES, copies=copies)
 
 
 def bound(sql: str) -> Query:
@@ -112,16 +112,16 @@ def rows_of(rng: random.Random, name: str, most: int) -> list[Row]:
     return [(instant, (*_values(rng, name), instant)) for instant in instants]
 
 
-def random_course(
+def random_transition(
     rng: random.Random, names: Sequence[str], most: int = 12, standing: Sequence[str] = ()
-) -> Course:
+) -> Transition:
     """The way of these sources between two instants, perhaps from the beginning, perhaps with retention.
 
     standing: those that do not move.
     """
     until = rng.randint(1, LAST_MS)
     since = NEVER if rng.random() < 0.2 else rng.randint(-1, until - 1)
-    legs = {}
+    by_source = {}
     for name in names:
         retained = keeps = to = None
         if rng.random() < 0.3:
@@ -130,8 +130,10 @@ def random_course(
             moves = name not in standing and not STREAMS[name].is_table
             keeps = until - to if len(names) == 1 and moves and rng.random() < 0.5 else None
         rows = [row for row in rows_of(rng, name, most) if row[0] <= until]
-        legs[SourceName(name)] = Leg(stored(name, rows, until, retained), name not in standing, keeps, to)
-    return Course(since, until, legs)
+        by_source[SourceName(name)] = SourceTransition(
+            stored(name, rows, until, retained), name not in standing, keeps, to
+        )
+    return Transition(since, until, by_source)
 
 
 def stored(name: str, rows: Sequence[Row], until_ms: int, retained_ms: int | None) -> ScanAt:
@@ -147,11 +149,11 @@ def stored(name: str, rows: Sequence[Row], until_ms: int, retained_ms: int | Non
     return scan_now(stem.rows(), until_ms, retained_ms)
 
 
-def with_slots(course: Course, query: Query) -> Course:
+def with_slots(transition: Transition, query: Query) -> Transition:
     """The same rows with the matches of a query's predicates."""
-    legs = {}
-    for name, leg in course.legs.items():
-        stem = leg.at.rows
+    by_source = {}
+    for name, at_source in transition.by_source.items():
+        stem = at_source.at.rows
         kept = QueryStem(stem.schema)
         predicates = [predicate for of, predicate in query.predicates() if of == name]
         slots = dict(zip(predicates, kept.add(predicates).slots, strict=True))
@@ -159,10 +161,12 @@ def with_slots(course: Course, query: Query) -> Course:
         if not STREAMS[name].is_table:
             for _, batch in stem.slices(stem.base, stem.end):
                 again.append(batch)
-            legs[name] = replace(leg, at=replace(leg.at, rows=again.rows(), slot_of=slots.get))
+            by_source[name] = replace(
+                at_source, at=replace(at_source.at, rows=again.rows(), slot_of=slots.get)
+            )
         else:
-            legs[name] = leg
-    return replace(course, legs=legs)
+            by_source[name] = at_source
+    return replace(transition, by_source=by_source)
 
 
 # --- what is expected -----------------------------------------------------------------------------
@@ -188,9 +192,9 @@ class Answers:
     at: dict[int, Bag]
 
     @classmethod
-    def of(cls, query: Query, trip: Trip) -> Answers:
-        way = trip.way
-        return cls({instant: bag(_answer(query, trip, instant)) for instant in _instants(way)})
+    def of(cls, query: Query, context: EvaluationContext) -> Answers:
+        interval = context.interval
+        return cls({instant: bag(_answer(query, context, instant)) for instant in _instants(interval)})
 
     def changes(self) -> dict[int, Bag]:
         """What came (positive) and went (negative) at each instant, where something did."""
@@ -204,20 +208,20 @@ class Answers:
         return found
 
 
-def _instants(way: Way) -> Iterable[int]:
-    start = -5 if way.since == NEVER else way.since
-    return [way.since, *range(start + 1, way.until + 1)]
+def _instants(interval: Interval) -> Iterable[int]:
+    start = -5 if interval.since == NEVER else interval.since
+    return [interval.since, *range(start + 1, interval.until + 1)]
 
 
-def _answer(query: Query, trip: Trip, instant: int) -> pa.Table:
-    at = {source: trip.standing(source, instant) for source in query.sources}
+def _answer(query: Query, context: EvaluationContext, instant: int) -> pa.Table:
+    at = {source: context.standing(source, instant) for source in query.sources}
     return evaluate(query, at, 100_000).table
 
 
-def check_scan(query: Query, course: Course) -> None:
+def check_scan(query: Query, transition: Transition) -> None:
     """The rows of a scan that are there at every instant are the answer there. query: SELECT * of it."""
-    trip = Trip(course, LIMITS)
-    last = trip.scanning(query.scan)
+    context = EvaluationContext(transition, LIMITS)
+    last = context.scan_history(query.scan)
     changed, alive = last.changed(), last.alive()
     changed._check()
     alive._check()
@@ -230,19 +234,19 @@ def check_scan(query: Query, course: Course) -> None:
         else:
             assert isinstance(stage, Project)
             alive = alive.with_columns(projected(stage.outputs, relation)[0].columns)
-    check_snapshots(query, course, alive)
+    check_snapshots(query, transition, alive)
     alive = last.alive()
-    assert bag_of(alive.changing(trip.way).relation) == bag_of(changed.relation)
+    assert bag_of(alive.changing(context.interval).relation) == bag_of(changed.relation)
 
 
-def check_snapshots(query: Query, course: Course, alive: Lives) -> None:
-    for instant, answer in Answers.of(query, Trip(course, LIMITS)).at.items():
+def check_snapshots(query: Query, transition: Transition, alive: TemporalRelation) -> None:
+    for instant, answer in Answers.of(query, EvaluationContext(transition, LIMITS)).at.items():
         assert bag_of(alive.relation.take(alive.at(instant))) == answer, instant
 
 
-def check_changes(query: Query, course: Course, operator: Operator) -> None:
+def check_changes(query: Query, transition: Transition, operator: Operator) -> None:
     """What is told is what the answers at every instant differ by, told once and in order."""
-    told = told_of(query, operator, course)
+    told = told_of(query, operator, transition)
     assert told.table.num_rows == len(told.weights) == len(told.at_ms)
     places = list(zip(told.at_ms.tolist(), told.weights.tolist(), strict=True))
     assert places == sorted(places)
@@ -252,17 +256,19 @@ def check_changes(query: Query, course: Course, operator: Operator) -> None:
     for row, (at_ms, weight) in told_once:
         assert not told_once[row, (at_ms, -weight)]
         found.setdefault(at_ms, Counter())[row] += weight * told_once[row, (at_ms, weight)]
-    assert found == _expected(query, course, operator)
+    assert found == _expected(query, transition, operator)
 
 
-def _expected(query: Query, course: Course, operator: Operator) -> dict[int, Bag]:
-    halves = Answers.of(query, Trip(course, LIMITS))
+def _expected(query: Query, transition: Transition, operator: Operator) -> dict[int, Bag]:
+    halves = Answers.of(query, EvaluationContext(transition, LIMITS))
     if operator == "istream":
         changes = halves.changes()
         return _signed({instant >> 1: change for instant, change in changes.items() if not instant & 1}, 1)
     odd = [instant for instant in halves.at if instant & 1 or instant == NEVER]
     if operator == "rstream":
-        scanned = {instant: _scanned(query, Trip(course, LIMITS), instant) for instant in odd}
+        scanned = {
+            instant: _scanned(query, EvaluationContext(transition, LIMITS), instant) for instant in odd
+        }
         moved = [instant for before, instant in pairwise(scanned) if scanned[before] != scanned[instant]]
         return {instant >> 1: halves.at[instant] for instant in moved if halves.at[instant]}
     whole = Answers({instant: halves.at[instant] for instant in odd}).changes()
@@ -270,11 +276,11 @@ def _expected(query: Query, course: Course, operator: Operator) -> dict[int, Bag
     return changes if operator == "changes" else _signed(changes, -1)
 
 
-def _scanned(query: Query, trip: Trip, instant: int) -> list[list[tuple[int, str]]]:
+def _scanned(query: Query, context: EvaluationContext, instant: int) -> list[list[tuple[int, str]]]:
     """The rows of each scan, by place."""
     found = []
     for scan in query.scans():
-        relation = trip.standing(scan.source, instant).relation(scan).relation
+        relation = context.standing(scan.source, instant).relation(scan).relation
         places = relation.stored_ordinals().tolist() if scan.assignment is None else [0] * len(relation)
         columns = [column.to_arrow().to_pylist() for column in relation.columns]
         found.append(sorted(zip(places, map(repr, zip(*columns, strict=True)), strict=True)))

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.changes.course import FOREVER, NEVER
+from engine.changes.transition import FOREVER, NEVER
 from engine.changes.windows import begins_of, ends_of, held, merged, moving, without
 from engine.windows.clauses import NOW, UNBOUNDED, Instant, TimeWindow
 from tests.time_windows import range_window

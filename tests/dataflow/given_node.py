@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.changes.course import NEVER
-from engine.changes.lives import Lives, Way
-from engine.changes.trip import Trip
+from engine.changes.context import EvaluationContext
+from engine.changes.temporal_relation import Interval, TemporalRelation
+from engine.changes.transition import NEVER
 from engine.dataflow.delta import Delta
 from engine.dataflow.node import Node
 from engine.dataflow.turn import Turn
@@ -22,7 +22,7 @@ class GivenNode(Node):
     """Rows that are simply there, each of some columns. ids: of a word each."""
 
     def __init__(
-        self, lives: Lives, owners: Sequence[Sequence[int]], ids: Sequence[int] | None = None
+        self, temporal: TemporalRelation, owners: Sequence[Sequence[int]], ids: Sequence[int] | None = None
     ) -> None:
         super().__init__()
         self.id_words = 0 if ids is None else 1
@@ -30,7 +30,7 @@ class GivenNode(Node):
         flat = [owner for each in owners for owner in each]
         words = np.array(ids or (), np.int64).reshape(-1, 1)
         make = None if ids is None else lambda: words
-        self.whole = Delta(lives, starts.astype(np.int64), np.array(flat, np.int32), make)
+        self.whole = Delta(temporal, starts.astype(np.int64), np.array(flat, np.int32), make)
 
     def want(self, column: int) -> None:
         self.columns.want(column)
@@ -38,21 +38,23 @@ class GivenNode(Node):
     def leave(self, column: int) -> None:
         self.columns.leave(column)
 
-    def standing(self, trip: Trip, columns: Int32Array) -> Iterator[Delta]:
-        lives = self.whole.lives
-        there = (lives.begins <= trip.way.since) & (lives.ends > trip.way.since)
+    def standing(self, context: EvaluationContext, columns: Int32Array) -> Iterator[Delta]:
+        temporal = self.whole.temporal
+        there = (temporal.valid_from <= context.interval.since) & (temporal.valid_to > context.interval.since)
         delta = self.whole.take(np.flatnonzero(there))
         yield delta.where(np.isin(delta.owners, columns))
 
     def _changed(self, turn: Turn) -> Delta:
-        lives, way = self.whole.lives, turn.way
-        delta = self.whole.take(np.flatnonzero(way.among(lives.begins) | way.among(lives.ends)))
+        temporal, interval = self.whole.temporal, turn.interval
+        delta = self.whole.take(
+            np.flatnonzero(interval.among(temporal.valid_from) | interval.among(temporal.valid_to))
+        )
         return self.columns.of(delta)
 
-    def of(self, column: int) -> Lives:
+    def of(self, column: int) -> TemporalRelation:
         """The rows of a column."""
-        held = np.isin(np.arange(len(self.whole.lives)), self.whole.rows()[self.whole.owners == column])
-        return self.whole.lives.take(np.flatnonzero(held))
+        held = np.isin(np.arange(len(self.whole.temporal)), self.whole.rows()[self.whole.owners == column])
+        return self.whole.temporal.take(np.flatnonzero(held))
 
 
 LIMITS = Limits()
@@ -62,15 +64,15 @@ LIMITS = Limits()
 class GivenTrip:
     """A transition that nobody asks for its sources."""
 
-    way: Way
+    interval: Interval
     limits: Limits = LIMITS
 
 
-def transitions(way: Way, cuts: Sequence[int]) -> Iterator[tuple[Any, Way]]:
+def transitions(interval: Interval, cuts: Sequence[int]) -> Iterator[tuple[Any, Interval]]:
     """A way in transitions that end at these instants."""
-    since = way.since
-    for until in [*cuts, way.until]:
+    since = interval.since
+    for until in [*cuts, interval.until]:
         if until > (since if since != NEVER else -1):
-            part = Way(since, until)
+            part = Interval(since, until)
             yield GivenTrip(part), part
             since = until

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from engine.changes.course import NEVER, Course
+from engine.changes.transition import NEVER, Transition
 from engine.dataflow import graph as graph_module
 from engine.dataflow.graph import Graph
 from engine.model.changes import Changes, Operator
@@ -21,7 +21,7 @@ from tests.changes.ways import (
     TABLES,
     bound,
     check_changes,
-    random_course,
+    random_transition,
     seeds,
     standing,
     told_of,
@@ -169,17 +169,17 @@ def bag(changes: Changes, place: int = 0) -> Counter[Any]:
 def test_changes_at_every_instant(text: str, seed: int) -> None:
     rng = random.Random(seed)
     query = bound(text)
-    course = random_course(rng, query.sources)
-    check_changes(query, course, rng.choice(OPERATORS))
+    transition = random_transition(rng, query.sources)
+    check_changes(query, transition, rng.choice(OPERATORS))
 
 
-def cut(rng: random.Random, course: Course) -> list[Course]:
+def cut(rng: random.Random, transition: Transition) -> list[Transition]:
     """The same transition in several, without retention."""
-    first = -1 if course.since_ms == NEVER else course.since_ms
-    ends = sorted({rng.randint(first + 1, course.until_ms) for _ in range(3)} | {course.until_ms})
-    found, since = [], course.since_ms
+    first = -1 if transition.since_ms == NEVER else transition.since_ms
+    ends = sorted({rng.randint(first + 1, transition.until_ms) for _ in range(3)} | {transition.until_ms})
+    found, since = [], transition.since_ms
     for until in ends:
-        found.append(Course(since, until, course.legs))
+        found.append(Transition(since, until, transition.by_source))
         since = until
     return found
 
@@ -190,13 +190,13 @@ def test_many_queries_are_told_what_each_alone_is(of: Sequence[str], sources: li
     """Whoever comes or goes between transitions, and however they are cut into turns."""
     rng = random.Random(seed)
     texts = [rng.choice(of) for _ in range(6)]
-    whole = random_course(rng, sources)
-    while any(leg.retained_to_ms is not None for leg in whole.legs.values()):
-        whole = random_course(rng, sources)
+    whole = random_transition(rng, sources)
+    while any(at_source.retained_to_ms is not None for at_source in whole.by_source.values()):
+        whole = random_transition(rng, sources)
     graph, members = Graph(TABLES), dict[str, tuple[str, Operator, bool]]()
     before, graph_module.TURN_PAIRS = graph_module.TURN_PAIRS, rng.choice((2, 1 << 20))
     try:
-        for course in cut(rng, whole):
+        for transition in cut(rng, whole):
             for place, text in enumerate(texts):
                 name = f"q{place}"
                 if name in members and rng.random() < 0.2:
@@ -213,14 +213,14 @@ def test_many_queries_are_told_what_each_alone_is(of: Sequence[str], sources: li
                 graph.forget()
             broken: dict[str, Exception] = {}
             found: dict[str, Counter[Any]] = {}
-            for changes in graph.advance(course, LIMITS, course.until_ms, broken):
+            for changes in graph.advance(transition, LIMITS, transition.until_ms, broken):
                 for place, name in enumerate(changes.query_ids):
                     assert name not in found
                     found[name] = bag(changes, place)
             graph._check()
             assert not broken
             for name, (text, operator, copies) in members.items():
-                alone = told_of(bound(text), operator, course, copies=copies)
+                alone = told_of(bound(text), operator, transition, copies=copies)
                 assert found.get(name, Counter()) == bag(alone), name
     finally:
         graph_module.TURN_PAIRS = before
@@ -228,7 +228,7 @@ def test_many_queries_are_told_what_each_alone_is(of: Sequence[str], sources: li
 
 def test_of_one_owners_burst_that_query_alone_breaks() -> None:
     rng = random.Random(5)
-    course = random_course(rng, ["s"], 40)
+    transition = random_transition(rng, ["s"], 40)
     graph = Graph(TABLES)
     texts = {
         "few": "SELECT COUNT(*) AS n FROM s [NOW] WHERE k = 7",
@@ -237,7 +237,7 @@ def test_of_one_owners_burst_that_query_alone_breaks() -> None:
     for name, text in texts.items():
         graph.add(standing(bound(text), name), bound(text), "changes")
     broken: dict[str, Exception] = {}
-    told = list(graph.advance(course, Limits(changes_max=2), course.until_ms, broken))
+    told = list(graph.advance(transition, Limits(changes_max=2), transition.until_ms, broken))
     assert list(broken) == ["many"]
     assert isinstance(broken["many"], LimitExceeded)
     assert all("many" not in changes.query_ids for changes in told)

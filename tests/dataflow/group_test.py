@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.changes.lives import Lives
+from engine.changes.temporal_relation import TemporalRelation
 from engine.dataflow.delta import Delta
 from engine.dataflow.operators.group import GroupNode
 from engine.dataflow.turn import Turn
@@ -60,21 +60,21 @@ KEYS = ((), (2,), (2, 3), (1,), (6, 0), (5, 1))
 COLUMNS = 3
 
 
-def expected(stage: Aggregate, rows: Lives, instant: int) -> list[Any]:
+def expected(stage: Aggregate, rows: TemporalRelation, instant: int) -> list[Any]:
     relation, _ = aggregate(stage, rows.relation.take(rows.at(instant)))
     return sorted(exactly(rows_of(relation)), key=repr)
 
 
-def of_column(delta: Delta, column: int) -> Lives:
-    return delta.lives.take(delta.rows()[delta.owners == column])
+def of_column(delta: Delta, column: int) -> TemporalRelation:
+    return delta.temporal.take(delta.rows()[delta.owners == column])
 
 
-def folded(before: list[Any], told: Lives, instant: int) -> list[Any]:
+def folded(before: list[Any], told: TemporalRelation, instant: int) -> list[Any]:
     """The rows of an instant from those of the one before it and what is told."""
     found = list(before)
-    for row in exactly(rows_of(told.relation.take(np.flatnonzero(told.ends == instant)))):
+    for row in exactly(rows_of(told.relation.take(np.flatnonzero(told.valid_to == instant)))):
         found.remove(row)
-    found += exactly(rows_of(told.relation.take(np.flatnonzero(told.begins == instant))))
+    found += exactly(rows_of(told.relation.take(np.flatnonzero(told.valid_from == instant))))
     return sorted(found, key=repr)
 
 
@@ -84,35 +84,35 @@ def test_rows_of_every_column_at_every_instant(keys: tuple[int, ...], data: Any,
     below: Given = data.draw(inputs(TYPES, 25))
     if not keys and not calls:
         calls = [CALLS[0]]
-    owners = [data.draw(st.sets(st.integers(0, COLUMNS - 1))) for _ in range(len(below.lives))]
-    node = GivenNode(below.lives, [sorted(each) for each in owners], range(len(owners)))
+    owners = [data.draw(st.sets(st.integers(0, COLUMNS - 1))) for _ in range(len(below.temporal))]
+    node = GivenNode(below.temporal, [sorted(each) for each in owners], range(len(owners)))
     stage = Aggregate(tuple(Output(f"k{n}", column(n, TYPES[n])) for n in keys), tuple(calls))
     in_order = bool(keys) and data.draw(st.booleans())
     group = GroupNode(node, stage, in_order=in_order)
-    first = max(0, below.way.since)
-    cuts = sorted(data.draw(st.sets(st.integers(first, below.way.until), max_size=3)))
+    first = max(0, below.interval.since)
+    cuts = sorted(data.draw(st.sets(st.integers(first, below.interval.until), max_size=3)))
     wanted: set[int] = set()
-    for trip, way in transitions(below.way, cuts):
+    for context, interval in transitions(below.interval, cuts):
         for one in range(COLUMNS):  # columns come and go between transitions
             if data.draw(st.booleans()):
                 (group.leave if one in wanted else group.want)(one)
                 wanted ^= {one}
         if data.draw(st.booleans()):
             group.forget()
-        group.begin(trip)
-        delta = group.delta(Turn(trip, way))
-        delta.lives._check()
+        group.begin(context)
+        delta = group.delta(Turn(context, interval))
+        delta.temporal._check()
         group._check()
         assert set(delta.owners.tolist()) <= wanted
         for one in wanted:
             rows, told = node.of(one), of_column(delta, one)
-            known = expected(stage, rows, way.since)
-            for instant in range(max(0, way.since + 1), way.until + 1):
+            known = expected(stage, rows, interval.since)
+            for instant in range(max(0, interval.since + 1), interval.until + 1):
                 known = folded(known, told, instant)
                 assert known == expected(stage, rows, instant), (one, instant)
-        check_state(group, node, stage, wanted, way.until)
+        check_state(group, node, stage, wanted, interval.until)
         if in_order:
-            check_order(group, node, stage, wanted, way.until)
+            check_order(group, node, stage, wanted, interval.until)
 
 
 def check_order(group: GroupNode, node: GivenNode, stage: Aggregate, wanted: set[int], now: int) -> None:
@@ -121,7 +121,7 @@ def check_order(group: GroupNode, node: GivenNode, stage: Aggregate, wanted: set
     for one in wanted:
         held = np.flatnonzero(delta.owners == one)
         ids = delta.ids_of()[held]
-        rows = delta.lives.relation.take(held[np.lexsort(ids.T[::-1])])
+        rows = delta.temporal.relation.take(held[np.lexsort(ids.T[::-1])])
         there = node.of(one)
         given_rows, _ = aggregate(stage, there.relation.take(there.at(now)))
         assert exactly(rows_of(rows)) == exactly(rows_of(given_rows))
@@ -141,16 +141,16 @@ def test_digits_are_carried_before_they_overflow(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("engine.dataflow.totals.CARRY_AT", 1 << 41)
     rng = np.random.default_rng(3)
     values = (rng.normal(size=600) * 10.0 ** rng.integers(-3, 4, 600)).tolist()
-    from engine.changes.lives import Way
+    from engine.changes.temporal_relation import Interval
     from tests.changes.given import given_rows
 
-    lives = [(place // 2 + 1, place // 2 + 101) for place in range(600)]
-    below = given_rows([DOUBLE], [(value,) for value in values], lives, Way(0, 420))
+    temporal = [(place // 2 + 1, place // 2 + 101) for place in range(600)]
+    below = given_rows([DOUBLE], [(value,) for value in values], temporal, Interval(0, 420))
     stage = Aggregate((), (call_of("SUM", DOUBLE), call_of("VAR_POP", DOUBLE)))
-    node = GivenNode(below.lives, [[0]] * 600)
+    node = GivenNode(below.temporal, [[0]] * 600)
     group = GroupNode(node, stage)
     group.want(0)
-    for trip, way in transitions(below.way, [7, 60, 100, 180, 350]):
-        group.begin(trip)
-        group.delta(Turn(trip, way))
-        check_state(group, node, stage, {0}, way.until)
+    for context, interval in transitions(below.interval, [7, 60, 100, 180, 350]):
+        group.begin(context)
+        group.delta(Turn(context, interval))
+        check_state(group, node, stage, {0}, interval.until)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import event, given
 
 from engine.dataflow.graph import Graph
-from tests.changes.ways import FEW, LIMITS, TABLES, bound, random_course, seeds, standing
+from tests.changes.ways import FEW, LIMITS, TABLES, bound, random_transition, seeds, standing
 from tests.dataflow.graph_test import JOINS, QUERIES
 
 STAYING = (
@@ -33,8 +33,8 @@ LEAVING_IN_ORDER = (
 def test_the_changes_of_an_answer_follow_its_pattern(text: str, seed: int) -> None:
     rng = random.Random(seed)
     query = bound(text)
-    course = random_course(rng, query.sources)
-    if any(leg.retained_to_ms is not None for leg in course.legs.values()):
+    transition = random_transition(rng, query.sources)
+    if any(at_source.retained_to_ms is not None for at_source in transition.by_source.values()):
         return  # retention takes rows whatever the pattern is
     graph, broken = Graph(TABLES), dict[str, Exception]()
     graph.add(standing(query), query, "changes")
@@ -42,7 +42,7 @@ def test_the_changes_of_an_answer_follow_its_pattern(text: str, seed: int) -> No
     event(pattern)
     came: Counter[str] = Counter()
     order: list[str] = []
-    for changes in graph.advance(course, LIMITS, course.until_ms, broken):
+    for changes in graph.advance(transition, LIMITS, transition.until_ms, broken):
         told = zip(map(repr, changes.table.to_pylist()), changes.weights.tolist(), strict=True)
         for row, weight in told:
             if weight > 0:

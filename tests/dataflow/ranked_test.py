@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.changes.lives import Lives
+from engine.changes.temporal_relation import TemporalRelation
 from engine.dataflow.arrangements import ordered_runs, sort_words, string_labels
 from engine.dataflow.operators.ranked import Ranked, RankedNode
 from engine.dataflow.turn import Turn
@@ -28,7 +28,7 @@ TYPES = (BIGINT, STRING, DOUBLE, PRICE)
 COLUMNS = 3
 
 
-def expected(stage: Ranked, rows: Lives, instant: int) -> list[Any]:
+def expected(stage: Ranked, rows: TemporalRelation, instant: int) -> list[Any]:
     relation = rows.relation.take(rows.at(instant))
     if stage.numbered:
         relation, _ = row_number(RowNumber(stage.keys, stage.order, stage.most), relation)
@@ -62,8 +62,8 @@ def stage_of(data: Any, *, numbered: bool, order: tuple[SortKey, ...]) -> Ranked
 def test_rows_of_every_column_at_every_instant(numbered: bool, data: Any) -> None:
     """Columns come and go between transitions; heaps are built anew at any time."""
     below: Given = data.draw(inputs(TYPES, 25))
-    owners = [sorted(data.draw(st.sets(st.integers(0, COLUMNS - 1)))) for _ in range(len(below.lives))]
-    node = GivenNode(below.lives, owners, range(len(owners)))
+    owners = [sorted(data.draw(st.sets(st.integers(0, COLUMNS - 1)))) for _ in range(len(below.temporal))]
+    node = GivenNode(below.temporal, owners, range(len(owners)))
     stage = stage_of(data, numbered=numbered, order=order_of(data, 0))
     few = data.draw(st.booleans())
     with pytest.MonkeyPatch.context() as patched:
@@ -82,39 +82,39 @@ def test_rows_that_the_order_tells_apart(data: Any) -> None:
     """Their ids are in any order."""
     below: Given = data.draw(inputs(TYPES, 25))
     firsts = dict[Any, int]()
-    for place, (row, *_) in enumerate(exactly(rows_of(below.lives.relation))):
+    for place, (row, *_) in enumerate(exactly(rows_of(below.temporal.relation))):
         firsts.setdefault(repr(row), place)
-    below = Given(below.lives.take(np.array(list(firsts.values()), np.int64)), below.way)
-    owners = [sorted(data.draw(st.sets(st.integers(0, COLUMNS - 1)))) for _ in range(len(below.lives))]
-    node = GivenNode(below.lives, owners, data.draw(st.permutations(range(len(owners)))))
+    below = Given(below.temporal.take(np.array(list(firsts.values()), np.int64)), below.interval)
+    owners = [sorted(data.draw(st.sets(st.integers(0, COLUMNS - 1)))) for _ in range(len(below.temporal))]
+    node = GivenNode(below.temporal, owners, data.draw(st.permutations(range(len(owners)))))
     order = (*order_of(data, 0), SortKey(column(0, BIGINT)))
     stage = stage_of(data, numbered=data.draw(st.booleans()), order=order)
     check(RankedNode(node, stage), node, stage, below, data)
 
 
 def check(ranked: RankedNode, node: GivenNode, stage: Ranked, below: Given, data: Any) -> None:
-    first = max(0, below.way.since)
-    cuts = sorted(data.draw(st.sets(st.integers(first, below.way.until), max_size=4)))
+    first = max(0, below.interval.since)
+    cuts = sorted(data.draw(st.sets(st.integers(first, below.interval.until), max_size=4)))
     wanted: set[int] = set()
-    for trip, way in transitions(below.way, cuts):
+    for context, interval in transitions(below.interval, cuts):
         for one in range(COLUMNS):
             if data.draw(st.booleans()):
                 (ranked.leave if one in wanted else ranked.want)(one)
                 wanted ^= {one}
         if data.draw(st.booleans()):
             ranked.forget()
-        ranked.begin(trip)
-        delta = ranked.delta(Turn(trip, way))
-        delta.lives._check()
+        ranked.begin(context)
+        delta = ranked.delta(Turn(context, interval))
+        delta.temporal._check()
         ranked._check()
         assert set(delta.owners.tolist()) <= wanted
         for one in wanted:
             rows, told = node.of(one), of_column(delta, one)
-            known = expected(stage, rows, way.since)
-            for instant in range(max(0, way.since + 1), way.until + 1):
+            known = expected(stage, rows, interval.since)
+            for instant in range(max(0, interval.since + 1), interval.until + 1):
                 known = folded(known, told, instant)
                 assert known == expected(stage, rows, instant), (one, instant)
-        standing = list(ranked.standing(trip, np.array(sorted(wanted), np.int32)))
+        standing = list(ranked.standing(context, np.array(sorted(wanted), np.int32)))
         for one in wanted:
             found = [row for each in standing for row in exactly(rows_of(of_column(each, one).relation))]
-            assert sorted(found, key=repr) == expected(stage, node.of(one), way.until)
+            assert sorted(found, key=repr) == expected(stage, node.of(one), interval.until)

@@ -22,7 +22,7 @@ from tests.differential.agreement import EngineSubject, cut, exact_rows, numbere
 from tests.differential.engine_test import any_statement
 from tests.differential.telling import (
     Followers,
-    Telling,
+    PendingOutput,
     as_streams,
     each,
     of_engine,
@@ -53,13 +53,13 @@ def followers() -> Followers:
     return Followers(EngineSubject(Engine(Limits(superseded_rows_max=0))))
 
 
-def told(steps: Iterable[Step]) -> list[Telling]:
+def told(steps: Iterable[Step]) -> list[PendingOutput]:
     """What each of these tells."""
     one = followers()
     return [one.apply(step)[1] for step in steps]
 
 
-def assert_same_changes(one: Iterable[Telling], other: Iterable[Telling]) -> None:
+def assert_same_changes(one: Iterable[PendingOutput], other: Iterable[PendingOutput]) -> None:
     """Over all steps, whatever these are."""
     mine, theirs = told_by_query(one), told_by_query(other)
     assert mine.keys() == theirs.keys()

@@ -19,7 +19,7 @@ from tests.differential.engine_test import any_statement
 from tests.differential.telling import (
     Fold,
     Followers,
-    Telling,
+    PendingOutput,
     as_streams,
     assert_same_telling,
     follow_all,
@@ -41,7 +41,7 @@ class Sums:
     def __init__(self) -> None:
         self.folds: dict[str, Fold] = {}
 
-    def add(self, engine: EngineSubject, telling: Telling) -> None:
+    def add(self, engine: EngineSubject, telling: PendingOutput) -> None:
         """After a step. A query is added up from its first answer on, whoever told it, while rows that came
         and rows that went are told.
         """

@@ -14,7 +14,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from engine.changes.course import NEVER
+from engine.changes.transition import NEVER
 from engine.model.changes import Changes
 from engine.model.step import Registration, Step, StepResult
 from engine.reference import Reference
@@ -45,13 +45,13 @@ class Part:
     lines: list[Line]
 
 
-Telling = dict[str, list[Part]]
+PendingOutput = dict[str, list[Part]]
 """What a step told, by query."""
 
 
-def of_engine(result: StepResult) -> Telling:
+def of_engine(result: StepResult) -> PendingOutput:
     """What a step of the engine told; the form of it is checked on the way."""
-    found: Telling = {}
+    found: PendingOutput = {}
     assert not result.broken, result.broken
     for changes in result.changes:
         for query_id, now_ms, lines in each(changes):
@@ -75,9 +75,9 @@ def each(changes: Changes) -> Iterator[tuple[str, int | None, list[Line]]]:
         yield query_id, None if now_ms == NEVER else now_ms, lines
 
 
-def of_reference(reference: Reference) -> Telling:
+def of_reference(reference: Reference) -> PendingOutput:
     """What the last step of the reference told."""
-    found: Telling = {}
+    found: PendingOutput = {}
     for told in reference.told:
         rows = exact_rows(change.values for change in told.changes)
         lines = [
@@ -96,7 +96,7 @@ def runs(lines: Iterable[Line], copies: bool = False) -> list[tuple[int, int, Co
     ]
 
 
-def assert_same_telling(one: Telling, other: Telling) -> None:
+def assert_same_telling(one: PendingOutput, other: PendingOutput) -> None:
     """``other`` counts copies always, ``one`` where they are asked for."""
     for query_id in sorted({*one, *other}):
         mine = [part for part in one.get(query_id, []) if part.lines]
@@ -140,7 +140,7 @@ class Followers:
         self.subject = subject or EngineSubject()
         self.followed: dict[str, int | None] = {}
 
-    def apply(self, step: Step) -> tuple[StepResult, Telling]:
+    def apply(self, step: Step) -> tuple[StepResult, PendingOutput]:
         result = self.subject.apply(step)
         standing = self.subject.standing()
         for query_id in standing:
@@ -175,7 +175,7 @@ def follow_all(reference: Reference) -> None:
         reference.follow(query_id)
 
 
-def told_by_query(tellings: Iterable[Telling]) -> dict[str, list[Line]]:
+def told_by_query(tellings: Iterable[PendingOutput]) -> dict[str, list[Line]]:
     """All that several steps told, whatever they are, in order."""
     found: dict[str, list[Line]] = {}
     for telling in tellings:

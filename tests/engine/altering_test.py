@@ -13,8 +13,8 @@ from engine.engine import Engine
 from engine.model.limits import Limits
 from engine.model.step import Alter, Registration, StepResult
 from tests.engine.feed import Feed, ticks
-from tests.engine.following_test import COUNTS, SLIDING, folded, register, spelled, step
 from tests.memory_state import MemoryState
+from tests.queries.subscriptions_test import COUNTS, SLIDING, folded, register, spelled, step
 from tureen.errors import LimitExceeded, UnknownColumn, UnknownQuery
 
 PLAIN = "SELECT k, v FROM s [RANGE 5 MILLISECONDS]"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.kernels import queues
-from engine.kernels.queues import FOREVER, Queues, Records, Released
+from engine.kernels.queues import FOREVER, Queues, Released, WindowVersions
 
 RUNS = 3
 
@@ -75,7 +75,7 @@ def test_the_latest_of_every_run_at_every_instant(seed: int, most: int, rows: in
             expected[now] = Counter((slot, run) for run, held_slots in there.items() for slot in held_slots)
         room = 2 * len(runs) + 1
         ints, longs = (np.zeros(room, np.int32) for _ in range(2)), (np.zeros(room, np.int64) for _ in "be")
-        made = Records(*ints, *longs, np.zeros(1, np.int64))
+        made = WindowVersions(*ints, *longs, np.zeros(1, np.int64))
         released = Released(np.zeros(room, np.int32), np.zeros(1, np.int64))
         was = held.held > 0
         alive = was.copy()
@@ -90,7 +90,7 @@ def test_the_latest_of_every_run_at_every_instant(seed: int, most: int, rows: in
         for instant in sorted(expected):
             for place in range(count):
                 key = int(made.slots[place]), int(made.runs[place])
-                begin, end = int(made.begins[place]), int(made.ends[place])
+                begin, end = int(made.valid_from[place]), int(made.valid_to[place])
                 assert end <= FOREVER
                 known[key] += (begin == instant) - (end == instant) if begin < end else 0
             assert +known == expected[instant]

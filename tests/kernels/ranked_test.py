@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.kernels import ranked
-from engine.kernels.ranked import FOREVER, Bounds, Entering, Records, Runs
+from engine.kernels.ranked import FOREVER, Bounds, Entering, RankVersions, Runs
 
 RUNS = 3
 ALL = 1 << 62
@@ -99,9 +99,9 @@ def test_what_is_told_at_every_instant(
             np.array(at, np.int64), np.array(which, np.int64), np.array(signs, np.int8), starts, runs, slots
         )
         room, progress = 4 * (rows + 2), np.zeros(3, np.int64)
-        made = Records(*(np.zeros(room * len(at), np.int32) for _ in range(2)), *_longs(room * len(at)))
+        made = RankVersions(*(np.zeros(room * len(at), np.int32) for _ in range(2)), *_longs(room * len(at)))
         cut = int(rng.integers(0, room))
-        few = Records(*(array[:cut] for array in made))
+        few = RankVersions(*(array[:cut] for array in made))
         if not ranked.fold(entering, bounds, base, held, few, progress):
             assert ranked.fold(entering, bounds, base, held, made, progress)
         count = int(progress[2])

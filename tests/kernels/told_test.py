@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 
-from engine.changes.stretch import halved
+from engine.changes.source_interval import halved
 from engine.kernels import told
 from engine.kernels.told import Events, Lists
 

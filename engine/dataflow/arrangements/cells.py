@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.changes.lives import Way
+from engine.changes.temporal_relation import Interval
 from engine.dataflow.arrangements.pairs import Pairs
 from engine.dataflow.delta import Delta
 from engine.kernels import cells as kernels
@@ -37,9 +37,9 @@ class Entering:
     cells: Int32Array
 
     @classmethod
-    def of(cls, delta: Delta, cells: Int32Array, way: Way) -> Entering:
+    def of(cls, delta: Delta, cells: Int32Array, interval: Interval) -> Entering:
         """cells: int32[pairs], of the pairs of a delta."""
-        return cls(*events_of(delta, way), delta.starts, cells)
+        return cls(*events_of(delta, interval), delta.starts, cells)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,8 @@ class Versions:
     """
 
     cells: Int32Array
-    begins: Int64Array
-    ends: Int64Array
+    valid_from: Int64Array
+    valid_to: Int64Array
     before: Int32Array
     states: Int64Array
 
@@ -61,13 +61,13 @@ class Versions:
 
     def latest(self) -> BoolArray:
         """bool[n]: which is the last of its cell."""
-        found: BoolArray = self.ends == kernels.FOREVER
+        found: BoolArray = self.valid_to == kernels.FOREVER
         return found
 
     def emptied(self, rows: int) -> Int32Array:
         """The cells that have no rows after all. rows: the place of their number in a state."""
         found = np.empty(len(self), np.int32)
-        return found[: kernels.emptied(self.cells, self.ends, self.states, rows, found)]
+        return found[: kernels.emptied(self.cells, self.valid_to, self.states, rows, found)]
 
     def following(self) -> Int32Array:
         """int32[n]: the version after each, -1: none."""
@@ -103,7 +103,7 @@ class Cells:
         """int32[pairs]: the cell of each pair of a delta, made where there is none. columns: its rows'
         keys.
         """
-        keys = self.pairs.number_keys(columns, len(delta.lives))
+        keys = self.pairs.number_keys(columns, len(delta.temporal))
         cells = self.pairs.of(np.repeat(keys, delta.counts()), delta.owners)
         self._make_room()
         return cells
@@ -163,11 +163,13 @@ def resized(state: Int64Array, rows: int, width: int) -> Int64Array:
     return larger
 
 
-def events_of(delta: Delta, way: Way) -> told.Events:
-    """Each entering and leaving on the way, by instant, at one instant the leaving first."""
-    n = len(delta.lives)
+def events_of(delta: Delta, interval: Interval) -> told.Events:
+    """Each entering and leaving in the interval, by instant, at one instant the leaving first."""
+    n = len(delta.temporal)
     room = told.Events(np.empty(2 * n, np.int64), np.empty(2 * n, np.int64), np.empty(2 * n, np.int8))
-    count = told.events(delta.lives.begins, delta.lives.ends, way.since, way.until, room)
+    count = told.events(
+        delta.temporal.valid_from, delta.temporal.valid_to, interval.since, interval.until, room
+    )
     at, rows, weights = room.at[:count], room.rows[:count], room.weights[:count]
     if count > 1 and bool((at[1:] < at[:-1]).any()):
         order = _by_instant(at)

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from engine.changes.course import FOREVER, NEVER
-from engine.changes.lives import Way
+from engine.changes.temporal_relation import Interval
+from engine.changes.transition import FOREVER, NEVER
 from engine.dataflow.arrangements.keys import Keys
 from engine.dataflow.arrangements.word_table import WordTable
 from engine.dataflow.arrangements.words import Words
@@ -69,24 +69,24 @@ class KeyedRows:
 
     # --- rows that enter and leave ----------------------------------------------------------------
 
-    def apply(self, delta: Delta, keys: KeyValues, way: Way) -> Int32Array:
+    def apply(self, delta: Delta, keys: KeyValues, interval: Interval) -> Int32Array:
         """int32[n]: the slots of the rows of a delta on a turn, which enter or leave; NOBODY for those that
         are not kept.
         """
-        lives, n = delta.lives, len(delta.lives)
+        temporal, n = delta.temporal, len(delta.temporal)
         kept = np.ones(n, np.bool_) if self._keeps_all else keys.usable
         slots: Int32Array = np.full(n, NOBODY, np.int32)
-        enters, leaves = lives.begins > way.since, lives.ends <= way.until
+        enters, leaves = temporal.valid_from > interval.since, temporal.valid_to <= interval.until
         known = np.flatnonzero(kept & ~enters)
         if len(known):
             numbers = self._ids.find(np.ascontiguousarray(delta.ids_of()[known]))
             slots[known] = self._slot_of[numbers]
             assert bool((numbers >= 0).all())
-            self.rows.ends[slots[known]] = np.where(leaves[known], lives.ends[known], FOREVER)
+            self.rows.valid_to[slots[known]] = np.where(leaves[known], temporal.valid_to[known], FOREVER)
         new = np.flatnonzero(kept & enters)
         if len(new):
-            ends = np.where(leaves[new], lives.ends[new], FOREVER)
-            slots[new] = self._put(delta.take(new), keys, new, lives.begins[new], ends)
+            ends = np.where(leaves[new], temporal.valid_to[new], FOREVER)
+            slots[new] = self._put(delta.take(new), keys, new, temporal.valid_from[new], ends)
         self.moving[slots[kept]] = True
         self._ended.append(slots[kept & leaves])
         return slots
@@ -139,7 +139,7 @@ class KeyedRows:
     def settle(self) -> None:
         """A transition is over: rows that left on it go, the others are there before the next."""
         for moved in self._moved:
-            self.rows.begins[moved] = NEVER
+            self.rows.valid_from[moved] = NEVER
         self._moved.clear()
         if self._ended:
             self._release(np.concatenate(self._ended))
@@ -166,13 +166,13 @@ class KeyedRows:
         self, delta: Delta, keys: KeyValues, places: Int64Array, begins: Int64Array, ends: Int64Array
     ) -> Int32Array:
         """places: those of the rows of the delta among the keys."""
-        n, columns = len(delta.lives), delta.lives.relation.columns
+        n, columns = len(delta.temporal), delta.temporal.relation.columns
         assert self._codec is not None
         numbers = self._number(keys, places)
         slots = self._allocate(n)
         rows = self.rows
         rows.key[slots] = numbers
-        rows.begins[slots], rows.ends[slots] = begins, ends
+        rows.valid_from[slots], rows.valid_to[slots] = begins, ends
         self._tuples[slots] = self._codec.encode([columns[place] for place in self._places], n)
         ids = delta.ids_of()
         self._id_of[slots] = ids
@@ -217,7 +217,7 @@ class KeyedRows:
         room = len(self._alive)
         if n > len(self._free):
             more = max(2 * room, room + n)
-            by_slot = ("key", "following", "previous", "begins", "ends", "starts", "counts")
+            by_slot = ("key", "following", "previous", "valid_from", "valid_to", "starts", "counts")
             self.rows = self.rows._replace(
                 **{name: _longer(getattr(self.rows, name), more) for name in by_slot}
             )
@@ -308,8 +308,8 @@ def _no_rows(keys: int) -> Arranged:
         key=np.empty(ROOM_MIN, np.int32),
         following=np.empty(ROOM_MIN, np.int32),
         previous=np.empty(ROOM_MIN, np.int32),
-        begins=np.empty(ROOM_MIN, np.int64),
-        ends=np.empty(ROOM_MIN, np.int64),
+        valid_from=np.empty(ROOM_MIN, np.int64),
+        valid_to=np.empty(ROOM_MIN, np.int64),
         starts=np.empty(ROOM_MIN, np.int64),
         counts=np.zeros(ROOM_MIN, np.int32),
         words=np.empty(ROOM_MIN, np.int32),

@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.dataflow.arrangements.row_store import RowStore, longer
 from engine.kernels import ranked as kernels
-from engine.kernels.ranked import Bounds, Entering, Records
+from engine.kernels.ranked import Bounds, Entering, RankVersions
 from engine.model.batch import BoolArray, Int32Array, Int64Array
 from engine.model.limits import Limits
 from engine.model.runs import places_of
@@ -62,7 +62,7 @@ class OrderedRuns:
         self._make_room(runs)
         kernels.enter(starts, runs, slots, self._bounds.keep, self._held())
 
-    def fold(self, entering: Entering, limits: Limits) -> Records:
+    def fold(self, entering: Entering, limits: Limits) -> RankVersions:
         """Rows enter and leave. Raises LimitExceeded: more is to be told than may be."""
         came = entering.rows[entering.signs > 0]
         pairs = len(entering.rows)
@@ -81,13 +81,13 @@ class OrderedRuns:
                 hint = "number fewer rows, as with WHERE n <= 10 or LIMIT 10, or narrow the window"
                 rows_max = limits.intermediate_rows_max
                 raise LimitExceeded("intermediate_rows_max", rows_max, int(progress[2]), hint=hint)
-            made = Records._make(longer(each, room) for each in made)
+            made = RankVersions._make(longer(each, room) for each in made)
         count = int(progress[2])
         self._records += count
-        kept = np.flatnonzero(made.begins[:count] < made.ends[:count])
-        return Records._make(each[kept] for each in made)
+        kept = np.flatnonzero(made.valid_from[:count] < made.valid_to[:count])
+        return RankVersions._make(each[kept] for each in made)
 
-    def first(self, runs: Int32Array) -> Records:
+    def first(self, runs: Int32Array) -> RankVersions:
         """The rows that are told of some runs as they stand."""
         runs = runs[runs < len(self._counts)]
         low, high = self._bounds.offset, np.minimum(self._counts[runs].astype(np.int64), self._bounds.most)
@@ -96,7 +96,7 @@ class OrderedRuns:
         slots = self._firsts[places_of(starts, counts)]
         numbers = places_of(np.full(len(runs), low + 1), counts)
         begins, ends = np.full(len(slots), kernels.NEVER), np.full(len(slots), kernels.FOREVER)
-        return Records(slots, np.repeat(runs, counts), begins, ends, numbers)
+        return RankVersions(slots, np.repeat(runs, counts), begins, ends, numbers)
 
     def is_empty(self, runs: Int32Array) -> BoolArray:
         """bool[n]: which runs have no row."""
@@ -228,6 +228,6 @@ def _counted(runs: Int32Array, width: int) -> tuple[Int64Array, Int64Array]:
     return there, counts[there]
 
 
-def _records(room: int) -> Records:
+def _records(room: int) -> RankVersions:
     slots, runs = np.empty(room, np.int32), np.empty(room, np.int32)
-    return Records(slots, runs, *(np.empty(room, np.int64) for _ in range(3)))
+    return RankVersions(slots, runs, *(np.empty(room, np.int64) for _ in range(3)))

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from engine.changes.course import NEVER
-from engine.changes.trip import Trip
+from engine.changes.context import EvaluationContext
+from engine.changes.transition import NEVER
 from engine.dataflow.arrangements.keyed_rows import KeyValues
 from engine.dataflow.delta import Delta
 from engine.dataflow.node import Node
@@ -53,7 +53,7 @@ class AsOfNode(MatchNode):
         marks = self._left_rows.moving.copy()
         again = np.empty(len(marks), np.int32)
         again = again[
-            : kernels.touched(
+            : kernels.affected(
                 right.arranged(),
                 self._right_rows.rows,
                 self._right_rows.order,
@@ -66,17 +66,21 @@ class AsOfNode(MatchNode):
             )
         ]
         delta = self._of(self._looked_at(np.concatenate([left.arranged(), again]), turn))
-        lives, way = delta.lives, turn.way
-        return delta.take(np.flatnonzero(way.among(lives.begins) | way.among(lives.ends)))
+        temporal, interval = delta.temporal, turn.interval
+        return delta.take(
+            np.flatnonzero(interval.among(temporal.valid_from) | interval.among(temporal.valid_to))
+        )
 
-    def standing(self, trip: Trip, columns: Int32Array) -> Iterator[Delta]:
-        turn = Turn.beginning(trip)
+    def standing(self, context: EvaluationContext, columns: Int32Array) -> Iterator[Delta]:
+        turn = Turn.beginning(context)
         for rows in (self._left_rows, self._right_rows):
             rows.cover_keys()
         slots = self._left_rows.slots()
         for start in range(0, max(1, len(slots)), PAIRS):
             delta = self._of(self._looked_at(slots[start : start + PAIRS], turn))
-            there = np.flatnonzero(delta.lives.ends > turn.way.since)  # not what a row was before its partner
+            there = np.flatnonzero(
+                delta.temporal.valid_to > turn.interval.since
+            )  # not what a row was before its partner
             delta = delta.take(there)
             yield delta.where(np.isin(delta.owners, columns))
 
@@ -92,9 +96,9 @@ class AsOfNode(MatchNode):
             self._right_rows.rows,
             self._right_rows.order,
             self._latest.strict,
-            turn.way.since,
+            turn.interval.since,
         )
-        begins[begins <= turn.way.since] = NEVER
+        begins[begins <= turn.interval.since] = NEVER
         found = Matched(of[pair], partners, begins, ends, np.arange(len(pair) + 1), owners[pair])
         if self._matching.condition is not None:
             columns = self._columns(found.left, found.right)

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from engine.changes.courses import seen_by
+from engine.changes.context import EvaluationContext
 from engine.changes.instants import Evaluations
-from engine.changes.lives import Input, Lives
-from engine.changes.trip import Trip
+from engine.changes.marks import seen_by
+from engine.changes.temporal_relation import Input, TemporalRelation
 from engine.dataflow.delta import Delta
 from engine.dataflow.node import Node
 from engine.dataflow.turn import Turn
@@ -31,7 +31,7 @@ class FlowNode(Node):
         self._query = query
         self.readers: dict[str, StandingQuery] = {}
         """Queries that begin so; they see the sources with the matches that are kept for one of them."""
-        self._trip: Trip | None = None
+        self._context: EvaluationContext | None = None
         self._flow: Input | None = None
 
     def want(self, column: int) -> None:
@@ -40,34 +40,34 @@ class FlowNode(Node):
     def leave(self, column: int) -> None:
         self.columns.leave(column)
 
-    def alive(self, trip: Trip) -> Lives:
+    def alive(self, context: EvaluationContext) -> TemporalRelation:
         """The rows that are there at an instant of a transition. Raises LimitExceeded."""
-        return self._over(trip).alive()
+        return self._over(context).alive()
 
-    def moved(self, trip: Trip) -> Lives:
+    def moved(self, context: EvaluationContext) -> TemporalRelation:
         """The rows that come or go on a transition. Raises LimitExceeded."""
-        return self._over(trip).changed()
+        return self._over(context).changed()
 
-    def standing(self, trip: Trip, columns: Int32Array) -> Iterator[Delta]:
-        lives = self._over(trip).alive()
-        yield self._of(lives.where(lives.begins <= trip.way.since))
+    def standing(self, context: EvaluationContext, columns: Int32Array) -> Iterator[Delta]:
+        temporal = self._over(context).alive()
+        yield self._of(temporal.where(temporal.valid_from <= context.interval.since))
 
     def _changed(self, turn: Turn) -> Delta:
-        return self._of(self.moved(turn.trip).changing(turn.way))
+        return self._of(self.moved(turn.context).changing(turn.interval))
 
-    def _over(self, trip: Trip) -> Input:
-        if self._trip is not trip or self._flow is None:
+    def _over(self, context: EvaluationContext) -> Input:
+        if self._context is not context or self._flow is None:
             reader = next(iter(self.readers.values()))
-            own = Trip(seen_by(reader, trip.course), trip.limits)
-            self._trip = trip
+            own = EvaluationContext(seen_by(reader, context.transition), context.limits)
+            self._context = context
             self._flow = (
-                Evaluations(self._query, own) if self._query.stages else own.scanning(self._query.scan)
+                Evaluations(self._query, own) if self._query.stages else own.scan_history(self._query.scan)
             )
         return self._flow
 
     def rest(self) -> None:
         super().rest()
-        self._trip = self._flow = None
+        self._context = self._flow = None
 
-    def _of(self, lives: Lives) -> Delta:
-        return Delta.of_one_each(lives, np.zeros(len(lives), np.int32))
+    def _of(self, temporal: TemporalRelation) -> Delta:
+        return Delta.of_one_each(temporal, np.zeros(len(temporal), np.int32))

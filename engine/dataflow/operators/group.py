@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.changes.context import EvaluationContext
 from engine.changes.equality import array_codes, equal_values
-from engine.changes.lives import Lives
-from engine.changes.trip import Trip
+from engine.changes.temporal_relation import TemporalRelation
 from engine.dataflow.arrangements.cells import Cells, Entering, Versions
 from engine.dataflow.calls import parts_of
 from engine.dataflow.delta import Delta
@@ -87,32 +87,34 @@ class GroupNode(Above):
 
     # --- rows that stand --------------------------------------------------------------------------
 
-    def _hydrate(self, trip: Trip) -> None:
+    def _hydrate(self, context: EvaluationContext) -> None:
         if not self._coming:
             return
         columns = np.array(sorted(self._coming), np.int32)
         self._coming.clear()
         if not self._keys:
             nothing = np.zeros(len(columns), np.int64)
-            lives = Lives(Relation([], len(columns)), nothing, nothing)
-            self._cells.of([], Delta.of_one_each(lives, columns))
-        for delta in self.below.standing(trip, columns):
-            self.visited += len(delta.lives)
+            temporal = TemporalRelation(Relation([], len(columns)), nothing, nothing)
+            self._cells.of([], Delta.of_one_each(temporal, columns))
+        for delta in self.below.standing(context, columns):
+            self.visited += len(delta.temporal)
             cells = self._cells_of(delta)
-            self._cells.enter(delta.starts, cells, self._values(delta.lives.relation))
+            self._cells.enter(delta.starts, cells, self._values(delta.temporal.relation))
             for part in self._all_parts:
                 part.enter(delta, cells, self._cells.capacity)
         used = self._cells.pairs.used()
         self._carry(self._cells.states_of(used), lambda: used)
 
-    def standing(self, trip: Trip, columns: Int32Array) -> Iterator[Delta]:
+    def standing(self, context: EvaluationContext, columns: Int32Array) -> Iterator[Delta]:
         cells = self._of_columns(columns)
         n = len(cells)
         calls = self._in_order(
             self._totals.columns(self._cells.states_of(cells)), [part.standing(cells) for part in self._parts]
         )
-        lives = Lives(self._row(cells, calls), np.full(n, kernels.NEVER), np.full(n, kernels.FOREVER))
-        yield self._delta_of(lives, cells, None if self._first is None else self._first.standing(cells))
+        temporal = TemporalRelation(
+            self._row(cells, calls), np.full(n, kernels.NEVER), np.full(n, kernels.FOREVER)
+        )
+        yield self._delta_of(temporal, cells, None if self._first is None else self._first.standing(cells))
 
     def _of_columns(self, columns: Int32Array) -> Int32Array:
         cells = self._cells.pairs.used()
@@ -122,9 +124,9 @@ class GroupNode(Above):
 
     def _changed(self, turn: Turn) -> Delta:
         delta = self._below(turn)
-        self.visited += len(delta.lives)
-        values = self._values(delta.lives.relation)
-        entering = Entering.of(delta, self._cells_of(delta), turn.way)
+        self.visited += len(delta.temporal)
+        values = self._values(delta.temporal.relation)
+        entering = Entering.of(delta, self._cells_of(delta), turn.interval)
         versions = self._cells.fold(entering, values)
         calls = self._in_order(
             self._totals.columns(versions.states),
@@ -154,14 +156,16 @@ class GroupNode(Above):
                 equal &= equal_values(told, slice(None), before)
         if equal.any():
             first = np.empty(len(versions), np.int32)
-            kernels.join_equal(equal, before, versions.ends, first)
+            kernels.join_equal(equal, before, versions.valid_to, first)
         kept = np.flatnonzero(there & ~equal)
         cells = versions.cells[kept]
         relation = self._row(cells, [column.take(kept) for column in calls])
-        lives = Lives(relation, versions.begins[kept], versions.ends[kept])
-        return self._delta_of(lives, cells, ids and [column.take(kept) for column in ids])
+        temporal = TemporalRelation(relation, versions.valid_from[kept], versions.valid_to[kept])
+        return self._delta_of(temporal, cells, ids and [column.take(kept) for column in ids])
 
-    def _delta_of(self, lives: Lives, cells: Int32Array, first: Sequence[Column] | None) -> Delta:
+    def _delta_of(
+        self, temporal: TemporalRelation, cells: Int32Array, first: Sequence[Column] | None
+    ) -> Delta:
         """Rows of these cells."""
         owners = self._cells.pairs.places_of(cells)
 
@@ -170,7 +174,7 @@ class GroupNode(Above):
                 return cells.astype(np.int64).reshape(-1, 1)
             return np.stack([*(column.values for column in first), owners], axis=1)
 
-        return Delta.of_one_each(lives, owners, ids)
+        return Delta.of_one_each(temporal, owners, ids)
 
     # --- cells ------------------------------------------------------------------------------------
 
@@ -181,7 +185,7 @@ class GroupNode(Above):
 
     def _cells_of(self, delta: Delta) -> Int32Array:
         """int32[pairs]: the cell of each."""
-        columns, _ = delta.lives.relation.values_of(key.expression for key in self._keys)
+        columns, _ = delta.temporal.relation.values_of(key.expression for key in self._keys)
         return self._cells.of(list(map(with_one_zero, columns)), delta)
 
     def _release(self, cells: Int32Array, *, empty: bool) -> None:

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.changes.lives import Lives
-from engine.changes.trip import Trip
+from engine.changes.context import EvaluationContext
+from engine.changes.temporal_relation import TemporalRelation
 from engine.dataflow.arrangements.keyed_rows import KeyedRows, KeyValues
 from engine.dataflow.arrangements.keys import Keys
 from engine.dataflow.columns import Numbers, Over
@@ -64,8 +64,8 @@ class Matched:
 
     left: Int32Array
     right: Int32Array
-    begins: Int64Array
-    ends: Int64Array
+    valid_from: Int64Array
+    valid_to: Int64Array
     starts: Int64Array
     owners: Int32Array
 
@@ -78,7 +78,12 @@ class Matched:
         starts = np.concatenate([[0], np.cumsum(counts)])
         owners = self.owners[places_of(self.starts[places], counts)]
         return Matched(
-            self.left[places], self.right[places], self.begins[places], self.ends[places], starts, owners
+            self.left[places],
+            self.right[places],
+            self.valid_from[places],
+            self.valid_to[places],
+            starts,
+            owners,
         )
 
 
@@ -154,30 +159,30 @@ class JoinNode(Node):
 
     # --- rows -------------------------------------------------------------------------------------
 
-    def _hydrate(self, trip: Trip) -> None:
+    def _hydrate(self, context: EvaluationContext) -> None:
         if not self._coming:
             return
         left, right = self._over_of(np.array(sorted(self._coming), np.int32))
         self._coming.clear()
-        for standing in self.left.standing(trip, left.below):
-            self.visited += len(standing.lives)
+        for standing in self.left.standing(context, left.below):
+            self.visited += len(standing.temporal)
             delta = left.spread(standing).owned()
             self._learn_left(delta)
-            self._left_rows.stand(delta, self._left_values(delta.lives.relation))
-        for standing in self.right.standing(trip, right.below):
-            self.visited += len(standing.lives)
+            self._left_rows.stand(delta, self._left_values(delta.temporal.relation))
+        for standing in self.right.standing(context, right.below):
+            self.visited += len(standing.temporal)
             delta = right.spread(standing).owned()
             self._learn_right(delta)
-            self._right_rows.stand(delta, self._right_values(delta.lives.relation))
+            self._right_rows.stand(delta, self._right_values(delta.temporal.relation))
 
     def _learn_left(self, delta: Delta) -> None:
-        self._left_rows.learn(delta.lives.relation.columns, self._read)
+        self._left_rows.learn(delta.temporal.relation.columns, self._read)
 
     def _learn_right(self, delta: Delta) -> None:
         """After the left ones."""
         width, read = self._left_rows.width, self._read
         kept = None if read is None else {place - (RIGHT if place >= RIGHT else width) for place in read}
-        self._right_rows.learn(delta.lives.relation.columns, kept)
+        self._right_rows.learn(delta.temporal.relation.columns, kept)
 
     @property
     def _read(self) -> frozenset[int] | None:
@@ -199,11 +204,13 @@ class JoinNode(Node):
         over_left, over_right = self._over
         left = over_left.spread(self.left.delta(turn)).owned()
         right = over_right.spread(self.right.delta(turn)).owned()
-        self.visited += len(left.lives) + len(right.lives)
+        self.visited += len(left.temporal) + len(right.temporal)
         self._learn_left(left)
         self._learn_right(right)
-        left_slots = self._left_rows.apply(left, self._left_values(left.lives.relation), turn.way)
-        right_slots = self._right_rows.apply(right, self._right_values(right.lives.relation), turn.way)
+        left_slots = self._left_rows.apply(left, self._left_values(left.temporal.relation), turn.interval)
+        right_slots = self._right_rows.apply(
+            right, self._right_values(right.temporal.relation), turn.interval
+        )
         try:
             return self._given(turn, Moved(left, left_slots), Moved(right, right_slots))
         finally:
@@ -226,7 +233,7 @@ class JoinNode(Node):
         beginning. slots: of the left input, or the right. staying: of those that do not move alone.
         Raises LimitExceeded.
         """
-        limits = turn.trip.limits
+        limits = turn.context.limits
         near, far = (self._left_rows, self._right_rows) if of_left else (self._right_rows, self._left_rows)
         near.cover_keys()
         far.cover_keys()
@@ -237,15 +244,15 @@ class JoinNode(Node):
             out = _room_for(self._room)
             before = done
             done, count = kernels.probe(
-                slots, done, near.rows, far.rows, skipped, turn.way.since, turn.way.until, out
+                slots, done, near.rows, far.rows, skipped, turn.interval.since, turn.interval.until, out
             )
             if done == before:
                 self._room *= 2
                 continue
             owners = out.owners[: out.starts[count]]
-            lives = out.begins[:count], out.ends[:count], out.starts[: count + 1], owners
+            temporal = out.valid_from[:count], out.valid_to[:count], out.starts[: count + 1], owners
             one, other = out.near[:count], out.far[:count]
-            pairs = Matched(one, other, *lives) if of_left else Matched(other, one, *lives)
+            pairs = Matched(one, other, *temporal) if of_left else Matched(other, one, *temporal)
             candidates += count
             if self._matching.condition is not None:
                 _few(candidates, limits)
@@ -310,8 +317,8 @@ class InnerJoinNode(JoinNode):
         of_right = self._pairs(turn, right.arranged(), of_left=False, staying=True)
         return self._of(one_after_another([of_left, of_right]))
 
-    def standing(self, trip: Trip, columns: Int32Array) -> Iterator[Delta]:
-        turn = Turn.beginning(trip)
+    def standing(self, context: EvaluationContext, columns: Int32Array) -> Iterator[Delta]:
+        turn = Turn.beginning(context)
         slots = self._left_rows.slots()
         for start in range(0, max(1, len(slots)), PAIRS):
             delta = self._of(self._pairs(turn, slots[start : start + PAIRS], of_left=True))
@@ -323,7 +330,9 @@ class InnerJoinNode(JoinNode):
         def ids() -> Int64Array:
             return np.hstack([self._left_rows.ids_of(pairs.left), self._right_rows.ids_of(pairs.right)])
 
-        delta = Delta(Lives(relation, pairs.begins, pairs.ends), pairs.starts, pairs.owners, ids)
+        delta = Delta(
+            TemporalRelation(relation, pairs.valid_from, pairs.valid_to), pairs.starts, pairs.owners, ids
+        )
         return self.columns.of(delta)
 
 
@@ -360,8 +369,8 @@ def one_after_another(pieces: Sequence[Matched]) -> Matched:
     return Matched(
         np.concatenate([none.astype(np.int32), *(each.left for each in pieces)]),
         np.concatenate([none.astype(np.int32), *(each.right for each in pieces)]),
-        np.concatenate([none, *(each.begins for each in pieces)]),
-        np.concatenate([none, *(each.ends for each in pieces)]),
+        np.concatenate([none, *(each.valid_from for each in pieces)]),
+        np.concatenate([none, *(each.valid_to for each in pieces)]),
         starts,
         np.concatenate([none.astype(np.int32), *(each.owners for each in pieces)]),
     )

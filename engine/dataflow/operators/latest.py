@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.changes.lives import Lives
-from engine.changes.trip import Trip
+from engine.changes.context import EvaluationContext
+from engine.changes.temporal_relation import TemporalRelation
 from engine.dataflow.arrangements.cells import events_of
 from engine.dataflow.arrangements.row_store import longer
 from engine.dataflow.arrangements.word_table import WordTable
@@ -25,7 +25,7 @@ from engine.dataflow.node import Node
 from engine.dataflow.operators.runs import ByRun
 from engine.dataflow.turn import Turn
 from engine.kernels import queues as kernels
-from engine.kernels.queues import Queues, Records, Released
+from engine.kernels.queues import Queues, Released, WindowVersions
 from engine.language.expressions import Expression
 from engine.model.batch import Column, Int32Array, Int64Array
 from engine.model.lazy_columns import LazyColumns
@@ -68,18 +68,18 @@ class LatestNode(ByRun):
 
     # --- rows that stand --------------------------------------------------------------------------
 
-    def _hydrate(self, trip: Trip) -> None:
+    def _hydrate(self, context: EvaluationContext) -> None:
         if not self._coming:
             return
-        for delta in self.below.standing(trip, self._newly_wanted()):
-            slots = self._put(delta, np.arange(len(delta.lives)))
+        for delta in self.below.standing(context, self._newly_wanted()):
+            slots = self._put(delta, np.arange(len(delta.temporal)))
             runs = self._runs_of(delta)
             self._make_room(runs)
             released = _released(len(runs))
             kernels.enter(delta.starts, runs, slots, self._most, self._queues, released)
             self._give_back(released)
 
-    def standing(self, trip: Trip, columns: Int32Array) -> Iterator[Delta]:
+    def standing(self, context: EvaluationContext, columns: Int32Array) -> Iterator[Delta]:
         runs = self._runs_of_columns(columns)
         self._make_room(runs)
         n = int(self._queues.counts[runs].sum())
@@ -90,15 +90,15 @@ class LatestNode(ByRun):
     # --- rows that move ---------------------------------------------------------------------------
 
     def _changed(self, turn: Turn) -> Delta:
-        delta, way = self._below(turn), turn.way
-        came = way.among(delta.lives.begins)
+        delta, interval = self._below(turn), turn.interval
+        came = interval.among(delta.temporal.valid_from)
         slots = np.full(len(came), -1, np.int32)
         slots[~came] = self._ids.find(np.ascontiguousarray(delta.ids_of()[~came]))
         entering = np.flatnonzero(came)
         slots[entering] = self._put(delta, entering)
         runs = self._runs_of(delta)
         self._make_room(runs)
-        at, rows, signs = events_of(delta, way)
+        at, rows, signs = events_of(delta, interval)
         room = 2 * int(np.diff(delta.starts)[rows].sum())
         made, released = _records(room), _released(room)
         base = self._records
@@ -107,11 +107,11 @@ class LatestNode(ByRun):
         )
         count = int(made.filled[0])
         self._records += count
-        kept = np.flatnonzero(made.begins[:count] < made.ends[:count])
-        told = self._told(made.slots[kept], made.runs[kept], made.begins[kept], made.ends[kept])
+        kept = np.flatnonzero(made.valid_from[:count] < made.valid_to[:count])
+        told = self._told(made.slots[kept], made.runs[kept], made.valid_from[kept], made.valid_to[kept])
         self._give_back(released)
-        touched = np.unique(runs)
-        self._release(touched, self._queues.counts[touched] == 0)
+        affected = np.unique(runs)
+        self._release(affected, self._queues.counts[affected] == 0)
         return told
 
     def _told(self, slots: Int32Array, runs: Int32Array, begins: Int64Array, ends: Int64Array) -> Delta:
@@ -124,13 +124,13 @@ class LatestNode(ByRun):
         width = 0 if codes is None else len(codes.types)
         ids = np.hstack([self._ids.words[slots], owners.reshape(-1, 1)])
         relation = Relation(LazyColumns(width, make), len(slots))
-        return Delta.of_one_each(Lives(relation, begins, ends), owners, lambda: ids)
+        return Delta.of_one_each(TemporalRelation(relation, begins, ends), owners, lambda: ids)
 
     # --- rows -------------------------------------------------------------------------------------
 
     def _put(self, delta: Delta, rows: Int64Array) -> Int32Array:
         """The slots of rows that are there, or come: their ids by number."""
-        columns = delta.lives.relation.columns
+        columns = delta.temporal.relation.columns
         if self._codes is None:
             self._codes = Words([column.type for column in columns])
             self._values = np.zeros((self._ids.capacity, self._codes.width), np.int64)
@@ -191,9 +191,11 @@ def _no_queues() -> Queues:
     return Queues(none, none, wide, none, none, wide, none, np.zeros(1, np.int64), none)
 
 
-def _records(room: int) -> Records:
+def _records(room: int) -> WindowVersions:
     slots, runs = np.empty(room, np.int32), np.empty(room, np.int32)
-    return Records(slots, runs, np.empty(room, np.int64), np.empty(room, np.int64), np.zeros(1, np.int64))
+    return WindowVersions(
+        slots, runs, np.empty(room, np.int64), np.empty(room, np.int64), np.zeros(1, np.int64)
+    )
 
 
 def _released(room: int) -> Released:

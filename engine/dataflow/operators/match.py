@@ -13,9 +13,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from engine.changes.course import FOREVER
-from engine.changes.lives import Lives
-from engine.changes.trip import Trip
+from engine.changes.context import EvaluationContext
+from engine.changes.temporal_relation import TemporalRelation
+from engine.changes.transition import FOREVER
 from engine.dataflow.delta import Delta
 from engine.dataflow.node import Node
 from engine.dataflow.operators.join import PAIRS, JoinNode, Matched, Matching, Moved, one_after_another
@@ -61,11 +61,13 @@ class MatchNode(JoinNode):
             again = np.concatenate([right.arranged(), again[~self._right_rows.moving[again]]])
             pieces.append(self._cut(again, self._pairs(turn, again, of_left=False), of_left=False))
         delta = self._of(one_after_another(pieces))
-        lives, way = delta.lives, turn.way
-        return delta.take(np.flatnonzero(way.among(lives.begins) | way.among(lives.ends)))
+        temporal, interval = delta.temporal, turn.interval
+        return delta.take(
+            np.flatnonzero(interval.among(temporal.valid_from) | interval.among(temporal.valid_to))
+        )
 
-    def standing(self, trip: Trip, columns: Int32Array) -> Iterator[Delta]:
-        turn = Turn.beginning(trip)
+    def standing(self, context: EvaluationContext, columns: Int32Array) -> Iterator[Delta]:
+        turn = Turn.beginning(context)
         for of_left in (True, False) if self._looks_right else (True,):
             slots = (self._left_rows if of_left else self._right_rows).slots()
             for start in range(0, max(1, len(slots)), PAIRS):
@@ -89,14 +91,14 @@ class MatchNode(JoinNode):
         pair = np.repeat(np.arange(len(partners)), np.diff(partners.starts))
         near = (partners.left if of_left else partners.right)[pair]
         covered = np.searchsorted(row << 32 | owners, place_of[near] << 32 | partners.owners)
-        begins, ends = partners.begins[pair], partners.ends[pair]
+        begins, ends = partners.valid_from[pair], partners.valid_to[pair]
         order = np.lexsort((begins, covered))
         first = np.searchsorted(covered[order], np.arange(len(row) + 1))
         room = len(row) + len(order)
         found, from_, until = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
         count = covers.cut_out(
-            rows.rows.begins[slots[row]],
-            rows.rows.ends[slots[row]],
+            rows.rows.valid_from[slots[row]],
+            rows.rows.valid_to[slots[row]],
             first,
             begins[order],
             ends[order],
@@ -114,8 +116,8 @@ class MatchNode(JoinNode):
         columns = self._columns(pairs.left, pairs.right)
         if not self._gives_pairs:
             columns = self._left_rows.columns(pairs.left)
-        lives = Lives(Relation(columns, len(pairs)), pairs.begins, pairs.ends)
-        delta = Delta(lives, pairs.starts, pairs.owners, lambda: self._ids(pairs))
+        temporal = TemporalRelation(Relation(columns, len(pairs)), pairs.valid_from, pairs.valid_to)
+        delta = Delta(temporal, pairs.starts, pairs.owners, lambda: self._ids(pairs))
         return self.columns.of(delta)
 
     def _ids(self, pairs: Matched) -> Int64Array:

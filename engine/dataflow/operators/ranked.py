@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.changes.lives import Lives
-from engine.changes.trip import Trip
+from engine.changes.context import EvaluationContext
+from engine.changes.temporal_relation import TemporalRelation
 from engine.dataflow.arrangements.cells import events_of
 from engine.dataflow.arrangements.ordered_runs import OrderedRuns, bounds_of
 from engine.dataflow.arrangements.row_store import RowStore
@@ -24,7 +24,7 @@ from engine.dataflow.delta import Delta
 from engine.dataflow.node import Node
 from engine.dataflow.operators.runs import ByRun
 from engine.dataflow.turn import Turn
-from engine.kernels.ranked import Entering, Records
+from engine.kernels.ranked import Entering, RankVersions
 from engine.language.expressions import Expression
 from engine.language.query import SortKey
 from engine.model.batch import Column, Int32Array, Int64Array
@@ -70,44 +70,44 @@ class RankedNode(ByRun):
 
     # --- rows that stand --------------------------------------------------------------------------
 
-    def _hydrate(self, trip: Trip) -> None:
+    def _hydrate(self, context: EvaluationContext) -> None:
         if not self._coming:
             return
-        for delta in self.below.standing(trip, self._newly_wanted()):
+        for delta in self.below.standing(context, self._newly_wanted()):
             runs = self._runs_of(delta)
             kept, ids, words, values = self._read(delta)
             kept.runs.enter(delta.starts, runs, kept.rows.found(ids, words, values))
 
-    def standing(self, trip: Trip, columns: Int32Array) -> Iterator[Delta]:
+    def standing(self, context: EvaluationContext, columns: Int32Array) -> Iterator[Delta]:
         if self._kept is not None:
             yield self._given(self._kept.runs.first(self._runs_of_columns(columns)), self._kept)
 
     # --- rows that move ---------------------------------------------------------------------------
 
     def _changed(self, turn: Turn) -> Delta:
-        delta, way = self._below(turn), turn.way
-        begins, ends = delta.lives.begins, delta.lives.ends
+        delta, interval = self._below(turn), turn.interval
+        begins, ends = delta.temporal.valid_from, delta.temporal.valid_to
         runs = self._runs_of(delta)
         kept, ids, words, values = self._read(delta)
-        came, went = way.among(begins), way.among(ends)
+        came, went = interval.among(begins), interval.among(ends)
         slots = kept.rows.move(ids, words, values, came, went)
-        entering = Entering(*events_of(delta, way), delta.starts, runs, slots)
-        told = self._given(kept.runs.fold(entering, turn.trip.limits), kept)
+        entering = Entering(*events_of(delta, interval), delta.starts, runs, slots)
+        told = self._given(kept.runs.fold(entering, turn.context.limits), kept)
         kept.rows.let_go(slots[went])
         if self._order.is_wasteful(kept.rows.used_count):
             self._order.only(kept.rows.words[kept.rows.used()])
         if self._keys and len(runs):
-            touched = np.unique(runs)
-            self._release(touched, kept.runs.is_empty(touched))
+            affected = np.unique(runs)
+            self._release(affected, kept.runs.is_empty(affected))
         return told
 
     def _read(self, delta: Delta) -> tuple[_Kept, Int64Array, Int64Array, list[Column]]:
         """What is kept; of each row its id, the words that order it, and the columns that are kept."""
-        columns = delta.lives.relation.columns
+        columns = delta.temporal.relation.columns
         if self._kept is None:
             self._kept = self._nothing(columns)
         kept, ids = self._kept, delta.ids_of()
-        words = self._order.of(delta.lives.relation, kept.rows.words)
+        words = self._order.of(delta.temporal.relation, kept.rows.words)
         return kept, ids, np.hstack([words, ids]), [columns[place] for place in kept.places]
 
     def _nothing(self, columns: Sequence[Column]) -> _Kept:
@@ -120,12 +120,12 @@ class RankedNode(ByRun):
 
     # --- what is told -----------------------------------------------------------------------------
 
-    def _given(self, told: Records, kept: _Kept) -> Delta:
+    def _given(self, told: RankVersions, kept: _Kept) -> Delta:
         relation = kept.relation(told, numbered=self._stage.numbered)
         owners = self._columns_of(told.runs)
-        lives = Lives(relation, told.begins, told.ends)
+        temporal = TemporalRelation(relation, told.valid_from, told.valid_to)
         ids = np.hstack([kept.rows.words[told.slots, self._order.width :], owners.reshape(-1, 1)])
-        return Delta.of_one_each(lives, owners, lambda: ids)
+        return Delta.of_one_each(temporal, owners, lambda: ids)
 
     @property
     def rows(self) -> int:
@@ -155,7 +155,7 @@ class _Kept:
     rows: RowStore
     runs: OrderedRuns
 
-    def relation(self, told: Records, *, numbered: bool) -> Relation:
+    def relation(self, told: RankVersions, *, numbered: bool) -> Relation:
         """The rows of some records."""
         column = self.rows.columns(told.slots)
 

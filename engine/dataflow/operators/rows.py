@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from engine.changes.trip import Trip
+from engine.changes.context import EvaluationContext
 from engine.dataflow.columns import Numbers, Over
 from engine.dataflow.delta import Delta
 from engine.dataflow.node import Above, Node
@@ -35,15 +35,15 @@ class ProjectNode(Above):
         if below.telling is not None and below.telling <= places.keys():
             self.telling = frozenset(places[place] for place in below.telling)
 
-    def standing(self, trip: Trip, columns: Int32Array) -> Iterator[Delta]:
-        yield from map(self._of, self.below.standing(trip, columns))
+    def standing(self, context: EvaluationContext, columns: Int32Array) -> Iterator[Delta]:
+        yield from map(self._of, self.below.standing(context, columns))
 
     def _changed(self, turn: Turn) -> Delta:
         return self._of(self._below(turn))
 
     def _of(self, delta: Delta) -> Delta:
-        self.visited += len(delta.lives)
-        return delta.with_relation(projected(self._outputs, delta.lives.relation)[0])
+        self.visited += len(delta.temporal)
+        return delta.with_relation(projected(self._outputs, delta.temporal.relation)[0])
 
 
 class FilterNode(Above):
@@ -54,15 +54,15 @@ class FilterNode(Above):
         self._predicate = predicate
         self.telling, self.id_words, self.ordered = below.telling, below.id_words, below.ordered
 
-    def standing(self, trip: Trip, columns: Int32Array) -> Iterator[Delta]:
-        yield from map(self._of, self.below.standing(trip, columns))
+    def standing(self, context: EvaluationContext, columns: Int32Array) -> Iterator[Delta]:
+        yield from map(self._of, self.below.standing(context, columns))
 
     def _changed(self, turn: Turn) -> Delta:
         return self._of(self._below(turn))
 
     def _of(self, delta: Delta) -> Delta:
-        self.visited += len(delta.lives)
-        true, _ = truth(self._predicate, delta.lives.relation.columns, len(delta.lives))
+        self.visited += len(delta.temporal)
+        true, _ = truth(self._predicate, delta.temporal.relation.columns, len(delta.temporal))
         return delta if true.all() else delta.take(np.flatnonzero(true))
 
 
@@ -98,9 +98,9 @@ class ConditionNode(Node):
             below, _ = self._keys.give_back(column)
             self.below.leave(below)
 
-    def standing(self, trip: Trip, columns: Int32Array) -> Iterator[Delta]:
+    def standing(self, context: EvaluationContext, columns: Int32Array) -> Iterator[Delta]:
         above = self._over(columns)
-        for delta in self.below.standing(trip, above.below):
+        for delta in self.below.standing(context, above.below):
             yield self._of(delta, above)
 
     def _changed(self, turn: Turn) -> Delta:
@@ -113,8 +113,8 @@ class ConditionNode(Node):
         return Over(columns, np.array(below, np.int32))
 
     def _of(self, delta: Delta, above: Over) -> Delta:
-        self.visited += len(delta.lives)
+        self.visited += len(delta.temporal)
         spread = above.spread(delta)
-        rows, relation = spread.rows(), delta.lives.relation
+        rows, relation = spread.rows(), delta.temporal.relation
         columns = with_parameters(relation.columns, rows, self._constants, spread.owners)
         return spread.where(truth(self._predicate, columns, len(rows))[0])

@@ -69,12 +69,12 @@ class ByRun(Above):
 
     def _runs_of(self, delta: Delta) -> Int32Array:
         """int32[pairs]: the run of each. Without keys those are the columns. Asked once of each delta."""
-        self.visited += len(delta.lives)
+        self.visited += len(delta.temporal)
         if self._groups is None:
             return delta.owners
-        columns, _ = delta.lives.relation.values_of(self._keys)
+        columns, _ = delta.temporal.relation.values_of(self._keys)
         columns = list(map(with_one_zero, columns))
-        keys = self._groups.number_keys(columns, len(delta.lives))
+        keys = self._groups.number_keys(columns, len(delta.temporal))
         return self._groups.of(np.repeat(keys, np.diff(delta.starts)), delta.owners)
 
     def _runs_of_columns(self, columns: Int32Array) -> Int32Array:

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from engine.changes.lives import Lives
-from engine.changes.trip import Trip
+from engine.changes.context import EvaluationContext
+from engine.changes.temporal_relation import TemporalRelation
 from engine.dataflow.columns import Numbers
 from engine.dataflow.delta import Delta
 from engine.dataflow.node import Node
@@ -61,26 +61,30 @@ class ScanNode(Node):
             self._asked = None
             self._predicates.give_back(column)
 
-    def moved(self, trip: Trip) -> Lives:
+    def moved(self, context: EvaluationContext) -> TemporalRelation:
         """The rows that enter or leave the window on a transition, whoever accepts them."""
-        return trip.scanning(self.kind).changed()
+        return context.scan_history(self.kind).changed()
 
     def _changed(self, turn: Turn) -> Delta:
-        lives = self.moved(turn.trip).changing(turn.way)
-        self.visited += len(lives)
-        rows = turn.trip.course.legs[self.kind.source].at.rows
-        return self._accepted(lives, rows, self._all()).owned()
+        temporal = self.moved(turn.context).changing(turn.interval)
+        self.visited += len(temporal)
+        rows = turn.context.transition.by_source[self.kind.source].at.rows
+        return self._accepted(temporal, rows, self._all()).owned()
 
-    def standing(self, trip: Trip, columns: Int32Array) -> Iterator[Delta]:
-        lives = trip.scanning(self.kind).alive()
-        lives = lives.where(lives.begins <= trip.way.since)
-        self.visited += len(lives)
-        rows = trip.course.legs[self.kind.source].at.rows
+    def standing(self, context: EvaluationContext, columns: Int32Array) -> Iterator[Delta]:
+        temporal = context.scan_history(self.kind).alive()
+        temporal = temporal.where(temporal.valid_from <= context.interval.since)
+        self.visited += len(temporal)
+        rows = context.transition.by_source[self.kind.source].at.rows
         asked = _Asked({int(column): self._predicates[int(column)] for column in columns})
-        size = max(1, int(PAIRS_MAX / max(1.0, asked.columns_a_row(lives, rows))))
-        for start in range(0, max(1, len(lives)), size):
-            stop = min(start + size, len(lives))
-            piece = Lives(lives.relation.slice(start, stop), lives.begins[start:stop], lives.ends[start:stop])
+        size = max(1, int(PAIRS_MAX / max(1.0, asked.columns_a_row(temporal, rows))))
+        for start in range(0, max(1, len(temporal)), size):
+            stop = min(start + size, len(temporal))
+            piece = TemporalRelation(
+                temporal.relation.slice(start, stop),
+                temporal.valid_from[start:stop],
+                temporal.valid_to[start:stop],
+            )
             yield self._accepted(piece, rows, asked).owned()
 
     def _all(self) -> _Asked:
@@ -88,27 +92,27 @@ class ScanNode(Node):
             self._asked = _Asked({column: self._predicates[column] for column in self.columns.all().tolist()})
         return self._asked
 
-    def _accepted(self, lives: Lives, rows: Rows, asked: _Asked) -> Delta:
+    def _accepted(self, temporal: TemporalRelation, rows: Rows, asked: _Asked) -> Delta:
         """The rows with the columns that accept each."""
-        n = len(lives)
+        n = len(temporal)
         found: list[tuple[Int64Array, Int32Array]] = [
             (np.arange(n), np.full(n, column, np.int32)) for column in asked.every
         ]
         for column, predicate in asked.evaluated:
-            places = np.flatnonzero(truth(predicate, lives.relation.columns, n)[0])
+            places = np.flatnonzero(truth(predicate, temporal.relation.columns, n)[0])
             found.append((places, np.full(len(places), column, np.int32)))
         if len(asked.slots.slots) and n:
-            found.append(asked.by_slot(lives, rows))
-        ids = lambda: self._ids(lives.relation)  # noqa: E731
+            found.append(asked.by_slot(temporal, rows))
+        ids = lambda: self._ids(temporal.relation)  # noqa: E731
         if len(found) == 1 and len(asked.every) == 1:
-            return Delta.of_one_each(lives, found[0][1], ids)
+            return Delta.of_one_each(temporal, found[0][1], ids)
         places = np.concatenate([each for each, _ in found]) if found else np.empty(0, np.int64)
         owners = np.concatenate([each for _, each in found]) if found else np.empty(0, np.int32)
         if (places[1:] >= places[:-1]).all():
-            return Delta(lives, np.searchsorted(places, np.arange(n + 1)), owners, ids)
+            return Delta(temporal, np.searchsorted(places, np.arange(n + 1)), owners, ids)
         starts, order = np.empty(n + 1, np.int64), np.empty(len(places), np.int64)
         grouping.bring_together(places, starts, order)
-        return Delta(lives, starts, owners[order], ids)
+        return Delta(temporal, starts, owners[order], ids)
 
     def _ids(self, relation: Relation) -> Int64Array:
         """The end and the start of each row's window, where rows have one, and its ordinal in the source."""
@@ -135,18 +139,18 @@ class _Asked:
         columns = np.array(list(held.values()), np.int32)
         self.slots = Slots(np.array(list(held), np.int32), columns)
 
-    def columns_a_row(self, lives: Lives, rows: Rows) -> float:
+    def columns_a_row(self, temporal: TemporalRelation, rows: Rows) -> float:
         """At most so many of the columns accept a row, in each segment on average."""
-        most, n = 0.0, len(lives)
+        most, n = 0.0, len(temporal)
         if len(self.slots.slots) and n:
-            ordinals = lives.relation.stored_ordinals()
+            ordinals = temporal.relation.stored_ordinals()
             for part, first, last in rows.ranges(int(ordinals.min()), int(ordinals.max()) + 1):
                 most = max(most, accepted_at_most(part.matches, self.slots, last - first) / (last - first))
         return len(self.every) + len(self.evaluated) + most
 
-    def by_slot(self, lives: Lives, rows: Rows) -> tuple[Int64Array, Int32Array]:
+    def by_slot(self, temporal: TemporalRelation, rows: Rows) -> tuple[Int64Array, Int32Array]:
         """(row, column) of every acceptance."""
-        ordinals = lives.relation.stored_ordinals()
+        ordinals = temporal.relation.stored_ordinals()
         ascend = bool((ordinals[1:] > ordinals[:-1]).all())
         distinct = ordinals if ascend else np.unique(ordinals)
         found_rows, found_columns = [np.empty(0, np.int64)], [np.empty(0, np.int32)]

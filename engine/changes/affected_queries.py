@@ -1,8 +1,8 @@
 """Which of many followed queries a step may concern, found in one pass for all that scan alike.
 
-A query is touched where a row that may come into one of its scans on the way, or leave it, satisfies that
-scan's predicate. The others' answers did not change, and are not looked at. Cost: O(rows that came or went *
-words + matches), for each kind of scan, whatever the number of queries.
+A query is affected where a row that may come into one of its scans in the interval, or leave it, satisfies
+that scan's predicate. The others' answers did not change, and are not looked at. Cost: O(rows that came or
+went * words + matches), for each kind of scan, whatever the number of queries.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.changes.course import Course
-from engine.changes.ranges import touched_ranges
+from engine.changes.ranges import affected_ranges
+from engine.changes.transition import Transition
 from engine.language.query import Query, Scan
 from engine.results.accepted import Slots, accepted
 from engine.standing.query import StandingQuery
@@ -32,7 +32,7 @@ class _Alike:
     holders: dict[int, list[str]] = field(default_factory=dict)
 
 
-class Touching:
+class AffectedQueries:
     """Queries over one set of sources."""
 
     def __init__(self) -> None:
@@ -67,20 +67,20 @@ class Touching:
             if not alike.slots and not alike.every:
                 del self._kinds[kind]
 
-    def touched(self, course: Course) -> set[str]:
-        """Every query whose answer changed on the way, and perhaps others."""
+    def affected(self, transition: Transition) -> set[str]:
+        """Every query whose answer changed in the interval, and perhaps others."""
         found: set[str] = set()
         for alike in self._kinds.values():
-            found.update(_touched(alike, course))
+            found.update(_affected(alike, transition))
         return found
 
 
-def _touched(alike: _Alike, course: Course) -> Iterable[str]:
-    leg = course.legs[alike.scan.source]
-    ranges = touched_ranges(alike.scan, course, leg)
+def _affected(alike: _Alike, transition: Transition) -> Iterable[str]:
+    at_source = transition.by_source[alike.scan.source]
+    ranges = affected_ranges(alike.scan, transition, at_source)
     if ranges is None:
         return [*alike.slots, *alike.every]
-    parts = [part for start, stop in ranges for part in leg.at.rows.ranges(start, stop)]
+    parts = [part for start, stop in ranges for part in at_source.at.rows.ranges(start, stop)]
     if not parts:
         return ()
     if alike.asked is None:

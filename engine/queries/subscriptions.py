@@ -13,12 +13,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from engine.changes.copies import copies_of_whole
-from engine.changes.course import NEVER
-from engine.changes.courses import Mark, course_of
 from engine.changes.difference import difference
+from engine.changes.marks import Mark, transition_of
 from engine.changes.operator import operator_over
 from engine.changes.output import continues
 from engine.changes.result_key import result_key
+from engine.changes.transition import NEVER
 from engine.dataflow.graph import Graph
 from engine.dataflow.operator_tree import OperatorTree
 from engine.language.query import Query
@@ -38,7 +38,7 @@ TAKEN_BACK_FACTOR = 4
 
 
 @dataclass(slots=True)
-class Telling:
+class PendingOutput:
     """What a step tells, as it comes together. began: queries whose answers are to be given whole at its end.
     broken: as in a StepResult.
     """
@@ -49,7 +49,7 @@ class Telling:
 
 
 @dataclass(frozen=True, slots=True)
-class Follower:
+class Subscriber:
     """A followed query. asked: how often it was asked to be followed, besides what its text says. copies:
     equal rows of its answer have to be told apart.
     """
@@ -65,7 +65,7 @@ class Before:
     """A followed query as it was before its text was altered. answer: None where it was paused."""
 
     standing: StandingQuery
-    follower: Follower
+    subscriber: Subscriber
     answer: Answer | TureenError | None
 
 
@@ -76,18 +76,18 @@ Marks = Mapping[SetKey, Mark]
 """How the sets with followed queries stood before a step."""
 
 
-class Following:
+class Subscriptions:
     """One owner, as the engine."""
 
     def __init__(self, sources: Mapping[str, Source], limits: Limits) -> None:
         """sources: those there are, as they come and go."""
         self._sources = sources
         self._limits = limits
-        self._followers: dict[str, Follower] = {}
+        self._subscribers: dict[str, Subscriber] = {}
         self._graphs: dict[SetKey, Graph] = {}
 
     def __len__(self) -> int:
-        return len(self._followers)
+        return len(self._subscribers)
 
     @property
     def nbytes(self) -> int:
@@ -95,7 +95,7 @@ class Following:
         return sum(graph.nbytes for graph in self._graphs.values())
 
     def __contains__(self, query_id: str) -> bool:
-        return query_id in self._followers
+        return query_id in self._subscribers
 
     # --- who is followed --------------------------------------------------------------------------
 
@@ -103,19 +103,19 @@ class Following:
         """A query was registered, or came back. Returns whether its text says that it is followed."""
         if query.emit is None:
             return False
-        self._put(standing, self._follower(query))
+        self._put(standing, self._subscriber(query))
         return True
 
     def follow(self, standing: StandingQuery) -> None:
         """Somebody begins to follow a query; each asks for itself."""
-        known = self._followers.get(standing.query_id)
+        known = self._subscribers.get(standing.query_id)
         if known is None:
-            known = self._follower(standing.query)
+            known = self._subscriber(standing.query)
         self._put(standing, replace(known, asked=known.asked + 1))
 
     def unfollow(self, standing: StandingQuery) -> None:
         """One of those stops."""
-        known = self._followers.get(standing.query_id)
+        known = self._subscribers.get(standing.query_id)
         if known is None or not known.asked:
             return
         if known.asked == 1 and known.query.emit is None:
@@ -125,13 +125,13 @@ class Following:
 
     def changed(self, standing: StandingQuery) -> None:
         """A query is maintained in another way, or was paused or resumed."""
-        known = self._followers.get(standing.query_id)
+        known = self._subscribers.get(standing.query_id)
         if known is not None:
             self._put(standing, known)
 
     def gone(self, standing: StandingQuery) -> None:
         """A query is followed no more."""
-        if self._followers.pop(standing.query_id, None) is None:
+        if self._subscribers.pop(standing.query_id, None) is None:
             return
         graph = self._graphs.get(standing.set_key)
         if graph is None:  # the others that are followed are paused
@@ -145,28 +145,30 @@ class Following:
 
         view: before the alteration.
         """
-        follower = self._followers.get(query.query_id)
-        if follower is None:
+        subscriber = self._subscribers.get(query.query_id)
+        if subscriber is None:
             return None
-        return Before(query, follower, None if query.paused else self._answer(view, query.query_id))
+        return Before(query, subscriber, None if query.paused else self._answer(view, query.query_id))
 
-    def altered(self, before: Before, after: StandingQuery, query: Query, view: View, told: Telling) -> bool:
+    def altered(
+        self, before: Before, after: StandingQuery, query: Query, view: View, told: PendingOutput
+    ) -> bool:
         """A followed query has another text, and both answers are told: their difference where it is followed
         on, else the answer that was as an end and the new one as a beginning. Returns whether it is.
 
         query: the new tree. view: with the new text. Raises the refusal of an answer that cannot be told
         whole, where the text says EMIT CHANGES; then nothing is told.
         """
-        sources = (*before.follower.query.sources, *query.sources)
+        sources = (*before.subscriber.query.sources, *query.sources)
         streams = {name: self._sources[name].stream for name in sources}
         on = (
             not before.standing.paused
             and not after.paused
-            and continues(before.follower.query, query, streams)
+            and continues(before.subscriber.query, query, streams)
         )
-        follower, was = self._follower(query), before.answer
+        subscriber, was = self._subscriber(query), before.answer
         now: Answer | TureenError | None = None
-        if not after.paused and (on or _has_whole(follower, "snapshot")):
+        if not after.paused and (on or _has_whole(subscriber, "snapshot")):
             now = self._answer(view, after.query_id)
         refusal = next((one for one in (now, was if on else None) if isinstance(one, TureenError)), None)
         if refusal is not None and query.emit is not None:
@@ -174,41 +176,41 @@ class Following:
         if on and refusal is None:
             assert isinstance(was, Answer)
             assert isinstance(now, Answer)
-            self._put(after, replace(follower, asked=before.follower.asked))
+            self._put(after, replace(subscriber, asked=before.subscriber.asked))
             if now.now_ms is not None:
                 self._tell_difference(was, now, now.now_ms, told, came_alone=query.operator == "istream")
             return True
         if query.emit is not None:
-            self._put(after, follower)
+            self._put(after, subscriber)
             if not after.paused:
                 told.began.append(after)
-        if isinstance(was, Answer) and was.table.num_rows and _has_whole(before.follower, "end"):
-            told.changes.append(_whole(was, "end", before.follower.copies))
+        if isinstance(was, Answer) and was.table.num_rows and _has_whole(before.subscriber, "end"):
+            told.changes.append(_whole(was, "end", before.subscriber.copies))
         return False
 
     def back(self, before: Before, standing: StandingQuery) -> None:
         """An alteration was refused: the query is followed as it was."""
-        self._put(standing, before.follower)
+        self._put(standing, before.subscriber)
 
-    def _follower(self, query: Query) -> Follower:
+    def _subscriber(self, query: Query) -> Subscriber:
         emit = query.emit
         streams = {name: self._sources[name].stream for name in query.sources}
         operator = operator_over(query, streams)
         told_apart = emit is None or emit.format == "diff" or operator != "changes"
         copies = not told_apart and result_key(query, streams) is None
-        return Follower(query, operator, copies)
+        return Subscriber(query, operator, copies)
 
-    def _put(self, standing: StandingQuery, follower: Follower) -> None:
+    def _put(self, standing: StandingQuery, subscriber: Subscriber) -> None:
         """A query comes, or is maintained in another way."""
         query_id, key = standing.query_id, standing.set_key
         for name, (slot, _) in standing.places():
             self._sources[name].catch_up([slot])
-        self._followers[query_id] = follower
+        self._subscribers[query_id] = subscriber
         if key not in self._graphs:
             self._graphs[key] = self._empty(key)
         self._graphs[key].remove(query_id)
         if not standing.paused:
-            self._graphs[key].add(standing, follower.query, follower.operator, copies=follower.copies)
+            self._graphs[key].add(standing, subscriber.query, subscriber.operator, copies=subscriber.copies)
 
     def _empty(self, key: SetKey) -> Graph:
         return Graph(frozenset(name for name in key if self._sources[name].stream.is_table))
@@ -222,22 +224,24 @@ class Following:
 
     # --- what steps tell --------------------------------------------------------------------------
 
-    def marks(self, sets: SourceSets, touched: Iterable[SourceName] | None) -> Marks:
+    def marks(self, sets: SourceSets, affected: Iterable[SourceName] | None) -> Marks:
         """To be asked before a step. touched: the sources that it moves on, or lets go of rows; None: any.
 
         A source that moves on may end the hold of a join on rows of another, and so change what those who
         read that one see. O(sets that read these).
         """
         keys: Iterable[SetKey] = self._graphs
-        if touched is not None:
-            keys = {key for name in touched for key in sets.reading(name) if key in self._graphs}
+        if affected is not None:
+            keys = {key for name in affected for key in sets.reading(name) if key in self._graphs}
         return {key: sets.seen(key).mark() for key in sorted(keys)}
 
     def rows(self, sets: SourceSets, marks: Marks) -> dict[SourceName, Rows]:
         """Of the sources of these sets; to be asked after a step's rows came, before any are let go of."""
         return {name: source.rows.rows() for key in marks for name, source in sets.seen(key).sources.items()}
 
-    def tell(self, marks: Marks, rows: Mapping[SourceName, Rows], sets: SourceSets, told: Telling) -> None:
+    def tell(
+        self, marks: Marks, rows: Mapping[SourceName, Rows], sets: SourceSets, told: PendingOutput
+    ) -> None:
         """What changed in a step."""
         for key, mark in marks.items():
             graph = self._graphs.get(key)
@@ -245,10 +249,10 @@ class Following:
                 continue
             sources = sets.seen(key)
             shared = len(key) == 1 and sets.is_joined(key[0])
-            course = course_of(mark, sources.mark(), sources.views(), rows, shared)
-            if course is not None:
+            transition = transition_of(mark, sources.mark(), sources.views(), rows, shared)
+            if transition is not None:
                 assert sources.now_ms is not None
-                told.changes += graph.advance(course, self._limits, sources.now_ms, told.broken)
+                told.changes += graph.advance(transition, self._limits, sources.now_ms, told.broken)
 
     def answers(self, name: SourceName, sets: SourceSets, view: View) -> Answers:
         """As they stand, of the queries over a source of whose history coming back is told: not of those that
@@ -258,8 +262,8 @@ class Following:
         for key in [key for key in self._graphs if name in key]:
             standing = sets.seen(key).standing
             for query_id, query in standing.items():
-                follower = self._followers.get(query_id)
-                if follower is not None and follower.operator != "istream" and not query.paused:
+                subscriber = self._subscribers.get(query_id)
+                if subscriber is not None and subscriber.operator != "istream" and not query.paused:
                     found[query_id] = self._answer(view, query_id)
         return found
 
@@ -281,7 +285,7 @@ class Following:
                 raise
             raise LimitExceeded("changes_max", limit, large.got, hint=large.hint) from large
 
-    def tell_history(self, name: SourceName, before: Answers, view: View, told: Telling) -> None:
+    def tell_history(self, name: SourceName, before: Answers, view: View, told: PendingOutput) -> None:
         """History of a source came back: how answers at NOW differ from those of before."""
         for key, graph in self._graphs.items():
             if name in key:
@@ -296,34 +300,34 @@ class Following:
                 self._tell_difference(was, is_now, is_now.now_ms, told)
 
     def _tell_difference(
-        self, was: Answer, is_now: Answer, now_ms: int, told: Telling, *, came_alone: bool = False
+        self, was: Answer, is_now: Answer, now_ms: int, told: PendingOutput, *, came_alone: bool = False
     ) -> None:
         """came_alone: rows that went are not told."""
-        follower = self._followers[is_now.query_id]
+        subscriber = self._subscribers[is_now.query_id]
         table, weights, copies = difference(was.table, is_now.table)
-        if follower.operator == "rstream" and len(weights):
+        if subscriber.operator == "rstream" and len(weights):
             table, weights = is_now.table, np.ones(is_now.table.num_rows, np.int8)
-        elif follower.operator == "dstream":
+        elif subscriber.operator == "dstream":
             went = np.flatnonzero(weights < 0)
             table, weights, copies = table.take(went), weights[went], copies[went]
         elif came_alone:
             came = np.flatnonzero(weights > 0)
             table, weights, copies = table.take(came), weights[came], copies[came]
         if len(weights):
-            numbers = copies if follower.copies else None
+            numbers = copies if subscriber.copies else None
             at_ms = np.full(len(weights), now_ms)
             told.changes.append(
                 Changes.of_one(is_now.query_id, table, weights, at_ms, now_ms, copies=numbers)
             )
 
     def tell_whole(
-        self, queries: Iterable[StandingQuery], view: View, occasion: Occasion, told: Telling
+        self, queries: Iterable[StandingQuery], view: View, occasion: Occasion, told: PendingOutput
     ) -> None:
         """The answers of these as they stand, given (``snapshot``) or taken back (``end``)."""
         for standing in queries:
             query_id = standing.query_id
-            follower = self._followers.get(query_id)
-            if follower is None or not _has_whole(follower, occasion):
+            subscriber = self._subscribers.get(query_id)
+            if subscriber is None or not _has_whole(subscriber, occasion):
                 continue
             try:
                 answer = self._whole(view, query_id, occasion)
@@ -332,11 +336,11 @@ class Following:
                     told.broken[query_id] = refused
                 continue
             if answer.table.num_rows or occasion == "snapshot":
-                told.changes.append(_whole(answer, occasion, follower.copies))
+                told.changes.append(_whole(answer, occasion, subscriber.copies))
 
 
-def _has_whole(follower: Follower, occasion: Occasion) -> bool:
-    emit, operator = follower.query.emit, follower.operator
+def _has_whole(subscriber: Subscriber, occasion: Occasion) -> bool:
+    emit, operator = subscriber.query.emit, subscriber.operator
     if emit is None or not emit.snapshot or operator == "dstream":
         return False
     return occasion == "snapshot" or operator == "changes"

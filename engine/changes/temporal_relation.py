@@ -10,7 +10,7 @@ instants are computed in one pass over columns:
     (a, 2)     12     FOREVER                            (a, 2)
 
 An operator maps lives to lives so that at every instant what it gives is the operator over what it got
-(*snapshot reducibility*). What is said of a row outside the way means nothing beyond that: a begin at or
+(*snapshot reducibility*). What is said of a row outside the interval means nothing beyond that: a begin at or
 before its beginning says that the row was there, an end after its end that it still is.
 """
 
@@ -22,77 +22,77 @@ from typing import Protocol
 
 import numpy as np
 
-from engine.changes.course import FOREVER, NEVER
+from engine.changes.transition import FOREVER, NEVER
 from engine.model.batch import BoolArray, Column, Int64Array, concatenate_columns
 from engine.model.lazy_columns import LazyColumns
 from engine.operators.relation import Relation
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """Changes are those of the instants since < t <= until, in halves (:mod:`engine.changes.stretch`); NEVER:
-    nothing was there before.
+class Interval:
+    """Changes are those of the instants since < t <= until, in halves
+    (:mod:`engine.changes.source_interval`); NEVER: nothing was there before.
     """
 
     since: int
     until: int
 
     def among(self, instants: Int64Array) -> BoolArray:
-        """bool[n]: which of these are instants of the way."""
+        """bool[n]: which of these are instants of the interval."""
         return (instants > self.since) & (instants <= self.until)
 
 
 @dataclass(frozen=True, slots=True)
-class Lives:
+class TemporalRelation:
     """n rows, each with one life; a bag that has a row twice has it twice here, each with its own life.
 
     begins, ends: int64[n], instants in halves, begin < end.
     """
 
     relation: Relation
-    begins: Int64Array
-    ends: Int64Array
+    valid_from: Int64Array
+    valid_to: Int64Array
 
     def __len__(self) -> int:
         return self.relation.n
 
     def at(self, instant: int) -> Int64Array:
         """The places of the rows that are there at an instant, ascending. O(n)."""
-        return np.flatnonzero((self.begins <= instant) & (self.ends > instant))
+        return np.flatnonzero((self.valid_from <= instant) & (self.valid_to > instant))
 
-    def take(self, rows: Int64Array) -> Lives:
+    def take(self, rows: Int64Array) -> TemporalRelation:
         """The rows at these places, in that order."""
-        return Lives(self.relation.take(rows), self.begins[rows], self.ends[rows])
+        return TemporalRelation(self.relation.take(rows), self.valid_from[rows], self.valid_to[rows])
 
-    def where(self, mask: BoolArray) -> Lives:
+    def where(self, mask: BoolArray) -> TemporalRelation:
         """The rows of a mask, bool[n]."""
         return self if mask.all() else self.take(np.flatnonzero(mask))
 
-    def with_columns(self, columns: Sequence[Column]) -> Lives:
+    def with_columns(self, columns: Sequence[Column]) -> TemporalRelation:
         """The same rows and lives with other columns."""
-        return Lives(self.relation.with_columns(columns), self.begins, self.ends)
+        return TemporalRelation(self.relation.with_columns(columns), self.valid_from, self.valid_to)
 
-    def there(self, way: Way) -> Lives:
+    def there(self, interval: Interval) -> TemporalRelation:
         """The rows that are there at an instant from since to until."""
-        mask = self.begins <= way.until
-        if way.since != NEVER:
-            mask &= self.ends > way.since
+        mask = self.valid_from <= interval.until
+        if interval.since != NEVER:
+            mask &= self.valid_to > interval.since
         return self.where(mask)
 
-    def changing(self, way: Way) -> Lives:
-        """The rows that come or go on the way."""
-        return self.where(way.among(self.begins) | way.among(self.ends))
+    def changing(self, interval: Interval) -> TemporalRelation:
+        """The rows that come or go in the interval."""
+        return self.where(interval.among(self.valid_from) | interval.among(self.valid_to))
 
-    def instants(self, way: Way) -> Int64Array:
-        """int64, ascending, each once: when on the way rows come or go."""
-        both = np.concatenate([self.begins, self.ends])
-        return np.unique(both[way.among(both)])
+    def instants(self, interval: Interval) -> Int64Array:
+        """int64, ascending, each once: when in the interval rows come or go."""
+        both = np.concatenate([self.valid_from, self.valid_to])
+        return np.unique(both[interval.among(both)])
 
     def _check(self) -> None:
         n = self.relation.n
-        assert self.begins.dtype == self.ends.dtype == np.int64
-        assert len(self.begins) == len(self.ends) == n
-        assert bool((self.begins < self.ends).all())
+        assert self.valid_from.dtype == self.valid_to.dtype == np.int64
+        assert len(self.valid_from) == len(self.valid_to) == n
+        assert bool((self.valid_from < self.valid_to).all())
         assert all(len(column) == n for column in self.relation.columns)
 
 
@@ -101,18 +101,18 @@ class Input(Protocol):
     implementation keeps what it has computed.
     """
 
-    def changed(self) -> Lives:
-        """Rows that come or go on the way, and no others. Equal rows that come and go at one instant may or
-        may not be among them.
+    def changed(self) -> TemporalRelation:
+        """Rows that come or go in the interval, and no others. Equal rows that come and go at one instant may
+        or may not be among them.
         """
         ...
 
-    def alive(self) -> Lives:
+    def alive(self) -> TemporalRelation:
         """All rows that are there at an instant of [since, until], those of ``changed`` included."""
         ...
 
 
-def one_after_another(pieces: Sequence[Lives]) -> Lives:
+def one_after_another(pieces: Sequence[TemporalRelation]) -> TemporalRelation:
     """The rows of several, of the same columns. At least one."""
     if len(pieces) == 1:
         return pieces[0]
@@ -127,13 +127,13 @@ def one_after_another(pieces: Sequence[Lives]) -> Lives:
         return np.concatenate([relation.stored_ordinals() for relation in relations])
 
     are_stored = all(relation.is_stored for relation in relations)
-    return Lives(
+    return TemporalRelation(
         Relation(LazyColumns(len(relations[0].columns), make), n, stored if are_stored else None),
-        np.concatenate([piece.begins for piece in pieces]),
-        np.concatenate([piece.ends for piece in pieces]),
+        np.concatenate([piece.valid_from for piece in pieces]),
+        np.concatenate([piece.valid_to for piece in pieces]),
     )
 
 
-def always(relation: Relation) -> Lives:
+def always(relation: Relation) -> TemporalRelation:
     """Rows that are there all the time."""
-    return Lives(relation, np.full(len(relation), NEVER), np.full(len(relation), FOREVER))
+    return TemporalRelation(relation, np.full(len(relation), NEVER), np.full(len(relation), FOREVER))

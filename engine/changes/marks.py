@@ -1,11 +1,11 @@
-"""From what a set of sources was before a step to the way that it went."""
+"""From what a set of sources was before a step to the transition that it made."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from engine.changes.course import NEVER, Course, Leg
+from engine.changes.transition import NEVER, SourceTransition, Transition
 from engine.model.source import SourceName
 from engine.results.source_view import SourceView, sources_at, timeless
 from engine.standing.query import StandingQuery
@@ -23,18 +23,18 @@ class Mark:
     retained_from_ms: Mapping[SourceName, int | None]
 
 
-def course_of(
+def transition_of(
     before: Mark,
     after: Mark,
     sources: Mapping[SourceName, SourceView],
     rows: Mapping[SourceName, Rows],
     shared: bool,
-) -> Course | None:
-    """The way from one to the other; None where nothing moved.
+) -> Transition | None:
+    """The transition from one to the other; None where nothing moved.
 
     sources: as they are after the step; rows: theirs before retention took any at the end of it. shared:
-    others read the sources too and may hold rows back, so that nobody can tell when on the way rows were let
-    go of.
+    others read the sources too and may hold rows back, so that nobody can tell when in the interval rows were
+    let go of.
     """
     now_ms = after.now_ms
     if now_ms is None:
@@ -48,19 +48,21 @@ def course_of(
         for name, source in sources.items()
     }
     has_stream = any(not source.stream.is_table for source in sources.values())
-    legs = {}
+    by_source = {}
     for name, at in sources_at(seen, now_ms).items():
         to_ms = after.retained_from_ms[name]
         taken = to_ms is not None and to_ms != retained[name]
-        keeps_ms = None
+        retention_ms = None
         if taken and len(sources) == 1 and has_stream and moving and not shared:
             assert to_ms is not None
-            keeps_ms = now_ms - to_ms
-        legs[name] = Leg(at, name in moving, keeps_ms, to_ms if taken else None)
+            retention_ms = now_ms - to_ms
+        by_source[name] = SourceTransition(at, name in moving, retention_ms, to_ms if taken else None)
     if has_stream:
         alone = before.now_ms == now_ms
-        return Course(since_ms, until_ms, legs, instant_ms=now_ms if alone else None)
-    return Course(since_ms, until_ms, legs, floor_ms=NEVER if before.now_ms is None else before.now_ms)
+        return Transition(since_ms, until_ms, by_source, instant_ms=now_ms if alone else None)
+    return Transition(
+        since_ms, until_ms, by_source, floor_ms=NEVER if before.now_ms is None else before.now_ms
+    )
 
 
 def _moving(
@@ -88,7 +90,10 @@ def _or_never(instant_ms: int | None) -> int:
     return NEVER if instant_ms is None else instant_ms
 
 
-def seen_by(query: StandingQuery, course: Course) -> Course:
-    """The way as a query goes it: with its slots."""
-    at = query.at({name: leg.at for name, leg in course.legs.items()})
-    return replace(course, legs={name: replace(leg, at=at[name]) for name, leg in course.legs.items()})
+def seen_by(query: StandingQuery, transition: Transition) -> Transition:
+    """The transition as a query sees it: with its slots."""
+    at = query.at({name: at_source.at for name, at_source in transition.by_source.items()})
+    return replace(
+        transition,
+        by_source={name: replace(at_source, at=at[name]) for name, at_source in transition.by_source.items()},
+    )

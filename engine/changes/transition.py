@@ -1,4 +1,4 @@
-"""The way of a query's sources over a step: between which instants, and how each stands on the way.
+"""The transition of a query's sources over a step: between which instants, and how each stands meanwhile.
 
 Instants are those of what moves. Where a stream takes a step they are the query's NOW: every stream moves
 with it, and a table of the same kind of time as far as it is known. Where a table takes a step (NOW stands
@@ -24,36 +24,36 @@ FOREVER = int(np.iinfo(np.int64).max)
 
 
 @dataclass(frozen=True, slots=True)
-class Leg:
-    """How one source stands on the way.
+class SourceTransition:
+    """How one source stands in the interval.
 
-    at: as it stands at the end of the way, over all rows that were there at any time of it;
+    at: as it stands at the end of the interval, over all rows that were there at any time of it;
     ``at.retained_from_ms`` is as at the beginning.
-    moves: False, it stands on the whole way as ``at`` says.
-    keeps_ms: at an instant t of the way rows before ``t - keeps_ms`` are retained no more; None: that is
-    only known of its end. retained_to_ms: rows before it are retained no more at the end of the way; None:
-    all are.
+    moves: False, it stands over the whole interval as ``at`` says.
+    keeps_ms: at an instant t of the interval rows before ``t - keeps_ms`` are retained no more; None: that is
+    only known of its end. retained_to_ms: rows before it are retained no more at the end of the interval;
+    None: all are.
     """
 
     at: ScanAt
     moves: bool
-    keeps_ms: int | None = None
+    retention_ms: int | None = None
     retained_to_ms: int | None = None
 
-    def let_go_ms(self, timestamps: Int64Array, until_ms: int) -> Int64Array:
-        """The instant at which retention takes rows of these timestamps; FOREVER where it does not on this
-        way.
+    def released_ms(self, timestamps: Int64Array, until_ms: int) -> Int64Array:
+        """The instant at which retention takes rows of these timestamps; FOREVER where it does not in this
+        interval.
         """
         gone = np.full(len(timestamps), FOREVER)
         if self.retained_to_ms is not None:
             taken = timestamps < self.retained_to_ms
-            gone[taken] = until_ms if self.keeps_ms is None else timestamps[taken] + self.keeps_ms + 1
+            gone[taken] = until_ms if self.retention_ms is None else timestamps[taken] + self.retention_ms + 1
         return gone
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
-    """since_ms < t <= until_ms are the instants of the way; NEVER: nothing was visible before.
+class Transition:
+    """since_ms < t <= until_ms are the instants of the interval; NEVER: nothing was visible before.
 
     instant_ms: where a table moves alone beside streams, the instant at which all changes are; None: each is
     at its own, or at floor_ms if that is later.
@@ -61,7 +61,7 @@ class Course:
 
     since_ms: int
     until_ms: int
-    legs: Mapping[SourceName, Leg]
+    by_source: Mapping[SourceName, SourceTransition]
     instant_ms: int | None = None
     floor_ms: int = NEVER
 
