@@ -220,7 +220,7 @@ class Whole:
             last = self.engine.position
             self.engine.enqueue(Step(Position(1, last.sequence + 1), batch.clock_ms, body))
             (result,) = self.engine.run()
-            assert not result.broken
+            assert not result.broken, result.broken
             found += result.changes
         return found
 
