@@ -217,7 +217,30 @@ class Join:
     latest: Latest | None = None
 
 
-Stage = Project | Aggregate | Filter | Distinct | Sort | Limit | RowNumber | SemiJoin | Join
+SetOperationKind = Literal["union", "intersect", "except"]
+
+
+@dataclass(frozen=True, slots=True)
+class SetOperation:
+    """UNION ALL, INTERSECT [ALL] or EXCEPT [ALL] of the relation, the left input, and ``inner``, the right.
+
+    Both have as many columns, of the same types; the result has the names of the left input. NULL equals NULL
+    here, and NaN equals NaN. With v1 and v2 copies of a row left and right, ``union`` gives v1 + v2 of them,
+    ``intersect`` min(v1, v2) and ``except`` max(v1 - v2, 0); those of ``except`` are the youngest left rows,
+    by entry. Order: of ``union`` the left rows, then the right ones; of the others that of the left rows.
+
+    all: without it, a row is given at most once: where v1 and v2 are positive, or v1 is and v2 is 0. UNION is
+    UNION ALL below a Distinct. on: of EXCEPT ALL: the places of the columns that are compared, (left, right),
+    instead of all; left rows are given whole, and the right input may have other columns.
+    """
+
+    kind: SetOperationKind
+    inner: Query
+    all: bool = True
+    on: tuple[tuple[int, int], ...] | None = None
+
+
+Stage = Project | Aggregate | Filter | Distinct | Sort | Limit | RowNumber | SemiJoin | Join | SetOperation
 
 
 StreamOperator = Literal["istream", "dstream", "rstream"]
@@ -280,7 +303,7 @@ class Query:
         """Its own scan, then those of inner queries."""
         yield self.scan
         for stage in self.stages:
-            if isinstance(stage, SemiJoin | Join):
+            if isinstance(stage, SemiJoin | Join | SetOperation):
                 yield from stage.inner.scans()
 
     def predicates(self) -> tuple[tuple[SourceName, Expression], ...]:

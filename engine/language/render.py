@@ -42,6 +42,7 @@ from engine.language.query import (
     RowNumber,
     Scan,
     SemiJoin,
+    SetOperation,
     Sort,
     SortKey,
     Stage,
@@ -113,6 +114,11 @@ def render_stage(stage: Stage) -> list[str]:
             return [f"{word}{on}{unknown}", *("  " + line for line in render_query(inner).split("\n"))]
         case Join(inner):
             return [_join(stage), *("  " + line for line in render_query(inner).split("\n"))]
+        case SetOperation(kind, inner, all_, on):
+            names = [name for name, _ in inner.columns]
+            by = "" if on is None else f" on {', '.join(render_name(names[place]) for _, place in on)}"
+            word = f"{kind}{' all' if all_ else ''}{by}"
+            return [word, *("  " + line for line in render_query(inner).split("\n"))]
 
 
 def _join(join: Join) -> str:
