@@ -17,7 +17,8 @@ from engine.dataflow.delta import Delta
 from engine.dataflow.turn import Turn
 from engine.kernels import told as kernels
 from engine.kernels.told import Lists
-from engine.model.batch import Int32Array
+from engine.model.batch import Int32Array, Int64Array
+from engine.operators.relation import Relation
 from tureen.errors import TureenError
 
 
@@ -61,12 +62,15 @@ class Node(ABC):
 
     telling: places of columns of which no row enters while one that is equal in all of them leaves the same
     column at the same instant; None where that may be. id_words: how many words the id of a row has; 0: rows
-    have none. ordered: whether ids, compared word by word, have the order of the relation.
+    have none. ordered: whether ids, compared word by word, have the order of the relation. foretold: a delta
+    has rows that enter, ``valid_to`` when they will leave (FOREVER: that is not known), and that is not told
+    again; a row that leaves earlier than foretold is in a delta once more, as one that was there and leaves.
     """
 
     telling: frozenset[int] | None = None
     id_words = 0
     ordered = False
+    foretold = False
 
     def __init__(self, *below: Node) -> None:
         self.columns = Columns()
@@ -136,6 +140,12 @@ class Node(ABC):
 
     @abstractmethod
     def _changed(self, turn: Turn) -> Delta: ...
+
+    def read(self, context: EvaluationContext, ids: Int64Array) -> Relation:
+        """The values of rows by their ids, of a foretold node, or of one that ``reads``. To be asked for rows
+        that are there at an instant of the transition. ids: int64[n, w], in any order.
+        """
+        raise NotImplementedError
 
     def forget(self) -> None:
         """What is kept is not true any more: it is made anew with the next turn."""
