@@ -73,7 +73,7 @@ def test_rows_of_every_column_at_every_instant(numbered: bool, data: Any) -> Non
             patched.setattr(sort_words, "LABELS_MIN", 1)
             patched.setattr(string_labels, "SPREAD", 1 << 8)
             patched.setattr(string_labels, "MOST", 1 << 9)
-            patched.setattr("engine.dataflow.operators.runs.DEAD_MIN", -2)
+            patched.setattr("engine.dataflow.kept_columns.DEAD_MIN", -2)
         check(RankedNode(node, stage), node, stage, below, data)
 
 

@@ -19,6 +19,7 @@ from engine.dataflow.arrangements.cells import Cells, Entering, Versions
 from engine.dataflow.calls import parts_of
 from engine.dataflow.delta import Delta
 from engine.dataflow.extremes import Extremes
+from engine.dataflow.kept_columns import KeepsColumns
 from engine.dataflow.node import Above, Node
 from engine.dataflow.part import Part
 from engine.dataflow.totals import ROWS, Totals
@@ -30,9 +31,6 @@ from engine.model.types import Kind
 from engine.operators.keys import with_one_zero
 from engine.operators.relation import Relation
 
-DEAD_MIN = 1_024
-"""Columns whose cells are let go of together."""
-
 
 @dataclass(frozen=True, slots=True)
 class InOrder:
@@ -41,7 +39,7 @@ class InOrder:
     stage: Aggregate
 
 
-class GroupNode(Above):
+class GroupNode(KeepsColumns, Above):
     """One row for each group that has rows; without keys one for each column. The id of a row is its cell; of
     groups in order, which have keys, that of the first row of the group, and the column.
     """
@@ -63,35 +61,17 @@ class GroupNode(Above):
         self._summed = [place for place in range(len(self._stage.calls)) if place not in others]
         self._totals = Totals([self._stage.calls[place] for place in self._summed])
         self._cells = Cells([key.type for key in self._keys], self._totals.width)
-        self._coming = set(self.columns.all().tolist())
-        self._dead: set[int] = set()
+        self._forget_columns()
 
-    def _came(self, column: int) -> None:
-        if column in self._dead:
-            self._bury()
-        self._coming.add(column)
-
-    def _went(self, column: int) -> None:
-        if column in self._coming:
-            self._coming.discard(column)
-            return
-        self._dead.add(column)
-        if len(self._dead) > DEAD_MIN + self.columns.count:
-            self._bury()
-
-    def _bury(self) -> None:
-        """Cells of columns that nobody wants go."""
-        dead = np.array(sorted(self._dead), np.int32)
-        self._release(self._of_columns(dead), empty=False)
-        self._dead.clear()
+    def _drop(self, columns: Int32Array) -> None:
+        self._release(self._of_columns(columns), empty=False)
 
     # --- rows that stand --------------------------------------------------------------------------
 
     def _hydrate(self, context: EvaluationContext) -> None:
         if not self._coming:
             return
-        columns = np.array(sorted(self._coming), np.int32)
-        self._coming.clear()
+        columns = self._newly_wanted()
         if not self._keys:
             nothing = np.zeros(len(columns), np.int64)
             temporal = TemporalRelation(Relation([], len(columns)), nothing, nothing)

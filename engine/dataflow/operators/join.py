@@ -20,9 +20,10 @@ from engine.changes.context import EvaluationContext
 from engine.changes.temporal_relation import TemporalRelation
 from engine.dataflow.arrangements.keyed_rows import KeyedRows, KeyValues
 from engine.dataflow.arrangements.keys import Keys
-from engine.dataflow.columns import Numbers, Over
 from engine.dataflow.delta import Delta
+from engine.dataflow.kept_columns import KeepsColumns
 from engine.dataflow.node import Node
+from engine.dataflow.operators.two_inputs import TwoInputs
 from engine.dataflow.turn import Turn
 from engine.kernels import arranged as kernels
 from engine.kernels.arranged import Found
@@ -39,8 +40,6 @@ from tureen.errors import LimitExceeded
 
 PAIRS = 16_384
 """Pairs that are looked at at a time, unless one row has more."""
-DEAD_MIN = 1_024
-"""Columns whose rows are let go of together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +90,7 @@ RIGHT = 1 << 20
 """Columns of the right row may be numbered from here on too."""
 
 
-class JoinNode(Node):
+class JoinNode(KeepsColumns, TwoInputs):
     """What all kinds of joins have in common. Its inputs have ids. keeps_lonely: rows that cannot have a
     partner, since their key is NULL, are kept.
     """
@@ -102,68 +101,29 @@ class JoinNode(Node):
         super().__init__(left, right)
         assert left.id_words
         assert right.id_words
-        self.left, self.right = left, right
         self.ordered = left.ordered and right.ordered
         self._matching = matching
-        self._numbers: Numbers[tuple[int, int]] = Numbers()
-        self._over: tuple[Over, Over] | None = None
         self.forget()
 
     def forget(self) -> None:
         self._keys = Keys([key.type for key, _ in self._matching.keys])
         self._left_rows = KeyedRows(self._keys, self.left.id_words, keeps_all=self.keeps_lonely)
         self._right_rows = KeyedRows(self._keys, self.right.id_words, keeps_all=self.keeps_lonely)
-        self._coming = set(self.columns.all().tolist())
-        self._dead: set[int] = set()
+        self._forget_columns()
         self._room = PAIRS
 
     # --- columns ----------------------------------------------------------------------------------
 
-    def column(self, left: int, right: int) -> int:
-        """The column of one of each input, as long as somebody wants it."""
-        return self._numbers.number((left, right))
-
-    def want(self, column: int) -> None:
-        if self.columns.want(column):
-            self._over = None
-            left, right = self._numbers[column]
-            self.left.want(left)
-            self.right.want(right)
-            if column in self._dead:
-                self._bury()
-            self._coming.add(column)
-
-    def leave(self, column: int) -> None:
-        if self.columns.leave(column):
-            self._over = None
-            left, right = self._numbers.give_back(column)
-            self.left.leave(left)
-            self.right.leave(right)
-            if column in self._coming:
-                self._coming.discard(column)
-                return
-            self._dead.add(column)
-            if len(self._dead) > DEAD_MIN + self.columns.count:
-                self._bury()
-
-    def _bury(self) -> None:
-        """Rows of columns that nobody wants go."""
-        dead = np.array(sorted(self._dead), np.int32)
-        self._left_rows.drop(dead)
-        self._right_rows.drop(dead)
-        self._dead.clear()
-
-    def _over_of(self, columns: Int32Array) -> tuple[Over, Over]:
-        below = np.array([self._numbers[column] for column in columns.tolist()], np.int32).reshape(-1, 2)
-        return Over(columns, below[:, 0]), Over(columns, below[:, 1])
+    def _drop(self, columns: Int32Array) -> None:
+        self._left_rows.drop(columns)
+        self._right_rows.drop(columns)
 
     # --- rows -------------------------------------------------------------------------------------
 
     def _hydrate(self, context: EvaluationContext) -> None:
         if not self._coming:
             return
-        left, right = self._over_of(np.array(sorted(self._coming), np.int32))
-        self._coming.clear()
+        left, right = self._over_of(self._newly_wanted())
         for standing in self.left.standing(context, left.below):
             self.visited += len(standing.temporal)
             delta = left.spread(standing).owned()
@@ -199,11 +159,7 @@ class JoinNode(Node):
         return _values([key for _, key in self._matching.keys], relation)
 
     def _changed(self, turn: Turn) -> Delta:
-        if self._over is None:
-            self._over = self._over_of(self.columns.all())
-        over_left, over_right = self._over
-        left = over_left.spread(self.left.delta(turn)).owned()
-        right = over_right.spread(self.right.delta(turn)).owned()
+        left, right = self._below(turn)
         self.visited += len(left.temporal) + len(right.temporal)
         self._learn_left(left)
         self._learn_right(right)

@@ -60,7 +60,7 @@ class LatestNode(ByRun):
         self._queues = _no_queues()
         self._records = 1
 
-    def _drop(self, runs: Int32Array) -> None:
+    def _drop_runs(self, runs: Int32Array) -> None:
         self._make_room(runs)
         released = _released(len(self._queues.slots))
         kernels.clear(runs, self._queues, released)

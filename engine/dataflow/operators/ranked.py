@@ -64,7 +64,7 @@ class RankedNode(ByRun):
         self._kept: _Kept | None = None
         self._forget_runs()
 
-    def _drop(self, runs: Int32Array) -> None:
+    def _drop_runs(self, runs: Int32Array) -> None:
         if self._kept is not None:
             self._kept.runs.drop(runs)
 

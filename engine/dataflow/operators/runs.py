@@ -9,16 +9,14 @@ import numpy as np
 
 from engine.dataflow.arrangements.pairs import Pairs
 from engine.dataflow.delta import Delta
+from engine.dataflow.kept_columns import KeepsColumns
 from engine.dataflow.node import Above, Node
 from engine.language.expressions import Expression
 from engine.model.batch import BoolArray, Int32Array
 from engine.operators.keys import with_one_zero
 
-DEAD_MIN = 1_024
-"""Columns whose rows are let go of together."""
 
-
-class ByRun(Above):
+class ByRun(KeepsColumns, Above):
     """A node with runs by number."""
 
     def __init__(self, below: Node, keys: Sequence[Expression]) -> None:
@@ -29,41 +27,19 @@ class ByRun(Above):
 
     def _forget_runs(self) -> None:
         self._groups = Pairs([key.type for key in self._keys]) if self._keys else None
-        self._coming = set(self.columns.all().tolist())
-        self._dead: set[int] = set()
+        self._forget_columns()
 
     # --- columns ----------------------------------------------------------------------------------
 
-    def _came(self, column: int) -> None:
-        if column in self._dead:
-            self._bury()
-        self._coming.add(column)
-
-    def _went(self, column: int) -> None:
-        if column in self._coming:
-            self._coming.discard(column)
-            return
-        self._dead.add(column)
-        if len(self._dead) > DEAD_MIN + self.columns.count:
-            self._bury()
-
-    def _bury(self) -> None:
-        """Rows of columns that nobody wants go."""
-        runs = self._runs_of_columns(np.array(sorted(self._dead), np.int32))
-        self._dead.clear()
-        self._drop(runs)
+    def _drop(self, columns: Int32Array) -> None:
+        runs = self._runs_of_columns(columns)
+        self._drop_runs(runs)
         if self._groups is not None:
             self._groups.release(runs)
 
     @abstractmethod
-    def _drop(self, runs: Int32Array) -> None:
+    def _drop_runs(self, runs: Int32Array) -> None:
         """All rows of some runs go."""
-
-    def _newly_wanted(self) -> Int32Array:
-        """The columns that came since the last transition, ascending."""
-        columns = np.array(sorted(self._coming), np.int32)
-        self._coming.clear()
-        return columns
 
     # --- runs -------------------------------------------------------------------------------------
 
