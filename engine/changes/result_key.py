@@ -31,6 +31,7 @@ from engine.language.query import (
     RowNumber,
     Scan,
     SemiJoin,
+    SetOperation,
     Sort,
     Stage,
 )
@@ -145,6 +146,8 @@ def _above(stage: Stage, known: _Known, sources: Mapping[SourceName, Stream]) ->
             return numbered if places is None else numbered.with_keys([*places, known.width])
         case Join():
             return _of_join(stage, known, _of_query(stage.inner, sources))
+        case SetOperation():
+            return _of_set_operation(stage, known, _of_query(stage.inner, sources))
         case Sort() | SemiJoin():
             return known
 
@@ -177,6 +180,21 @@ def _of_join(join: Join, left: _Known, inner: _Known) -> _Known:
     if join.kind != "left" and join.latest is None and _told(left, [key for key, _ in join.keys]):
         keys += moved.keys
     return known.with_keys(*keys)
+
+
+def _of_set_operation(stage: SetOperation, left: _Known, inner: _Known) -> _Known:
+    """Of UNION ALL what both sides say alone, and no key: a row of one may equal a row of the other. Rows of
+    the others are some of the left ones; of INTERSECT they are right ones too. Sets have no row twice.
+    """
+    match stage.kind:
+        case "union":
+            return _Known(left.width, filled=left.filled & inner.filled)
+        case "intersect":
+            constant, filled = left.constant | inner.constant, left.filled | inner.filled
+            known = _Known(left.width, (), constant, filled).with_keys(*left.keys, *inner.keys)
+        case "except":
+            known = left
+    return known if stage.all else known.with_keys(range(left.width))
 
 
 def _moved(known: _Known, by: int) -> _Known:

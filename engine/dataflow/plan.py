@@ -34,6 +34,7 @@ from engine.language.query import (
     RowNumber,
     Scan,
     SemiJoin,
+    SetOperation,
     Sort,
     Stage,
 )
@@ -124,7 +125,7 @@ def whole_plan_of(query: Query, tables: Container[SourceName]) -> Plan:
 
 def scans_of(query: Query, tables: Container[SourceName]) -> list[Plan]:
     """The plans of its scans."""
-    inner = [stage.inner for stage in query.stages if isinstance(stage, SemiJoin | Join)]
+    inner = [stage.inner for stage in query.stages if isinstance(stage, SemiJoin | Join | SetOperation)]
     return [_scan(query, tables), *(plan for each in inner for plan in scans_of(each, tables))]
 
 
@@ -233,6 +234,8 @@ def _above(stage: Stage, below: Plan, stages: Sequence[Stage], place: int) -> Pl
             return _ranked(Ranked((), order, offset, most, False, read), below, stage)
         case RowNumber(by, order, count):
             return _ranked(Ranked(by, order, 0, count, True, _read_by(stages[place + 1 :])), below, stage)
+        case SetOperation(kind, all=all_):
+            return f"{kind.upper()}{' ALL' if all_ else ''} is worked out again from both sides"
     raise AssertionError(stage)
 
 
@@ -395,7 +398,7 @@ def _read_by(stages: Sequence[Stage]) -> frozenset[int] | None:
                 expressions = [key for key, _ in stage.keys]
                 expressions += [] if stage.condition is None else [stage.condition]
                 expressions += [] if stage.latest is None else [stage.latest.outer]
-            case Distinct():
+            case Distinct() | SetOperation():
                 return None
         read.update(column.index for expression in expressions for column in columns_of(expression))
         if isinstance(stage, Project | Aggregate):

@@ -23,6 +23,12 @@ The rules, where the paper leaves room, with what closed windows add:
     partner's place. Their rows are in no order of time.
 *   A join by the ends of closed windows keeps MON and WKS: both rows come at one instant. Rows without a
     partner stay so where the other side never loses one.
+*   UNION ALL is MON between MON, and WKS between WKS of one window, whose rows go as long after they came.
+    Else it is WK, as of MON with WKS, whose rows go past those that stay; STR where a side is. Its rows are
+    in the order of time where both are rows of streams, by windows that end alike.
+*   INTERSECT is a join of whole rows. EXCEPT is STR: a right row takes the place of a left one. Between
+    closed windows, by the end of which rows are compared, both keep what joins do: all rows of such a window
+    are there at once, on both sides.
 *   A join with the versions of a table as of the instant of a row (NON RETROACTIVE) passes on what the rows
     do: no update touches what has come.
 """
@@ -46,12 +52,23 @@ from engine.language.query import (
     RowNumber,
     Scan,
     SemiJoin,
+    SetOperation,
     Sort,
     Stage,
 )
 from engine.model.source import SourceName
 from engine.windows.assignment import WINDOW_COLUMNS, Hop
-from engine.windows.clauses import RowWindow
+from engine.windows.clauses import Instant, RowWindow, TimeWindow, Window
+
+
+@dataclass(frozen=True, slots=True)
+class Merging:
+    """The end and the step of the windows that let rows in that are in the order of time; no end: of rows
+    that come in another.
+    """
+
+    end: Instant | None = None
+    slide_ms: int | None = None
 
 
 class Pattern(IntEnum):
@@ -68,36 +85,83 @@ class Edge:
     """The rows that leave an operator, as far as the rules go by them.
 
     windows: which columns tell a table function's window. key: the places of the columns by which a row takes
-    the place of another, None: no row does. in_time: rows are in the order of time, not of a key.
+    the place of another, None: no row does. in_time: rows are in the order of time, not of a key. span: the
+    window clause that says when rows of a WKS edge go, None where it is not one. merges: UNION ALL puts them
+    in the order of time: they are rows of a stream in the order of it, by a window with this end and step.
     """
 
     pattern: Pattern
     windows: WindowColumns
     key: tuple[int, ...] | None = None
     in_time: bool = True
+    span: Window | None = None
+    merges: Merging | None = None
 
     @classmethod
     def of_scan(cls, scan: Scan, tables: Container[SourceName] = ()) -> Edge:
         """What leaves a leaf. tables: which sources are."""
-        return cls(scan_pattern(scan, tables), WindowColumns.of_scan(scan))
+        window, merges = scan.window, None
+        if scan.source not in tables and scan.assignment is None:
+            merges = Merging(window.end, window.slide_ms) if isinstance(window, TimeWindow) else Merging()
+        return cls(scan_pattern(scan, tables), WindowColumns.of_scan(scan), span=window, merges=merges)
 
     def above(self, stage: Stage) -> Edge:
         """What leaves a stage of one input over this one."""
         pattern = self._pattern_above(stage)
         windows, key = self.windows.above(stage), self._key_above(stage)
         in_time = not isinstance(stage, Sort) and (self.in_time or isinstance(stage, Aggregate))
-        return Edge(pattern, windows, key if pattern is Pattern.WK else None, in_time)
+        merges = None if isinstance(stage, Aggregate | Sort) else self.merges
+        return Edge(pattern, windows, key if pattern is Pattern.WK else None, in_time, self.span, merges)
 
     def joined(self, stage: Join | SemiJoin, inner: Edge) -> Edge:
         """What leaves a join with another."""
         if _as_of_each_row(stage):
-            return replace(self, key=None)
-        kind = _kind_of(stage)
-        told = [(self.windows.told(key), inner.windows.told(other)) for key, other in _keys_of(stage)]
-        meet_at_once = any(one is not None and one == other for one, other in told)
-        if meet_at_once and max(self.pattern, inner.pattern) <= Pattern.WKS:
-            return Edge(_whole(kind, self.pattern, inner.pattern), self.windows, None, self.in_time)
-        return Edge(_joined(kind, self.pattern, inner.pattern), WindowColumns({}, {}), None, in_time=False)
+            return replace(self, key=None, merges=None)
+        kind, merges = _kind_of(stage), self.merges if isinstance(stage, SemiJoin) else None
+        if self._meets_at_once(inner, _keys_of(stage)):
+            whole = _whole(kind, self.pattern, inner.pattern)
+            return Edge(whole, self.windows, None, self.in_time, self._span_with(inner), merges)
+        pattern = _joined(kind, self.pattern, inner.pattern)
+        return Edge(pattern, WindowColumns({}, {}), None, in_time=False, merges=merges)
+
+    def combined(self, stage: SetOperation, inner: Edge) -> Edge:
+        """What leaves a set operation of this, its left input, and another."""
+        if stage.kind == "union":
+            return self._united(inner)
+        kind: JoinKind = "semi" if stage.kind == "intersect" else "anti"
+        if self._meets_at_once(inner, _compared(stage)):
+            whole = _whole(kind, self.pattern, inner.pattern)
+            return Edge(whole, self.windows, None, self.in_time, self._span_with(inner), self.merges)
+        pattern = _joined(kind, self.pattern, inner.pattern)
+        return Edge(pattern, WindowColumns({}, {}), None, in_time=False, merges=self.merges)
+
+    def _united(self, inner: Edge) -> Edge:
+        """What leaves UNION ALL. Rows of both that are in the order of time are so together if they come in
+        it, too: a window that ends before NOW would let rows in below others.
+        """
+        pattern = max(self.pattern, inner.pattern)
+        if pattern is Pattern.WKS and not (self.pattern is inner.pattern and self.span == inner.span):
+            pattern = Pattern.WK
+        merges = None
+        if self.merges is not None and inner.merges is not None:
+            merges = self.merges if self.merges == inner.merges else Merging()
+        in_time = merges is not None and merges.end is not None and self.in_time and inner.in_time
+        return Edge(
+            pattern, self.windows.common(inner.windows), None, in_time, self._span_with(inner), merges
+        )
+
+    def _meets_at_once(self, inner: Edge, keys: Iterable[tuple[Expression, Expression]]) -> bool:
+        """Whether rows that are equal in these come at one instant, as those of closed windows."""
+        if max(self.pattern, inner.pattern) > Pattern.WKS:
+            return False
+        told = [(self.windows.told(key), inner.windows.told(other)) for key, other in keys]
+        return any(one is not None and one == other for one, other in told)
+
+    def _span_with(self, inner: Edge) -> Window | None:
+        """When rows go that go with those of both; None: one window does not say."""
+        if Pattern.MON in (self.pattern, inner.pattern):
+            return inner.span if self.pattern is Pattern.MON else self.span
+        return self.span if self.span == inner.span else None
 
     def _pattern_above(self, stage: Stage) -> Pattern:
         below = self.pattern
@@ -146,11 +210,14 @@ def edges_of(query: Query, tables: Container[SourceName] = ()) -> list[Edge]:
     edges = [Edge.of_scan(query.scan, tables)]
     for stage in query.stages:
         below = edges[-1]
-        if not isinstance(stage, Join | SemiJoin):
-            edges.append(below.above(stage))
-        else:
+        if isinstance(stage, SetOperation):
+            *_, inner = edges_of(stage.inner, tables)
+            edges.append(below.combined(stage, inner))
+        elif isinstance(stage, Join | SemiJoin):
             *_, inner = edges_of(stage.inner, tables)
             edges.append(below.joined(stage, inner))
+        else:
+            edges.append(below.above(stage))
     return edges
 
 
@@ -187,6 +254,14 @@ def _keys_of(stage: Join | SemiJoin) -> Sequence[tuple[Expression, Expression]]:
         return stage.keys
     columns = [Column(place, name, type_) for place, (name, type_) in enumerate(stage.inner.columns)]
     return list(zip(stage.keys, columns, strict=False))
+
+
+def _compared(stage: SetOperation) -> Iterable[tuple[Expression, Expression]]:
+    """Pairs of columns in which rows of both inputs are compared."""
+    given = [Column(place, name, type_) for place, (name, type_) in enumerate(stage.inner.columns)]
+    if stage.on is None:
+        return zip(given, given, strict=True)
+    return [(Column(place, "", given[other].type), given[other]) for place, other in stage.on]
 
 
 def _joined(kind: JoinKind | None, below: Pattern, inner: Pattern) -> Pattern:
@@ -249,6 +324,11 @@ class WindowColumns:
     def any(self) -> bool:
         """Whether rows still have one."""
         return self.places is None or bool(self.places)
+
+    def common(self, other: WindowColumns) -> WindowColumns:
+        """Those that tell the same in both, of stages that compute columns."""
+        one, two = self.places or {}, other.places or {}
+        return WindowColumns({}, {place: what for place, what in one.items() if two.get(place) == what})
 
     def above(self, stage: Stage) -> WindowColumns:
         """Those of what a stage gives."""

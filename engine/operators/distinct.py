@@ -11,7 +11,7 @@ def distinct(relation: Relation) -> Relation:
     """NULL equals NULL, NaN equals NaN, -0.0 equals 0.0 and is given as that."""
     columns = relation.columns
     _, firsts = encode(columns, len(relation))
-    few = relation if len(firsts) == len(relation) else relation.take(firsts)
+    few = relation if len(firsts) == len(relation) else relation.among(firsts)
     return with_plain_zeros(few)
 
 

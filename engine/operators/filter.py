@@ -12,4 +12,4 @@ from engine.operators.relation import Relation, count
 def keep(stage: Filter, relation: Relation) -> tuple[Relation, int]:
     """What is left, and for how many rows the predicate was an error."""
     true, error = truth(stage.predicate, relation.columns, len(relation))
-    return relation.take(np.flatnonzero(true)), count(error)
+    return relation.among(np.flatnonzero(true)), count(error)

@@ -29,6 +29,7 @@ from engine.language.query import (
     RowNumber,
     Scan,
     SemiJoin,
+    SetOperation,
     Sort,
     Stage,
 )
@@ -50,6 +51,7 @@ from engine.operators.relation import Relation
 from engine.operators.row_number import row_number
 from engine.operators.scan import ScanAt, is_range
 from engine.operators.semi_join import semi_join
+from engine.operators.set_operations import set_operation
 from engine.operators.sort import sort
 from tureen.errors import LimitExceeded
 
@@ -229,6 +231,8 @@ class _Run:
                 relation, errors = semi_join(stage, relation, self.relation(stage.inner))
             case Join():
                 relation, errors = self._joined(stage, relation)
+            case SetOperation():
+                relation = set_operation(stage, relation, self.relation(stage.inner), self._rows_max)
         self.errors += errors
         return relation
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.model.batch import Int64Array
+from engine.operators.relation import Moments
 from engine.stems.segment import SegmentView
 
 Places = Sequence[tuple[SegmentView, Int64Array]]
@@ -17,3 +18,17 @@ def timestamps_at(places: Places) -> Int64Array:
     """int64[n], ascending: the instant of each row."""
     found = [part.timestamp[where] for part, where in places]
     return np.concatenate(found) if found else np.empty(0, np.int64)
+
+
+def moments_at(places: Places) -> Moments:
+    """Where the rows stand in the order of the stream."""
+    if not places:
+        nowhere = np.empty(0, np.int64)
+        return Moments(nowhere, nowhere, nowhere)
+    origins = [part.origins.of(int(where[0]), int(where[-1]) + 1) for part, where in places]
+    taken = [where - where[0] for _, where in places]
+    partitions, offsets = (
+        np.concatenate([each[rows] for each, rows in zip(arrays, taken, strict=True)]).astype(np.int64)
+        for arrays in zip(*origins, strict=True)
+    )
+    return Moments(timestamps_at(places), partitions, offsets)

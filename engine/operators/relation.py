@@ -7,6 +7,7 @@ what later stages read, and only of the rows that are left by then.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,22 +17,33 @@ from engine.model.batch import BoolArray, Column, Int64Array
 from engine.model.lazy_columns import LazyColumns
 
 
+class Moments(NamedTuple):
+    """Where rows of streams stand in the order of time, int64[n] each: ascending, the first weighs most."""
+
+    timestamp: Int64Array
+    partition: Int64Array
+    offset: Int64Array
+
+
 class Relation:
     """n rows. columns: each of n rows; stored: makes the ordinals that rows of a scan have in their source,
-    int64[n]; None of other rows.
+    int64[n]; None of other rows. moments: makes those of rows of streams that are in the order of time; None
+    of rows that are not.
     """
 
-    __slots__ = ("_stored", "columns", "n")
+    __slots__ = ("_moments", "_stored", "columns", "n")
 
     def __init__(
         self,
         columns: Sequence[Column],
         n: int,
         stored: Callable[[], Int64Array] | None = None,
+        moments: Callable[[], Moments] | None = None,
     ) -> None:
         self.columns = columns
         self.n = n
         self._stored = stored
+        self._moments = moments
 
     def __len__(self) -> int:
         return self.n
@@ -46,21 +58,43 @@ class Relation:
         assert self._stored is not None
         return self._stored()
 
+    @property
+    def is_in_time(self) -> bool:
+        """Whether its rows have moments."""
+        return self._moments is not None
+
+    def moments(self) -> Moments:
+        """Those of rows that are in the order of time."""
+        assert self._moments is not None
+        return self._moments()
+
     def take(self, rows: Int64Array) -> Relation:
-        """The rows at these places, in that order."""
+        """The rows at these places, in that order, which need not be that of time."""
         columns, stored = self.columns, self._stored
         taken = LazyColumns(len(columns), lambda place: columns[place].take(rows))
         return Relation(taken, len(rows), None if stored is None else lambda: stored()[rows])
 
+    def among(self, rows: Int64Array) -> Relation:
+        """The rows at these places, ascending."""
+        taken, moments = self.take(rows), self._moments
+        if moments is not None:
+            taken._moments = lambda: Moments(*(each[rows] for each in moments()))
+        return taken
+
     def slice(self, start: int, stop: int) -> Relation:
         """Rows start to stop, without a copy."""
-        columns, stored = self.columns, self._stored
+        columns, stored, moments = self.columns, self._stored, self._moments
         cut = LazyColumns(len(columns), lambda place: columns[place].slice(start, stop))
-        return Relation(cut, stop - start, None if stored is None else lambda: stored()[start:stop])
+        return Relation(
+            cut,
+            stop - start,
+            None if stored is None else lambda: stored()[start:stop],
+            None if moments is None else lambda: Moments(*(each[start:stop] for each in moments())),
+        )
 
     def with_columns(self, columns: Sequence[Column]) -> Relation:
         """The same rows with other columns."""
-        return Relation(columns, self.n, self._stored)
+        return Relation(columns, self.n, self._stored, self._moments)
 
     def evaluate(self, expression: ex.Expression) -> Result:
         """The value of an expression for each row."""

@@ -28,7 +28,7 @@ def row_number(stage: RowNumber, relation: Relation) -> tuple[Relation, int]:
     numbers[sorted_rows] = np.arange(1, len(relation) + 1) - starts[codes[sorted_rows]]
     numbered = relation.with_columns(_and_one(relation.columns, Column(BIGINT, numbers)))
     if stage.count is not None:
-        numbered = numbered.take(np.flatnonzero(numbers <= stage.count))
+        numbered = numbered.among(np.flatnonzero(numbers <= stage.count))
     return numbered, errors + wrong
 
 

@@ -26,7 +26,7 @@ from engine.operators.assignment import (
     reaches_whole_sessions,
 )
 from engine.operators.gather import rows_at
-from engine.operators.places import Places, timestamps_at
+from engine.operators.places import Places, moments_at, timestamps_at
 from engine.operators.relation import Relation
 from engine.operators.row_windows import last_rows
 from engine.operators.window_range import WindowRange, locate
@@ -99,7 +99,9 @@ class ScanAt:
         schema = self.rows.schema
         if scan.assignment is None:
             chosen = self.places(scan)
-            return Scanned(rows_at(schema, chosen.places), chosen.complete_from_ms)
+            rows = rows_at(schema, chosen.places)
+            rows = Relation(rows.columns, len(rows), rows.stored_ordinals, lambda: moments_at(chosen.places))
+            return Scanned(rows, chosen.complete_from_ms)
         if self.now_ms is None:
             empty = np.empty(0, np.int64)
             return Scanned(Assigned(rows_at(schema, []), empty, empty, empty, whole=True).relation())

@@ -29,7 +29,7 @@ def semi_join(stage: SemiJoin, relation: Relation, inner: Relation) -> tuple[Rel
         kept = ~found & ~unknown if stage.null_aware else ~found
     else:
         kept = found
-    return (relation if kept.all() else relation.take(np.flatnonzero(kept))), errors
+    return (relation if kept.all() else relation.among(np.flatnonzero(kept))), errors
 
 
 def _among(keys: Sequence[Column], others: Sequence[Column], n: int, m: int) -> tuple[BoolArray, BoolArray]:

@@ -70,10 +70,13 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A row of a relation. ordinal: of a scan's row its place in the source, else None."""
+    """A row of a relation. ordinal: of a scan's row its place in the source, else None. moment: of a row of a
+    stream its (timestamp, partition, offset), else None.
+    """
 
     ordinal: int | None
     values: Values
+    moment: tuple[int, int, int] | None = None
 
 
 def versions(batch: Batch) -> list[Row]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cmp_to_key
 from typing import assert_never
 
@@ -17,6 +18,7 @@ from engine.language.query import (
     Query,
     RowNumber,
     SemiJoin,
+    SetOperation,
     Sort,
     SortKey,
     Stage,
@@ -26,6 +28,7 @@ from engine.reference.expressions import evaluate
 from engine.reference.joins import join, semi_join, values_of
 from engine.reference.rows import Placed, Values
 from engine.reference.seen import At
+from engine.reference.set_operations import merged, set_operation
 from engine.reference.values import ERROR, Identity, identity, one_zero, order
 from engine.reference.windows import gone_versions, scan, width_of
 
@@ -35,26 +38,41 @@ def answer(query: Query, at: At) -> tuple[list[Values], int, int | None]:
 
     The last is None where nothing is missing; of several scans the latest counts.
     """
+    rows, errors, complete_from, _ = _placed(query, at)
+    return [row.values for row in rows], errors, complete_from
+
+
+def _placed(query: Query, at: At) -> tuple[list[Placed], int, int | None, bool]:
+    """The same with the rows as they are placed, and whether these are rows of streams in order of time."""
     seen = at[query.source]
     held = scan(query.scan, seen.source, seen.instant)
     rows, errors, froms = held.rows, 0, [held.complete_from]
     width = width_of(query.scan, seen.source)
+    in_time = not seen.source.stream.is_table and query.scan.assignment is None
     for stage in query.stages:
-        if isinstance(stage, SemiJoin | Join):
-            inner, inner_errors, inner_from = answer(stage.inner, at)
+        met = 0
+        if isinstance(stage, SemiJoin | Join | SetOperation):
+            placed, inner_errors, inner_from, inner_in_time = _placed(stage.inner, at)
+            inner = [row.values for row in placed]
             errors += inner_errors
             froms.append(inner_from)
             if isinstance(stage, SemiJoin):
                 rows, met = semi_join(stage, rows, inner)
-            else:
+            elif isinstance(stage, Join):
                 froms.append(_versions_from(stage, rows, at))
                 rows, met = join(stage, rows, width, inner)
+            elif stage.kind == "union" and in_time and inner_in_time:
+                rows = merged(rows, placed)
+            else:
+                rows = set_operation(stage, rows, placed)
+                in_time = in_time and stage.kind != "union"
         else:
             rows, met = _stage(stage, rows)
+        in_time = in_time and not isinstance(stage, Join | Aggregate | Sort)
         errors += met
         width = _width_after(stage, width)
         assert all(len(row.values) == width for row in rows)
-    return [row.values for row in rows], errors, max((f for f in froms if f is not None), default=None)
+    return rows, errors, max((f for f in froms if f is not None), default=None), in_time
 
 
 def _versions_from(stage: Join, rows: Sequence[Placed], at: At) -> int | None:
@@ -102,7 +120,7 @@ def _stage(stage: Stage, rows: list[Placed]) -> tuple[list[Placed], int]:
             return _row_number(stage, rows)
         case Limit(count, offset):
             return rows[offset : None if count is None else offset + count], 0
-        case SemiJoin() | Join():
+        case SemiJoin() | Join() | SetOperation():
             raise AssertionError("needs the rows of its inner query")
         case _:
             assert_never(stage)
@@ -114,7 +132,7 @@ def _with_values(rows: Sequence[Placed], expressions: Sequence[Expression]) -> t
     errors = 0
     for row in rows:
         values, met = values_of(expressions, row.values)
-        made.append(Placed(row.ordinal, values))
+        made.append(replace(row, values=values))
         errors += met
     return made, errors
 
@@ -142,7 +160,7 @@ def _distinct(rows: Sequence[Placed]) -> list[Placed]:
     kept: dict[Identity, Placed] = {}
     for row in rows:
         values = tuple(map(one_zero, row.values))
-        kept.setdefault(identity(values), Placed(row.ordinal, values))
+        kept.setdefault(identity(values), replace(row, values=values))
     return list(kept.values())
 
 
@@ -187,4 +205,4 @@ def _row_number(stage: RowNumber, rows: Sequence[Placed]) -> tuple[list[Placed],
         numbers |= {id(row): number for number, row in enumerate(ordered, start=1)}
         errors += met
     top = [row for row in rows if stage.count is None or numbers[id(row)] <= stage.count]
-    return [Placed(row.ordinal, (*row.values, numbers[id(row)])) for row in top], errors
+    return [replace(row, values=(*row.values, numbers[id(row)])) for row in top], errors

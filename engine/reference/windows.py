@@ -107,7 +107,7 @@ def _visible(source: Source, instant: int) -> list[tuple[int, Row]]:
 
 
 def _placed(rows: Sequence[tuple[int, Row]]) -> list[Placed]:
-    return [Placed(ordinal, row.values) for ordinal, row in rows]
+    return [Placed(ordinal, row.values, (row.timestamp, row.partition, row.offset)) for ordinal, row in rows]
 
 
 def _since(source: Source) -> int:

@@ -15,6 +15,10 @@ its changes. That is followed up from the scans on, of each relation on the way:
     join, IN, EXISTS                     both sides are in parts, and equal in their keys; or one side is
                                          whole and none of its rows is kept for having no partner
     NOT IN                               the other side is whole: a NULL anywhere decides about all rows
+    UNION ALL                            both sides are in parts, and a column has the key of both; or none
+                                         has, and nothing above needs one
+    INTERSECT, EXCEPT                    both sides are in parts, and the same compared column has the key of
+                                         both; or the right one is whole, and a compared column has the key
     RSTREAM                              never: it tells all rows when any of them changes
 
 What leaves an answer is told by one shard alone only if equal rows are in one shard. Where they need not be,
@@ -44,6 +48,7 @@ from engine.language.query import (
     RowNumber,
     Scan,
     SemiJoin,
+    SetOperation,
     Sort,
     Stage,
 )
@@ -182,6 +187,8 @@ def _above(stage: Stage, rows: _Rows, streams: Streams, layout: Layout) -> _Rows
             return _member(stage, rows, _of_query(stage.inner, streams, layout))
         case Join():
             return _joined(stage, rows, _of_query(stage.inner, streams, layout))
+        case SetOperation():
+            return _combined(stage, rows, _of_query(stage.inner, streams, layout))
 
 
 def _member(stage: SemiJoin, rows: _Rows, inner: _Rows) -> _Rows:
@@ -234,6 +241,26 @@ def _joined(stage: Join, rows: _Rows, inner: _Rows) -> _Rows:
         case _:
             held = rows.held
     return _Rows(False, width, held, rows.type)
+
+
+def _combined(stage: SetOperation, rows: _Rows, inner: _Rows) -> _Rows:
+    """Rows of two relations, or those of one that the other has equal ones of, or has not."""
+    word = stage.kind.upper()
+    if rows.whole and inner.whole:
+        return rows
+    if rows.whole or (inner.whole and stage.kind == "union"):
+        raise _Whole(f"a side of {word} is made of tables of which every shard has all rows")
+    if stage.kind == "union":
+        return replace(rows, held=rows.held & inner.held if _alike(rows.type, inner.type) else frozenset())
+    pairs = [(place, place) for place in range(rows.width)] if stage.on is None else stage.on
+    if inner.whole:
+        if not any(place in rows.held for place, _ in pairs):
+            raise _Whole(f"{word} does not compare the key")
+        return rows
+    together = _alike(rows.type, inner.type)
+    if not (together and any(place in rows.held and other in inner.held for place, other in pairs)):
+        raise _Whole(f"{word} does not compare the keys of both sides")
+    return rows
 
 
 Pairs = Iterable[tuple[Expression, int | None]]

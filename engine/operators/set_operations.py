@@ -1,0 +1,66 @@
+"""UNION ALL, INTERSECT [ALL] and EXCEPT [ALL] of two relations, as
+:class:`engine.language.query.SetOperation` says.
+
+O(rows of both * columns), hashing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.kernels import set_operations as kernels
+from engine.language.query import SetOperation
+from engine.model.batch import Column, concatenate_columns
+from engine.model.lazy_columns import LazyColumns
+from engine.operators.distinct import with_plain_zeros
+from engine.operators.keys import alike
+from engine.operators.relation import Moments, Relation
+from tureen.errors import LimitExceeded
+
+
+def set_operation(stage: SetOperation, left: Relation, right: Relation, rows_max: int) -> Relation:
+    """The rows of ``left`` and of ``right``, which is what ``stage.inner`` gives, as the stage has them.
+
+    Raises LimitExceeded: more than ``rows_max`` rows.
+    """
+    if stage.kind == "union":
+        return _union(left, right, rows_max)
+    places = [(place, place) for place in range(len(left.columns))] if stage.on is None else stage.on
+    codes, other_codes, width = alike(
+        [left.columns[place] for place, _ in places],
+        [right.columns[place] for _, place in places],
+        len(left),
+        len(right),
+    )
+    copies = np.bincount(other_codes, minlength=width)
+    kept = np.empty(len(left), np.bool_)
+    if stage.all:
+        kernels.paired(codes, copies, kept)
+        if stage.kind == "except":  # the oldest go: those of as many right rows
+            np.logical_not(kept, out=kept)
+    else:
+        kernels.first_of_each(codes, (copies > 0) == (stage.kind == "intersect"), kept)
+    rows = left if kept.all() else left.among(np.flatnonzero(kept))
+    return rows if stage.on is not None else with_plain_zeros(rows)
+
+
+def _union(left: Relation, right: Relation, rows_max: int) -> Relation:
+    """Both: in the order of time where the rows of both are, else one after the other."""
+    n = len(left) + len(right)
+    if n > rows_max:
+        raise LimitExceeded("intermediate_rows_max", rows_max, n, hint="narrow the windows")
+
+    def both(place: int) -> Column:
+        return concatenate_columns(left.columns[place].type, [left.columns[place], right.columns[place]])
+
+    united = Relation(LazyColumns(len(left.columns), both), n)
+    if not (left.is_in_time and right.is_in_time):
+        return united
+    one, other = left.moments(), right.moments()
+    order = np.empty(n, np.int64)
+    kernels.merged(*one, *other, order)
+
+    def moments() -> Moments:
+        return Moments(*(np.concatenate(pair)[order] for pair in zip(one, other, strict=True)))
+
+    return Relation(united.take(order).columns, n, moments=moments)
