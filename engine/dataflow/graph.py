@@ -20,19 +20,20 @@ from engine.changes.transition import NEVER, Transition
 from engine.dataflow.node import Node
 from engine.dataflow.operator_tree import NodeState, OperatorTree, operator_tree
 from engine.dataflow.operators.flow import FlowNode
-from engine.dataflow.operators.join import JoinNode
 from engine.dataflow.operators.rows import ConditionNode
 from engine.dataflow.operators.scan import Predicate, ScanNode
+from engine.dataflow.operators.two_inputs import TwoInputs
 from engine.dataflow.plan import (
+    Combined,
     Joined,
     Own,
     Plan,
     Shared,
     Step,
     is_selection,
-    join_of,
     key_of,
     node_of,
+    node_of_two,
     plan_of,
     scans_of,
     whole_plan_of,
@@ -194,13 +195,13 @@ class Graph:
                     column = node.column(column, constants)
                 return _Built((*under.keys, key), node, column)
 
-            case Joined(_, left, right):
+            case Joined(_, left, right) | Combined(_, left, right):
                 one, other = self._build(left, standing), self._build(right, standing)
                 both = key_of(plan, one.keys[-1], other.keys[-1])
                 node = self._nodes.get(both)
                 if node is None:
-                    node = self._nodes[both] = join_of(plan, one.node, other.node)
-                assert isinstance(node, JoinNode)
+                    node = self._nodes[both] = node_of_two(plan, one.node, other.node)
+                assert isinstance(node, TwoInputs)
                 column = node.column(one.column, other.column)
                 return _Built((*one.keys, *other.keys, both), node, column)
 

@@ -10,8 +10,19 @@ from dataclasses import dataclass
 
 from engine.dataflow.operators.latest import Latest
 from engine.dataflow.operators.ranked import Ranked
-from engine.dataflow.plan import Joined, Own, Plan, Shared, Step, key_of
-from engine.language.query import Aggregate, Filter, Join, Limit, RowNumber, Scan, SemiJoin, Sort, Stage
+from engine.dataflow.plan import Combined, Joined, Own, Plan, Shared, Step, key_of
+from engine.language.query import (
+    Aggregate,
+    Filter,
+    Join,
+    Limit,
+    RowNumber,
+    Scan,
+    SemiJoin,
+    SetOperation,
+    Sort,
+    Stage,
+)
 from engine.language.render import render_scan, render_stage, render_window
 from engine.language.update_patterns import Edge, edges_of
 from engine.model.source import SourceName
@@ -95,6 +106,13 @@ def _walk(plan: Plan, tables: Container[SourceName], state_of: StateOf) -> _Walk
             key = key_of(plan, one_key, other_key)
             word, details = _words(stage)
             return OperatorTree(word, details, str(edge), None, state_of(key), (one, other)), edge, key
+        case Combined(_, left, right, stage):
+            one, one_edge, one_key = _walk(left, tables, state_of)
+            other, other_edge, other_key = _walk(right, tables, state_of)
+            edge = one_edge.combined(stage, other_edge)
+            key = key_of(plan, one_key, other_key)
+            word, details = _words(stage)
+            return OperatorTree(word, details, str(edge), None, state_of(key), (one, other)), edge, key
 
 
 def _scan(scan: Scan, tables: Container[SourceName], edge: Edge, state: NodeState) -> OperatorTree:
@@ -134,6 +152,9 @@ def _words(*stages: Stage) -> tuple[str, tuple[str, ...]]:
             rest = rest.lstrip(", ")
             word = " ".join(each for each in kind.replace("as of", "asof").split() if each != "inner")
             return f"{word} join".lstrip(), (rest,) if rest else ()
+        case SetOperation():
+            word, _, by = lines[0].partition(" on ")
+            return word, (f"on {by}",) if by else ()
         case Aggregate():
             return "group", tuple(lines[1:])
         case Filter():

@@ -19,6 +19,9 @@ from engine.dataflow.operators.latest import Latest, LatestNode
 from engine.dataflow.operators.match import MatchNode
 from engine.dataflow.operators.ranked import Ranked, RankedNode
 from engine.dataflow.operators.rows import ConditionNode, FilterNode, ProjectNode
+from engine.dataflow.operators.set_operations import Compared, CopiesNode, Union, UnionNode
+from engine.dataflow.operators.set_rows import LeftRows, LeftRowsNode
+from engine.dataflow.operators.two_inputs import TwoInputs
 from engine.dataflow.parameters import Constants, parameterised
 from engine.language.expressions import Column, Expression, IsNull, Literal, Or, columns_of
 from engine.language.query import (
@@ -38,6 +41,7 @@ from engine.language.query import (
     Sort,
     Stage,
 )
+from engine.language.update_patterns import edges_of
 from engine.model.source import SourceName
 from engine.model.types import BOOLEAN, Kind
 from engine.windows.assignment import Hop
@@ -82,7 +86,17 @@ class Joined:
     stage: Join | SemiJoin
 
 
-Plan = Shared | Own | Step | Joined
+@dataclass(frozen=True, slots=True)
+class Combined:
+    """A set operation of two plans."""
+
+    shape: Union | Compared | LeftRows
+    left: Plan
+    right: Plan
+    stage: SetOperation
+
+
+Plan = Shared | Own | Step | Joined | Combined
 
 
 def key_of(plan: Plan, *below: Hashable) -> Hashable:
@@ -96,6 +110,8 @@ def key_of(plan: Plan, *below: Hashable) -> Hashable:
             return *below, shape, tuple(literal.type for literal in constants)
         case Joined(matching):
             return *below, matching
+        case Combined(shape):
+            return *below, shape
 
 
 def plan_of(query: Query, tables: Container[SourceName]) -> Plan:
@@ -108,6 +124,8 @@ def plan_of(query: Query, tables: Container[SourceName]) -> Plan:
             above = _joined(stage, plan, query.stages[place + 1 :], tables)
         elif isinstance(stage, SemiJoin):
             above = _among(stage, plan, query.stages[place + 1 :], tables)
+        elif isinstance(stage, SetOperation):
+            above = _combined(stage, plan, query, place, tables)
         else:
             above = _above(stage, plan, query.stages, place)
         plan = Own(_first(query, place + 1), above) if isinstance(above, str) else above
@@ -160,9 +178,21 @@ def node_of(step: Step, below: Node) -> Node:
     raise AssertionError(step.shape)
 
 
-def join_of(joined: Joined, left: Node, right: Node) -> JoinNode:
-    """The operator of a join, over two others."""
-    matching = joined.matching
+def node_of_two(plan: Joined | Combined, left: Node, right: Node) -> TwoInputs:
+    """The operator of a join or a set operation, over two others."""
+    match plan:
+        case Joined(matching):
+            return _join_of(matching, left, right)
+        case Combined(Union()):
+            return UnionNode(left, right)
+        case Combined(Compared() as compared):
+            return CopiesNode(left, right, compared)
+        case Combined(LeftRows() as rows):
+            return LeftRowsNode(left, right, rows)
+    raise AssertionError(plan)
+
+
+def _join_of(matching: Matching, left: Node, right: Node) -> JoinNode:
     if matching.latest is not None:
         return AsOfNode(left, right, matching, matching.latest)
     kind = InnerJoinNode if matching.kind == "inner" else MatchNode
@@ -234,8 +264,6 @@ def _above(stage: Stage, below: Plan, stages: Sequence[Stage], place: int) -> Pl
             return _ranked(Ranked((), order, offset, most, False, read), below, stage)
         case RowNumber(by, order, count):
             return _ranked(Ranked(by, order, 0, count, True, _read_by(stages[place + 1 :])), below, stage)
-        case SetOperation(kind, all=all_):
-            return f"{kind.upper()}{' ALL' if all_ else ''} is worked out again from both sides"
     raise AssertionError(stage)
 
 
@@ -279,6 +307,14 @@ def _in_order(plan: Plan) -> Plan | None:
             one = _in_order(left)
             other = right if matching.kind in ("semi", "anti") else _in_order(right)
             return None if one is None or other is None else replace(plan, left=one, right=other)
+        case Combined(Union(merged), left, right):
+            one, other = _in_order(left), _in_order(right)
+            return None if merged or one is None or other is None else replace(plan, left=one, right=other)
+        case Combined(LeftRows()):
+            return plan
+        case Combined(Compared() as compared, left):
+            under = _in_order(left)
+            return None if under is None else replace(plan, shape=LeftRows(compared, True, None), left=under)
     return None
 
 
@@ -295,6 +331,8 @@ def _unique(plan: Plan) -> frozenset[int] | None:
             places = {each.index: place for place, each in enumerate(expressions) if isinstance(each, Column)}
             if key is not None and key <= places.keys():
                 return frozenset(places[place] for place in key)
+        case Combined(Compared() | LeftRows(), left, stage=stage):
+            return _unique(left) if stage.all else frozenset(range(len(stage.inner.columns)))
     return None
 
 
@@ -314,6 +352,24 @@ def _joined(stage: Join, left: Plan, following: Sequence[Stage], tables: Contain
         return "ASOF JOIN by strings: they have no order that stays"
     in_order = _in_order(other)
     return _NO_ORDER if in_order is None else Joined(matching, one, in_order, stage)
+
+
+def _combined(
+    stage: SetOperation, left: Plan, query: Query, place: int, tables: Container[SourceName]
+) -> Plan | str:
+    """A set operation over a plan, or why it has no operator. place: of the stage."""
+    inner = plan_of(stage.inner, tables)
+    if stage.kind == "union":
+        edge, other = edges_of(_first(query, place), tables)[-1], edges_of(stage.inner, tables)[-1]
+        merged = edge.merges is not None and other.merges is not None
+        return Combined(Union(merged), left, inner, stage)
+    compared = Compared.of(stage)
+    if stage.on is None:
+        return Combined(compared, left, inner, stage)
+    in_order = _in_order(left)
+    if in_order is None:
+        return "EXCEPT ALL ON: it is not known which of equal rows came first"
+    return Combined(LeftRows(compared, False, _read_by(query.stages[place + 1 :])), in_order, inner, stage)
 
 
 def _among(
@@ -360,6 +416,9 @@ def _with_ids(plan: Plan) -> Plan | None:
         case Step(Project() | Filter(), below=below):
             under = _with_ids(below)
             return None if under is None else replace(plan, below=under)
+        case Combined(Union(), left, right):
+            one, other = _with_ids(left), _with_ids(right)
+            return None if one is None or other is None else replace(plan, left=one, right=other)
     return plan
 
 
@@ -370,6 +429,8 @@ def _reason_of(plan: Plan) -> str | None:
             return reason
         case Step(Project() | Filter(), below=below):
             return _reason_of(below)
+        case Combined(Union(), left, right):
+            return _reason_of(left) or _reason_of(right)
     return None
 
 
@@ -398,6 +459,11 @@ def _read_by(stages: Sequence[Stage]) -> frozenset[int] | None:
                 expressions = [key for key, _ in stage.keys]
                 expressions += [] if stage.condition is None else [stage.condition]
                 expressions += [] if stage.latest is None else [stage.latest.outer]
+            case SetOperation(kind="union"):
+                expressions = []
+            case SetOperation(on=tuple() as on):
+                read.update(place for place, _ in on)
+                expressions = []
             case Distinct() | SetOperation():
                 return None
         read.update(column.index for expression in expressions for column in columns_of(expression))
