@@ -50,6 +50,13 @@ RUNS = {
         "--ops group min_max join --batches 2",
         ["rows_per_s.group", "ratio_to_before.min_max", "ratio_to_before.join.b64"],
     ),
+    **{
+        f"upa-fig{number}": (
+            "--windows 200,400 --times 1 --rounds 2",
+            [f"{figure}.nt.w400" for figure in ("rows_per_s", "us_per_1000", "work_per_1000", "state_bytes")],
+        )
+        for number in (9, 10, 11, 12, 13, 14, 16)
+    },
     "invocation": (
         "--rows 20000 --queries 2 --times 2",
         ["engine_ms", "ratio_to_duckdb", "count_ratio_to_duckdb", "aggregates_ratio_to_duckdb"],

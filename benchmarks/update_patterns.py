@@ -1,0 +1,367 @@
+"""One query over the links, driven through an engine by a strategy: what the experiments have in common.
+
+The links are streams link1, link2, link3 of an engine of their own; of those that the query reads batches
+come in turn, a window's worth at most in each. The query emits its changes, which are handed over as columns.
+After a full window is there the next ones are measured, whole windows: the time of steps, which is the
+processor's, so that other work on the machine matters less, and the work of the operators, which has no
+noise. Then the changes have to add up to what numpy finds (:mod:`benchmarks.connection_answers`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from statistics import mean, median
+
+import numpy as np
+
+from benchmarks import connections
+from benchmarks.connection_answers import Answer, Answers, Counts
+from benchmarks.connections import UNIT_MS, Connections, make_connections
+from benchmarks.lbl_trace import read_trace
+from benchmarks.numbers import Numbers
+from engine.dataflow.operator_tree import OperatorTree
+from engine.engine import Engine
+from engine.model.batch import BATCH_ROWS_MAX
+from engine.model.limits import Limits
+from engine.model.step import Register, Registration, StepResult
+from tureen.errors import TureenError
+
+WINDOWS = [2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000]
+"""Units: with a row of 50 bytes a unit 100 KB to 10 MB."""
+
+LIMITS = Limits(changes_max=1 << 28, join_candidates_max=1 << 40, intermediate_rows_max=1 << 40)
+
+STRATEGIES: Mapping[str, Mapping[str, str]] = {
+    "nt": {},
+}
+"""By key of figures: options of a registration."""
+
+LABELS: Mapping[str, str] = {
+    "nt": "NT",
+    "direct": "DIRECT",
+    "upa10": "UPA(10)",
+    "upa50": "UPA(50)",
+    "partitioned": "UPA partitioned",
+    "negative": "UPA negative",
+    "indexed": "UPA indexed",
+    "ntjoinup": "NT (join up)",
+    "auto": "auto",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query over the links.
+
+    text: of a window clause. links: those that it reads, from 0. answer: numpy's, None where it is compared
+    otherwise.
+    """
+
+    text: Callable[[str], str]
+    links: tuple[int, ...]
+    answer: Answer | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What operators did to entries of their state: looked at, put in, took out; negative: tuples that they
+    handed on to say that a row is gone.
+    """
+
+    visited: float = 0
+    inserted: float = 0
+    deleted: float = 0
+    negative: float = 0
+
+    def __add__(self, other: Work) -> Work:
+        return Work(
+            self.visited + other.visited,
+            self.inserted + other.inserted,
+            self.deleted + other.deleted,
+            self.negative + other.negative,
+        )
+
+    def since(self, before: Work, rows: int) -> Work:
+        """What was done since then, per 1,000 rows."""
+        share = 1_000 / max(1, rows)
+        return Work(
+            share * (self.visited - before.visited),
+            share * (self.inserted - before.inserted),
+            share * (self.deleted - before.deleted),
+            share * (self.negative - before.negative),
+        )
+
+    @property
+    def total(self) -> float:
+        return self.visited + self.inserted + self.deleted + self.negative
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """What was measured of one strategy at one window.
+
+    rows_per_s: rows of all links that the query reads. us_per_1000: their time. spread: of the windows that
+    were measured, (slowest - fastest) / median. work: per 1,000 rows. state_bytes: the mean of what operators
+    held, beside the rows of the streams, which take stem_bytes. came, went: changes per row.
+    """
+
+    rows_per_s: float
+    spread: float
+    work: Work
+    state_bytes: float
+    stem_bytes: float
+    came: float
+    went: float
+
+    @property
+    def us_per_1000(self) -> float:
+        return 1e9 / self.rows_per_s
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options that all experiments over the links have."""
+    parser.add_argument(
+        "--windows",
+        action=Numbers,
+        nargs="+",
+        default=WINDOWS,
+        help="units, a row of each link a unit (default: %(default)s)",
+    )
+    parser.add_argument("--strategies", nargs="+", choices=LABELS, help="of the figure's (default: all)")
+    parser.add_argument("--times", type=int, default=3, help="windows measured (default: %(default)s)")
+    parser.add_argument(
+        "--rounds", type=int, default=8, help="batches of a measured window at least (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--batch", type=int, default=BATCH_ROWS_MAX, help="rows of a batch at most (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--budget",
+        type=float,
+        default=60.0,
+        help="seconds after which no further window is measured (default: %(default)s)",
+    )
+    parser.add_argument("--trace", type=Path, metavar="FILE", help="of connections, such as LBL-CONN-7")
+
+
+def rows_for(options: argparse.Namespace, window: int) -> Connections | None:
+    """The rows to measure a window with; None where the trace is too short for it."""
+    needed = Schedule.of(options, window).units
+    if options.trace is None:
+        return _drawn(options.seed, needed)
+    rows = _traced(options.trace)
+    if len(rows) < needed:
+        print(f"w{window}: left out, the trace has {len(rows):,} units a link, {needed:,} are needed")
+        return None
+    return rows
+
+
+@cache
+def _traced(path: Path) -> Connections:
+    return read_trace(path)
+
+
+def _drawn(seed: int, units: int) -> Connections:
+    return make_connections(np.random.default_rng(seed), units)
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """batch: units of a batch. fill: batches before the first measured one, at least a window and some more.
+    stretch: batches of a measured window, which are a window's units at least. times: measured windows.
+    """
+
+    batch: int
+    fill: int
+    stretch: int
+    times: int
+
+    @classmethod
+    def of(cls, options: argparse.Namespace, window: int) -> Schedule:
+        """What the options say of a window."""
+        batch = min(options.batch, window)
+        full = -(-window // batch)
+        return cls(batch, full + 2, max(full, options.rounds), options.times)
+
+    @property
+    def units(self) -> int:
+        """How many there are in all."""
+        return self.batch * (self.fill + self.stretch * self.times)
+
+
+def window_clause(units: int) -> str:
+    """The last so many units, to the ms."""
+    return f"[RANGE {UNIT_MS * units - 1} MILLISECONDS]"
+
+
+class Drive:
+    """An engine over the links and the rows to come. One owner."""
+
+    def __init__(self, rows: Connections, links: Sequence[int], window: int, batch: int) -> None:
+        self.engine = Engine(LIMITS)
+        self.rows = rows
+        self.units = 0
+        """So many of each link were read."""
+        self._links = links
+        self._batch = batch
+        self._clock_ms = UNIT_MS * len(rows)
+        connections.create(self.engine, window)
+
+    def register(self, texts: Mapping[str, str], options: Mapping[str, str]) -> None:
+        """Queries come. Raises the first refusal."""
+        wanted = tuple(Registration(name, text, options=options) for name, text in texts.items())
+        self.engine._now(Register(wanted), self._clock_ms)
+
+    def step(self) -> tuple[float, list[StepResult]]:
+        """A batch of each link: (seconds of the processor, what the steps caused)."""
+        first, stop = self.units, self.units + self._batch
+        self.units = stop
+        batches = [(f"link{link + 1}", self.rows.batch(link, first, stop)) for link in self._links]
+        began = time.process_time()
+        found = [self.engine.ingest(name, batch, self._clock_ms) for name, batch in batches]
+        seconds = time.process_time() - began
+        for each in found:
+            for refused in each.broken.values():
+                raise refused
+        return seconds, found
+
+    def work(self, query_id: str) -> Work:
+        """Of the operators of a query, since they came."""
+        return work_of(self.engine.explain(query_id=query_id).graph)
+
+
+def work_of(tree: OperatorTree) -> Work:
+    """Of all operators of a tree."""
+    state = tree.state
+    own = Work(
+        state.visited,
+        getattr(state, "inserted", 0),
+        getattr(state, "deleted", 0),
+        getattr(state, "negative", 0),
+    )
+    return sum((work_of(each) for each in tree.inputs), own)
+
+
+class Folded:
+    """The changes of a query, added up by source."""
+
+    def __init__(self, sources: int) -> None:
+        self.counts: Counts = np.zeros(sources, np.int64)
+        self.came = self.went = 0
+
+    def add(self, results: Sequence[StepResult]) -> None:
+        """What some steps told of one query."""
+        for result in results:
+            for changes in result.changes:
+                src = changes.table.column("src").to_numpy()
+                self.counts += np.bincount(src, changes.weights, len(self.counts)).astype(np.int64)
+                came = int((changes.weights > 0).sum())
+                self.came += came
+                self.went += len(changes) - came
+
+    def check(self, query: Query, answers: Answers, unit: int) -> None:
+        """Raises RuntimeError unless that is numpy's answer at a unit."""
+        if query.answer is not None and not np.array_equal(self.counts, query.answer(answers, unit)):
+            raise RuntimeError(f"the changes up to unit {unit} do not add up to what numpy finds")
+
+
+def measure(
+    query: Query,
+    registered: Mapping[str, str],
+    rows: Connections,
+    window: int,
+    options: argparse.Namespace,
+) -> Point:
+    """One strategy at one window. registered: the options of the query."""
+    schedule = Schedule.of(options, window)
+    drive = Drive(rows, query.links, window, schedule.batch)
+    text = query.text(window_clause(window)) + " EMIT CHANGES"
+    drive.register({"q": text}, {"maintenance": "none", **registered})
+    answers = Answers.of(rows, window)
+    folded = Folded(answers.sources_max)
+    for _ in range(schedule.fill):
+        folded.add(drive.step()[1])
+    folded.check(query, answers, drive.units - 2)
+    came, went, before = folded.came, folded.went, drive.work("q")
+    seconds: list[float] = []
+    states: list[int] = []
+    stems: list[int] = []
+    began = time.monotonic()
+    gc.collect()
+    gc.disable()
+    try:
+        while len(seconds) < schedule.times:
+            if seconds and time.monotonic() - began > options.budget:
+                break
+            total = 0.0
+            for _ in range(schedule.stretch):
+                taken, results = drive.step()
+                total += taken
+                folded.add(results)
+                held = drive.engine.footprint()
+                states.append(held.changes)
+                stems.append(held.rows + held.matches + held.indexes)
+            seconds.append(total)
+    finally:
+        gc.enable()
+    folded.check(query, answers, drive.units - 2)
+    stretch = schedule.stretch * schedule.batch * len(query.links)
+    measured = stretch * len(seconds)
+    return Point(
+        stretch / median(seconds),
+        (max(seconds) - min(seconds)) / median(seconds),
+        drive.work("q").since(before, measured),
+        mean(states),
+        mean(stems),
+        (folded.came - came) / measured,
+        (folded.went - went) / measured,
+    )
+
+
+def known(strategy: str) -> bool:
+    """Whether the engine has a strategy."""
+    return strategy in STRATEGIES
+
+
+Points = dict[str, dict[int, Point]]
+"""By strategy and window."""
+
+
+def measure_all(
+    queries: Mapping[str, Query],
+    options: argparse.Namespace,
+    also: Callable[[int, Connections], None] | None = None,
+) -> Points:
+    """Each strategy at each window. queries: by strategy. also: told of each window and its rows.
+
+    Strategies that the engine refuses for the query are left out, with the reason.
+    """
+    points: Points = {}
+    for window in options.windows:
+        rows = rows_for(options, window)
+        if rows is None:
+            continue
+        if also is not None:
+            also(window, rows)
+        for strategy, query in queries.items():
+            if options.strategies and strategy not in options.strategies:
+                continue
+            if not known(strategy):
+                continue
+            try:
+                point = measure(query, STRATEGIES[strategy], rows, window, options)
+            except TureenError as refused:
+                print(f"{LABELS[strategy]}, {window:,} units: refused, {refused}")
+                continue
+            points.setdefault(strategy, {})[window] = point
+            print(
+                f"{LABELS[strategy]}, {window:,} units: {point.rows_per_s:,.0f} rows/s, "
+                f"work per 1,000 rows {point.work.total:,.0f}, state {point.state_bytes:,.0f} B"
+            )
+    return points
