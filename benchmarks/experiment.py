@@ -3,13 +3,14 @@
 What it prints besides figures are sentences: whether what the paper saw is so here, in the work that was
 counted, in what linked lists would have visited, and in time.
 
-Figures: `rows_per_s`, `us_per_1000`, `work_per_1000` (entries of state visited, inserted, deleted, and
-negative tuples), `lists_per_1000` (entries that linked lists would have visited), `state_bytes` (what operators
-hold beside the rows of the streams, on average) and `with_rows_bytes` (together with these), each
-`.<strategy>.w<units>`; `ratio_to_nt`, `ratio_to_direct` (rows a second, of the experiment's strategy) and
-`space_ratio_to_nt` (how many times less state), each `.w<units>`. The negative tuple approach reads who
-leaves from the windows, which the paper counts; here they are the rows of the streams, which stand for all
-queries. `space_ratio_to_nt_with_windows` counts them to NT, and not to the other, which does without.
+Figures, each `.<strategy>.w<units>`: `rows_per_s`; `us_per_1000`; `work_per_1000`, entries of state
+visited, inserted, deleted, and negative tuples; `lists_per_1000`, entries that linked lists would have
+visited; `state_bytes`, what operators hold beside the rows of the streams, on average; `with_rows_bytes`,
+together with these; `changes_per_row`. Each `.w<units>`: `ratio_to_nt`, `ratio_to_direct`, rows a second of
+the experiment's strategy; `space_ratio_to_nt`, how many times less state it has. The negative tuple
+approach reads who leaves from the windows, which the paper counts; here they are the rows of the streams,
+which stand for all queries. `space_ratio_to_nt_with_windows` counts them to NT, and not to the other, which
+does without.
 """
 
 from __future__ import annotations
