@@ -56,6 +56,14 @@ def result_key(query: Query, sources: Mapping[SourceName, Stream]) -> tuple[int,
     return tuple(sorted(found[0])) if found else None
 
 
+def told_by(query: Query, sources: Mapping[SourceName, Stream]) -> tuple[int, tuple[Places, ...]]:
+    """How many columns the last stage of a query gives, and sets of places that no two of its rows agree in,
+    the best first.
+    """
+    found = _of_query(query, sources)
+    return found.width, found.keys
+
+
 @dataclass(frozen=True, slots=True)
 class _Known:
     """What is known of the columns of a relation, ``width`` many.

@@ -1,0 +1,83 @@
+"""DISTINCT of a join  ->  a join of distinct rows, and DISTINCT above it only where it is still needed.
+
+    DISTINCT(a, b of A join B on k)  ->  DISTINCT(a, b of DISTINCT(a, k of A) join DISTINCT(b, k of B))
+
+a and b also hold what the join's condition reads. The upper one goes where the columns that are given tell
+those that are not: all of (a, k) and (b, k) then, a column of the join's key by its equal on the other side.
+
+Order: pairs are in the order of their left rows, then of their right ones. The first pair of a value is, on
+both ways, one of the first left row of (a, k) and the first right row of (b, k).
+
+It crosses neither a bag difference, of whose equal rows some stay, nor an ASOF join or one with the versions
+of a table, where equal rows of different instants have different partners.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from engine.dataflow.rewrites.rule import (
+    Sources,
+    Stages,
+    is_distinct,
+    moved,
+    none_errs,
+    up_to,
+    width_of,
+)
+from engine.language.expressions import Column, columns_of
+from engine.language.query import Distinct, Join, Output, Project, Query
+
+
+def distinct_below_join(query: Query, place: int, sources: Sources) -> Stages | None:
+    """The rule, at a DISTINCT over columns of an inner join."""
+    match query.stages[max(0, place - 2) : place + 1]:
+        case (Join(kind="inner", latest=None) as join, Project(outputs), Distinct()):
+            given = [output.expression for output in outputs]
+        case _:
+            return None
+    left, inner, width = up_to(query, place - 2), join.inner, width_of(query, place - 2, sources)
+    condition = () if join.condition is None else (join.condition,)
+    if not none_errs([*given, *condition, *(key for pair in join.keys for key in pair)]):
+        return None
+    of_pairs = {column.index: column for each in (*given, *condition) for column in columns_of(each)}
+    lefts = {index: column for index, column in of_pairs.items() if index < width}
+    rights = {
+        index - width: replace(column, index=index - width)
+        for index, column in of_pairs.items()
+        if index >= width
+    }
+    lefts |= {column.index: column for key, _ in join.keys for column in columns_of(key)}
+    rights |= {column.index: column for _, key in join.keys for column in columns_of(key)}
+    if is_distinct(left, lefts.values(), sources) and is_distinct(inner, rights.values(), sources):
+        return None
+    one, other = sorted(lefts), sorted(rights)
+    left_places = {index: at for at, index in enumerate(one)}
+    right_places = {index: at for at, index in enumerate(other)}
+    pair_places = left_places | {width + index: len(one) + at for index, at in right_places.items()}
+    joined = replace(
+        join,
+        inner=replace(inner, stages=(*inner.stages, *_distinct(rights[index] for index in other))),
+        keys=tuple((moved(key, left_places), moved(of, right_places)) for key, of in join.keys),
+        condition=None if join.condition is None else moved(join.condition, pair_places),
+    )
+    above = Project(tuple(replace(each, expression=moved(each.expression, pair_places)) for each in outputs))
+    told = _told({each.index for each in given if isinstance(each, Column)}, join, width)
+    last = () if told >= {*one, *(width + index for index in other)} else (Distinct(),)
+    first = _distinct(lefts[index] for index in one)
+    return *left.stages, *first, joined, above, *last, *query.stages[place + 1 :]
+
+
+def _distinct(columns: Iterable[Column]) -> tuple[Project, Distinct]:
+    return Project(tuple(Output(column.name, column) for column in columns)), Distinct()
+
+
+def _told(places: set[int], join: Join, width: int) -> set[int]:
+    """Columns of pairs whose values these tell: each side of a key tells the other."""
+    found = set(places)
+    for key, of in join.keys:
+        if isinstance(key, Column) and isinstance(of, Column):
+            both = {key.index, width + of.index}
+            found |= both if found & both else set()
+    return found
