@@ -19,12 +19,15 @@ from engine.changes.temporal_relation import Interval
 from engine.changes.transition import NEVER, Transition
 from engine.dataflow.node import Node
 from engine.dataflow.operator_tree import NodeState, OperatorTree, operator_tree
+from engine.dataflow.operators.exits import ExitsNode
 from engine.dataflow.operators.flow import FlowNode
 from engine.dataflow.operators.rows import ConditionNode
 from engine.dataflow.operators.scan import Predicate, ScanNode
 from engine.dataflow.operators.two_inputs import TwoInputs
+from engine.dataflow.physical import physical
 from engine.dataflow.plan import (
     Combined,
+    Exits,
     Joined,
     Own,
     Plan,
@@ -38,6 +41,7 @@ from engine.dataflow.plan import (
     scans_of,
     whole_plan_of,
 )
+from engine.dataflow.policy import TOLD, Policy
 from engine.dataflow.sinks import ChangeSink, Sink, WholeSink
 from engine.dataflow.turn import Turn
 from engine.language.query import Query
@@ -67,10 +71,16 @@ class _Built:
 
 @dataclass(frozen=True, slots=True)
 class _Member:
-    """Where a query is: the keys of its nodes, those below first, and of its sink."""
+    """Where a query is: the keys of its nodes, those below first, and of its sink; and what it came with."""
 
     nodes: tuple[Hashable, ...]
     sink: Hashable
+    standing: StandingQuery
+    query: Query
+    operator: Operator
+    copies: bool
+    limited: bool
+    policy: Policy
 
 
 @dataclass(slots=True)
@@ -139,12 +149,14 @@ class Graph:
         *,
         copies: bool = False,
         limited: bool | None = None,
+        policy: Policy = TOLD,
     ) -> None:
         """A query comes. copies: which of equal rows comes or goes is wanted; of all changes alone. limited:
         whether ``changes_max`` holds; None: but for selections, which have no more changes than rows move.
+        policy: how its operators keep rows.
         """
         query_id = standing.query_id
-        built = self._build(self._plan_of(query, operator), standing)
+        built = self._build(self._plan_of(query, operator, policy), standing)
         scans = scans_of(query, self._tables) if operator == "rstream" else ()
         read = [self._build(plan, standing) for plan in scans]
         keys = tuple(dict.fromkeys([*(key for scan in read for key in scan.keys), *built.keys]))
@@ -162,17 +174,17 @@ class Graph:
         found.sink.add(query_id, built.column)
         if isinstance(found.sink, WholeSink):
             found.sink.read_scans(query_id, [(scan.node, scan.column) for scan in read])
-        self._members[query_id] = _Member(keys, end)
+        self._members[query_id] = _Member(keys, end, standing, query, operator, copies, limited, policy)
 
-    def _plan_of(self, query: Query, operator: Operator) -> Plan:
+    def _plan_of(self, query: Query, operator: Operator, policy: Policy) -> Plan:
         plan = whole_plan_of if operator == "rstream" else plan_of
-        return plan(query, self._tables)
+        return physical(plan(query, self._tables), policy)
 
     def _build(self, plan: Plan, standing: StandingQuery) -> _Built:
         """The nodes of a plan, those that are not there made."""
         match plan:
-            case Shared(kind, scan):
-                leaf = self._leaf(key_of(plan), lambda: ScanNode(kind))
+            case Shared(kind, scan, foretold):
+                leaf = self._leaf(key_of(plan), lambda: ScanNode(kind, foretold=foretold))
                 assert isinstance(leaf, ScanNode)
                 predicate: Predicate = scan.predicate
                 if scan.predicate is not None:
@@ -194,7 +206,13 @@ class Graph:
                 if isinstance(node, ConditionNode):
                     column = node.column(column, constants)
                 return _Built((*under.keys, key), node, column)
-
+            case Exits(below, edge):
+                under = self._build(below, standing)
+                key = key_of(plan, under.keys[-1])
+                node = self._nodes.get(key)
+                if node is None:
+                    node = self._nodes[key] = ExitsNode(under.node, edge)
+                return _Built((*under.keys, key), node, under.column)
             case Joined(_, left, right) | Combined(_, left, right):
                 one, other = self._build(left, standing), self._build(right, standing)
                 both = key_of(plan, one.keys[-1], other.keys[-1])
@@ -229,6 +247,26 @@ class Graph:
                 self._leaves.pop(key, None)
         self._affected_queries.remove(query_id)
 
+    def switch(self, query_id: str, policy: Policy) -> None:
+        """The operators of a query keep rows in another way from the next transition on; its changes are the
+        same.
+        """
+        member = self._members[query_id]
+        if member.policy != policy:
+            self.remove(query_id)
+            self.add(
+                member.standing,
+                member.query,
+                member.operator,
+                copies=member.copies,
+                limited=member.limited,
+                policy=policy,
+            )
+
+    def policy_of(self, query_id: str) -> Policy:
+        """How the operators of a query keep rows."""
+        return self._members[query_id].policy
+
     def forget(self) -> None:
         """Rows have other ordinals now, or history came back: state is made anew."""
         for node in self._nodes.values():
@@ -247,6 +285,7 @@ class Graph:
             return
         begin, end = _stands(transition)
         context = EvaluationContext(transition, limits)
+        self._tell_cut_windows(context)
         looked_at = self._looked_at(transition)
         moving = _moving(looked_at, context)
         if not moving and not any(at_source.moves for at_source in transition.by_source.values()):
@@ -274,6 +313,18 @@ class Graph:
         for node in nodes:
             node.rest()
 
+    def _tell_cut_windows(self, context: EvaluationContext) -> None:
+        """Where retention takes rows of a window before their time, queries over it are told exits from now
+        on: what was foretold does not hold.
+        """
+        cut = [leaf for leaf in self._leaves.values() if isinstance(leaf, ScanNode) and leaf.foretold]
+        cut = [leaf for leaf in cut if leaf.is_cut(context)]
+        if cut:
+            keys = {key for key, leaf in self._leaves.items() if leaf in cut}
+            for query_id, member in list(self._members.items()):
+                if not keys.isdisjoint(member.nodes):
+                    self.switch(query_id, TOLD)
+
     def _let_go(self, begin: _Stand, end: _Stand) -> None:
         """Sources let go of rows that no scan sees any more, and NOW stands still: state stays as it is."""
         if self._stands is not None:
@@ -292,11 +343,11 @@ class Graph:
             if not (isinstance(leaf, FlowNode) and affected.isdisjoint(leaf.readers))
         ]
 
-    def explain(self, query: Query, operator: Operator) -> OperatorTree:
+    def explain(self, query: Query, operator: Operator, policy: Policy = TOLD) -> OperatorTree:
         """The operators of a query, whether it is here or not, and what those that are there keep. O(sinks)
         each.
         """
-        return operator_tree(self._plan_of(query, operator), self._tables, self._state_of)
+        return operator_tree(self._plan_of(query, operator, policy), self._tables, self._state_of)
 
     def _state_of(self, key: Hashable) -> NodeState:
         node = self._nodes.get(key)
@@ -331,13 +382,14 @@ def changes_of(
     *,
     tables: Container[SourceName] = (),
     copies: bool = False,
+    policy: Policy = TOLD,
 ) -> Changes:
     """The changes of one query on a transition, by a graph of its own: O(rows of its windows).
 
     Raises LimitExceeded.
     """
     graph, broken, query = Graph(tables), dict[str, Exception](), standing.query
-    graph.add(standing, query, operator, copies=copies, limited=True)
+    graph.add(standing, query, operator, copies=copies, limited=True, policy=policy)
     for changes in graph.advance(transition, limits, now_ms, broken):
         return changes
     for refused in broken.values():

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from engine.dataflow.operators.latest import Latest
 from engine.dataflow.operators.ranked import Ranked
-from engine.dataflow.plan import Combined, Joined, Own, Plan, Shared, Step, key_of
+from engine.dataflow.plan import Combined, Exits, Joined, Own, Plan, Shared, Step, key_of
 from engine.language.query import (
     Aggregate,
     Filter,
@@ -87,6 +87,10 @@ def _walk(plan: Plan, tables: Container[SourceName], state_of: StateOf) -> _Walk
             edge, key = edges_of(query, tables)[-1], key_of(plan)
             lines = f"scan {query.source}", *(render_stage(stage)[0] for stage in query.stages)
             return OperatorTree("recompute", lines, str(edge), reason, state_of(key)), edge, key
+        case Exits(below):
+            tree, edge, under = _walk(below, tables, state_of)
+            key = key_of(plan, under)
+            return OperatorTree("exits", (), str(edge), None, state_of(key), (tree,)), edge, key
         case Step(Latest(), below=below, stage=Scan() as scan):
             tree, _, under = _walk(below, tables, state_of)
             edge, key = Edge.of_scan(scan, tables), key_of(plan, under)

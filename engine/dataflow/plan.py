@@ -13,8 +13,9 @@ from itertools import zip_longest
 from engine.dataflow.calls import is_recomputed
 from engine.dataflow.node import Node
 from engine.dataflow.operators.asof import AsOfNode
+from engine.dataflow.operators.distinct import DistinctNode
 from engine.dataflow.operators.group import GroupNode, InOrder
-from engine.dataflow.operators.join import RIGHT, InnerJoinNode, JoinNode, Matching
+from engine.dataflow.operators.join import NOT_FORETOLD, RIGHT, InnerJoinNode, Kept, Matching
 from engine.dataflow.operators.latest import Latest, LatestNode
 from engine.dataflow.operators.match import MatchNode
 from engine.dataflow.operators.ranked import Ranked, RankedNode
@@ -23,6 +24,7 @@ from engine.dataflow.operators.set_operations import Compared, CopiesNode, Union
 from engine.dataflow.operators.set_rows import LeftRows, LeftRowsNode
 from engine.dataflow.operators.two_inputs import TwoInputs
 from engine.dataflow.parameters import Constants, parameterised
+from engine.dataflow.policy import Edge
 from engine.language.expressions import Column, Expression, IsNull, Literal, Or, columns_of
 from engine.language.query import (
     Aggregate,
@@ -50,10 +52,13 @@ from engine.windows.clauses import UNBOUNDED, RowWindow, TimeWindow
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """A leaf that queries share: a scan without its predicate, which is a column of it. scan: the query's."""
+    """A leaf that queries share: a scan without its predicate, which is a column of it. scan: the query's.
+    foretold: exits are told with the rows.
+    """
 
     kind: Scan
     scan: Scan
+    foretold: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,22 +73,27 @@ class Own:
 class Step:
     """An operator over another. shape: what it does, without the constants in which queries may differ.
     stage: the same as the query says it; of ORDER BY with LIMIT the latter, of a window of rows the scan.
+    edge: of DISTINCT over a foretold edge what it gives.
     """
 
     shape: Stage | Ranked | InOrder | Latest
     constants: Constants
     below: Plan
     stage: Stage | Scan
+    edge: Edge | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """A join of two plans. stage: of the query; of a NOT IN, which takes two joins, what this one does."""
+    """A join of two plans. stage: of the query; of a NOT IN, which takes two joins, what this one does. kept:
+    how the rows of foretold inputs are kept.
+    """
 
     matching: Matching
     left: Plan
     right: Plan
     stage: Join | SemiJoin
+    kept: Kept = NOT_FORETOLD
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,22 +106,32 @@ class Combined:
     stage: SetOperation
 
 
-Plan = Shared | Own | Step | Joined | Combined
+@dataclass(frozen=True, slots=True)
+class Exits:
+    """What is foretold below is told when it happens."""
+
+    below: Plan
+    edge: Edge
+
+
+Plan = Shared | Own | Step | Joined | Combined | Exits
 
 
 def key_of(plan: Plan, *below: Hashable) -> Hashable:
     """What tells the node of a plan from others. below: the keys of its inputs."""
     match plan:
-        case Shared(kind):
-            return kind
+        case Shared(kind, _, foretold):
+            return (kind, "foretold") if foretold else kind
         case Own(query):
             return query
         case Step(shape, constants):
-            return *below, shape, tuple(literal.type for literal in constants)
+            return *below, shape, tuple(literal.type for literal in constants), plan.edge
         case Joined(matching):
-            return *below, matching
+            return *below, matching, plan.kept
         case Combined(shape):
             return *below, shape
+        case Exits(edge=edge):
+            return *below, "exits", edge
 
 
 def plan_of(query: Query, tables: Container[SourceName]) -> Plan:
@@ -167,6 +187,8 @@ def node_of(step: Step, below: Node) -> Node:
             return ConditionNode(below, predicate, [literal.type for literal in step.constants])
         case Filter(predicate):
             return FilterNode(below, predicate)
+        case Aggregate(keys) if step.edge is not None:
+            return DistinctNode(below, [key.expression for key in keys], step.edge)
         case Aggregate() as stage:
             return GroupNode(below, stage)
         case InOrder(stage):
@@ -181,8 +203,8 @@ def node_of(step: Step, below: Node) -> Node:
 def node_of_two(plan: Joined | Combined, left: Node, right: Node) -> TwoInputs:
     """The operator of a join or a set operation, over two others."""
     match plan:
-        case Joined(matching):
-            return _join_of(matching, left, right)
+        case Joined():
+            return _join_of(plan, left, right)
         case Combined(Union()):
             return UnionNode(left, right)
         case Combined(Compared() as compared):
@@ -192,11 +214,13 @@ def node_of_two(plan: Joined | Combined, left: Node, right: Node) -> TwoInputs:
     raise AssertionError(plan)
 
 
-def _join_of(matching: Matching, left: Node, right: Node) -> JoinNode:
+def _join_of(joined: Joined, left: Node, right: Node) -> TwoInputs:
+    matching = joined.matching
     if matching.latest is not None:
         return AsOfNode(left, right, matching, matching.latest)
-    kind = InnerJoinNode if matching.kind == "inner" else MatchNode
-    return kind(left, right, matching)
+    if matching.kind == "inner":
+        return InnerJoinNode(left, right, matching, joined.kept)
+    return MatchNode(left, right, matching)
 
 
 def _first(query: Query, stages: int) -> Query:

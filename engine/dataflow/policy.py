@@ -10,10 +10,14 @@ Answers and changes are the same.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
-Strategy = Literal["nt", "direct", "upa"]
-Structure = Literal["partitioned", "negative", "indexed"]
+from engine.dataflow.buffers import settings
+from engine.dataflow.buffers.buffer import Buffer
+from engine.dataflow.buffers.calendar import Calendar
+from engine.dataflow.buffers.fifo import Fifo
+from engine.dataflow.buffers.indexed import Indexed
+from engine.dataflow.buffers.scanned import Scanned
+from engine.model.maintenance import QueryOptions, Strategy, Structure
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,13 @@ class Policy:
     structure: Structure = "partitioned"
     partitions: int | None = None
 
+    @classmethod
+    def asked_for(cls, options: QueryOptions) -> Policy | None:
+        """What a registration asks for; None: any."""
+        if options.strategy is None:
+            return None
+        return cls(options.strategy, options.structure or "partitioned", options.partitions)
+
     @property
     def foretells(self) -> bool:
         """Whether exits are told with the rows."""
@@ -35,3 +46,32 @@ class Policy:
 
 TOLD = Policy()
 """What queries have that say nothing else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A foretold edge, as a node sees it that keeps its rows."""
+
+    policy: Policy
+    span: int
+    """From entry to exit a row is there for so many halves of a ms at most."""
+    in_order: bool
+    """Rows leave in the order in which they came: WKS."""
+    is_early: bool = False
+    """Rows may leave earlier than they were told to: STR."""
+
+    def buffer(self) -> Buffer:
+        """Where places of rows stand by exit."""
+        policy = self.policy
+        if policy.strategy == "direct":
+            return Scanned()
+        if self.in_order and not self.is_early:
+            return Fifo()
+        if self.is_early and policy.structure == "indexed":
+            return Indexed(self.span, policy.partitions)
+        return Calendar(self.span, policy.partitions)
+
+    @property
+    def lazy(self) -> int:
+        """For how many halves of a ms rows that left may stand where nobody has to see them go."""
+        return settings.lazy_interval(self.span)

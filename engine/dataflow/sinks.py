@@ -18,8 +18,9 @@ from engine.changes.source_interval import by_retention, doubled, halved
 from engine.changes.temporal_relation import TemporalRelation, one_after_another
 from engine.dataflow.arrangements.cells import events_of
 from engine.dataflow.arrangements.copy_counts import CopyCounts
-from engine.dataflow.arrangements.keyed_rows import KeyedRows, KeyValues
+from engine.dataflow.arrangements.keyed_rows import KeyedRows
 from engine.dataflow.arrangements.keys import Keys
+from engine.dataflow.arrangements.owned_rows import KeyValues
 from engine.dataflow.cancel import remaining
 from engine.dataflow.columns import Readers
 from engine.dataflow.delta import Delta
@@ -180,7 +181,7 @@ class WholeSink(Sink):
                 table = pa.Table.from_arrays(columns, schema=self._schema)
                 yield Changes.of_one(query_id, table, np.ones(total, np.int8), told, now_ms)
         if self._rows is not None:
-            self._rows.settle()
+            self._rows.settle(context.interval.until)
 
     def _of(self, column: int, context: EvaluationContext) -> TemporalRelation:
         """The rows of a column that are there at an instant of a transition, in the order of the relation."""

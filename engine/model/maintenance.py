@@ -12,7 +12,7 @@ asked for a second. Its terms are times measured on this machine (:class:`Costs`
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -25,28 +25,55 @@ UNAFFORDABLE = (
     "evaluated when the answer is asked for; IN lists and joins with a table are faster than long ORs"
 )
 Wanted = Literal["auto", "none", "lazy", "eager"]
+Strategy = Literal["nt", "direct", "upa"]
+Structure = Literal["partitioned", "negative", "indexed"]
+PARTITIONS_MAX = 65_536
 
 
 @dataclass(frozen=True, slots=True)
 class QueryOptions:
-    """What a registration asks for. ``paused``: the query stands and is not supported."""
+    """What a registration asks for. paused: the query stands and is not supported. strategy, structure,
+    partitions: how the operators that changes come from keep rows until they leave
+    (:mod:`engine.dataflow.policy`); None: the cost model chooses, of partitions the setting holds.
+    """
 
     maintenance: Wanted = "auto"
     paused: bool = False
+    strategy: Strategy | None = None
+    structure: Structure | None = None
+    partitions: int | None = None
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> QueryOptions:
         """Read a registration's options; those of other parts are passed over. Raises OptionRefused."""
         if not options:
             return _DEFAULT
-        wanted = options.get("maintenance", "auto").lower()
-        if wanted not in get_args(Wanted):
-            hint = "one of " + ", ".join(get_args(Wanted))
-            raise OptionRefused(f"maintenance cannot be {wanted!r}", hint=hint)
-        paused = options.get("paused", "false").lower()
-        if paused not in ("true", "false"):
-            raise OptionRefused(f"paused cannot be {paused!r}", hint="true or false")
-        return cls(sys.intern(wanted), paused == "true")  # type: ignore[arg-type]
+        paused = _one_of(options, "paused", ("true", "false"), "false")
+        strategy = _one_of(options, "strategy", ("auto", *get_args(Strategy)), "auto")
+        structure = _one_of(options, "structure", ("auto", *get_args(Structure)), "auto")
+        return cls(
+            _one_of(options, "maintenance", get_args(Wanted), "auto"),  # type: ignore[arg-type]
+            paused == "true",
+            None if strategy == "auto" else strategy,  # type: ignore[arg-type]
+            None if structure == "auto" else structure,  # type: ignore[arg-type]
+            _partitions(options.get("partitions")),
+        )
+
+
+def _one_of(options: Mapping[str, str], name: str, choices: Sequence[str], default: str) -> str:
+    wanted = options.get(name, default).lower()
+    if wanted not in choices:
+        hint = "true or false" if name == "paused" else "one of " + ", ".join(choices)
+        raise OptionRefused(f"{name} cannot be {wanted!r}", hint=hint)
+    return sys.intern(wanted)
+
+
+def _partitions(text: str | None) -> int | None:
+    if text is None or text.lower() == "auto":
+        return None
+    if not text.isdecimal() or not 1 <= int(text) <= PARTITIONS_MAX:
+        raise OptionRefused(f"partitions cannot be {text!r}", hint=f"a number from 1 to {PARTITIONS_MAX:,}")
+    return int(text)
 
 
 _DEFAULT = QueryOptions()

@@ -21,10 +21,12 @@ from engine.changes.result_key import result_key
 from engine.changes.transition import NEVER
 from engine.dataflow.graph import Graph
 from engine.dataflow.operator_tree import OperatorTree
+from engine.dataflow.policy import TOLD, Policy
 from engine.language.query import Query
 from engine.model.answer import Answer
 from engine.model.changes import Changes, Occasion, Operator
 from engine.model.limits import Limits
+from engine.model.maintenance import QueryOptions
 from engine.model.source import SourceName
 from engine.queries.source_sets import SourceSets
 from engine.results.view import View
@@ -210,17 +212,23 @@ class Subscriptions:
             self._graphs[key] = self._empty(key)
         self._graphs[key].remove(query_id)
         if not standing.paused:
-            self._graphs[key].add(standing, subscriber.query, subscriber.operator, copies=subscriber.copies)
+            self._graphs[key].add(
+                standing,
+                subscriber.query,
+                subscriber.operator,
+                copies=subscriber.copies,
+                policy=_policy_of(standing),
+            )
 
     def _empty(self, key: SetKey) -> Graph:
         return Graph(frozenset(name for name in key if self._sources[name].stream.is_table))
 
-    def explain(self, query: Query) -> OperatorTree:
+    def explain(self, query: Query, policy: Policy | None = None) -> OperatorTree:
         """The operators that the changes of a query come from, or would if it were followed."""
         key = set_key(query.sources)
         streams = {name: self._sources[name].stream for name in query.sources}
         graph = self._graphs.get(key) or self._empty(key)
-        return graph.explain(query, operator_over(query, streams))
+        return graph.explain(query, operator_over(query, streams), policy or TOLD)
 
     # --- what steps tell --------------------------------------------------------------------------
 
@@ -357,3 +365,7 @@ def _whole(answer: Answer, occasion: Occasion, copies: bool) -> Changes:
         occasion,
         copies_of_whole(answer.table) if copies else None,
     )
+
+
+def _policy_of(standing: StandingQuery) -> Policy:
+    return Policy.asked_for(QueryOptions.of(standing.registration.options)) or TOLD

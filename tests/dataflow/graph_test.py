@@ -13,6 +13,7 @@ from hypothesis import given
 from engine.changes.transition import NEVER, Transition
 from engine.dataflow import graph as graph_module
 from engine.dataflow.graph import Graph
+from engine.dataflow.policy import TOLD, Policy
 from engine.model.changes import Changes, Operator
 from engine.model.limits import Limits
 from tests.changes.ways import (
@@ -94,6 +95,13 @@ QUERIES += (
     FROM s [RANGE 6 MILLISECONDS]) AS x WHERE n <= 1""",
 )
 JOINS = (
+    "SELECT DISTINCT s.k, n FROM s [RANGE 5 MILLISECONDS] JOIN u [RANGE 3 MILLISECONDS] ON s.k = u.k",
+    """SELECT x.k, y.k AS o FROM (SELECT DISTINCT k FROM s [RANGE 5 MILLISECONDS]) AS x
+    JOIN (SELECT DISTINCT k FROM u [RANGE 3 MILLISECONDS SLIDE 2 MILLISECONDS]) AS y ON x.k = y.k""",
+    """SELECT s.w, COUNT(*) AS c FROM s [RANGE 5 MILLISECONDS] JOIN u [RANGE 3 MILLISECONDS] ON s.k = u.k
+    JOIN s AS t [RANGE 2 MILLISECONDS] ON u.n = t.k GROUP BY s.w""",
+    """SELECT s.v, u.n, t.v AS o FROM s [RANGE 5 MILLISECONDS] JOIN u [ROWS 3] ON s.k = u.k
+    JOIN s AS t [RANGE 2 MILLISECONDS] ON u.n = t.k""",
     """SELECT x.k FROM (SELECT k, COUNT(*) AS c FROM s [ROWS 4] GROUP BY k) AS x, u [ROWS 3] AS b
     GROUP BY x.k LIMIT 1""",
     """SELECT DISTINCT x.p FROM (SELECT p, COUNT(*) AS c FROM h GROUP BY p) AS x JOIN h AS b ON x.p = b.k
@@ -150,6 +158,7 @@ JOINS = (
     """SELECT x.k, c, window_start FROM (SELECT k, window_start, COUNT(*) AS c
     FROM SESSION(s, INTERVAL '2' MILLISECOND) GROUP BY k, window_start) AS x LEFT JOIN h ON x.k = h.k""",
 )
+POLICIES = (TOLD, Policy("direct"), Policy("upa"), Policy("upa", "negative"), Policy("upa", "indexed", 3))
 OPERATORS: tuple[Operator, ...] = ("changes", "istream", "dstream", "rstream")
 
 
@@ -208,7 +217,9 @@ def test_many_queries_are_told_what_each_alone_is(of: Sequence[str], sources: li
                     members[name] = text, operator, copies
                     query = bound(text)
                     one = standing(query, name)
-                    graph.add(one, query, operator, copies=copies)
+                    graph.add(one, query, operator, copies=copies, policy=rng.choice(POLICIES))
+                elif name in members and rng.random() < 0.2:
+                    graph.switch(name, rng.choice(POLICIES))
             if rng.random() < 0.2:
                 graph.forget()
             broken: dict[str, Exception] = {}

@@ -14,7 +14,7 @@ import numpy as np
 
 from engine.changes.context import EvaluationContext
 from engine.changes.transition import NEVER
-from engine.dataflow.arrangements.keyed_rows import KeyValues
+from engine.dataflow.arrangements.owned_rows import KeyValues
 from engine.dataflow.delta import Delta
 from engine.dataflow.node import Node
 from engine.dataflow.operators.join import PAIRS, Matched, Matching, Moved, one_after_another

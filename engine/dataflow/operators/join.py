@@ -13,17 +13,22 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from engine.changes.context import EvaluationContext
 from engine.changes.temporal_relation import TemporalRelation
-from engine.dataflow.arrangements.keyed_rows import KeyedRows, KeyValues
+from engine.dataflow.arrangements.foretold_rows import ForetoldRows
+from engine.dataflow.arrangements.keyed_rows import KeyedRows
 from engine.dataflow.arrangements.keys import Keys
+from engine.dataflow.arrangements.owned_rows import KeyValues, OwnedRows
 from engine.dataflow.delta import Delta
 from engine.dataflow.kept_columns import KeepsColumns
 from engine.dataflow.node import Node
 from engine.dataflow.operators.two_inputs import TwoInputs
+from engine.dataflow.policy import Edge
 from engine.dataflow.turn import Turn
 from engine.kernels import arranged as kernels
 from engine.kernels.arranged import Found
@@ -86,11 +91,18 @@ class Matched:
         )
 
 
+Kept = tuple[Edge | None, Edge | None]
+"""How the rows of a foretold input are kept, of the left one and the right one; None of one that is not."""
+NOT_FORETOLD: Kept = (None, None)
+
 RIGHT = 1 << 20
 """Columns of the right row may be numbered from here on too."""
 
 
-class JoinNode(KeepsColumns, TwoInputs):
+Rows = TypeVar("Rows", bound=OwnedRows)
+
+
+class JoinNode(KeepsColumns, TwoInputs, Generic[Rows]):
     """What all kinds of joins have in common. Its inputs have ids. keeps_lonely: rows that cannot have a
     partner, since their key is NULL, are kept.
     """
@@ -103,14 +115,18 @@ class JoinNode(KeepsColumns, TwoInputs):
         assert right.id_words
         self.ordered = left.ordered and right.ordered
         self._matching = matching
+        self._context: EvaluationContext | None = None
         self.forget()
 
     def forget(self) -> None:
         self._keys = Keys([key.type for key, _ in self._matching.keys])
-        self._left_rows = KeyedRows(self._keys, self.left.id_words, keeps_all=self.keeps_lonely)
-        self._right_rows = KeyedRows(self._keys, self.right.id_words, keeps_all=self.keeps_lonely)
+        self._left_rows, self._right_rows = self._rows_of(self.left), self._rows_of(self.right)
         self._forget_columns()
         self._room = PAIRS
+
+    @abstractmethod
+    def _rows_of(self, node: Node) -> Rows:
+        """Where the rows of an input are kept."""
 
     # --- columns ----------------------------------------------------------------------------------
 
@@ -177,10 +193,17 @@ class JoinNode(KeepsColumns, TwoInputs):
     def _given(self, turn: Turn, left: Moved, right: Moved) -> Delta:
         """What the join gives on a turn on which these rows move, which are arranged."""
 
+    def begin(self, context: EvaluationContext) -> None:
+        self._context = context
+        super().begin(context)
+
     def rest(self) -> None:
+        until = None if self._context is None else self._context.interval.until
         super().rest()
-        self._left_rows.settle()
-        self._right_rows.settle()
+        if until is not None:
+            self._left_rows.settle(until)
+            self._right_rows.settle(until)
+        self._context = None
 
     # --- pairs ------------------------------------------------------------------------------------
 
@@ -261,17 +284,51 @@ class Moved:
         return found
 
 
-class InnerJoinNode(JoinNode):
-    """Matched. The id of one is the left row's id and the right row's."""
+class InnerJoinNode(JoinNode[OwnedRows]):
+    """Matched. The id of one is the left row's id and the right row's. Where the exits of an input are
+    foretold, so are those of the pairs: the earlier of both.
+    """
 
-    def __init__(self, left: Node, right: Node, matching: Matching) -> None:
+    def __init__(self, left: Node, right: Node, matching: Matching, kept: Kept = NOT_FORETOLD) -> None:
+        """kept: how foretold inputs are kept, left and right."""
+        self.foretold = left.foretold or right.foretold
+        self._kept = {left: kept[0], right: kept[1]} if left is not right else {left: kept[0]}
         super().__init__(left, right, matching)
         self.id_words = left.id_words + right.id_words
+
+    def _rows_of(self, node: Node) -> OwnedRows:
+        kept = self._kept[node]
+        if kept is None:
+            return KeyedRows(self._keys, node.id_words, keeps_all=False)
+        return ForetoldRows(self._keys, node.id_words, kept, partial(self._read_row, node))
+
+    def _read_row(self, node: Node, ids: Int64Array) -> Relation:
+        assert self._context is not None
+        return node.read(self._context, ids)
+
+    def read(self, context: EvaluationContext, ids: Int64Array) -> Relation:
+        words = self.left.id_words
+        left, right = self.left.read(context, ids[:, :words]), self.right.read(context, ids[:, words:])
+        return Relation(_pair_columns(left.columns, right.columns), len(ids))
 
     def _given(self, turn: Turn, left: Moved, right: Moved) -> Delta:
         of_left = self._pairs(turn, left.arranged(), of_left=True)
         of_right = self._pairs(turn, right.arranged(), of_left=False, staying=True)
-        return self._of(one_after_another([of_left, of_right]))
+        pairs = one_after_another([of_left, of_right])
+        return self._of(self._not_foretold(turn, pairs) if self.foretold else pairs)
+
+    def _not_foretold(self, turn: Turn, pairs: Matched) -> Matched:
+        """Without the pairs whose row that moves leaves early, but not before the exit that the pair was told
+        with: that of the partner.
+        """
+        left, right = self._left_rows, self._right_rows
+        stood = pairs.valid_from <= turn.interval.since
+        if not stood.any():
+            return pairs
+        foretold = (~left.moving[pairs.left] & (left.rows.valid_to[pairs.left] <= pairs.valid_to)) | (
+            ~right.moving[pairs.right] & (right.rows.valid_to[pairs.right] <= pairs.valid_to)
+        )
+        return pairs.take(np.flatnonzero(~(stood & foretold)))
 
     def standing(self, context: EvaluationContext, columns: Int32Array) -> Iterator[Delta]:
         turn = Turn.beginning(context)

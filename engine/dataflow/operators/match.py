@@ -16,6 +16,7 @@ import numpy as np
 from engine.changes.context import EvaluationContext
 from engine.changes.temporal_relation import TemporalRelation
 from engine.changes.transition import FOREVER
+from engine.dataflow.arrangements.keyed_rows import KeyedRows
 from engine.dataflow.delta import Delta
 from engine.dataflow.node import Node
 from engine.dataflow.operators.join import PAIRS, JoinNode, Matched, Matching, Moved, one_after_another
@@ -29,7 +30,7 @@ EVERYBODY = -1
 """The last word of the id of a pair, which may be of many columns."""
 
 
-class MatchNode(JoinNode):
+class MatchNode(JoinNode[KeyedRows]):
     """The id of a row is that of the left row, of the right row where the kind gives pairs (both with words
     that stand for a row that is missing), and the column that the row is of. pairs_of_one: a pair is of one
     column too.
@@ -47,6 +48,9 @@ class MatchNode(JoinNode):
         self._looks_left = kind != "right"
         self._looks_right = kind in ("right", "full")
         self.id_words = left.id_words + 1 + (right.id_words if self._gives_pairs else 0)
+
+    def _rows_of(self, node: Node) -> KeyedRows:
+        return KeyedRows(self._keys, node.id_words, keeps_all=self.keeps_lonely)
 
     def _given(self, turn: Turn, left: Moved, right: Moved) -> Delta:
         of_left = self._pairs(turn, left.arranged(), of_left=True)

@@ -15,9 +15,10 @@ from engine.dataflow.turn import Turn
 from engine.language.evaluate import truth
 from engine.language.expressions import Column, Expression
 from engine.language.query import Output
-from engine.model.batch import Int32Array
+from engine.model.batch import Int32Array, Int64Array
 from engine.model.types import Type
 from engine.operators.pipeline import projected
+from engine.operators.relation import Relation
 
 
 class ProjectNode(Above):
@@ -25,7 +26,7 @@ class ProjectNode(Above):
 
     def __init__(self, below: Node, outputs: Sequence[Output]) -> None:
         super().__init__(below)
-        self.id_words, self.ordered = below.id_words, below.ordered
+        self.id_words, self.ordered, self.foretold = below.id_words, below.ordered, below.foretold
         self._outputs = outputs
         places = {
             each.expression.index: place
@@ -41,6 +42,9 @@ class ProjectNode(Above):
     def _changed(self, turn: Turn) -> Delta:
         return self._of(self._below(turn))
 
+    def read(self, context: EvaluationContext, ids: Int64Array) -> Relation:
+        return projected(self._outputs, self.below.read(context, ids))[0]
+
     def _of(self, delta: Delta) -> Delta:
         self.visited += len(delta.temporal)
         return delta.with_relation(projected(self._outputs, delta.temporal.relation)[0])
@@ -53,6 +57,10 @@ class FilterNode(Above):
         super().__init__(below)
         self._predicate = predicate
         self.telling, self.id_words, self.ordered = below.telling, below.id_words, below.ordered
+        self.foretold = below.foretold
+
+    def read(self, context: EvaluationContext, ids: Int64Array) -> Relation:
+        return self.below.read(context, ids)
 
     def standing(self, context: EvaluationContext, columns: Int32Array) -> Iterator[Delta]:
         yield from map(self._of, self.below.standing(context, columns))
@@ -74,6 +82,7 @@ class ConditionNode(Node):
         super().__init__(below)
         self.below = below
         self.telling, self.id_words, self.ordered = below.telling, below.id_words, below.ordered
+        self.foretold = below.foretold
         self._predicate = predicate
         self._constants = Table(types)
         self._keys: Numbers[tuple[int, Constants]] = Numbers()
@@ -97,6 +106,9 @@ class ConditionNode(Node):
             self._above = None
             below, _ = self._keys.give_back(column)
             self.below.leave(below)
+
+    def read(self, context: EvaluationContext, ids: Int64Array) -> Relation:
+        return self.below.read(context, ids)
 
     def standing(self, context: EvaluationContext, columns: Int32Array) -> Iterator[Delta]:
         above = self._over(columns)

@@ -10,10 +10,12 @@ Cost: O(rows that move + pairs), and an evaluation for each column without a slo
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 
 from engine.changes.context import EvaluationContext
+from engine.changes.source_interval import by_retention
 from engine.changes.temporal_relation import TemporalRelation
 from engine.dataflow.columns import Numbers
 from engine.dataflow.delta import Delta
@@ -25,6 +27,7 @@ from engine.language.expressions import Expression
 from engine.language.query import Scan
 from engine.model.batch import Int32Array, Int64Array
 from engine.model.runs import places_of
+from engine.operators.gather import rows_at
 from engine.operators.relation import Relation
 from engine.results.accepted import Slots, accepted_at_most, accepted_of
 from engine.stems.data_stem import Rows
@@ -39,10 +42,11 @@ Predicate = int | Expression | None
 class ScanNode(Node):
     """A scan of a source by a window; predicates are columns."""
 
-    def __init__(self, kind: Scan) -> None:
-        """kind: without a predicate."""
+    def __init__(self, kind: Scan, *, foretold: bool = False) -> None:
+        """kind: without a predicate. foretold: of a window of time."""
         super().__init__()
         self.kind = kind
+        self.foretold = foretold
         self.id_words = 1 if kind.assignment is None else 3
         self.ordered = True
         self._predicates: Numbers[Predicate] = Numbers()
@@ -65,8 +69,34 @@ class ScanNode(Node):
         """The rows that enter or leave the window on a transition, whoever accepts them."""
         return context.scan_history(self.kind).changed()
 
+    def is_cut(self, context: EvaluationContext) -> bool:
+        """Whether rows leave the window on a transition before its end has passed them, by retention."""
+        moved = self.moved(context)
+        return bool((by_retention(moved.valid_to) & context.interval.among(moved.valid_to)).any())
+
+    def read(self, context: EvaluationContext, ids: Int64Array) -> Relation:
+        rows = context.transition.by_source[self.kind.source].at.rows
+        ordinals = ids[:, 0]
+        parts = [part for part, _, _ in rows.ranges(*_span_of(ordinals))]
+        if len(parts) == 1:
+            return rows_at(rows.schema, [(parts[0], ordinals - parts[0].first)])
+        part_of = np.searchsorted([part.first for part in parts], ordinals, side="right").astype(np.int16) - 1
+        order = np.argsort(part_of, kind="stable")
+        borders = np.searchsorted(part_of[order], np.arange(len(parts) + 1))
+        found = [
+            (part, ordinals[order[start:stop]] - part.first)
+            for part, (start, stop) in zip(parts, pairwise(borders.tolist()), strict=True)
+        ]
+        places = np.empty(len(order), np.int64)
+        places[order] = np.arange(len(order))
+        return rows_at(rows.schema, found).take(places)
+
     def _changed(self, turn: Turn) -> Delta:
-        temporal = self.moved(turn.context).changing(turn.interval)
+        temporal = self.moved(turn.context)
+        if self.foretold:
+            temporal = temporal.where(turn.interval.among(temporal.valid_from))
+        else:
+            temporal = temporal.changing(turn.interval)
         self.visited += len(temporal)
         rows = turn.context.transition.by_source[self.kind.source].at.rows
         return self._accepted(temporal, rows, self._all()).owned()
@@ -121,6 +151,11 @@ class ScanNode(Node):
             return ordinals.reshape(-1, 1)
         start, end = relation.columns[-2:]
         return np.stack([end.values, start.values, ordinals], axis=1)
+
+
+def _span_of(ordinals: Int64Array) -> tuple[int, int]:
+    """From the least to behind the greatest."""
+    return (int(ordinals.min()), int(ordinals.max()) + 1) if len(ordinals) else (0, 0)
 
 
 class _Asked:

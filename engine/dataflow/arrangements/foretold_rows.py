@@ -1,0 +1,159 @@
+"""Rows that were told with the instants at which they will leave: their ids, keys and exits, no values.
+
+Values are read from where the rows come from (:meth:`engine.dataflow.node.Node.read`) when somebody needs
+them. When a row leaves is seen from its exit, by a buffer (:mod:`engine.dataflow.buffers`); rows that left
+may stand for a while, which a look at their exit tells. Cost: that of the buffer, and O(1) a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Sequence
+
+import numpy as np
+
+from engine.changes.temporal_relation import Interval
+from engine.dataflow.arrangements.id_slots import IdSlots
+from engine.dataflow.arrangements.keys import Keys
+from engine.dataflow.arrangements.owned_rows import KeyValues, OwnedRows
+from engine.dataflow.delta import Delta
+from engine.dataflow.policy import Edge
+from engine.kernels import arranged as kernels
+from engine.kernels.arranged import NOBODY
+from engine.model.batch import Column, Int32Array, Int64Array
+from engine.model.lazy_columns import LazyColumns
+from engine.operators.relation import Relation
+
+Read = Callable[[Int64Array], Relation]
+"""The values of rows by their ids, int64[n, w]."""
+
+
+class ForetoldRows(OwnedRows):
+    """One writer. read: the values of rows. lazy: rows that left may stand for a while
+    (:data:`engine.dataflow.buffers.settings.expiry_lazy_fraction`).
+    """
+
+    def __init__(self, keys: Keys, id_words: int, edge: Edge, read: Read) -> None:
+        super().__init__(keys, id_words)
+        self._exits = edge.buffer()
+        self._read = read
+        self._ids = IdSlots(id_words) if edge.is_early else None
+        self._early: list[Int32Array] = []
+        self._edge = edge
+        self._swept: int | None = None
+
+    def apply(self, delta: Delta, keys: KeyValues, interval: Interval) -> Int32Array:
+        temporal, kept = delta.temporal, keys.usable
+        enters = temporal.valid_from > interval.since
+        if kept.all() and enters.all():
+            slots = self._put(delta, keys, np.arange(len(temporal)))
+        else:
+            slots = np.full(len(temporal), NOBODY, np.int32)
+            new = np.flatnonzero(kept & enters)
+            slots[new] = self._put(delta.take(new), keys, new)
+            known = np.flatnonzero(kept & ~enters)
+            if len(known):
+                slots[known] = self._take_early(delta.ids_of()[known], temporal.valid_to[known])
+        self.moving[slots[slots != NOBODY]] = True
+        return slots
+
+    def _take_early(self, ids: Int64Array, instants: Int64Array) -> Int32Array:
+        """int32[n]: the slots of rows that leave at other instants than they were told to."""
+        assert self._ids is not None
+        slots = self._ids.find(ids)
+        assert bool((slots != NOBODY).all())
+        self._exits.remove(slots, self.rows.valid_to[slots])
+        self.rows.valid_to[slots] = instants
+        self._early.append(slots)
+        return slots
+
+    def stand(self, delta: Delta, keys: KeyValues) -> None:
+        slots = self._found(delta.ids_of()) if len(self) else np.full(len(delta.temporal), NOBODY, np.int32)
+        known = np.flatnonzero(keys.usable & (slots != NOBODY))
+        if len(known):
+            self._give_owners(slots[known], delta.take(known))
+        new = np.flatnonzero(keys.usable & (slots == NOBODY))
+        if len(new):
+            self._put(delta.take(new), keys, new)
+
+    def _found(self, ids: Int64Array) -> Int32Array:
+        """int32[n]: the slots of ids, NOBODY of those that are not here."""
+        if self._ids is not None:
+            return self._ids.find(ids)
+        known, slots = IdSlots(self._id_of.shape[1]), self.slots()
+        known.put(self._id_of[slots], slots)
+        return known.find(ids)
+
+    def _put(self, delta: Delta, keys: KeyValues, places: Int64Array) -> Int32Array:
+        """places: those of the rows of the delta among the keys."""
+        numbers = self._number(keys, places) if keys.columns else NOBODY
+        slots, rows = self._allocate(len(places)), self.rows
+        rows.key[slots] = numbers
+        temporal, ids = delta.temporal, delta.ids_of()
+        rows.valid_from[slots], rows.valid_to[slots] = temporal.valid_from, temporal.valid_to
+        self._id_of[slots] = ids
+        if self._ids is not None:
+            self._ids.put(ids, slots)
+        self._put_owners(slots, delta.starts, delta.owners)
+        kernels.link(slots, self.rows)
+        self._exits.insert(slots, temporal.valid_to)
+        return slots
+
+    def learn(self, columns: Sequence[Column], kept: Container[int] | None) -> None:
+        self._width = len(columns)
+
+    def settle(self, until: int) -> None:
+        """Rows whose exit has come go, unless that can wait."""
+        early, self._early = self._early, []
+        for slots in early:
+            self._drop(slots)
+        if self._swept is None or until - self._swept >= self._edge.lazy:
+            self._swept = until
+            self._drop(self._exits.expire(until))
+
+    def take_left(self, until: int) -> Int32Array:
+        """The slots of rows whose exit has come; they are good until they are let go of."""
+        return self._exits.expire(until)
+
+    def let_go(self, slots: Int32Array) -> None:
+        """These rows have left."""
+        early, self._early = self._early, []
+        for each in (slots, *early):
+            self._drop(each)
+
+    def _drop(self, slots: Int32Array) -> None:
+        if len(slots):
+            if self._ids is not None:
+                self._ids.remove(self._id_of[slots], slots)
+            self._release(slots)
+
+    def _abandon(self, slots: Int32Array) -> None:
+        self._exits.remove(slots, self.rows.valid_to[slots])
+        self._drop(slots)
+
+    def columns(self, slots: Int32Array) -> LazyColumns:
+        return self.values_of(self._id_of[slots])
+
+    def values_of(self, ids: Int64Array) -> LazyColumns:
+        """The values of rows by their ids, to be read before the transition is over."""
+        read: list[Relation] = []
+
+        def make(place: int) -> Column:
+            if not read:
+                read.append(self._read(ids))
+            return read[0].columns[place]
+
+        return LazyColumns(self._width, make)
+
+    @property
+    def work(self) -> object:
+        """What its buffer did."""
+        return self._exits.work
+
+    @property
+    def nbytes(self) -> int:
+        return super().nbytes + self._exits.nbytes + (0 if self._ids is None else self._ids.nbytes)
+
+    def _check(self) -> None:
+        super()._check()
+        self._exits._check()
+        assert len(self._exits) == len(self)

@@ -1,0 +1,155 @@
+"""DISTINCT over rows whose exits are foretold: of each value the row that is given, and how long the last of
+its duplicates stays (Golab and Oezsu, section 5.3.1: delta*). The input is not kept.
+
+Which duplicate is kept: on WKS input the youngest leaves last; on WK input the youngest may leave first, so
+that one is kept that leaves last. What takes the place of a row that leaves is given at that instant, with
+an exit of its own. Cost: O(1) a row, and that of the buffer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from engine.changes.context import EvaluationContext
+from engine.changes.temporal_relation import TemporalRelation
+from engine.changes.transition import NEVER
+from engine.dataflow.delta import Delta
+from engine.dataflow.node import Node
+from engine.dataflow.operators.runs import ByRun
+from engine.dataflow.policy import Edge
+from engine.dataflow.turn import Turn
+from engine.kernels import distinct as kernels
+from engine.kernels.distinct import NONE, Exits, Given
+from engine.language.expressions import Expression
+from engine.model.batch import Int32Array, Int64Array
+from engine.operators.relation import Relation
+
+
+class DistinctNode(ByRun):
+    """The id of a row is its cell: a value, and a column that has it."""
+
+    foretold = True
+    id_words = 1
+
+    def __init__(self, below: Node, keys: Sequence[Expression], edge: Edge) -> None:
+        """edge: what is given, which this node keeps."""
+        super().__init__(below, keys)
+        assert below.foretold
+        self._edge = edge
+        self.forget()
+
+    def forget(self) -> None:
+        self._forget_runs()
+        self._buffer = self._edge.buffer()
+        self._exits = _no_exits(0)
+        self._left: list[Int32Array] = []
+
+    def _drop_runs(self, runs: Int32Array) -> None:
+        listed = runs[self._exits.listed[runs]]
+        self._buffer.remove(listed, self._exits.given[listed])
+        self._exits.listed[listed] = False
+
+    def _hydrate(self, context: EvaluationContext) -> None:
+        columns = self._newly_wanted()
+        if not len(columns):
+            return
+        for delta in self.below.standing(context, columns):
+            temporal = delta.temporal
+            order = np.argsort(-temporal.valid_to, kind="stable")  # the first is given
+            _, new = self._arrive(delta.take(order))
+            self._insert(new)
+
+    def standing(self, context: EvaluationContext, columns: Int32Array) -> Iterator[Delta]:
+        cells = self._runs_of_columns(columns)
+        cells = cells[self._exits.listed[cells]]
+        yield self._of(cells, np.full(len(cells), NEVER), self._exits.given[cells])
+
+    def _changed(self, turn: Turn) -> Delta:
+        delta = self._below(turn)
+        starts = delta.temporal.valid_from
+        if len(starts) and not (starts[1:] >= starts[:-1]).all():
+            delta = delta.take(np.argsort(starts, kind="stable"))
+        arrived, new = self._arrive(delta)
+        due = np.concatenate([self._buffer.expire(turn.interval.until), new])
+        passed = _room(len(due))
+        stay, count = kernels.expire(due, turn.interval.until, self._exits, passed)
+        self._insert(due[:stay])
+        self._left.append(due[stay:])
+        return self._of(
+            np.concatenate([arrived.cells, passed.cells[:count]]),
+            np.concatenate([arrived.valid_from, passed.valid_from[:count]]),
+            np.concatenate([arrived.valid_to, passed.valid_to[:count]]),
+        )
+
+    def _arrive(self, delta: Delta) -> tuple[Given, Int32Array]:
+        """Rows arrive, in the order of their beginning; what is given, and the cells that are new."""
+        cells = self._runs_of(delta)
+        self._make_room()
+        new, given = np.empty(len(cells), np.int32), _room(2 * len(cells))
+        temporal = delta.temporal
+        n_new, n_given = kernels.arrive(
+            delta.starts, cells, temporal.valid_from, temporal.valid_to, self._exits, new, given
+        )
+        first = Given(given.cells[:n_given], given.valid_from[:n_given], given.valid_to[:n_given])
+        return first, new[:n_new]
+
+    def _insert(self, cells: Int32Array) -> None:
+        self._buffer.insert(cells, self._exits.given[cells])
+
+    def _of(self, cells: Int32Array, valid_from: Int64Array, valid_to: Int64Array) -> Delta:
+        temporal = TemporalRelation(self._row(cells), valid_from, valid_to)
+        ids = lambda: cells.astype(np.int64).reshape(-1, 1)  # noqa: E731
+        return Delta.of_one_each(temporal, self._columns_of(cells), ids)
+
+    def read(self, context: EvaluationContext, ids: Int64Array) -> Relation:
+        return self._row(ids[:, 0].astype(np.int32))
+
+    def _row(self, cells: Int32Array) -> Relation:
+        assert self._groups is not None
+        return Relation(self._groups.columns(cells), len(cells))
+
+    def rest(self) -> None:
+        super().rest()
+        left, self._left = self._left, []
+        if left:
+            cells = np.unique(np.concatenate(left))
+            self._release(cells, ~self._exits.listed[cells])
+
+    def _make_room(self) -> None:
+        assert self._groups is not None
+        room = self._groups.capacity
+        if len(self._exits.given) < room:
+            more = _no_exits(room)
+            for one, other in zip(more, self._exits, strict=True):
+                one[: len(other)] = other
+            self._exits = more
+
+    @property
+    def rows(self) -> int:
+        return 2 * len(self._buffer)
+
+    @property
+    def nbytes(self) -> int:
+        assert self._groups is not None
+        exits = sum(array.nbytes for array in self._exits)
+        return self._groups.nbytes + self._buffer.nbytes + exits
+
+    def _check(self) -> None:
+        assert self._groups is not None
+        self._groups._check()
+        self._buffer._check()
+        used = self._groups.used()
+        assert bool(self._exits.listed[used].all())
+        assert len(used) == len(self._buffer)
+        given, latest = self._exits.given[used], self._exits.latest[used]
+        assert bool(((latest == NONE) | (latest > given)).all())
+
+
+def _room(n: int) -> Given:
+    return Given(np.empty(n, np.int32), np.empty(n, np.int64), np.empty(n, np.int64))
+
+
+def _no_exits(n: int) -> Exits:
+    return Exits(np.full(n, NONE), np.full(n, NONE), np.zeros(n, np.bool_))
