@@ -47,13 +47,16 @@ class Joins(Selects):
     def source(self, depth: int) -> Item:
         form = self.pick("joins", "joins", "joins", "commas", "subquery", "nested")
         if form == "subquery" and depth > 0:
-            return self.subquery(self.select(depth - 1))
+            return self.subquery(self.sets() if self.chance(3) else self.select(depth - 1))
         if form == "commas":
             return self.commas(depth)
         return self.joins(depth, brackets=form == "nested")
 
     def known(self) -> list[Stream | Derived]:
         return list(self.sources.values())
+
+    def side(self) -> Item:
+        return self.input(0)
 
     def input(self, depth: int) -> Item:
         """A source with a window of its own, or a query over it, with columns of its own names."""
@@ -183,6 +186,8 @@ class Joins(Selects):
     # --- SELECT -------------------------------------------------------------------------------------
 
     def statement(self, depth: int = 1) -> str:
+        if self.chance(5):
+            return self.sets()
         if self.chance(6):
             inner = self.select(0)
             item = self.named("sub", inner)

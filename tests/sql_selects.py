@@ -16,7 +16,7 @@ from engine.language.statements import parse
 from engine.model.limits import Limits
 from engine.model.source import Derived, Field, Schema, Stream
 from engine.model.types import BIGINT, DOUBLE, TIMESTAMP, Kind, Type
-from tests.sql_strategies import COMPARISONS, Writer, literal
+from tests.sql_strategies import COMPARISONS, Writer, comparable, literal
 
 NUMERIC_ONLY = ("SUM", "AVG", "STDDEV", "STDDEV_SAMP", "STDDEV_POP", "VARIANCE", "VAR_SAMP", "VAR_POP")
 ANY_TYPE = ("COUNT", "MIN", "MAX", "FIRST", "LAST", "ARRAY_AGG")
@@ -45,6 +45,15 @@ class Selects:
     """
 
     expressions: type[Writer] = Writer
+    set_operations: Sequence[str] = (
+        "UNION",
+        "UNION ALL",
+        "INTERSECT",
+        "INTERSECT ALL",
+        "EXCEPT",
+        "EXCEPT ALL",
+        "EXCEPT ALL ON (x0)",
+    )
 
     def __init__(
         self, draw: st.DrawFn, stream: Stream, instant: int = 1_000, views: Sequence[Derived] = ()
@@ -125,7 +134,7 @@ class Selects:
         if form == "function":
             return self.table_function()
         if form == "subquery" and depth > 0:
-            return self.subquery(self.select(depth - 1))
+            return self.subquery(self.sets() if self.chance(3) else self.select(depth - 1))
         if form == "ranked" and depth > 0:
             return self.subquery(self.ranked())
         if form == "selection" and depth > 0:
@@ -158,6 +167,43 @@ class Selects:
         assert isinstance(query, Query)
         useful = [Field(name, type_) for name, type_ in query.columns if usable(type_)]
         return Item(text, Schema(tuple(useful)), whole=len(useful) == len(query.columns))
+
+    # --- set operations -----------------------------------------------------------------------------
+
+    def side(self) -> Item:
+        """What a side of a set operation reads."""
+        return self.source(0)
+
+    def sets(self) -> str:
+        """Two or three SELECTs with set operations between them, perhaps in brackets."""
+        first = self.side()
+        if not len(first.schema):
+            return self.select(0)
+        types = [self.writer().pick(*first.schema).type for _ in range(self.draw(st.integers(1, 3)))]
+        text = self.side_over(first, types)
+        for _ in range(self.draw(st.sampled_from([1, 1, 2]))):
+            other = self.side_over(self.side(), types)
+            if self.chance(3):
+                other = f"({other} {self.pick(*self.set_operations)} {self.side_over(first, types)})"
+            text = f"{text} {self.pick(*self.set_operations)} {other}"
+        order = f" ORDER BY {self.pick('1', 'x0 DESC')}" if self.chance(4) else ""
+        limit = f" {self.limit()}" if self.chance(5) else ""
+        return f"{text}{order}{limit}".strip()
+
+    def side_over(self, item: Item, types: Sequence[Type]) -> str:
+        """A SELECT of columns of these types, or of some that they can be compared with."""
+        writer = self.writer(item.schema)
+        outputs = []
+        for place, type_ in enumerate(types):
+            fit = [f'"{f.name}"' for f in item.schema if comparable(f.type, type_)]
+            plain = self.pick(*fit) if fit else f"CAST(NULL AS {type_})"
+            text = writer.expression(type_, 1) if len(item.schema) and self.chance(4) else plain
+            outputs.append(f"{text} AS x{place}")
+        where = f"WHERE {writer.predicate(1)}" if len(item.schema) and self.chance(3) else ""
+        parts = ["SELECT", ", ".join(outputs), "FROM", item.text, where, item.at_end]
+        return " ".join(part for part in parts if part)
+
+    # --- windows of time ----------------------------------------------------------------------------
 
     def group_window(self, size: int, slide: int, gap: int) -> str:
         """A window of time in GROUP BY."""
@@ -218,6 +264,8 @@ class Selects:
             return self.by_window()
         if self.chance(12):
             return self.sessions_of_some()
+        if self.chance(6):
+            return self.sets()
         if self.chance(6):
             inner = self.select(0)
             item = self.named("sub", inner)

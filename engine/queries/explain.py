@@ -27,6 +27,7 @@ from engine.language.query import (
     RowNumber,
     Scan,
     SemiJoin,
+    SetOperation,
     Stage,
 )
 from engine.language.render import render_expression, render_scan, render_stage
@@ -214,6 +215,12 @@ def _left(stage: Stage, rows: float, at: Mapping[SourceName, ScanAt]) -> float:
             return max(
                 found, rows if kind in ("left", "full") else 0, others if kind in ("right", "full") else 0
             )
+        case SetOperation("union", inner):
+            *_, others = _estimated_rows(inner, at)
+            return rows + others
+        case SetOperation(kind, inner):
+            *_, others = _estimated_rows(inner, at)
+            return min(rows, others) * JOINED if kind == "intersect" else max(rows - others, rows * JOINED)
         case Aggregate(keys=()):
             return 1
         case Aggregate():

@@ -159,6 +159,28 @@ JOINS = (
     FROM SESSION(s, INTERVAL '2' MILLISECOND) GROUP BY k, window_start) AS x LEFT JOIN h ON x.k = h.k""",
 )
 POLICIES = (TOLD, Policy("direct"), Policy("upa"), Policy("upa", "negative"), Policy("upa", "indexed", 3))
+SETS = (
+    "SELECT k FROM s [RANGE 4 MILLISECONDS] UNION ALL SELECT k FROM u [RANGE 4 MILLISECONDS]",
+    "SELECT k FROM s [RANGE 4 MILLISECONDS] UNION SELECT k FROM u [ROWS 3]",
+    "SELECT k, w FROM s UNION ALL SELECT k, w FROM s [RANGE 3 MILLISECONDS] WHERE v > 0",
+    "SELECT k FROM s [RANGE 6 MILLISECONDS] INTERSECT ALL SELECT k FROM u [RANGE 4 MILLISECONDS]",
+    "SELECT k FROM s [RANGE 6 MILLISECONDS] INTERSECT SELECT n FROM u [ROWS 4]",
+    "SELECT v FROM s [RANGE 6 MILLISECONDS] EXCEPT ALL SELECT n FROM u [RANGE 4 MILLISECONDS]",
+    "SELECT k FROM s [RANGE 6 MILLISECONDS] EXCEPT SELECT k FROM u [RANGE 4 MILLISECONDS]",
+    "SELECT k, v, w FROM s [RANGE 6 MILLISECONDS] EXCEPT ALL ON (k) SELECT k FROM u [RANGE 4 MILLISECONDS]",
+    "SELECT k, v, ts FROM s [ROWS 5] EXCEPT ALL ON (k, v) SELECT k, n AS v FROM u [RANGE 4 MILLISECONDS]",
+    "SELECT k, p FROM h EXCEPT ALL SELECT k, n FROM u [RANGE 6 MILLISECONDS]",
+    "SELECT k FROM s [ROWS 3] EXCEPT ALL SELECT k FROM h INTERSECT SELECT k FROM m",
+    """SELECT w, COUNT(*) AS c FROM (SELECT w, v FROM s [RANGE 4 MILLISECONDS]
+    UNION ALL SELECT w, v + 1 FROM s [ROWS 2]) AS x GROUP BY w""",
+    """SELECT k, window_end FROM TUMBLE(s, INTERVAL '2' MILLISECOND)
+    EXCEPT ALL SELECT k, window_end FROM TUMBLE(u, INTERVAL '2' MILLISECOND)""",
+    """SELECT k FROM s [RANGE 5 MILLISECONDS] UNION ALL SELECT n FROM u [RANGE 5 MILLISECONDS] LIMIT 2""",
+    """SELECT k, v FROM s [RANGE 6 MILLISECONDS] WHERE k IN (SELECT k FROM u [RANGE 5 MILLISECONDS]
+    EXCEPT SELECT k FROM h)""",
+    """SELECT k, COUNT(*) AS c FROM s [RANGE 4 MILLISECONDS] GROUP BY k
+    UNION ALL SELECT k, MAX(n) FROM u [ROWS 4] GROUP BY k""",
+)
 OPERATORS: tuple[Operator, ...] = ("changes", "istream", "dstream", "rstream")
 
 
@@ -172,7 +194,7 @@ def bag(changes: Changes, place: int = 0) -> Counter[Any]:
     return Counter((repr(tuple(row.values())), weight, at, copy) for row, weight, at, copy in told)
 
 
-@pytest.mark.parametrize("text", QUERIES + JOINS)
+@pytest.mark.parametrize("text", QUERIES + JOINS + SETS)
 @FEW
 @given(seeds)
 def test_changes_at_every_instant(text: str, seed: int) -> None:
@@ -193,7 +215,9 @@ def cut(rng: random.Random, transition: Transition) -> list[Transition]:
     return found
 
 
-@pytest.mark.parametrize(("of", "sources"), [(QUERIES, ["s"]), (JOINS, ["s", "u", "h", "m"])])
+@pytest.mark.parametrize(
+    ("of", "sources"), [(QUERIES, ["s"]), (JOINS, ["s", "u", "h", "m"]), (SETS, ["s", "u", "h", "m"])]
+)
 @given(seeds)
 def test_many_queries_are_told_what_each_alone_is(of: Sequence[str], sources: list[str], seed: int) -> None:
     """Whoever comes or goes between transitions, and however they are cut into turns."""

@@ -10,7 +10,7 @@ from hypothesis import event, given
 
 from engine.dataflow.graph import Graph
 from tests.changes.ways import FEW, LIMITS, TABLES, bound, random_transition, seeds, standing
-from tests.dataflow.graph_test import JOINS, QUERIES
+from tests.dataflow.graph_test import JOINS, QUERIES, SETS
 
 STAYING = (
     "SELECT k, v FROM s WHERE v > 0",
@@ -19,15 +19,21 @@ STAYING = (
     """SELECT k, window_end, COUNT(*) AS c FROM TUMBLE(s, INTERVAL '2' MILLISECOND)
     GROUP BY k, window_end""",
     "SELECT k, v FROM s WHERE k IN (SELECT k FROM u)",
+    "SELECT k, v FROM s UNION ALL SELECT n, n FROM u",
+    "SELECT k FROM s INTERSECT ALL SELECT n FROM u",
+    "SELECT k FROM s UNION SELECT n FROM u",
+    """SELECT k, window_end FROM TUMBLE(s, INTERVAL '2' MILLISECOND)
+    EXCEPT ALL SELECT k, window_end FROM TUMBLE(u, INTERVAL '2' MILLISECOND)""",
 )
 LEAVING_IN_ORDER = (
     "SELECT k, v, ts FROM s [RANGE 3 MILLISECONDS] WHERE v > 0",
     "SELECT k, ts FROM s [RANGE 4 MILLISECONDS SLIDE 2 MILLISECONDS]",
     "SELECT k, ts FROM s [NOW]",
+    "SELECT ts FROM s [RANGE 3 MILLISECONDS] UNION ALL SELECT ts FROM u [RANGE 3 MILLISECONDS]",
 )
 
 
-@pytest.mark.parametrize("text", STAYING + LEAVING_IN_ORDER + QUERIES + JOINS)
+@pytest.mark.parametrize("text", STAYING + LEAVING_IN_ORDER + QUERIES + JOINS + SETS)
 @FEW
 @given(seeds)
 def test_the_changes_of_an_answer_follow_its_pattern(text: str, seed: int) -> None:

@@ -39,6 +39,7 @@ class TwinJoins(Joins):
     """
 
     expressions = Twins
+    set_operations = Joins.set_operations[:-1]
 
     def __init__(self, draw: st.DrawFn, sources: Mapping[str, Stream]) -> None:
         super().__init__(draw, sources, inputs_max=3)

@@ -43,6 +43,7 @@ class TwinSelects(Selects):
     """SELECTs that both understand alike, over one item, which stands in them as a mark."""
 
     expressions = Twins
+    set_operations = Selects.set_operations[:-1]
 
     def __init__(self, draw: st.DrawFn, stream: Stream) -> None:
         super().__init__(draw, stream)
@@ -65,7 +66,7 @@ class TwinSelects(Selects):
 
     def source(self, depth: int) -> Item:
         if depth > 0 and self.chance(3):
-            return self.subquery(self.select(0))
+            return self.subquery(self.sets() if self.chance(2) else self.select(0))
         return Item(ROWS, self.base.schema, ENDS)
 
     def named(self, text: str, inner: str) -> Item:

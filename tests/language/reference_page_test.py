@@ -119,7 +119,16 @@ REFUSED = {
     "versions crossed": "SELECT * FROM flights, fares",
     "versions as of": "SELECT * FROM flights ASOF JOIN fares ON departed >= since",
     "versions without a key": "SELECT * FROM flights JOIN fares USING (carrier)",
-    "UNION": "SELECT * FROM flights UNION ALL SELECT * FROM flights",
+    "UNION BY NAME": "SELECT * FROM flights UNION ALL BY NAME SELECT * FROM flights",
+    "CORRESPONDING": "SELECT * FROM flights EXCEPT CORRESPONDING SELECT * FROM flights",
+    "MINUS": "SELECT dest FROM flights MINUS SELECT airport FROM weather",
+    "ON after a set operation": "SELECT dest FROM flights EXCEPT ON (dest) SELECT dest FROM flights",
+    "LIMIT of a side": "SELECT dest FROM flights LIMIT 3 UNION SELECT airport FROM weather",
+    "WITH of a side": "SELECT dest FROM flights UNION WITH a AS (SELECT dest FROM flights) SELECT * FROM a",
+    "column around a side": """SELECT dest FROM flights f WHERE EXISTS (SELECT wind FROM weather
+    WHERE airport = f.dest UNION SELECT wind FROM weather)""",
+    "window over a set operation": """SELECT dest FROM (SELECT dest FROM flights UNION ALL
+    SELECT airport FROM weather) [RANGE 1 HOUR]""",
     "OVER": "SELECT SUM(delay) OVER (ORDER BY departed) FROM flights",
     "QUALIFY": "SELECT * FROM flights QUALIFY TRUE",
     "ROLLUP": "SELECT COUNT(*) FROM flights GROUP BY ROLLUP (dest)",

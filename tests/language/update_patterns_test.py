@@ -213,3 +213,80 @@ def test_joined_rows_are_in_no_order_of_time() -> None:
     assert patterns(by_end.format(TUMBLE, "JOIN flights", "a.carrier = b.carrier"))[-1] == "WK"
     together = by_end.format(TUMBLE, f"JOIN {TUMBLE}", "a.window_end = b.window_end")
     assert patterns(together)[-1] == "MON"
+
+
+# --- set operations -------------------------------------------------------------------------------
+
+TWO_HOURS = "[RANGE 2 HOURS]"
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "union", "intersect"),
+    [
+        ("flights", "weather", "MON", "MON"),
+        (f"flights {HOUR}", f"weather {HOUR}", "WKS", "WK"),
+        (f"flights {HOUR}", f"weather {TWO_HOURS}", "WK", "WK"),
+        (f"flights {HOUR}", "weather", "WK", "WK"),
+        ("flights", f"weather {HOUR}", "WK", "WK"),
+        (f"flights {HOUR}", "weather [ROWS 5]", "STR", "STR"),
+        ("flights", "fleets", "STR", "STR"),
+        (f"{TUMBLE} {HOUR}", f"weather {HOUR}", "WKS", "WK"),
+    ],
+)
+def test_set_operations(left: str, right: str, union: str, intersect: str) -> None:
+    column = "carrier" if right == "fleets" else "dest"
+    text = f"SELECT carrier FROM {left} {{}} SELECT {column} FROM {right}"
+    assert patterns(text.format("UNION ALL"))[-1] == union
+    assert patterns(text.format("UNION"))[-1] == (union if union in ("MON", "STR") else "WK")
+    for word in ("INTERSECT", "INTERSECT ALL"):
+        assert patterns(text.format(word))[-1] == intersect
+    for word in ("EXCEPT", "EXCEPT ALL"):
+        assert patterns(text.format(word))[-1] == "STR"
+
+
+def test_groups_stay_weak_through_a_union() -> None:
+    grouped = "SELECT carrier, COUNT(*) AS n FROM flights GROUP BY carrier"
+    assert patterns(f"{grouped} UNION ALL SELECT dest, 1 FROM weather")[-1] == "WK"
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "intersect", "except_"),
+    [
+        ("", "", "MON", "MON"),
+        (HOUR, "", "WKS", "WKS"),
+        ("", HOUR, "WKS", "STR"),
+        ("[ROWS 5]", "", "STR", "STR"),
+    ],
+)
+def test_closed_windows_are_compared_at_once(left: str, right: str, intersect: str, except_: str) -> None:
+    one = f"SELECT window_end, carrier, delay FROM {TUMBLE} {left}"
+    other = f"SELECT window_end, dest, 2 AS delay FROM TUMBLE(weather, INTERVAL '1' MINUTE) {right}"
+    assert patterns(f"{one} INTERSECT {other}")[-1] == intersect
+    assert patterns(f"{one} EXCEPT {other}")[-1] == except_
+    assert patterns(f"{one} EXCEPT ALL ON (window_end) {other}")[-1] == except_
+    assert patterns(f"{one} EXCEPT ALL ON (delay) {other}")[-1] == "STR"
+    counted = f"SELECT window_end, COUNT(*) FROM ({one} EXCEPT {other}) GROUP BY window_end"
+    assert patterns(counted)[-1] == ("WK" if except_ == "STR" else except_)
+
+
+def test_windows_are_told_above_a_union_where_both_sides_tell_them() -> None:
+    text = "SELECT {}, COUNT(*) FROM ({}) GROUP BY 1"
+    both = f"SELECT window_end, carrier FROM {TUMBLE} UNION ALL SELECT window_end, dest FROM {TUMBLE}"
+    crossed = f"SELECT window_end, carrier FROM {TUMBLE} UNION ALL SELECT ts, dest FROM weather"
+    assert patterns(text.format("window_end", both))[-1] == "MON"
+    assert patterns(text.format("window_end", crossed))[-1] == "WK"
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "pattern"),
+    [
+        ("flights", "weather", "MON"),
+        (f"flights {HOUR}", f"weather {TWO_HOURS}", "WK"),
+        ("flights", "weather BEGIN TIMESTAMP '2013-01-01' END NOW - 5", "STR"),
+        (TUMBLE, TUMBLE, "STR"),
+    ],
+)
+def test_the_first_rows_of_a_union_stay_where_rows_come_in_their_order(
+    left: str, right: str, pattern: str
+) -> None:
+    assert patterns(f"SELECT dest FROM {left} UNION ALL SELECT dest FROM {right} LIMIT 5")[-1] == pattern

@@ -6,7 +6,6 @@ from sqlglot import exp
 
 from engine.language.bind.emit import with_changes
 from engine.language.bind.environment import Environment
-from engine.language.bind.relation import BoundRelation
 from engine.language.bind.select import bind_select, whole_query
 from engine.language.bind.sources import named, uses_of
 from engine.language.expressions import Column
@@ -21,9 +20,10 @@ from engine.language.query import (
     Filter,
     Project,
     Query,
+    SetOperation,
     Show,
 )
-from engine.model.source import Derived, SourceName
+from engine.model.source import Derived, SourceName, Stream
 from engine.windows.clauses import UNBOUNDED
 from tureen.errors import NotSupported, SyntaxRefused
 
@@ -45,7 +45,7 @@ def bind_derived(tree: exp.Expr, env: Environment) -> CreateFromQuery:
             hint="give it another name, or select from the stream",
         )
     is_stream = what == "STREAM"
-    if is_stream and not _only_comes(relation):
+    if is_stream and not _only_comes(relation.query(sql), env):
         raise env.text.of_node(tree.args["query"]).refuse(
             NotSupported,
             "rows of this SELECT also go or change, a stream only grows",
@@ -61,23 +61,32 @@ def bind_derived(tree: exp.Expr, env: Environment) -> CreateFromQuery:
     )
 
 
-def _only_comes(relation: BoundRelation) -> bool:
-    """Whether rows only ever come: a selection from all rows, or one answer for each window as it closes."""
-    if relation.window != UNBOUNDED or relation.joins or relation.stream.is_table:
+def _only_comes(query: Query, env: Environment) -> bool:
+    """Whether rows only ever come: a selection from all rows, or one answer for each window as it closes, or
+    the rows of several such together.
+    """
+    scan, stream = query.scan, env.catalogue.get(query.source)
+    assert isinstance(stream, Stream)
+    if scan.window != UNBOUNDED or stream.is_table:
         return False
-    window_end = len(relation.stream.schema) + 1
-    for stage in relation.stages:
+    window_end = len(stream.schema) + 1
+    for stage in query.stages:
         match stage:
-            case Filter() | Project():
+            case Filter():
+                continue
+            case Project():
                 pass
-            case Aggregate(keys) if relation.assignment is not None:
+            case Aggregate(keys) if scan.assignment is not None:
                 if not any(
                     isinstance(key.expression, Column) and key.expression.index == window_end for key in keys
                 ):
                     return False
-                window_end = -1  # what comes after would have to keep it, which a plan does not tell
+            case SetOperation("union", inner):
+                if not _only_comes(inner, env):
+                    return False
             case _:
                 return False
+        window_end = -1  # what comes after would have to keep it, which a plan does not tell
     return True
 
 

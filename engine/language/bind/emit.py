@@ -18,6 +18,7 @@ from engine.language.query import (
     ResultEncoding,
     ResultFormat,
     SemiJoin,
+    SetOperation,
     StreamOperator,
 )
 from engine.language.update_patterns import Pattern, update_patterns
@@ -130,4 +131,6 @@ def _within_windows(query: Query) -> str:
         return "leave the window of rows out"
     if any(isinstance(stage, Join | SemiJoin) for stage in query.stages):
         return "join by window_end too, and write it in GROUP BY, DISTINCT and PARTITION BY"
+    if any(isinstance(stage, SetOperation) for stage in query.stages):
+        return "select window_end on both sides, over windows that hold all that closed, or as many of them"
     return "write window_end in GROUP BY, DISTINCT and PARTITION BY"

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from engine.language.expressions import And, Column, Compare, Expression, In, Literal, conjunction
-from engine.language.query import Filter, Join, Project, Query, Scan, SemiJoin
+from engine.language.query import Filter, Join, Project, Query, Scan, SemiJoin, SetOperation
 from engine.language.rules import rewrite
 from engine.model.source import Stream
 from engine.windows.assignment import WINDOW_COLUMNS, Hop
@@ -51,7 +51,7 @@ def with_implied(query: Query, streams: Mapping[str, object]) -> Query:
                 equal |= {width + at: condition for at, condition in _of_columns(inner).items()}
                 width += len(inner.columns)
             stages[place] = replace(stage, inner=with_implied(inner, streams))
-        elif isinstance(stage, SemiJoin):
+        elif isinstance(stage, SemiJoin | SetOperation):
             stages[place] = replace(stage, inner=with_implied(stage.inner, streams))
         elif not isinstance(stage, Filter):
             is_over_scans = False

@@ -164,7 +164,7 @@ def _free_name(name: str, taken: Collection[str | None]) -> str:
 def _written(item: exp.Expr) -> str:
     """What an item of FROM is about, shortened."""
     match item:
-        case nodes.SelectQuery():
+        case nodes.SelectQuery() | nodes.SetQuery():
             return "(SELECT ...)"
         case nodes.TableFunction():
             return f"{item.args['name']}({shown(render_name(str(item.this.this)))}, ...)"

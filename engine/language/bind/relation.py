@@ -26,6 +26,7 @@ from engine.language.query import (
     RowNumber,
     Scan,
     SemiJoin,
+    SetOperation,
     Stage,
 )
 from engine.language.rules import rewrite
@@ -80,6 +81,15 @@ class BoundRelation:
             stages=(*settled.stages, join),
             stages_count=settled.stages_count + inner.stages_count + 1,
             joins_depth=max(settled.joins_depth, inner.joins_depth + 1),
+        )
+
+    def combined(self, operation: SetOperation, inner: BoundRelation) -> BoundRelation:
+        """With a set operation with an inner relation; the columns of both are computed."""
+        return replace(
+            self,
+            stages=(*self.stages, operation),
+            stages_count=self.stages_count + inner.stages_count + 1,
+            joins_depth=max(self.joins_depth, inner.joins_depth),
         )
 
     def settled(self) -> BoundRelation:

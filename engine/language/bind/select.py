@@ -35,8 +35,10 @@ from engine.language.bind.outputs import WrittenOutput, unique, written_outputs
 from engine.language.bind.relation import BoundRelation
 from engine.language.bind.scalar import bind_scalar, bind_value
 from engine.language.bind.scope import NODES_MAX, Scope
+from engine.language.bind.set_operations import bind_sets
 from engine.language.bind.sources import renamed, uses_of
 from engine.language.expressions import Column, Expression
+from engine.language.grammar import nodes
 from engine.language.places import shown
 from engine.language.query import Limit, Output, Query, RowNumber, Sort, SortKey
 from engine.language.rules import rewrite
@@ -73,7 +75,11 @@ def whole_query(relation: BoundRelation, sql: str, env: Environment) -> Query:
 
 
 def bind_select(tree: exp.Expr, env: Environment, correlation: Correlation | None = None) -> BoundRelation:
-    """A SELECT as a relation; ``correlation``: what a subquery in a condition shares with what is around."""
+    """A SELECT, or several with set operations between them, as a relation; ``correlation``: what a subquery
+    in a condition shares with what is around.
+    """
+    if isinstance(tree, nodes.SetQuery):
+        return bind_sets(tree, env, bind_select)
     for table in tree.args.get("tables") or ():
         name = str(table.this.this)
         relation = renamed(

@@ -38,7 +38,7 @@ def bind_item(
     """
     this = item.this
     name: str | None = None
-    if isinstance(this, nodes.SelectQuery):
+    if isinstance(this, nodes.SelectQuery | nodes.SetQuery):
         relation = select(this, env)
     elif isinstance(this, nodes.TableFunction):
         name = str(this.this.this)

@@ -55,7 +55,7 @@ def parse_explain(cursor: Cursor) -> exp.Expr:
     analyze = cursor.word in ("ANALYZE", "ANALYSE")
     if analyze:
         cursor.advance()
-    if cursor.at(TokenType.L_PAREN):
+    if cursor.at(TokenType.L_PAREN) and not starts_query(cursor):
         raise cursor.not_supported("options of EXPLAIN are not supported", "write EXPLAIN or EXPLAIN ANALYZE")
     if cursor.at(TokenType.STRING):
         handle = string(cursor)

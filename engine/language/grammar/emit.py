@@ -16,12 +16,13 @@ from sqlglot.tokenizer_core import TokenType
 from engine.language.grammar import nodes
 from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.options import parse_options
+from engine.language.grammar.words import SET_OPERATIONS
 from tureen.errors import NotSupported, QueryError, SyntaxRefused
 
 OPERATORS = ("ISTREAM", "DSTREAM", "RSTREAM")
 
 _USAGE = "write EMIT CHANGES [INTO name] [ON WINDOW CLOSE] [WITH (format = 'upsert')] at the end of the query"
-_EARLIER = ("WHERE", "GROUP", "HAVING", "BEGIN", "ORDER", "LIMIT", "FETCH", "OFFSET")
+_EARLIER = ("WHERE", "GROUP", "HAVING", "BEGIN", *SET_OPERATIONS, "ORDER", "LIMIT", "FETCH", "OFFSET")
 _OTHER_SYSTEMS = {
     "STREAM": "write EMIT CHANGES",
     "CHANGE": "write EMIT CHANGES",
@@ -129,7 +130,7 @@ def _check_once(cursor: Cursor, again: bool) -> None:
         raise cursor.refuse(SyntaxRefused, f"{word} is given twice", hint="leave one of them out")
 
 
-def refuse_changes(cursor: Cursor, query: nodes.SelectQuery, what: str, hint: str) -> None:
+def refuse_changes(cursor: Cursor, query: exp.Expr, what: str, hint: str) -> None:
     """Raise NotSupported where a query that is part of something else says what becomes of its changes.
 
     what: of what it is part. hint: what to write instead, with {} for what it says.

@@ -70,8 +70,8 @@ class TableFunction(exp.Expression):
 class FromItem(exp.Expression):
     """``this [window] alias (names)``.
 
-    this: Identifier, TableFunction, SelectQuery or FromList. window: a clause or None. alias: Identifier or
-    None.
+    this: Identifier, TableFunction, SelectQuery, SetQuery or FromList. window: a clause or None. alias:
+    Identifier or None.
     """
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "window": False, "alias": False, "names": False}
@@ -151,6 +151,20 @@ class SelectQuery(exp.Expression):
         "operator": False,
         "emit": False,
     }
+
+
+class SetQuery(exp.Expression):
+    """``this steps``: a SelectQuery or SetQuery, then what is done with it, from left to right."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "steps": True}
+
+
+class SetStep(exp.Expression):
+    """``kind ALL ON (on) query``: a SelectQuery or SetQuery. kind: union, intersect or except. all: whether
+    rows keep their copies. on: Identifiers.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {"kind": True, "all": True, "on": False, "query": True}
 
 
 class InQuery(exp.Expression):

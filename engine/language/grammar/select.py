@@ -1,5 +1,8 @@
-"""``WITH .. SELECT outputs FROM sources WHERE .. GROUP BY .. HAVING .. BEGIN e END e ORDER BY .. LIMIT n
-OFFSET m EMIT ..``.
+"""``WITH .. SELECT outputs FROM sources WHERE .. GROUP BY .. HAVING .. BEGIN e END e UNION .. ORDER BY ..
+LIMIT n OFFSET m EMIT ..``.
+
+What stands behind several SELECTs with set operations between them is about their rows together:
+``SELECT * FROM (them) ORDER BY ..``, which is how it is read.
 """
 
 from __future__ import annotations
@@ -7,17 +10,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sqlglot import exp
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from engine.language.grammar import nodes
 from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.emit import OPERATORS, parse_emit, parse_operator, starts_operator
 from engine.language.grammar.ordering import parse_limits, parse_order
 from engine.language.grammar.scalar import parse_expression
+from engine.language.grammar.set_operations import parse_sets, refuse_early_order
 from engine.language.grammar.sources import parse_from, parse_names, refuse_clause
-from engine.language.grammar.subqueries import parse_subquery, starts_query
+from engine.language.grammar.subqueries import parse_subquery, starts_query, starts_sets
 from engine.language.grammar.windows import parse_begin_end
-from engine.language.grammar.words import RESERVED
+from engine.language.grammar.words import RESERVED, SET_OPERATIONS
 from engine.language.places import near
 from tureen.errors import SyntaxRefused
 
@@ -33,7 +37,7 @@ def _within_operator(cursor: Cursor) -> nodes.SelectQuery:
     """``ISTREAM (query)``."""
     operator = parse_operator(cursor)
     usage = f"write {operator.this} (SELECT ...)"
-    if cursor.word not in ("SELECT", "WITH"):
+    if cursor.word not in ("SELECT", "WITH") and not starts_sets(cursor):
         raise cursor.expected("SELECT", usage)
     with cursor.nested():
         query = _query(cursor)
@@ -42,6 +46,12 @@ def _within_operator(cursor: Cursor) -> nodes.SelectQuery:
                 SyntaxRefused, "EMIT must come after the closing bracket", hint=f"{usage} EMIT CHANGES"
             )
         cursor.expect(TokenType.R_PAREN, ") after the query", usage)
+    if cursor.word in SET_OPERATIONS:
+        raise cursor.refuse(
+            SyntaxRefused,
+            f"{operator.this} must enclose the whole query",
+            hint=f"write {operator.this} (SELECT ... {cursor.word} SELECT ...)",
+        )
     second = query.args["operator"]
     if second is not None:
         raise cursor.text.of_node(second).refuse(
@@ -52,17 +62,42 @@ def _within_operator(cursor: Cursor) -> nodes.SelectQuery:
 
 
 def _query(cursor: Cursor) -> nodes.SelectQuery:
+    tables = _with(cursor)
+    token, in_brackets = cursor.token, cursor.at(TokenType.L_PAREN)
+    sets = parse_sets(cursor, _select)
+    if isinstance(sets, nodes.SelectQuery) and not in_brackets:
+        query = sets
+    else:
+        query = _all_of(cursor, token, sets)
+    order = parse_order(cursor, parse_expression) if cursor.word == "ORDER" else []
+    limit, offset = parse_limits(cursor)
+    refuse_early_order(cursor)
+    refuse_clause(cursor)
+    for name, value in (("tables", tables), ("order", order), ("limit", limit), ("offset", offset)):
+        query.set(name, value)
+    return cursor.node(query, tables[0] if tables else token, query, *tables, *order)
+
+
+def _with(cursor: Cursor) -> list[nodes.CommonTable]:
     if cursor.word != "WITH":
-        return _select(cursor, [])
+        return []
     cursor.advance()
     if cursor.word == "RECURSIVE":
         raise cursor.not_supported("WITH RECURSIVE is not supported", "write one query for each step")
     tables = [_common_table(cursor, ())]
     while cursor.take(TokenType.COMMA):
         tables.append(_common_table(cursor, tables))
-    if cursor.word != "SELECT":
+    if cursor.word != "SELECT" and not starts_sets(cursor):
         raise cursor.expected("SELECT or a comma", "write WITH name AS (SELECT ...) SELECT ... FROM name")
-    return _select(cursor, tables)
+    return tables
+
+
+def _all_of(cursor: Cursor, token: Token, sets: exp.Expr) -> nodes.SelectQuery:
+    """``SELECT * FROM (sets)``."""
+    star = cursor.node(exp.Star(), token)
+    source = cursor.node(nodes.FromItem(this=sets), token, sets)
+    query = nodes.SelectQuery(expressions=[star], source=source, operator=None)
+    return cursor.node(query, token, star, source)
 
 
 def _common_table(cursor: Cursor, before: Sequence[nodes.CommonTable]) -> nodes.CommonTable:
@@ -82,7 +117,8 @@ def _common_table(cursor: Cursor, before: Sequence[nodes.CommonTable]) -> nodes.
     return cursor.node(nodes.CommonTable(this=name, query=query, names=names), token, query)
 
 
-def _select(cursor: Cursor, tables: list[nodes.CommonTable]) -> nodes.SelectQuery:
+def _select(cursor: Cursor) -> nodes.SelectQuery:
+    """A SELECT up to its ORDER BY."""
     token = cursor.expect_word("SELECT")
     distinct = _distinct(cursor)
     operator = parse_operator(cursor) if starts_operator(cursor) else None
@@ -114,13 +150,10 @@ def _select(cursor: Cursor, tables: list[nodes.CommonTable]) -> nodes.SelectQuer
             f"{cursor.word} must come before BEGIN",
             hint="write WHERE ... GROUP BY ... HAVING ... BEGIN ... END ... ORDER BY ... LIMIT ...",
         )
-    order = parse_order(cursor, parse_expression) if cursor.word == "ORDER" else []
-    limit, offset = parse_limits(cursor)
     refuse_clause(cursor)
-    parts: list[exp.Expr] = [*outputs, *tables, source, *group, *order]
+    parts: list[exp.Expr] = [*outputs, source, *group]
     parts += [part for part in (where, having) if part is not None]
     query = nodes.SelectQuery(
-        tables=tables,
         distinct=distinct,
         expressions=outputs,
         source=source,
@@ -128,12 +161,9 @@ def _select(cursor: Cursor, tables: list[nodes.CommonTable]) -> nodes.SelectQuer
         group=group,
         having=having,
         ends=ends,
-        order=order,
-        limit=limit,
-        offset=offset,
         operator=operator,
     )
-    return cursor.node(query, tables[0] if tables else token, *parts)
+    return cursor.node(query, token, *parts)
 
 
 def _distinct(cursor: Cursor) -> bool:

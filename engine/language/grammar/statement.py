@@ -19,12 +19,13 @@ from engine.language.grammar.emit import OPERATORS
 from engine.language.grammar.scalar import refuse_parameter
 from engine.language.grammar.select import parse_query
 from engine.language.grammar.streams import parse_create, parse_drop
+from engine.language.grammar.subqueries import starts_sets
 from engine.language.grammar.words import STATEMENTS_REFUSED
 from engine.language.places import near
 from tureen.errors import NotSupported, SyntaxRefused
 
 _CLAUSES = ("WHERE", "GROUP", "HAVING", "BEGIN", "ORDER", "LIMIT", "OFFSET", "EMIT", "JOIN", "ON")
-_IN_ORDER = "clauses come in this order: FROM, JOIN, WHERE, GROUP BY, HAVING, ORDER BY, LIMIT, EMIT"
+_IN_ORDER = "clauses come in this order: FROM, JOIN, WHERE, GROUP BY, HAVING, UNION, ORDER BY, LIMIT, EMIT"
 _STATEMENTS = "SELECT, CREATE, DROP, SHOW, DESCRIBE, EXPLAIN, PAUSE, RESUME, TERMINATE or ALTER QUERY"
 
 
@@ -50,7 +51,9 @@ def parse_statement(cursor: Cursor) -> exp.Expr:
     """One statement with at most semicolons after it."""
     word = cursor.word
     tree: exp.Expr
-    if word in _PARSERS:
+    if starts_sets(cursor):
+        tree = parse_query(cursor)
+    elif word in _PARSERS:
         tree = _PARSERS[word](cursor)
     elif word in STATEMENTS_REFUSED:
         raise cursor.not_supported(f"{word} is not supported", STATEMENTS_REFUSED[word])

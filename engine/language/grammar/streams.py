@@ -11,7 +11,7 @@ from engine.language.grammar.durations import parse_duration
 from engine.language.grammar.emit import refuse_changes
 from engine.language.grammar.options import parse_options
 from engine.language.grammar.select import parse_query
-from engine.language.grammar.subqueries import starts_query
+from engine.language.grammar.subqueries import starts_query, starts_sets
 from engine.language.grammar.typenames import parse_type_name
 from engine.language.places import shown
 from tureen.errors import NotSupported, SyntaxRefused
@@ -104,7 +104,7 @@ def _derived(cursor: Cursor, token: Token, what: str, name: exp.Identifier) -> n
             "names of a view's columns are not supported here", "name the columns in its SELECT with AS"
         )
     cursor.expect_word("AS", f"write CREATE {what} name AS SELECT ...")
-    brackets = cursor.take(TokenType.L_PAREN)
+    brackets = not starts_sets(cursor) and cursor.take(TokenType.L_PAREN)
     begin = cursor.token.start
     if not starts_query(cursor):
         raise cursor.expected("SELECT", f"write CREATE {what} name AS SELECT ...")

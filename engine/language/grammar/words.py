@@ -63,14 +63,14 @@ RESERVED = frozenset(
     ]
 )
 
+#: Words between two queries.
+SET_OPERATIONS = ("UNION", "INTERSECT", "EXCEPT")
+
 #: What may follow a source in SQL and is not supported: word -> (what it is, what to write instead).
 CLAUSES_REFUSED: dict[str, tuple[str, str]] = {
     "SORT": ("SORT BY", "write ORDER BY"),
     "CLUSTER": ("CLUSTER BY", "write ORDER BY"),
-    "UNION": ("UNION", "register one query for each part"),
-    "INTERSECT": ("INTERSECT", "write both conditions in one WHERE with AND"),
-    "EXCEPT": ("EXCEPT", "write the second condition with AND NOT in WHERE"),
-    "MINUS": ("MINUS", "write the second condition with AND NOT in WHERE"),
+    "MINUS": ("MINUS", "write EXCEPT"),
     "LATERAL": ("LATERAL", "join the sources themselves, or number rows by ROW_NUMBER() in a subquery"),
     "WITHIN": (
         "WITHIN",

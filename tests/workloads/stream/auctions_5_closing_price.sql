@@ -1,4 +1,4 @@
--- The greatest bid or, without one, the price at which it began: published with UNION and RSTREAM.
+-- The greatest bid or, without one, the price at which it began, by a join where UNION is published.
 SELECT c.item, GREATEST(o.start_price, COALESCE(b.price, o.start_price)) AS price
 FROM closed_auction [NOW] c
 JOIN open_auction o ON o.item = c.item

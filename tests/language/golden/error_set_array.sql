@@ -1,0 +1,1 @@
+SELECT ARRAY_AGG(carrier) AS a FROM flights EXCEPT SELECT ARRAY_AGG(dest) FROM flights

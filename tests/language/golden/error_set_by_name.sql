@@ -1,0 +1,1 @@
+SELECT carrier FROM flights UNION ALL BY NAME SELECT carrier FROM flights

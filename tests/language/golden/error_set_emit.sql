@@ -1,0 +1,1 @@
+SELECT carrier FROM flights EMIT CHANGES UNION SELECT dest FROM flights

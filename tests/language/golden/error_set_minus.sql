@@ -1,0 +1,1 @@
+SELECT carrier FROM flights MINUS SELECT dest FROM flights

@@ -1,0 +1,1 @@
+SELECT carrier FROM flights EXCEPT ALL ON (carrier) SELECT dest FROM flights

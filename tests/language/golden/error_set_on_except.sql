@@ -1,0 +1,1 @@
+SELECT carrier FROM flights EXCEPT ON (carrier) SELECT carrier FROM flights

@@ -1,0 +1,1 @@
+SELECT ISTREAM(carrier) FROM flights UNION SELECT dest FROM flights

@@ -1,0 +1,1 @@
+DSTREAM (SELECT carrier FROM flights) UNION SELECT dest FROM flights

@@ -1,0 +1,1 @@
+SELECT carrier FROM flights LIMIT 3 UNION SELECT dest FROM flights

@@ -1,0 +1,1 @@
+CREATE STREAM places AS SELECT dest FROM flights UNION SELECT dest FROM weather

@@ -1,0 +1,2 @@
+SELECT carrier, delay FROM flights
+INTERSECT SELECT dest, ts FROM flights

@@ -1,0 +1,1 @@
+SELECT carrier FROM flights UNION ALL VALUES ('AA')

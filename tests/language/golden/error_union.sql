@@ -1,1 +1,0 @@
-SELECT * FROM flights UNION ALL SELECT * FROM flights

@@ -1,0 +1,1 @@
+SELECT carrier FROM flights UNION ALL SELECT dest FROM flights INTERSECT ALL SELECT dest FROM weather EXCEPT SELECT 'AA' FROM weather

@@ -1,0 +1,1 @@
+SELECT n FROM (SELECT carrier AS n FROM flights UNION SELECT dest FROM flights) x WHERE n IN ((SELECT dest FROM weather) EXCEPT (SELECT dest FROM flights)) AND EXISTS (SELECT 1 FROM weather INTERSECT SELECT 2 FROM weather)

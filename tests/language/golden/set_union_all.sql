@@ -1,0 +1,1 @@
+SELECT carrier FROM flights [RANGE 1 HOUR] UNION ALL SELECT dest FROM flights [RANGE 2 HOURS] WHERE delay > 10

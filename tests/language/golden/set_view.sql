@@ -1,0 +1,1 @@
+CREATE VIEW places AS (SELECT dest FROM flights) UNION SELECT dest FROM weather
