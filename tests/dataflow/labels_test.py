@@ -8,8 +8,9 @@ from collections import Counter
 import pytest
 from hypothesis import event, given
 
+from engine.changes.context import EvaluationContext
 from engine.dataflow.graph import Graph
-from tests.changes.ways import FEW, LIMITS, TABLES, bound, random_transition, seeds, standing
+from tests.changes.ways import FEW, LIMITS, TABLES, Answers, bound, random_transition, seeds, standing
 from tests.dataflow.graph_test import JOINS, QUERIES, SETS
 
 STAYING = (
@@ -46,19 +47,24 @@ def test_the_changes_of_an_answer_follow_its_pattern(text: str, seed: int) -> No
     graph.add(standing(query), query, "changes")
     pattern = graph.explain(query, "changes").pattern
     event(pattern)
-    came: Counter[str] = Counter()
-    order: list[str] = []
+    context = EvaluationContext(transition, LIMITS)
+    before = Answers.of(query, context).at[context.interval.since]
+    came: list[tuple[int, str]] = []
     for changes in graph.advance(transition, LIMITS, transition.until_ms, broken):
-        told = zip(map(repr, changes.table.to_pylist()), changes.weights.tolist(), strict=True)
-        for row, weight in told:
+        rows = [repr(tuple(row.values())) for row in changes.table.to_pylist()]
+        for at_ms, row, weight in zip(changes.at_ms.tolist(), rows, changes.weights.tolist(), strict=True):
             if weight > 0:
-                came[row] += 1
-                order.append(row)
+                came.append((at_ms, row))
                 continue
             assert pattern != "MON", row
-            if pattern == "WKS" and row in came:
-                assert order[0] == row or len(set(order)) < len(order), (row, order)
-                order.remove(row)
+            if pattern == "WKS" and row in before:
+                before[row] -= 1
+                before += Counter()
+            elif pattern == "WKS":
+                first = next(place for place in came if place[1] == row)
+                assert not before, row
+                assert first[0] == came[0][0], (row, came)
+                came.remove(first)
     assert not broken
 
 

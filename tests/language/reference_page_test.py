@@ -123,8 +123,6 @@ REFUSED = {
     "CORRESPONDING": "SELECT * FROM flights EXCEPT CORRESPONDING SELECT * FROM flights",
     "MINUS": "SELECT dest FROM flights MINUS SELECT airport FROM weather",
     "ON after a set operation": "SELECT dest FROM flights EXCEPT ON (dest) SELECT dest FROM flights",
-    "LIMIT of a side": "SELECT dest FROM flights LIMIT 3 UNION SELECT airport FROM weather",
-    "WITH of a side": "SELECT dest FROM flights UNION WITH a AS (SELECT dest FROM flights) SELECT * FROM a",
     "column around a side": """SELECT dest FROM flights f WHERE EXISTS (SELECT wind FROM weather
     WHERE airport = f.dest UNION SELECT wind FROM weather)""",
     "window over a set operation": """SELECT dest FROM (SELECT dest FROM flights UNION ALL

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from sqlglot import exp
 
@@ -89,6 +90,23 @@ def bind_select(tree: exp.Expr, env: Environment, correlation: Correlation | Non
     return _Select(tree, env, correlation).bind()
 
 
+def _bind_side(tree: exp.Expr, env: Environment, around: Scope) -> BoundRelation:
+    """A side of a set operation in a subquery, or all of it. Raises NotSupported where one uses a column of
+    the query around.
+    """
+    if isinstance(tree, nodes.SetQuery):
+        return bind_sets(tree, env, partial(_bind_side, around=around))
+    correlation = Correlation(around)
+    relation = bind_select(tree, env, correlation)
+    if correlation.is_used:
+        raise env.text.of_node(tree).refuse(
+            NotSupported,
+            "this side of a set operation uses a column of the query around",
+            hint="write EXISTS (SELECT ...) for each side",
+        )
+    return relation
+
+
 class _Select:
     """One SELECT while it is bound."""
 
@@ -96,7 +114,10 @@ class _Select:
         self.tree = tree
         self.env = env
         self.correlation = correlation
-        found = bind_from(tree.args["source"], tree.args.get("ends"), env, bind_select)
+        select: Callable[[exp.Expr, Environment], BoundRelation] = bind_select
+        if correlation is not None and isinstance(tree.args["source"].this, nodes.SetQuery):
+            select = partial(_bind_side, around=correlation.around)
+        found = bind_from(tree.args["source"], tree.args.get("ends"), env, select)
         self.relation, self.rows = found.relation, found.scope(env)
         if correlation is not None:
             self.rows = replace(self.rows, outer=correlation.around)
