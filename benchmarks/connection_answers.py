@@ -33,6 +33,10 @@ class Answers:
         """Of windows of so many units."""
         return cls(rows, window, 1 + int(rows.src.max(initial=-1)))
 
+    def rows_of(self, link: int, unit: int) -> Counts:
+        """All rows of a link (from 0)."""
+        return self._counts(link, unit)
+
     def pairs(self, unit: int, protocol: str) -> Counts:
         """Query 1: rows of a protocol of links 1 and 2, joined on their source."""
         return self._counts(0, unit, protocol) * self._counts(1, unit, protocol)

@@ -13,7 +13,7 @@ import argparse
 import gc
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from statistics import mean, median
@@ -25,9 +25,10 @@ from benchmarks.connection_answers import Answer, Answers, Counts
 from benchmarks.connections import UNIT_MS, Connections, make_connections
 from benchmarks.lbl_trace import read_trace
 from benchmarks.numbers import Numbers
+from benchmarks.sites import Sites
 from engine.dataflow.operator_tree import OperatorTree
 from engine.engine import Engine
-from engine.model.batch import BATCH_ROWS_MAX
+from engine.model.batch import BATCH_ROWS_MAX, Batch
 from engine.model.limits import Limits
 from engine.model.step import Register, Registration, StepResult
 from tureen.errors import TureenError
@@ -38,7 +39,15 @@ WINDOWS = [2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000]
 LIMITS = Limits(changes_max=1 << 28, join_candidates_max=1 << 40, intermediate_rows_max=1 << 40)
 
 STRATEGIES: Mapping[str, Mapping[str, str]] = {
-    "nt": {},
+    "nt": {"strategy": "nt"},
+    "direct": {"strategy": "direct"},
+    "upa10": {"strategy": "upa", "partitions": "10"},
+    "upa50": {"strategy": "upa", "partitions": "50"},
+    "partitioned": {"strategy": "upa", "structure": "partitioned", "partitions": "10"},
+    "negative": {"strategy": "upa", "structure": "negative", "partitions": "10"},
+    "indexed": {"strategy": "upa", "structure": "indexed", "partitions": "10"},
+    "ntjoinup": {"strategy": "nt"},
+    "auto": {"strategy": "auto"},
 }
 """By key of figures: options of a registration."""
 
@@ -60,12 +69,13 @@ class Query:
     """A query over the links.
 
     text: of a window clause. links: those that it reads, from 0. answer: numpy's, None where it is compared
-    otherwise.
+    otherwise. table: the name of a table of sites that it reads (:mod:`benchmarks.sites`).
     """
 
     text: Callable[[str], str]
     links: tuple[int, ...]
     answer: Answer | None = None
+    table: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +213,10 @@ def window_clause(units: int) -> str:
 class Drive:
     """An engine over the links and the rows to come. One owner."""
 
-    def __init__(self, rows: Connections, links: Sequence[int], window: int, batch: int) -> None:
+    def __init__(
+        self, rows: Connections, links: Sequence[int], window: int, batch: int, table: str | None = None
+    ) -> None:
+        """batch: units of a step. table: of sites, which changes as they come."""
         self.engine = Engine(LIMITS)
         self.rows = rows
         self.units = 0
@@ -212,6 +225,7 @@ class Drive:
         self._batch = batch
         self._clock_ms = UNIT_MS * len(rows)
         connections.create(self.engine, window)
+        self._sites = None if table is None else Sites(self.engine, table, rows)
 
     def register(self, texts: Mapping[str, str], options: Mapping[str, str]) -> None:
         """Queries come. Raises the first refusal."""
@@ -223,6 +237,24 @@ class Drive:
         first, stop = self.units, self.units + self._batch
         self.units = stop
         batches = [(f"link{link + 1}", self.rows.batch(link, first, stop)) for link in self._links]
+        if self._sites is not None:
+            batches.append((self._sites.name, self._sites.batch(first, stop)))
+        return self._ingest(batches)
+
+    def jump(self, unit: int) -> tuple[float, list[StepResult]]:
+        """As :meth:`step`, of one row of each link, at a unit far ahead."""
+        batches = []
+        for link in self._links:
+            one = self.rows.batch(link, 0, 1)
+            at = np.array([UNIT_MS * unit])
+            columns = (*one.columns[:-1], replace(one.columns[-1], values=at))
+            offset = np.array([self.units])
+            batches.append((f"link{link + 1}", Batch(one.schema, columns, one.partition, offset, at)))
+        self.units += 1
+        self._clock_ms = max(self._clock_ms, UNIT_MS * unit)
+        return self._ingest(batches)
+
+    def _ingest(self, batches: Sequence[tuple[str, Batch]]) -> tuple[float, list[StepResult]]:
         began = time.process_time()
         found = [self.engine.ingest(name, batch, self._clock_ms) for name, batch in batches]
         seconds = time.process_time() - began
@@ -238,13 +270,10 @@ class Drive:
 
 def work_of(tree: OperatorTree) -> Work:
     """Of all operators of a tree."""
-    state = tree.state
-    own = Work(
-        state.visited,
-        getattr(state, "inserted", 0),
-        getattr(state, "deleted", 0),
-        getattr(state, "negative", 0),
-    )
+    buffers = getattr(tree.state, "work", None)
+    own = Work(tree.state.visited)
+    if buffers is not None:
+        own += Work(buffers.visited, buffers.inserted, buffers.deleted, buffers.negative)
     return sum((work_of(each) for each in tree.inputs), own)
 
 
@@ -280,7 +309,7 @@ def measure(
 ) -> Point:
     """One strategy at one window. registered: the options of the query."""
     schedule = Schedule.of(options, window)
-    drive = Drive(rows, query.links, window, schedule.batch)
+    drive = Drive(rows, query.links, window, schedule.batch, query.table)
     text = query.text(window_clause(window)) + " EMIT CHANGES"
     drive.register({"q": text}, {"maintenance": "none", **registered})
     answers = Answers.of(rows, window)
@@ -324,11 +353,6 @@ def measure(
     )
 
 
-def known(strategy: str) -> bool:
-    """Whether the engine has a strategy."""
-    return strategy in STRATEGIES
-
-
 Points = dict[str, dict[int, Point]]
 """By strategy and window."""
 
@@ -351,8 +375,6 @@ def measure_all(
             also(window, rows)
         for strategy, query in queries.items():
             if options.strategies and strategy not in options.strategies:
-                continue
-            if not known(strategy):
                 continue
             try:
                 point = measure(query, STRATEGIES[strategy], rows, window, options)

@@ -55,8 +55,20 @@ RUNS = {
             "--windows 200,400 --times 1 --rounds 2",
             [f"{figure}.nt.w400" for figure in ("rows_per_s", "us_per_1000", "work_per_1000", "state_bytes")],
         )
-        for number in (9, 10, 11, 12, 13, 14, 16)
+        for number in (9, 10, 11, 12, 13, 14, 15, 16)
     },
+    "upa-operators": (
+        "--windows 300 --times 1 --rounds 2 --strategies nt",
+        [f"rows_per_s.{of}.nt.w300" for of in ("group", "intersect", "union", "table", "nrr")],
+    ),
+    "upa-shared": (
+        "--windows 300 --queries 20,40 --rounds 2",
+        [f"rows_per_s.{of}.q20" for of in ("distinct.dense", "distinct.narrow", "except.dense")],
+    ),
+    "upa-expiry": (
+        "--window 3000 --times 1 --strategies nt upa10",
+        ["jump_ms", "deletions_per_s", "engine_deletions_per_s.upa10"],
+    ),
     "invocation": (
         "--rows 20000 --queries 2 --times 2",
         ["engine_ms", "ratio_to_duckdb", "count_ratio_to_duckdb", "aggregates_ratio_to_duckdb"],
