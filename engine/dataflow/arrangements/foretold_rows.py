@@ -12,9 +12,11 @@ from collections.abc import Callable, Container, Sequence
 import numpy as np
 
 from engine.changes.temporal_relation import Interval
+from engine.dataflow.arrangements.exit_rows import Block
 from engine.dataflow.arrangements.id_slots import IdSlots
 from engine.dataflow.arrangements.keys import Keys
 from engine.dataflow.arrangements.owned_rows import KeyValues, OwnedRows
+from engine.dataflow.buffers.buffer import Work
 from engine.dataflow.delta import Delta
 from engine.dataflow.policy import Edge
 from engine.kernels import arranged as kernels
@@ -85,17 +87,19 @@ class ForetoldRows(OwnedRows):
 
     def _put(self, delta: Delta, keys: KeyValues, places: Int64Array) -> Int32Array:
         """places: those of the rows of the delta among the keys."""
-        numbers = self._number(keys, places) if keys.columns else NOBODY
-        slots, rows = self._allocate(len(places)), self.rows
+        return self._enter(Block.of(delta), self._number(keys, places))
+
+    def _enter(self, block: Block, numbers: Int32Array | int) -> Int32Array:
+        """int32[n]: the slots of rows that come. numbers: of their keys."""
+        slots, rows = self._allocate(block.n), self.rows
         rows.key[slots] = numbers
-        temporal, ids = delta.temporal, delta.ids_of()
-        rows.valid_from[slots], rows.valid_to[slots] = temporal.valid_from, temporal.valid_to
-        self._id_of[slots] = ids
+        rows.valid_from[slots], rows.valid_to[slots] = block.valid_from, block.valid_to
+        self._id_of[slots] = block.ids
         if self._ids is not None:
-            self._ids.put(ids, slots)
-        self._put_owners(slots, delta.starts, delta.owners)
+            self._ids.put(block.ids, slots)
+        self._put_owners(slots, *block.spread())
         kernels.link(slots, self.rows)
-        self._exits.insert(slots, temporal.valid_to)
+        self._exits.insert(slots, block.valid_to)
         return slots
 
     def learn(self, columns: Sequence[Column], kept: Container[int] | None) -> None:
@@ -109,16 +113,6 @@ class ForetoldRows(OwnedRows):
         if self._swept is None or until - self._swept >= self._edge.lazy:
             self._swept = until
             self._drop(self._exits.expire(until))
-
-    def take_left(self, until: int) -> Int32Array:
-        """The slots of rows whose exit has come; they are good until they are let go of."""
-        return self._exits.expire(until)
-
-    def let_go(self, slots: Int32Array) -> None:
-        """These rows have left."""
-        early, self._early = self._early, []
-        for each in (slots, *early):
-            self._drop(each)
 
     def _drop(self, slots: Int32Array) -> None:
         if len(slots):
@@ -145,7 +139,7 @@ class ForetoldRows(OwnedRows):
         return LazyColumns(self._width, make)
 
     @property
-    def work(self) -> object:
+    def work(self) -> Work:
         """What its buffer did."""
         return self._exits.work
 

@@ -7,23 +7,27 @@ they leave. Cost: that of the buffer.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from engine.changes.context import EvaluationContext
 from engine.changes.temporal_relation import TemporalRelation, one_after_another
-from engine.dataflow.arrangements.foretold_rows import ForetoldRows
-from engine.dataflow.arrangements.keys import Keys
-from engine.dataflow.arrangements.owned_rows import KeyValues
+from engine.dataflow.arrangements.early_rows import EarlyRows
+from engine.dataflow.arrangements.exit_rows import Block, ExitRows
+from engine.dataflow.arrangements.partitioned_rows import PartitionedRows
+from engine.dataflow.arrangements.scanned_rows import ScannedRows
 from engine.dataflow.delta import Delta
+from engine.dataflow.kept_columns import KeepsColumns
 from engine.dataflow.node import Above, Node
 from engine.dataflow.policy import Edge
 from engine.dataflow.turn import Turn
-from engine.model.batch import Int32Array, Int64Array
+from engine.model.batch import Column, Int32Array, Int64Array
+from engine.model.lazy_columns import LazyColumns
 from engine.operators.relation import Relation
 
 
-class ExitsNode(Above):
+class ExitsNode(KeepsColumns, Above):
     """The same rows, with each exit told at its instant."""
 
     def __init__(self, below: Node, edge: Edge) -> None:
@@ -31,36 +35,21 @@ class ExitsNode(Above):
         assert below.foretold
         self.id_words, self.ordered, self.telling = below.id_words, below.ordered, below.telling
         self._edge = edge
-        self._context: EvaluationContext | None = None
         self.forget()
 
     def forget(self) -> None:
-        self._rows = ForetoldRows(Keys([]), self.below.id_words, self._edge, self._read_rows)
-        self._coming = bool(self.columns.count)
+        self._rows = exit_rows(self._edge, self.id_words)
+        self._forget_columns()
 
-    def _came(self, column: int) -> None:
-        self._coming = True
-
-    def _went(self, column: int) -> None:
-        if not self.columns.count:
-            self.forget()
-
-    def begin(self, context: EvaluationContext) -> None:
-        self._context = context
-        super().begin(context)
-
-    def rest(self) -> None:
-        super().rest()
-        self._context = None
+    def _drop(self, columns: Int32Array) -> None:
+        self._rows.drop_columns(columns)
 
     def _hydrate(self, context: EvaluationContext) -> None:
-        if self._coming:
-            self.forget()
-            self._coming = False
+        if len(self._newly_wanted()):  # a row stands once, with all its columns
+            self._rows = exit_rows(self._edge, self.id_words)
             for delta in self.below.standing(context, self.columns.all()):
                 self.visited += len(delta.temporal)
-                self._rows.learn(delta.temporal.relation.columns, None)
-                self._rows.stand(delta, _without_keys(delta))
+                self._rows.insert(Block.of(delta))
 
     def standing(self, context: EvaluationContext, columns: Int32Array) -> Iterator[Delta]:
         return self.below.standing(context, columns)
@@ -68,31 +57,25 @@ class ExitsNode(Above):
     def read(self, context: EvaluationContext, ids: Int64Array) -> Relation:
         return self.below.read(context, ids)
 
-    def _read_rows(self, ids: Int64Array) -> Relation:
-        assert self._context is not None
-        return self.below.read(self._context, ids)
-
     def _changed(self, turn: Turn) -> Delta:
         delta = self._below(turn)
         interval, temporal = turn.interval, delta.temporal
         self.visited += len(temporal)
-        self._rows.learn(temporal.relation.columns, None)
-        self._rows.turned(self._rows.apply(delta, _without_keys(delta), interval))
-        left = self._rows.take_left(interval.until)
-        leaves = self._leaving(left)
-        self._rows.let_go(left)
-        stood = leaves.temporal.valid_from <= interval.since
-        return _both(delta, leaves if stood.all() else leaves.take(np.flatnonzero(stood)))
+        stay = temporal.valid_to > interval.until
+        if not stay.all():
+            early = np.flatnonzero(temporal.valid_from <= interval.since)
+            if len(early):
+                self._rows.leave_early(delta.ids_of()[early])
+        self._rows.insert(Block.of(delta if stay.all() else delta.take(np.flatnonzero(stay))))
+        left = self._rows.expire(interval.until)
+        leaves = self._leaving(left, turn.context, len(temporal.relation.columns))
+        return _both(delta, self.columns.of(leaves))
 
-    def _leaving(self, slots: Int32Array) -> Delta:
+    def _leaving(self, block: Block, context: EvaluationContext, width: int) -> Delta:
         """Rows that leave."""
-        starts, owners = self._rows.owners_of(slots)
-        ids = self._rows.ids_of(slots)
-        rows = self._rows.rows
-        temporal = TemporalRelation(
-            Relation(self._rows.values_of(ids), len(slots)), rows.valid_from[slots], rows.valid_to[slots]
-        )
-        return Delta(temporal, starts, owners, lambda: ids)
+        columns = LazyColumns(width, _Values(self.below, context, block.ids).column)
+        temporal = TemporalRelation(Relation(columns, block.n), block.valid_from, block.valid_to)
+        return Delta(temporal, *block.spread(), lambda: block.ids)
 
     @property
     def rows(self) -> int:
@@ -106,8 +89,28 @@ class ExitsNode(Above):
         self._rows._check()
 
 
-def _without_keys(delta: Delta) -> KeyValues:
-    return KeyValues([], np.ones(len(delta.temporal), np.bool_))
+def exit_rows(edge: Edge, id_words: int) -> ExitRows:
+    """Where rows of a foretold edge stand until they leave."""
+    if edge.is_early:
+        return EarlyRows(id_words, edge)
+    if edge.policy.strategy == "direct":
+        return ScannedRows(id_words)
+    return PartitionedRows(id_words, edge.span, edge.policy.partitions)
+
+
+@dataclass(slots=True)
+class _Values:
+    """The values of rows, read when the first column is."""
+
+    node: Node
+    context: EvaluationContext
+    ids: Int64Array
+    read: Relation | None = None
+
+    def column(self, place: int) -> Column:
+        if self.read is None:
+            self.read = self.node.read(self.context, self.ids)
+        return self.read.columns[place]
 
 
 def _both(one: Delta, other: Delta) -> Delta:
