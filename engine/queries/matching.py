@@ -4,8 +4,9 @@ A matcher is a Query SteM of its own over the predicates of one stream's queries
 so that asking never waits for the engine nor delays it, and counts no errors there. It follows a view: only
 what came and went since the last one is put in and taken out.
 
-A query is satisfied where the predicate of its scan is TRUE; windows, and what it does above the scan, do not
-count. Paused queries are passed over, and those that read another source too.
+A query is satisfied where the predicate of its scan is TRUE, one of UNION where that of either side is;
+windows, and what it does above the scan, do not count. Paused queries are passed over, and those that read
+another source too.
 
 ``match`` tells ids, a row at a time; ``pairs`` hands over all matches as two arrays.
 
@@ -23,6 +24,9 @@ from itertools import islice
 import numpy as np
 
 from engine.kernels import pairs
+from engine.language.expressions import Expression, Or
+from engine.language.query import Query, SetOperation
+from engine.language.rules import rewrite
 from engine.model.batch import Batch, Int32Array
 from engine.model.source import SourceName
 from engine.model.step import Registration
@@ -53,6 +57,17 @@ class Matches:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+
+def _asked_of_rows(query: Query) -> Expression | None:
+    """What satisfies a query; None: any row."""
+    sides = [query.scan.predicate]
+    unions = (stage for stage in query.stages if isinstance(stage, SetOperation) and stage.kind == "union")
+    sides += [_asked_of_rows(stage.inner) for stage in unions]
+    asked = [side for side in sides if side is not None]
+    if len(asked) < len(sides):
+        return None
+    return asked[0] if len(asked) == 1 else rewrite(Or(tuple(asked)))
 
 
 class RecordMatcher:
@@ -102,7 +117,7 @@ class RecordMatcher:
         self._stem.remove(slots)
 
     def _put_in(self, queries: list[StandingQuery]) -> None:
-        predicates = [query.query.scan.predicate for query in queries]
+        predicates = [_asked_of_rows(query.query) for query in queries]
         slots = iter(self._stem.add([one for one in predicates if one is not None]).slots)
         for query, predicate in zip(queries, predicates, strict=True):
             slot = None if predicate is None else next(slots)

@@ -89,6 +89,21 @@ def key_of(sql: str) -> str | None:
         (f"SELECT dest, delay FROM {RANKS} WHERE r = 1", "dest"),
         (f"SELECT dest, delay, r FROM {RANKS} WHERE r <= 3", "dest, r"),
         ("SELECT flight FROM planes WHERE flight IN (SELECT distance FROM flights)", "flight"),
+        # set operations
+        ("SELECT flight FROM planes UNION ALL SELECT flight FROM planes", None),
+        ("SELECT flight, model FROM planes UNION SELECT flight, dest FROM flights", "flight, model"),
+        ("SELECT flight, model FROM planes INTERSECT ALL SELECT flight, dest FROM flights", "flight"),
+        ("SELECT flight, dest FROM flights INTERSECT ALL SELECT flight, model FROM planes", "flight"),
+        ("SELECT flight, dest FROM flights INTERSECT SELECT flight, carrier FROM flights", "flight, dest"),
+        ("SELECT flight, dest FROM flights INTERSECT ALL SELECT flight, carrier FROM flights", None),
+        ("SELECT flight, model FROM planes EXCEPT ALL SELECT flight, dest FROM flights", "flight"),
+        ("SELECT flight, dest FROM flights EXCEPT ALL SELECT flight, model FROM planes", None),
+        ("SELECT flight, dest FROM flights EXCEPT SELECT flight, model FROM planes", "flight, dest"),
+        ("SELECT dest FROM flights INTERSECT SELECT 'LAX' FROM flights", ""),
+        (
+            "SELECT model, flight FROM planes EXCEPT ALL ON (model) SELECT dest AS model FROM flights",
+            "flight",
+        ),
         # joins
         ("SELECT f.carrier, model FROM flights f JOIN planes p ON f.flight = p.flight", None),
         (f"SELECT f.carrier, model FROM {LAST} f JOIN planes p ON f.flight = p.flight", "carrier"),
@@ -173,7 +188,10 @@ class KeyedJoins(Joins):
             self.draw(st.lists(st.sampled_from(names), min_size=1, unique=True)) if self.chance(3) else names
         )
         where = f" WHERE {self.writer(item.schema).predicate(0)}" if self.chance(3) else ""
-        return f"SELECT {', '.join(some)} FROM {item.text}{where}"
+        text = f"SELECT {', '.join(some)} FROM {item.text}"
+        if self.chance(3):
+            return f"{text}{where} {self.pick(*self.set_operations[:-1])} {text}"
+        return f"{text}{where}"
 
 
 def keyed(draw: st.DrawFn, sources: Mapping[str, Stream], instant: int = 1_000) -> str:

@@ -113,6 +113,9 @@ WORDS = (
         "ON WINDOW CLOSE",
         "INTO",
         "ISTREAM (",
+        "UNION ALL",
+        "INTERSECT",
+        "EXCEPT ALL ON (",
     ]
 )
 

@@ -67,6 +67,18 @@ FORMS = [
     "SELECT carrier FROM flights [RANGE 1 HOUR WHERE delay > {}] WHERE flight = {}",
     "SELECT carrier FROM flights [ROWS 5 WHERE delay > {}] WHERE flight = {}",
     "SELECT carrier FROM late WHERE delay > {} AND flight = {}",
+    (
+        "SELECT carrier, {} FROM flights WHERE delay > {} UNION SELECT dest, {} FROM weather WHERE wind > {} "
+        "LIMIT {}"
+    ),
+    (
+        "SELECT flight / {} AS a, delay FROM flights WHERE flight = {} EXCEPT ALL ON (a) "
+        "SELECT wind + {} AS a FROM weather WHERE wind < {}"
+    ),
+    (
+        "SELECT ts FROM flights WHERE carrier = {} INTERSECT ALL SELECT {} FROM weather "
+        "UNION ALL SELECT ts FROM weather"
+    ),
     "SELECT flight = {} AS a, flight = {} AS b FROM flights ORDER BY flight = {}",
     (
         "SELECT CASE WHEN flight = {} THEN delay END AS x, MAX(delay) FROM flights GROUP BY CASE WHEN fl"

@@ -33,6 +33,12 @@ def condition(rng: random.Random) -> tuple[str, Condition]:
             (f"WHERE v IS NULL OR w < {c}", lambda row: row[0] is None or row[1] < c),
             (f"WHERE v + w > {c}", lambda row: row[0] is not None and row[0] + row[1] > c),
             (f"WHERE 10 / w > {c}", lambda row: row[1] != 0 and 10 // row[1] > c),
+            (
+                f"WHERE v = {c} UNION SELECT w FROM s WHERE w = {d} UNION ALL SELECT 1 FROM s WHERE w = 3",
+                lambda row: row[0] == c or row[1] in (d, 3),
+            ),
+            (f"WHERE v = {c} UNION ALL SELECT w FROM s", lambda row: True),
+            (f"WHERE v = {c} EXCEPT SELECT w FROM s WHERE w = {d}", lambda row: row[0] == c),
         ]
     )
 
