@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from engine.dataflow.plan import Combined, Exits, Joined, Own, Plan, Shared, Step
-from engine.dataflow.policy import Edge, Policy
+from engine.dataflow.plan import Combined, Exits, Joined, Keeping, Own, Plan, Shared, Step, with_ids
+from engine.dataflow.policy import TOLD, Edge, Policy
 from engine.language.query import Aggregate, Filter, Project, Scan
 from engine.windows.clauses import TimeWindow
 
 
 def physical(plan: Plan, policy: Policy) -> Plan:
     """A plan that does the same and tells exits when they happen."""
-    return _Physical(policy).told(plan) if policy.foretells else plan
+    return plan if policy == TOLD else _Physical(policy).told(plan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class _Physical:
         """The plan, and of what kind its edge is where exits are foretold."""
         match plan:
             case Shared(kind):
-                span = _span(kind)
+                span = _span(kind) if self.policy.foretells else None
                 if span is None:
                     return plan, None
                 return replace(plan, foretold=True), _Foretold(span, in_order=True, kept=False)
@@ -63,17 +63,25 @@ class _Physical:
                 made, foretold = self._made(below)
                 return replace(plan, below=made), foretold
             case Step(Aggregate(_, ()), below=below):
-                made, foretold = self._made(below)
-                if foretold is None or foretold.is_early:
-                    return replace(plan, below=self.told(below)), None
-                given = _Foretold(foretold.span, in_order=False)
-                return replace(plan, below=made, edge=self._edge(given)), given
+                return self._distinct(plan, below)
             case Step(below=below):
                 return replace(plan, below=self.told(below)), None
             case Joined():
                 return self._joined(plan)
             case Combined(left=left, right=right):
                 return replace(plan, left=self.told(left), right=self.told(right)), None
+
+    def _distinct(self, plan: Step, below: Plan) -> tuple[Plan, _Foretold | None]:
+        made, foretold = self._made(below)
+        if foretold is None or foretold.is_early:
+            identified = with_ids(below) if self.policy.strategy == "nt" else None
+            if identified is None:
+                return replace(plan, below=self.told(below)), None
+            return replace(plan, below=self.told(identified), keeping=Keeping(None, latest=False)), None
+        given = _Foretold(foretold.span, in_order=False)
+        latest = self.policy.strategy == "upa"
+        edge = self._edge(given if latest else foretold)
+        return replace(plan, below=made, keeping=Keeping(edge, latest)), given
 
     def _joined(self, plan: Joined) -> tuple[Plan, _Foretold | None]:
         matching = plan.matching

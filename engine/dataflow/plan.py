@@ -14,6 +14,7 @@ from engine.dataflow.calls import is_recomputed
 from engine.dataflow.node import Node
 from engine.dataflow.operators.asof import AsOfNode
 from engine.dataflow.operators.distinct import DistinctNode
+from engine.dataflow.operators.duplicates import DuplicatesNode
 from engine.dataflow.operators.group import GroupNode, InOrder
 from engine.dataflow.operators.join import NOT_FORETOLD, RIGHT, InnerJoinNode, Kept, Matching
 from engine.dataflow.operators.latest import Latest, LatestNode
@@ -70,17 +71,27 @@ class Own:
 
 
 @dataclass(frozen=True, slots=True)
+class Keeping:
+    """How DISTINCT keeps rows. edge: a foretold one; None: exits are told. latest: of the duplicates of a row
+    the last alone, else the whole input.
+    """
+
+    edge: Edge | None
+    latest: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """An operator over another. shape: what it does, without the constants in which queries may differ.
     stage: the same as the query says it; of ORDER BY with LIMIT the latter, of a window of rows the scan.
-    edge: of DISTINCT over a foretold edge what it gives.
+    keeping: how DISTINCT keeps rows; None: it counts them.
     """
 
     shape: Stage | Ranked | InOrder | Latest
     constants: Constants
     below: Plan
     stage: Stage | Scan
-    edge: Edge | None = None
+    keeping: Keeping | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +136,7 @@ def key_of(plan: Plan, *below: Hashable) -> Hashable:
         case Own(query):
             return query
         case Step(shape, constants):
-            return *below, shape, tuple(literal.type for literal in constants), plan.edge
+            return *below, shape, tuple(literal.type for literal in constants), plan.keeping
         case Joined(matching):
             return *below, matching, plan.kept
         case Combined(shape):
@@ -155,10 +166,10 @@ def plan_of(query: Query, tables: Container[SourceName]) -> Plan:
 def whole_plan_of(query: Query, tables: Container[SourceName]) -> Plan:
     """The same with ids of rows, or the whole query as a leaf of its own: for RSTREAM."""
     plan = plan_of(query, tables)
-    with_ids = _with_ids(plan)
-    if with_ids is None:
+    identified = with_ids(plan)
+    if identified is None:
         return Own(_first(query, len(query.stages)), f"RSTREAM: {_NO_IDS}, by {_reason_of(plan)}")
-    return with_ids
+    return identified
 
 
 def scans_of(query: Query, tables: Container[SourceName]) -> list[Plan]:
@@ -187,8 +198,11 @@ def node_of(step: Step, below: Node) -> Node:
             return ConditionNode(below, predicate, [literal.type for literal in step.constants])
         case Filter(predicate):
             return FilterNode(below, predicate)
-        case Aggregate(keys) if step.edge is not None:
-            return DistinctNode(below, [key.expression for key in keys], step.edge)
+        case Aggregate(keys) if step.keeping is not None:
+            expressions, edge = [key.expression for key in keys], step.keeping.edge
+            if step.keeping.latest and edge is not None:
+                return DistinctNode(below, expressions, edge)
+            return DuplicatesNode(below, expressions, edge)
         case Aggregate() as stage:
             return GroupNode(below, stage)
         case InOrder(stage):
@@ -272,10 +286,10 @@ def _above(stage: Stage, below: Plan, stages: Sequence[Stage], place: int) -> Pl
                 return _NO_ORDER if in_order is None else Step(stage, (), in_order, stage)
             if not any(map(is_recomputed, calls)):
                 return Step(stage, (), below, stage)
-            with_ids = _with_ids(below)
-            if with_ids is None:
+            identified = with_ids(below)
+            if identified is None:
                 return f"GROUP BY: {_NO_IDS}, by {_reason_of(below)}"
-            return Step(stage, (), with_ids, stage)
+            return Step(stage, (), identified, stage)
         case Distinct():
             keys = _columns_of(stages[:place])
             return Step(Aggregate(keys, ()), (), below, stage)
@@ -316,7 +330,7 @@ def _in_order(plan: Plan) -> Plan | None:
     """The same with ids of rows that have the order of the relation; None where there are none."""
     match plan:
         case Own() | Shared():
-            return _with_ids(plan)
+            return with_ids(plan)
         case Step(Latest()):
             return plan
         case Step(Project() | Filter(), below=below):
@@ -363,7 +377,7 @@ def _unique(plan: Plan) -> frozenset[int] | None:
 def _joined(stage: Join, left: Plan, following: Sequence[Stage], tables: Container[SourceName]) -> Plan | str:
     """A join over a plan, or why it has no operator. following: the stages above it."""
     inner = plan_of(stage.inner, tables)
-    one, other = _with_ids(left), _with_ids(inner)
+    one, other = with_ids(left), with_ids(inner)
     if one is None or other is None:
         return f"JOIN: {_NO_IDS}, by {_reason_of(left) or _reason_of(inner)}"
     matching = Matching(stage.kind, stage.keys, stage.condition, _read_by(following), stage.latest)
@@ -400,7 +414,7 @@ def _among(
     stage: SemiJoin, left: Plan, following: Sequence[Stage], tables: Container[SourceName]
 ) -> Plan | str:
     """IN or EXISTS over a plan, or why it has no operator. following: the stages above it."""
-    one, inner = _with_ids(left), plan_of(stage.inner, tables)
+    one, inner = with_ids(left), plan_of(stage.inner, tables)
     columns = _columns_of(stage.inner.stages)
     if one is None:
         return f"IN and EXISTS: {_NO_IDS}, by {_reason_of(left)}"
@@ -430,7 +444,7 @@ def _distinct(below: Plan, expression: Expression) -> Plan:
     return Step(Aggregate(_columns_of(stages), ()), (), Step(stages[0], (), below, stages[0]), Distinct())
 
 
-def _with_ids(plan: Plan) -> Plan | None:
+def with_ids(plan: Plan) -> Plan | None:
     """The same with ids of rows; None where rows have none."""
     match plan:
         case Own(query) if query.stages:
@@ -438,10 +452,10 @@ def _with_ids(plan: Plan) -> Plan | None:
         case Own(query):
             return Shared(query.scan, replace(query.scan, predicate=None))
         case Step(Project() | Filter(), below=below):
-            under = _with_ids(below)
+            under = with_ids(below)
             return None if under is None else replace(plan, below=under)
         case Combined(Union(), left, right):
-            one, other = _with_ids(left), _with_ids(right)
+            one, other = with_ids(left), with_ids(right)
             return None if one is None or other is None else replace(plan, left=one, right=other)
     return plan
 

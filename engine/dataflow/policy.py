@@ -30,6 +30,8 @@ class Policy:
     strategy: Strategy = "nt"
     structure: Structure = "partitioned"
     partitions: int | None = None
+    counts: bool = False
+    """Where exits are told, DISTINCT counts the rows of each value, which the classic form keeps."""
 
     @classmethod
     def asked_for(cls, options: QueryOptions) -> Policy | None:
@@ -44,7 +46,7 @@ class Policy:
         return self.strategy != "nt"
 
 
-TOLD = Policy()
+TOLD = Policy(counts=True)
 """What queries have that say nothing else."""
 
 

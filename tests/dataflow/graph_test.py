@@ -158,7 +158,14 @@ JOINS = (
     """SELECT x.k, c, window_start FROM (SELECT k, window_start, COUNT(*) AS c
     FROM SESSION(s, INTERVAL '2' MILLISECOND) GROUP BY k, window_start) AS x LEFT JOIN h ON x.k = h.k""",
 )
-POLICIES = (TOLD, Policy("direct"), Policy("upa"), Policy("upa", "negative"), Policy("upa", "indexed", 3))
+POLICIES = (
+    TOLD,
+    Policy("nt"),
+    Policy("direct"),
+    Policy("upa"),
+    Policy("upa", "negative"),
+    Policy("upa", "indexed", 3),
+)
 SETS = (
     "SELECT k FROM s [RANGE 4 MILLISECONDS] UNION ALL SELECT k FROM u [RANGE 4 MILLISECONDS]",
     "SELECT k FROM s [RANGE 4 MILLISECONDS] UNION SELECT k FROM u [ROWS 3]",
