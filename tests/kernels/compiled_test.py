@@ -6,6 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numba
+import pytest
+
+from engine.kernels import buffers, compiled
+
 EARLIER = """
 from typing import NamedTuple
 import numpy as np
@@ -32,3 +37,25 @@ def test_an_index_that_names_a_class_that_is_gone_is_made_anew(tmp_path: Path) -
         )
         told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
         assert told.stdout.strip() == "3.0", told.stderr
+
+
+def stamp_of(kernel_of: object) -> object:
+    return kernel_of._cache._cache_file._source_stamp  # type: ignore[attr-defined]
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
+def test_a_kernel_is_compiled_anew_when_one_that_it_calls_has_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = stamp_of(compiled.kernel(buffers.insert.py_func))
+    assert before == stamp_of(buffers.insert)
+    source = compiled._source
+    for name, is_beneath in (("exit_order", True), ("blocks", True), ("arranged", False)):
+        for each in (compiled._digest, compiled._beneath):
+            each.cache_clear()
+        monkeypatch.setattr(
+            compiled, "_source", lambda of, name=name: source(of) + "#" * of.endswith(f".{name}")
+        )
+        assert (stamp_of(compiled.kernel(buffers.insert.py_func)) != before) is is_beneath
+    for each in (compiled._digest, compiled._beneath):
+        each.cache_clear()
