@@ -227,12 +227,22 @@ def insert(
     """Put entries from ``start`` on into a calendar; return the first that found no room, in the blocks or in
     the heap.
     """
-    lists = blocks.counts.shape[0]
-    far = lists - LISTS_BESIDE + FAR
+    circle = blocks.counts.shape[0] - LISTS_BESIDE
+    width, slot, is_ordered = clock[WIDTH], clock[SLOT], clock[IS_ORDERED] != 0
+    begin = clock[NUMBER] * width
     for i in range(start, places.shape[0]):
         place, exit_at = places[i], exits[i]
-        of = list_of(exit_at, clock, lists)
-        if clock[IS_ORDERED] != 0 and of == clock[SLOT]:
+        if exit_at >= NEVER_LEAVES:
+            of = circle + ENDLESS
+        elif exit_at <= begin + width:
+            of = slot
+        elif exit_at > begin + circle * width:
+            of = circle + FAR
+        else:
+            of = slot + (exit_at - 1 - begin) // width
+            if of >= circle:
+                of -= circle
+        if of == slot and is_ordered:
             size = front.at[IN_HEAP]
             if size == front.heap_places.shape[0]:
                 return i
@@ -242,7 +252,7 @@ def insert(
         else:
             if not pool.append(of, place, exit_at, blocks, positions):
                 return i
-            if of == far:
+            if of == circle + FAR:
                 clock[FAR_LEAST] = min(clock[FAR_LEAST], exit_at)
                 clock[FAR_MOST] = max(clock[FAR_MOST], exit_at)
     return int(places.shape[0])

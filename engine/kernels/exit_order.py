@@ -41,33 +41,38 @@ def sort(places: Int32Array, exits: Int64Array, start: int, stop: int) -> None:
     if n <= FEW:
         _sort_few(places, exits, start, stop)
         return
-    low, high, is_sorted = exits[start], exits[start], True
+    low, high, is_sorted, differing = exits[start], exits[start], True, np.int64(0)
     for i in range(start + 1, stop):
         is_sorted = is_sorted and exits[i] >= exits[i - 1]
         low, high = min(low, exits[i]), max(high, exits[i])
+        differing |= exits[i] ^ exits[i - 1]
     if is_sorted:
         return
     bits = MANY_BITS if n >= MANY else FEW_BITS
     mask = (1 << bits) - 1
     counts = np.empty(mask + 2, np.int64)
-    other_places, other_exits = np.empty(n, np.int32), np.empty(n, np.int64)
-    span, shift = high - low, 0
-    while span >> shift > 0:
+    from_places, from_exits = places[start:stop], exits[start:stop]
+    to_places, to_exits = np.empty(n, np.int32), np.empty(n, np.int64)
+    span, shift, passes = high - low, 0, 0
+    while (differing >> shift) & 1 == 0:
+        shift += 1
+    while shift <= 62 and span >> shift > 0:
         counts[:] = 0
         for i in range(n):
-            counts[(((exits[start + i] - low) >> shift) & mask) + 1] += 1
+            counts[(((from_exits[i] - low) >> shift) & mask) + 1] += 1
         for digit in range(mask):
             counts[digit + 1] += counts[digit]
         for i in range(n):
-            digit = ((exits[start + i] - low) >> shift) & mask
+            digit = ((from_exits[i] - low) >> shift) & mask
             to = counts[digit]
             counts[digit] += 1
-            other_places[to], other_exits[to] = places[start + i], exits[start + i]
-        places[start:stop] = other_places
-        exits[start:stop] = other_exits
-        shift += bits
-        if shift > 62:
-            break
+            to_places[to], to_exits[to] = from_places[i], from_exits[i]
+        from_places, to_places = to_places, from_places
+        from_exits, to_exits = to_exits, from_exits
+        shift, passes = shift + bits, passes + 1
+    if passes & 1:
+        places[start:stop] = from_places
+        exits[start:stop] = from_exits
 
 
 @kernel

@@ -34,7 +34,7 @@ FAR_BOUND = 1 << 61
 class Calendar(Buffer):
     """For exits in any order. Cost: O(1) to insert one, a sort within its partition to take one in order,
     O(partitions) to drop any number; a search of its partition to remove one, shared by all that leave it.
-    12.5 bytes an entry, and up to a block of 32 for each partition.
+    12.1 bytes an entry, and up to a block of 128 for each partition.
     """
 
     def __init__(self, span: int, partitions: int | None = None, *, ordered: bool = True) -> None:
