@@ -17,8 +17,8 @@ Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
 
 SIZE = 128
-"""Entries in a block, a power of two: more take fewer steps from block to block, and leave more room unused at
-the end of a list."""
+"""Entries in a block, a power of two: more take fewer steps from block to block, and leave more room unused
+at the end of a list."""
 NONE = -1
 FIRST_FREE, FREE_COUNT = 0, 1
 
