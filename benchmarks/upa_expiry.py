@@ -26,7 +26,7 @@ import numpy as np
 from benchmarks.connections import UNIT_MS, Connections, make_connections
 from benchmarks.link_queries import pairs
 from benchmarks.report import Figure, Report
-from benchmarks.update_patterns import LABELS, STRATEGIES, Drive, window_clause
+from benchmarks.update_patterns import EMIT, LABELS, STRATEGIES, Drive, window_clause
 from engine.dataflow.buffers.buffer import Buffer
 from engine.dataflow.buffers.calendar import Calendar
 from engine.dataflow.buffers.indexed import Indexed
@@ -116,7 +116,7 @@ def through_engine(rows: Connections, window: int, strategy: str) -> tuple[float
     """(seconds of the steps that let all go, how many deletions they told)."""
     query = pairs(PROTOCOL)
     drive = Drive(rows, query.links, window, BATCH_ROWS_MAX)
-    text = query.text(window_clause(window)) + " EMIT CHANGES"
+    text = query.text(window_clause(window)) + EMIT
     drive.register({"q": text}, {"maintenance": "none", **STRATEGIES[strategy]})
     while drive.units < window:
         drive.step()

@@ -26,6 +26,7 @@ from benchmarks.connections import Connections
 from benchmarks.numbers import Numbers
 from benchmarks.report import Figure, Plot, Report, Series
 from benchmarks.update_patterns import (
+    EMIT,
     LABELS,
     STRATEGIES,
     Drive,
@@ -99,10 +100,10 @@ def text(kind: str, bounds: Bounds, window: str) -> str:
     low, high = bounds.tolist()
     where = f"WHERE bytes >= {low} AND bytes < {high}"
     if kind == "distinct":
-        return f"SELECT DISTINCT src FROM link1 {window} {where} EMIT CHANGES"
+        return f"SELECT DISTINCT src FROM link1 {window} {where}{EMIT}"
     return (
         f"SELECT src, dst FROM link1 {window} {where} "
-        f"EXCEPT ALL ON (src) SELECT src, dst FROM link2 {window} {where} EMIT CHANGES"
+        f"EXCEPT ALL ON (src) SELECT src, dst FROM link2 {window} {where}{EMIT}"
     )
 
 

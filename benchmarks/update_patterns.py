@@ -36,6 +36,9 @@ from tureen.errors import TureenError
 WINDOWS = [2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000]
 """Units: with a row of 50 bytes a unit 100 KB to 10 MB."""
 
+EMIT = " EMIT CHANGES WITH (format = 'diff')"
+"""Rows with weights: which of several equal rows comes or goes is not asked for."""
+
 LIMITS = Limits(changes_max=1 << 28, join_candidates_max=1 << 40, intermediate_rows_max=1 << 40)
 
 STRATEGIES: Mapping[str, Mapping[str, str]] = {
@@ -310,7 +313,7 @@ def measure(
     """One strategy at one window. registered: the options of the query."""
     schedule = Schedule.of(options, window)
     drive = Drive(rows, query.links, window, schedule.batch, query.table)
-    text = query.text(window_clause(window)) + " EMIT CHANGES"
+    text = query.text(window_clause(window)) + EMIT
     drive.register({"q": text}, {"maintenance": "none", **registered})
     answers = Answers.of(rows, window)
     folded = Folded(answers.sources_max)
