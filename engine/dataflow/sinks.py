@@ -30,7 +30,7 @@ from engine.dataflow.turn import Turn
 from engine.kernels import meeting
 from engine.kernels import told as kernels
 from engine.kernels.told import Events, Lists
-from engine.model.batch import BoolArray, Int32Array, Int64Array
+from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
 from engine.model.changes import Changes, Operator, Weights
 from engine.model.limits import Limits
 from engine.model.runs import places_of
@@ -289,17 +289,18 @@ class ChangeSink(Sink):
         if forgets:
             order = np.lexsort((weights, at, readers))
             at, rows, weights = at[order], rows[order], weights[order]
+        columns = [column.take(rows) for column in temporal.relation.columns]
         if self._top.telling is None or forgets:
-            left = _uncancelled(temporal.relation, rows, readers, at, weights)
+            left = _uncancelled(columns, readers, at, weights)
         else:
             left = np.ones(len(rows), np.bool_)
         if self._operator != "changes":
             left &= weights == (1 if self._operator == "istream" else -1)
         if not left.all():
-            readers, rows, at, weights = readers[left], rows[left], at[left], weights[left]
+            readers, at, weights = readers[left], at[left], weights[left]
+            columns = [column.take(np.flatnonzero(left)) for column in columns]
         if not len(readers):
             return None
-        columns = [column.take(rows) for column in temporal.relation.columns]
         copies = None
         if self._copies is not None:
             copies = self._copies.number(columns, reading.query_ids, readers, weights)
@@ -329,6 +330,12 @@ class _Queries(Readers):
         self.columns: Int32Array = np.array(list(columns.values()), np.int32)
         super().__init__(self.columns)
 
+    def reads_all(self, delta: Delta) -> bool:
+        """Whether there is one query, and each row of a delta is of its column alone."""
+        if len(self.columns) != 1 or len(delta.owners) != len(delta.temporal):
+            return False
+        return bool((delta.owners == self.columns[0]).all())
+
     def names(self, places: Int32Array) -> tuple[str, ...]:
         """The ids of the queries at these places, ascending."""
         if len(places) == len(self.query_ids):
@@ -343,7 +350,8 @@ class _Found:
     """
 
     def __init__(self, taken: Sequence[tuple[Delta, Turn]], reading: _Queries, operator: Operator) -> None:
-        self._happened: list[tuple[Events, Lists]] = []
+        self._happened: list[tuple[Events, Lists | None]] = []
+        """Without lists: all are told to the one query that there is."""
         self._lives = [delta.temporal for delta, _ in taken]
         self.counts: Int64Array = np.zeros(len(reading.query_ids), np.int64)
         self.forgets = False
@@ -355,6 +363,10 @@ class _Found:
                 if operator == "istream":
                     at, rows, weights = events
                     events = Events(at[~forgotten], rows[~forgotten], weights[~forgotten])
+            if reading.reads_all(delta):
+                self.counts += len(events.rows)
+                self._happened.append((events, None))
+                continue
             kernels.count(events.rows, owners, reading.lists, self.counts)
             self._happened.append((events, owners))
 
@@ -368,63 +380,71 @@ class _Found:
         weights of all changes. counts: those above, 0 of queries that are not told.
         """
         n = int(counts.sum())
+        if n and len(self._happened) == 1 and self._happened[0][1] is None:
+            at, rows, weights = self._happened[0][0]
+            return Events(halved(at), rows, weights)
         told = Events(np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int8))
         cursors = np.where(counts > 0, np.cumsum(counts) - counts, -1)
         base = 0
         for (events, owners), temporal in zip(self._happened, self._lives, strict=True):
-            kernels.hand_out(events, base, owners, reading.lists, cursors, told)
+            if owners is not None:
+                kernels.hand_out(events, base, owners, reading.lists, cursors, told)
+            elif n:
+                here = slice(int(cursors[0]), int(cursors[0]) + len(events.rows))
+                told.at[here], told.rows[here] = halved(events.at), base + events.rows
+                told.weights[here] = events.weights
+                cursors[0] += len(events.rows)
             base += len(temporal)
         return told
 
 
 def _uncancelled(
-    relation: Relation, rows: Int64Array, readers: Int32Array, at: Int64Array, weights: np.ndarray
+    columns: Sequence[Column], readers: Int32Array, at: Int64Array, weights: Weights
 ) -> BoolArray:
-    """bool[n]: which changes are left. They stand by query, instant and weight."""
-    n = len(rows)
+    """bool[n]: which changes are left. They stand by query, instant and weight. columns: of their rows."""
+    n = len(weights)
     kept = np.ones(n, np.bool_)
     if n < 2 or weights.min() == weights.max():
         return kept
-    groups = np.zeros(n, np.int64)
-    np.cumsum((readers[1:] != readers[:-1]) | (at[1:] != at[:-1]), out=groups[1:])
-    sizes, totals = np.bincount(groups), np.bincount(groups, weights)
-    mixed = np.abs(totals) < sizes
-    if not mixed.any():
+    places, groups = np.empty(n, np.int64), np.empty(n, np.int64)
+    count, widest = kernels.mixed(readers, at, weights, places, groups)
+    if not count:
         return kept
-    if int(sizes[mixed].max()) == 2:  # one row gives way to another
-        came = np.flatnonzero(mixed[groups])[1::2]
-        equal = _equal(relation, rows[came - 1], rows[came])
+    places, groups = places[:count], groups[:count]
+    if widest == 2:  # one row gives way to another
+        came = places[1::2]
+        equal = _equal(columns, came - 1, came)
         if equal is not None:
             kept[came[equal]] = kept[came[equal] - 1] = False
             return kept
-    places = np.flatnonzero(mixed[groups])
-    places = places[_may_cancel(relation, rows[places], weights[places], groups[places])]
-    columns = [column.take(rows[places]) for column in relation.columns]
-    codes = lambda some: codes_of([column.take(some) for column in columns], len(some))  # noqa: E731
-    kept[places] = False
-    kept[places[remaining(codes, weights[places], groups[places])]] = True
+    if count < n:
+        columns, weights = [column.take(places) for column in columns], weights[places]
+    may = np.flatnonzero(_may_cancel(columns, weights, groups))
+    codes = lambda some: codes_of([column.take(may[some]) for column in columns], len(some))  # noqa: E731
+    kept[places[may]] = False
+    kept[places[may[remaining(codes, weights[may], groups[may])]]] = True
     return kept
 
 
-def _may_cancel(relation: Relation, rows: Int64Array, weights: Weights, groups: Int64Array) -> BoolArray:
+def _may_cancel(columns: Sequence[Column], weights: Weights, groups: Int64Array) -> BoolArray:
     """bool[n]: which changes may have an equal one of the other sign in their group, by hashes."""
-    n = len(rows)
+    n = len(weights)
     hashes = groups.astype(np.uint64)
-    for column in relation.columns:
+    for column in columns:
         if column.type.kind not in (Kind.ARRAY, Kind.NULL):  # no two arrays need be alike
-            values = column.values[rows]
-            words = double_bits(values) if column.type.kind is Kind.DOUBLE else values.astype(np.int64)
+            double = column.type.kind is Kind.DOUBLE
+            words = double_bits(column.values) if double else column.values.astype(np.int64, copy=False)
             if column.valid is not None:
-                words = np.where(column.valid[rows], words, 0)
+                words = np.where(column.valid, words, 0)
             meeting.mix(hashes, words)
     room = 1 << max(0, n // 4).bit_length()
     return meeting.may_meet(hashes, weights, np.zeros(room, np.uint64), np.zeros(room, np.uint64))
 
 
-def _equal(relation: Relation, some: Int64Array, others: Int64Array) -> BoolArray | None:
+def _equal(columns: Sequence[Column], some: Int64Array, others: Int64Array) -> BoolArray | None:
     """bool[n]: which rows equal which others to the bit; None where that has to be found by hashing."""
     equal = np.ones(len(some), np.bool_)
-    for column in relation.columns:
+    for column in columns:
         if column.type.kind is Kind.ARRAY:
             return None
         equal &= equal_values(column, some, others)

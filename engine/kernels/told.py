@@ -107,3 +107,29 @@ def hand_out(
                         told.rows[cursor] = base + row
                         told.weights[cursor] = happened.weights[event]
                         cursors[reader] = cursor + 1
+
+
+@kernel
+def mixed(
+    readers: Int32Array, at: Int64Array, weights: Int8Array, places: Int64Array, groups: Int64Array
+) -> tuple[int, int]:
+    """The changes of those instants at which rows both enter and leave the same reader's answer.
+
+    Changes stand by reader, and of each by instant. places, groups: int64[n], written: their places,
+    ascending, and a number that those of one reader and instant have in common. Return (how many they are,
+    the most of one reader and instant). O(n).
+    """
+    n = at.shape[0]
+    count, widest, first = 0, 0, 0
+    while first < n:
+        stop, total = first, 0
+        while stop < n and at[stop] == at[first] and readers[stop] == readers[first]:
+            total += weights[stop]
+            stop += 1
+        if abs(total) < stop - first:
+            widest = max(widest, stop - first)
+            for place in range(first, stop):
+                places[count], groups[count] = place, first
+                count += 1
+        first = stop
+    return count, widest

@@ -1,5 +1,6 @@
 """What is told of rows that enter and leave agrees with plain loops."""
 
+import itertools
 import random
 
 import numpy as np
@@ -70,3 +71,22 @@ def test_changes_are_told_to_those_who_read_them() -> None:
         told.hand_out(happened, 7, lists_of(owners), lists_of(readers), cursors, out)
         found = list(zip(*(each.tolist() for each in out), strict=True))
         assert found == [change for each in expected for change in each]
+
+
+def test_instants_at_which_rows_enter_and_leave() -> None:
+    rng = random.Random(4)
+    for _ in range(100):
+        changes = sorted((rng.randrange(3), rng.randrange(4)) for _ in range(rng.randint(0, 25)))
+        readers, at = (np.array([each[place] for each in changes], np.int64) for place in range(2))
+        weights = np.array([rng.choice([-1, 1]) for _ in changes], np.int8)
+        signs: dict[tuple[int, int], set[int]] = {}
+        for change, weight in zip(changes, weights.tolist(), strict=True):
+            signs.setdefault(change, set()).add(weight)
+        expected = [place for place, change in enumerate(changes) if len(signs[change]) == 2]
+        places, groups = np.empty(len(changes), np.int64), np.empty(len(changes), np.int64)
+        count, widest = told.mixed(readers.astype(np.int32), at, weights, places, groups)
+        assert places[:count].tolist() == expected
+        found = [changes[place] for place in expected]
+        assert widest == max(map(found.count, found), default=0)
+        for one, other in itertools.product(range(count), repeat=2):
+            assert (groups[one] == groups[other]) == (found[one] == found[other])

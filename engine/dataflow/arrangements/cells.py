@@ -14,7 +14,7 @@ from engine.changes.temporal_relation import Interval
 from engine.dataflow.arrangements.pairs import Pairs
 from engine.dataflow.delta import Delta
 from engine.kernels import cells as kernels
-from engine.kernels import grouping, multisets, told
+from engine.kernels import exit_order, grouping, multisets, told
 from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
 from engine.model.changes import Weights
 from engine.model.types import Type
@@ -22,6 +22,8 @@ from engine.model.types import Type
 COUNTED = 4
 """Events are put in order by counting them where there are no more instants an event between the first and
 the last."""
+MERGED = 32
+"""Elsewhere by merging runs of them that are in order, where these are as long on average."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,19 +173,24 @@ def events_of(delta: Delta, interval: Interval) -> told.Events:
         delta.temporal.valid_from, delta.temporal.valid_to, interval.since, interval.until, room
     )
     at, rows, weights = room.at[:count], room.rows[:count], room.weights[:count]
-    if count > 1 and bool((at[1:] < at[:-1]).any()):
-        order = _by_instant(at)
+    descents = int(np.count_nonzero(at[1:] < at[:-1]))
+    if descents:
+        order = _by_instant(at, descents)
         at, rows, weights = at[order], rows[order], weights[order]
     return told.Events(at, rows, weights)
 
 
-def _by_instant(at: Int64Array) -> Int64Array:
+def _by_instant(at: Int64Array, descents: int) -> Int64Array | Int32Array:
     """The places of some instants in their order, equal ones as they stand; counted where they are near each
-    other, sorted elsewhere.
+    other, merged where they stand in few runs, of which there is one more than descents, sorted elsewhere.
     """
     first, last = int(at.min()), int(at.max())
-    if last - first > COUNTED * len(at):
+    if last - first <= COUNTED * len(at):
+        starts, order = np.empty(last - first + 2, np.int64), np.empty(len(at), np.int64)
+        grouping.bring_together(at - first, starts, order)
+        return order
+    if MERGED * descents <= len(at):
         return np.argsort(at, kind="stable")
-    starts, order = np.empty(last - first + 2, np.int64), np.empty(len(at), np.int64)
-    grouping.bring_together(at - first, starts, order)
-    return order
+    places = np.arange(len(at), dtype=np.int32)
+    exit_order.sort(places, at.copy(), 0, len(at))
+    return places
