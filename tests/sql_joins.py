@@ -93,21 +93,28 @@ class Joins(Selects):
         return item
 
     def versions(self) -> Item | None:
-        """A stream with the version of a table's row at each instant."""
+        """A stream, or two, with the version of a table's row at each instant."""
         tables = [stream for stream in self.sources.values() if not stream.retroactive]
         streams = [stream for stream in self.sources.values() if not stream.is_table and stream.event_time]
         if not tables or not streams:
             return None
         table = self.draw(st.sampled_from(tables))
         left = self.over(self.draw(st.sampled_from(streams))).windowed(self.alias())
+        compared = [left.schema]
+        if self.chance(3):
+            other = self.over(self.draw(st.sampled_from(streams))).windowed(self.alias())
+            compared.append(other.schema)
+            left = self.joined(left, other, self.pick("JOIN", "LEFT JOIN", "FULL JOIN"))
         right = self.over(table).windowed(self.alias())
         equal = [
-            f"{a.name} = {b.name}" for a, b, _ in zip(left.schema, right.schema, table.key, strict=False)
+            f"{self.draw(st.sampled_from(compared)).fields[place].name} = {b.name}"
+            for place, (b, _) in enumerate(zip(right.schema, table.key, strict=False))
         ]
         asked = [self.conjunct(left.schema, right.schema)] if self.chance(3) else []
         kind = self.pick("JOIN", "LEFT JOIN", "SEMI JOIN", "ANTI JOIN")
         schema = left.schema if kind in ("SEMI JOIN", "ANTI JOIN") else both(left.schema, right.schema)
-        return Item(f"{left.text} {kind} {right.text} ON {' AND '.join(equal + asked)}", schema, joined=True)
+        on = " AND ".join(equal + asked)
+        return Item(f"{left.text} {kind} {right.text} ON {on}", schema, joined=True)
 
     def joined(self, left: Item, right: Item, kind: str) -> Item:
         asof = self.asof(left.schema, right.schema) if self.chance(8) else None

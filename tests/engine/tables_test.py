@@ -360,6 +360,58 @@ def test_a_version_that_takes_the_key_away_is_the_latest_of_its_instant():
     assert [ms(at) for at in gone["at"]] == [160, 219]
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # the row whose key is compared decides, not when its partner comes, in whatever order they are joined
+        ("FROM s JOIN u ON s.k = u.k JOIN rate t ON t.k = s.k", {(100, 300): 1, (250, 300): 2}),
+        ("FROM u JOIN s ON s.k = u.k JOIN rate t ON t.k = s.k", {(100, 300): 1, (250, 300): 2}),
+        ("FROM s JOIN rate t ON t.k = s.k JOIN u ON s.k = u.k", {(100, 300): 1, (250, 300): 2}),
+        ("FROM s JOIN u ON s.k = u.k JOIN rate t ON t.k = u.k", {(100, 300): 3, (250, 300): 3}),
+        # the later one of two
+        ("FROM s JOIN u ON s.k = u.k JOIN rate t ON t.k = s.k + u.k - 1", {(100, 300): 3, (250, 300): 3}),
+        ("FROM u JOIN s ON s.k = u.k JOIN rate t ON t.k = u.k + s.k - 1", {(100, 300): 3, (250, 300): 3}),
+        # a condition on what was found has no say in it
+        (
+            "FROM s JOIN u ON s.k = u.k LEFT JOIN rate t ON t.k = s.k AND t.r + 1 < u.k + 2",
+            {(100, 300): 1, (250, 300): None},
+        ),
+        (
+            "FROM s FULL JOIN u ON s.k = u.k AND s.at > 200 JOIN rate t ON t.k = COALESCE(s.k, u.k)",
+            {(100, None): 1, (250, 300): 3},
+        ),
+    ],
+)
+def test_the_version_is_that_of_the_row_whose_column_is_compared(text, expected):
+    engine = Engine()
+    engine.create(
+        "CREATE TABLE rate (k BIGINT PRIMARY KEY, r BIGINT, since TIMESTAMP NOT NULL) "
+        "WITH (timestamp = 'since') NON RETROACTIVE"
+    )
+    for name in "su":
+        engine.create(f"CREATE STREAM {name} (k BIGINT, at TIMESTAMP NOT NULL) WITH (timestamp = 'at')")
+    text = text.replace("s.at > 200", "EPOCH_MS(s.at) > 200")
+    engine.register("q", f"SELECT s.at AS a, u.at AS b, t.r {text}")
+    engine.follow("q")
+    rate, s, u = (engine.catalogue[name] for name in ("rate", "s", "u"))
+    assert isinstance(rate, Stream)
+    assert isinstance(s, Stream)
+    assert isinstance(u, Stream)
+    changes = [(0, n, since, (1, n + 1, since)) for n, since in enumerate([50, 200, 260, 600])]
+    engine.ingest("rate", versions(rate, batch_of(rate.schema, changes), np.zeros(4, np.bool_)), 1_000)
+    engine.ingest(
+        "s", batch_of(s.schema, [(0, n, at, (1, at)) for n, at in enumerate([100, 250, 700])]), 1_000
+    )
+    engine.ingest("u", batch_of(u.schema, [(0, n, at, (1, at)) for n, at in enumerate([300, 500])]), 1_000)
+
+    def found(at_ms: int | None) -> dict[tuple[int | None, int | None], int | None]:
+        rows = engine.view().snapshot("q", at_ms=at_ms).table.to_pylist()
+        instants = (tuple(None if row[name] is None else ms(row[name]) for name in "ab") for row in rows)
+        return dict(zip(instants, (row["r"] for row in rows), strict=True))
+
+    assert found(None) == found(400) == expected
+
+
 def ms(instant: datetime) -> int:
     return round(instant.timestamp() * 1_000)
 

@@ -18,7 +18,7 @@ from engine.language.bind.latest import Asked
 from engine.language.bind.placing import conjuncts
 from engine.language.bind.relation import BoundRelation
 from engine.language.bind.scope import NamedItem
-from engine.language.expressions import Column, Compare, Expression, Not, columns_of
+from engine.language.expressions import Column, Compare, Expression, Function, Not, columns_of
 from engine.language.places import Place, shown
 from engine.language.query import Aggregate, Latest
 from engine.language.render import render_name
@@ -45,6 +45,10 @@ class BoundVersions:
     times: tuple[Column, ...]
     place: Place
     parts: tuple[NamedItem, ...]
+
+    @property
+    def _name(self) -> str:
+        return shown(self.inner.stream.name)
 
     @staticmethod
     def of(
@@ -131,24 +135,29 @@ class BoundVersions:
             equal.append(f"{same} = {_dotted(table, name)}")
         return " AND ".join(equal)
 
-    def _time(self, relation: BoundRelation, pairs: Sequence[tuple[Expression, Expression]]) -> Column:
-        """The instant of a row: of the one stream before, or of that whose columns equal the key."""
-        if len(self.times) == 1:
-            return self.times[0]
-        begins = [0, *(join.offset for join in relation.joins if join.gives)]
+    def _time(self, relation: BoundRelation, pairs: Sequence[tuple[Expression, Expression]]) -> Expression:
+        """The instant of a row: that of the stream whose columns equal the key, the latest of several, or of
+        the one stream there is. It does not go by when rows meet, so that no order of joins changes it.
+        """
+        parts = _parts(relation)
 
         def source_of(column: Column) -> int:
-            return max(begin for begin in begins if begin <= column.index)
+            return max(begin for begin in parts if begin <= column.index)
 
         sources = {source_of(column) for left, _ in pairs for column in columns_of(left)}
+        for source in sorted(sources):
+            if parts[source].assignment is not None and not parts[source].stages:
+                _refuse_what_has_no_instant(replace(parts[source], joins=()), self._name, self.place)
+        if len(self.times) == 1:
+            return self.times[0]
         found = [time for time in self.times if source_of(time) in sources]
-        if len(sources) != 1 or len(found) != 1:
+        if not found:
             raise self.place.refuse(
                 NotSupported,
                 "it is ambiguous of which row's instant the version is taken",
-                hint="let the key equal columns of one stream in event time",
+                hint="let the key equal columns of a stream in event time",
             )
-        return found[0]
+        return found[0] if len(found) == 1 else Function("GREATEST", tuple(found), TIMESTAMP)
 
 
 def _dotted(part: NamedItem, column: str) -> str:
@@ -175,12 +184,16 @@ def _refuse_what_has_no_instant(left: BoundRelation, table: str, place: Place) -
         )
 
 
+def _parts(relation: BoundRelation) -> dict[int, BoundRelation]:
+    """What is joined in it, by the place of its first column."""
+    return {0: relation} | {join.offset: join.inner for join in relation.joins if join.gives}
+
+
 def _times(relation: BoundRelation) -> tuple[Column, ...]:
     """The instants of its streams' rows, as columns."""
     given = relation.given()
     found: list[Column] = []
-    inputs = [(0, relation)] + [(join.offset, join.inner) for join in relation.joins if join.gives]
-    for offset, part in inputs:
+    for offset, part in _parts(relation).items():
         place = _time_of(part.stream)
         if place is not None and not part.stages and part.assignment is None:
             found.append(given[offset + place])
