@@ -7,6 +7,7 @@ text before, which is then published again, so that the topic says what runs.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from typing import Any
 
@@ -19,7 +20,7 @@ from broker.worker import options as query_options
 from broker.worker.entries import QueryEntry
 from broker.worker.node import Node
 from engine.changes.output import continues
-from engine.language.query import Query
+from engine.language.query import Query, Statement
 from topics.wording import Wording
 from tureen.errors import NotSupported, TureenError
 
@@ -39,8 +40,7 @@ class Alterations:
         """
         entry = standing(self._node, name)
         merged = {**entry.options, **options}
-        query_options.check(merged)
-        query = await self._node.directory.understand(wording.sql, wording.parameters)
+        query = await asyncio.to_thread(self._understood, wording, merged)
         if not isinstance(query, Query):
             raise NotSupported("only a SELECT can be a query's text", hint="CREATE and DROP are statements")
         if entry.said == wording.said and merged == dict(entry.options) and entry.state != "ERROR":
@@ -57,6 +57,9 @@ class Alterations:
             error = outcome.get("error") or {}
             return status_of(error), {"query_id": name, "state": outcome["state"], "error": error} | error
         return 200, described(self._node, name) | {"changes": changes}
+
+    def _understood(self, wording: Wording, options: dict[str, Any]) -> Statement:
+        return self._node.directory.admitted(options, wording.sql, wording.parameters).read.statement
 
     def _continues(self, entry: QueryEntry, query: Query, options: dict[str, Any]) -> bool:
         """Whether feeds go on with the difference of both answers."""

@@ -1,4 +1,4 @@
-"""PATCH of a query: pause, resume, maintenance, weight, another text, while it runs.
+"""PATCH of a query: pause, resume, maintenance, weight, strategy, another text, while it runs.
 
 The topic is the truth: the registration is published again with the options merged, and the answer waits
 until the shard has applied it. Changes of one query are made one after another, so that none undoes another.
@@ -7,6 +7,7 @@ until the shard has applied it. Changes of one query are made one after another,
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import weakref
 from dataclasses import dataclass
 from typing import Any
@@ -19,11 +20,22 @@ from broker.http.errors import BadRequest, QueryNotRunning, status_of
 from broker.http.requests import body_object
 from broker.http.writes import Answer, Writes
 from broker.worker import options as query_options
+from broker.worker.entries import QueryEntry
 from broker.worker.node import Node
 from topics.wording import FIELDS, Wording, wording_of
+from tureen.errors import UnknownSource
 
-_TYPES: dict[str, tuple[type, ...]] = {"paused": (bool,), "maintenance": (str,), "weight": (int, float)}
+_TYPES: dict[str, tuple[type, ...]] = {
+    "paused": (bool,),
+    "maintenance": (str,),
+    "weight": (int, float),
+    "strategy": (str,),
+    "structure": (str,),
+    "partitions": (int, str),
+}
 _HINT = 'for example {"paused": true}, {"maintenance": "eager"}, {"weight": 2} or {"sql": "SELECT ..."}'
+_OF_OPERATORS = {"strategy", "structure", "partitions"}
+"""Whether a query can have these depends on what it does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +55,7 @@ def change_request(body: bytes, sql_bytes_max: int) -> ChangeRequest:
     for name, value in fields.items():
         if name not in _TYPES:
             raise BadRequest(f"{name!r} cannot be changed", hint=f"{', '.join((*_TYPES, 'sql'))} can")
-        if not isinstance(value, _TYPES[name]) or (name == "weight" and isinstance(value, bool)):
+        if type(value) not in _TYPES[name]:  # true is no number
             raise BadRequest(f"{name} cannot be {value!r}", hint=_HINT)
     query_options.check(fields)
     wording = wording_of(given, sql_bytes_max, BadRequest) if len(fields) < len(given) else None
@@ -76,6 +88,8 @@ class QueryChanges:
                 record["options"].pop(query_options.PAUSED_BECAUSE, None)  # it is the user's word from now on
             if record["options"] == dict(entry.options):
                 return 200, described(self._node, name)
+            if changes.keys() & _OF_OPERATORS:
+                await asyncio.to_thread(self._check, entry, record["options"])
             outcome = await self._writes.written_query(name, orjson.dumps(record))
         if outcome is None:
             return 202, {"query_id": name, "state": "PENDING"}
@@ -83,3 +97,9 @@ class QueryChanges:
             error = outcome.get("error") or {}
             return status_of(error), {"query_id": name, "state": "ERROR", "error": error} | error
         return 200, described(self._node, name)
+
+    def _check(self, entry: QueryEntry, options: dict[str, Any]) -> None:
+        """Raises OptionRefused. What a text over a missing source means is not known yet."""
+        if entry.sql is not None:
+            with contextlib.suppress(UnknownSource):
+                self._node.directory.admitted(options, entry.sql, entry.parameters)

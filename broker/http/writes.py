@@ -23,7 +23,6 @@ from broker.http.errors import status_of
 from broker.http.requests import RegisterRequest, register_request
 from broker.internal import Outcome
 from broker.settings import Settings
-from broker.worker import options as query_options
 from broker.worker.memory import Level
 from broker.worker.node import Node
 from broker.worker.publisher import Publisher
@@ -281,9 +280,9 @@ class Writes:
 
     def _check(self, request: RegisterRequest) -> None:
         """Raise what can be refused on sight. Any thread."""
-        query_options.check(request.options)
+        wording = request.wording
         try:
-            bound = self._node.directory.bound(request.wording.sql, request.wording.parameters)
+            bound = self._node.directory.admitted(request.options, wording.sql, wording.parameters)
         except UnknownSource:
             return  # It waits for its stream.
         if bound.read.meaning is None:

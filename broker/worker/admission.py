@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from broker.worker import options
 from broker.worker.broken import BrokenQueries
 from broker.worker.directory import Directory
 from broker.worker.shard_command import Bound
@@ -115,8 +114,8 @@ class Admission:
         if command["kind"] != "register" or broken is not None:
             return broken
         try:
-            options.check(command.get("options", {}))
-            bound = self._directory.bound(command["sql"], command.get("parameters"))
+            given = command.get("options", {})
+            bound = self._directory.admitted(given, command["sql"], command.get("parameters"))
         except UnknownSource as missing:
             return self._explained(missing)
         except (OptionRefused, QueryError, LimitExceeded) as refused:

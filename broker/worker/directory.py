@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from typing import Any
 
+from broker.worker import options as query_options
 from broker.worker.engines import Engines
 from broker.worker.entries import QueryEntry, SourceEntry, ViewEntry, WaitingView
 from broker.worker.parsed import Parsed
@@ -20,6 +22,7 @@ from broker.worker.placement import shard_of
 from broker.worker.shard_command import Bound
 from engine.language.query import Statement
 from engine.model.source import Derived, SourceName, Stream
+from engine.queries.possible_options import require_possible
 from topics.wording import Values
 
 
@@ -88,6 +91,14 @@ class Directory:
         """
         parsed = self._parsed
         return Bound(parsed.read(sql, parameters), parsed.catalogue)
+
+    def admitted(self, options: Mapping[str, Any], sql: str, parameters: Values | None = None) -> Bound:
+        """As :meth:`bound`, with options that the query can have. Raises OptionRefused too. Any thread."""
+        query_options.check(options)
+        bound = self.bound(sql, parameters)
+        if bound.read.meaning is not None:
+            require_possible(query_options.as_text(options), lambda: bound.read.query, bound.catalogue)
+        return bound
 
     def _against(self, catalogue: Mapping[str, Stream | Derived]) -> Parsed:
         return Parsed(catalogue, self.engines.limits, self.engines.functions)

@@ -71,8 +71,11 @@ def _one_of(options: Mapping[str, str], name: str, choices: Sequence[str], defau
 def _partitions(text: str | None) -> int | None:
     if text is None or text.lower() == "auto":
         return None
-    if not text.isdecimal() or not 1 <= int(text) <= PARTITIONS_MAX:
-        raise OptionRefused(f"partitions cannot be {text!r}", hint=f"a number from 1 to {PARTITIONS_MAX:,}")
+    digits = text.isascii() and text.isdecimal() and len(text) <= len(str(PARTITIONS_MAX))
+    if not digits or not 1 <= int(text) <= PARTITIONS_MAX:
+        raise OptionRefused(
+            f"partitions cannot be {text!r}", hint=f"auto, or a number from 1 to {PARTITIONS_MAX:,}"
+        )
     return int(text)
 
 

@@ -12,6 +12,7 @@ from engine.model.maintenance import QueryOptions
 from engine.model.step import Position, Registration
 from engine.queries.catalogue import Catalogue
 from engine.queries.coming import Coming
+from engine.queries.possible_options import require_possible
 from engine.standing.query import StandingQuery
 from tureen.errors import HandleInUse, LimitExceeded, NotSupported, TureenError, UnknownQuery
 
@@ -43,14 +44,14 @@ def sort_out(
             query = standing.get(query_id)
             there = seen.get(query_id) if query is None else query.registration
             if there is None:
-                QueryOptions.of(registration.options)
-                coming = Coming.of(registration, bound(registration, catalogue), position)
+                coming = Coming.of(registration, admitted(registration, catalogue), position)
                 _room_for(len(standing) + len(asked.coming) + 1, limits)
                 seen[query_id] = registration
                 asked.coming.append(coming)
             elif not _is_same_text(there, registration):
                 raise HandleInUse(query_id, hint="unregister it first, or make a new handle")
             elif query is not None and there != registration:
+                require_possible(registration.options, lambda: query.query, catalogue.definitions)  # noqa: B023
                 asked.changed.append(registration)
         except TureenError as refusal:
             asked.failed[query_id] = refusal
@@ -69,11 +70,20 @@ def sort_out_altered(
         try:
             if registration.query_id not in standing:
                 raise UnknownQuery()
-            QueryOptions.of(registration.options)
-            asked.coming.append(Coming.of(registration, bound(registration, catalogue), position))
+            asked.coming.append(Coming.of(registration, admitted(registration, catalogue), position))
         except TureenError as refusal:
             asked.failed[registration.query_id] = refusal
     return asked
+
+
+def admitted(registration: Registration, catalogue: Catalogue) -> Read:
+    """The query that a registration means, with options that it can have. Raises QueryError, LimitExceeded,
+    OptionRefused.
+    """
+    QueryOptions.of(registration.options)
+    read = bound(registration, catalogue)
+    require_possible(registration.options, lambda: read.query, catalogue.definitions)
+    return read
 
 
 def bound(registration: Registration, catalogue: Catalogue) -> Read:

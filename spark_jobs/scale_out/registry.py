@@ -27,7 +27,7 @@ from engine.model.source import SourceName, Stream
 from engine.model.step import CreateDerived, CreateSource, DropSource, Registration
 from engine.operators.gather import schema_of
 from engine.queries.catalogue import Catalogue
-from engine.queries.registrations import bound
+from engine.queries.registrations import admitted, bound
 from spark_jobs.scale_out.micro_batch import Definition, Lane, Plan
 from topics import control_records
 from topics.admin import Admin
@@ -381,7 +381,7 @@ class Registry:
         registration = entry.registration
         try:
             paused = QueryOptions.of(registration.options).paused
-            query = bound(registration, self.catalogue).query
+            query = admitted(registration, self.catalogue).query
             if query.emit is None:
                 raise NotSupported(
                     "a scale-out writes changes only: it has no snapshots",

@@ -1,0 +1,72 @@
+"""Whether the operators of a query can keep rows in the way that its options ask for.
+
+``direct`` finds each exit by an instant that is known when the row enters, so no operator below the answer
+may lose rows at others. What the engine does not foretell, as rows of a closed window, is no reason to
+refuse: there all strategies do the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator, Mapping
+
+from engine.language.query import Join, Query, Scan, SemiJoin, SetOperation
+from engine.language.render import render_name, render_stage, render_window
+from engine.language.update_patterns import Pattern, edges_of
+from engine.model.maintenance import QueryOptions
+from engine.model.source import Derived, SourceName, Stream
+from engine.windows.clauses import RowWindow, TimeWindow
+from tureen.errors import OptionRefused
+
+
+def require_possible(
+    given: Mapping[str, str], query: Callable[[], Query], catalogue: Mapping[str, Stream | Derived]
+) -> None:
+    """The options of a registration are such that the query can have them. query: asked for where that
+    matters alone. Raises OptionRefused. O(1) for most options, else O(sources + size of the query).
+    """
+    options = QueryOptions.of(given)
+    if options.strategy == "direct":
+        tables = {one.name for one in catalogue.values() if isinstance(one, Stream) and one.is_table}
+        told = next(_told_exits(query(), tables), None)
+        if told is not None:
+            raise OptionRefused(
+                f"strategy cannot be 'direct': rows of {told} leave at instants that are not known when they "
+                "enter",
+                hint="nt, upa or auto",
+            )
+    if options.partitions is not None:
+        _require_wide(options.partitions, query())
+
+
+def _told_exits(query: Query, tables: Container[SourceName]) -> Iterator[str]:
+    """What rows leave early, from below."""
+    scan, *edges = edges_of(query, tables)
+    if scan.pattern is Pattern.STR:
+        yield _leaf(query.scan, tables)
+    for stage, edge in zip(query.stages, edges, strict=True):
+        if isinstance(stage, Join | SemiJoin | SetOperation):
+            yield from _told_exits(stage.inner, tables)
+        if edge.pattern is Pattern.STR:
+            yield f"the operator {render_stage(stage)[0]!r}"
+
+
+def _leaf(scan: Scan, tables: Container[SourceName]) -> str:
+    name = render_name(scan.source)
+    if scan.source in tables:
+        return f"the table {name}"
+    assert isinstance(scan.window, RowWindow)
+    return f"the window {render_window(scan.window)!r} of {name}"
+
+
+def _require_wide(partitions: int, query: Query) -> None:
+    """A partition is a ms wide at least, in each window that keeps rows for a time."""
+    for scan in query.scans():
+        window = scan.window
+        if isinstance(window, TimeWindow) and window.begin is not None and window.begin.relative:
+            held_ms = 1 - window.begin.ms + (window.slide_ms or 0)
+            if scan.assignment is None and partitions > held_ms:
+                raise OptionRefused(
+                    f"partitions cannot be {partitions:,}: a row is in the window of "
+                    f"{render_name(scan.source)} for {held_ms:,} ms",
+                    hint=f"up to {held_ms:,}, or none: the default is as many as fit",
+                )
