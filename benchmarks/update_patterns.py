@@ -26,7 +26,6 @@ from benchmarks.connections import UNIT_MS, Connections, make_connections
 from benchmarks.lbl_trace import read_trace
 from benchmarks.numbers import Numbers
 from benchmarks.sites import Sites
-from engine.dataflow.operator_tree import OperatorTree
 from engine.engine import Engine
 from engine.model.batch import BATCH_ROWS_MAX, Batch
 from engine.model.limits import Limits
@@ -266,18 +265,14 @@ class Drive:
                 raise refused
         return seconds, found
 
-    def work(self, query_id: str) -> Work:
-        """Of the operators of a query, since they came."""
-        return work_of(self.engine.explain(query_id=query_id).graph)
-
-
-def work_of(tree: OperatorTree) -> Work:
-    """Of all operators of a tree."""
-    buffers = getattr(tree.state, "work", None)
-    own = Work(tree.state.visited)
-    if buffers is not None:
-        own += Work(buffers.visited, buffers.inserted, buffers.deleted, buffers.negative)
-    return sum((work_of(each) for each in tree.inputs), own)
+    def work(self) -> Work:
+        """Of all operators, since they came."""
+        graphs = list(self.engine._following._graphs.values())
+        found = Work(sum(graph.visited for graph in graphs))
+        for graph in graphs:
+            done = graph.state_work
+            found += Work(done.visited, done.inserted, done.deleted, done.negative)
+        return found
 
 
 class Folded:
@@ -320,7 +315,7 @@ def measure(
     for _ in range(schedule.fill):
         folded.add(drive.step()[1])
     folded.check(query, answers, drive.units - 2)
-    came, went, before = folded.came, folded.went, drive.work("q")
+    came, went, before = folded.came, folded.went, drive.work()
     seconds: list[float] = []
     states: list[int] = []
     stems: list[int] = []
@@ -348,7 +343,7 @@ def measure(
     return Point(
         stretch / median(seconds),
         (max(seconds) - min(seconds)) / median(seconds),
-        drive.work("q").since(before, measured),
+        drive.work().since(before, measured),
         mean(states),
         mean(stems),
         (folded.came - came) / measured,

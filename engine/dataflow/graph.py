@@ -17,6 +17,7 @@ from engine.changes.affected_queries import AffectedQueries
 from engine.changes.context import EvaluationContext
 from engine.changes.temporal_relation import Interval
 from engine.changes.transition import NEVER, Transition
+from engine.dataflow.buffers.buffer import Work
 from engine.dataflow.node import Node
 from engine.dataflow.operator_tree import NodeState, OperatorTree, operator_tree
 from engine.dataflow.operators.exits import ExitsNode
@@ -365,6 +366,16 @@ class Graph:
     def nbytes(self) -> int:
         """Bytes of what is kept."""
         return sum(node.nbytes for node in self._nodes.values())
+
+    @property
+    def visited(self) -> int:
+        """Rows that operators looked at since they came."""
+        return sum(node.visited for node in self._nodes.values())
+
+    @property
+    def state_work(self) -> Work:
+        """What operators did to the entries that they keep."""
+        return sum((node.state_work for node in self._nodes.values()), Work())
 
     def _check(self) -> None:
         for node in self._nodes.values():

@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 import numpy as np
 
 from engine.changes.context import EvaluationContext
+from engine.dataflow.buffers.buffer import Work
 from engine.dataflow.delta import Delta
 from engine.dataflow.turn import Turn
 from engine.kernels import told as kernels
@@ -150,6 +151,11 @@ class Node(ABC):
     def forget(self) -> None:
         """What is kept is not true any more: it is made anew with the next turn."""
         return
+
+    @property
+    def state_work(self) -> Work:
+        """What was done to the entries of what is kept, since it was made."""
+        return Work()
 
     @property
     def rows(self) -> int:

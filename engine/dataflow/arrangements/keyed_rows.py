@@ -6,6 +6,7 @@ Their values are kept with them. Cost: O(1) a row, amortised, and its owners.
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from engine.dataflow.arrangements.id_slots import IdSlots
 from engine.dataflow.arrangements.keys import Keys
 from engine.dataflow.arrangements.owned_rows import ROOM_MIN, KeyValues, OwnedRows, longer
 from engine.dataflow.arrangements.words import Words
+from engine.dataflow.buffers.buffer import Work
 from engine.dataflow.delta import Delta
 from engine.kernels import arranged as kernels
 from engine.kernels import asof
@@ -141,6 +143,11 @@ class KeyedRows(OwnedRows):
             return Column(column.type, column.values, valid, column.strings)
 
         return LazyColumns(self._width, make)
+
+    @property
+    def work(self) -> Work:
+        """Each row that goes was told to."""
+        return replace(self._done, negative=self._done.deleted)
 
     @property
     def nbytes(self) -> int:

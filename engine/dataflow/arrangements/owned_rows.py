@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from engine.changes.temporal_relation import Interval
 from engine.dataflow.arrangements.keys import Keys
+from engine.dataflow.buffers.buffer import Work
 from engine.dataflow.delta import Delta
 from engine.kernels import arranged as kernels
 from engine.kernels.arranged import NOBODY, Arranged
@@ -47,6 +48,7 @@ class OwnedRows(ABC):
         self._free: Int32Array = np.arange(ROOM_MIN - 1, -1, -1, dtype=np.int32)
         self._free_count = ROOM_MIN
         self._used = 0
+        self._done = Work()
         self.moving: BoolArray = np.zeros(ROOM_MIN, np.bool_)
         """By slot: whether a row moves on this turn."""
         self.rows = _no_rows(keys.capacity)
@@ -132,6 +134,7 @@ class OwnedRows(ABC):
     def _release(self, slots: Int32Array) -> None:
         """The slots are free."""
         kernels.unlink(slots, self.rows)
+        self._done.deleted += len(slots)
         self._alive[slots] = False
         keys = self.rows.key[slots]
         self._keys.give_back(keys[keys != NOBODY])
@@ -152,6 +155,7 @@ class OwnedRows(ABC):
             self._free, self._free_count = free, more - room + self._free_count
         self.cover_keys()
         self._free_count -= n
+        self._done.inserted += n
         slots = self._free[self._free_count : self._free_count + n].copy()
         self._alive[slots] = True
         return slots
@@ -176,6 +180,11 @@ class OwnedRows(ABC):
         self.rows = self.rows._replace(words=words, bits=bits)
 
     # --- what is read -----------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def work(self) -> Work:
+        """What was done to the rows."""
 
     def slots(self) -> Int32Array:
         """All that are in use, ascending."""

@@ -32,7 +32,7 @@ class ExitsUnknown(TypeError):
 
 @dataclass(slots=True)
 class Work:
-    """What a buffer has done, in entries."""
+    """What a buffer has done, or another structure of state, in entries."""
 
     visited: int = 0
     """Read to expire, to sort or to find entries."""
@@ -43,6 +43,15 @@ class Work:
     """Taken out before their exit."""
     dropped: int = 0
     """Taken out unread."""
+
+    def __add__(self, other: Work) -> Work:
+        return Work(
+            self.visited + other.visited,
+            self.inserted + other.inserted,
+            self.deleted + other.deleted,
+            self.negative + other.negative,
+            self.dropped + other.dropped,
+        )
 
 
 class Leaving(NamedTuple):

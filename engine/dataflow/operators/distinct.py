@@ -15,6 +15,7 @@ import numpy as np
 from engine.changes.context import EvaluationContext
 from engine.changes.temporal_relation import TemporalRelation
 from engine.changes.transition import NEVER
+from engine.dataflow.buffers.buffer import Work
 from engine.dataflow.delta import Delta
 from engine.dataflow.node import Node
 from engine.dataflow.operators.runs import ByRun
@@ -125,6 +126,10 @@ class DistinctNode(ByRun):
             for one, other in zip(more, self._exits, strict=True):
                 one[: len(other)] = other
             self._exits = more
+
+    @property
+    def state_work(self) -> Work:
+        return self._buffer.work
 
     @property
     def rows(self) -> int:

@@ -186,6 +186,10 @@ class DuplicatesNode(ByRun):
         self._rows = rows
 
     @property
+    def state_work(self) -> Work:
+        return self.work
+
+    @property
     def rows(self) -> int:
         return int(np.count_nonzero(self._alive))
 

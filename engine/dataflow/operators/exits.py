@@ -17,6 +17,7 @@ from engine.dataflow.arrangements.early_rows import EarlyRows
 from engine.dataflow.arrangements.exit_rows import Block, ExitRows
 from engine.dataflow.arrangements.partitioned_rows import PartitionedRows
 from engine.dataflow.arrangements.scanned_rows import ScannedRows
+from engine.dataflow.buffers.buffer import Work
 from engine.dataflow.delta import Delta
 from engine.dataflow.kept_columns import KeepsColumns
 from engine.dataflow.node import Above, Node
@@ -76,6 +77,10 @@ class ExitsNode(KeepsColumns, Above):
         columns = LazyColumns(width, _Values(self.below, context, block.ids).column)
         temporal = TemporalRelation(Relation(columns, block.n), block.valid_from, block.valid_to)
         return Delta(temporal, *block.spread(), lambda: block.ids)
+
+    @property
+    def state_work(self) -> Work:
+        return self._rows.work
 
     @property
     def rows(self) -> int:

@@ -24,6 +24,7 @@ from engine.dataflow.arrangements.foretold_rows import ForetoldRows
 from engine.dataflow.arrangements.keyed_rows import KeyedRows
 from engine.dataflow.arrangements.keys import Keys
 from engine.dataflow.arrangements.owned_rows import KeyValues, OwnedRows
+from engine.dataflow.buffers.buffer import Work
 from engine.dataflow.delta import Delta
 from engine.dataflow.kept_columns import KeepsColumns
 from engine.dataflow.node import Node
@@ -233,6 +234,7 @@ class JoinNode(KeepsColumns, TwoInputs, Generic[Rows]):
             one, other = out.near[:count], out.far[:count]
             pairs = Matched(one, other, *temporal) if of_left else Matched(other, one, *temporal)
             candidates += count
+            self.visited += count
             if self._matching.condition is not None:
                 _few(candidates, limits)
                 columns = self._columns(pairs.left, pairs.right)
@@ -246,6 +248,10 @@ class JoinNode(KeepsColumns, TwoInputs, Generic[Rows]):
     def _columns(self, left: Int32Array, right: Int32Array) -> Sequence[Column]:
         """Those of pairs of slots."""
         return _pair_columns(self._left_rows.columns(left), self._right_rows.columns(right))
+
+    @property
+    def state_work(self) -> Work:
+        return self._left_rows.work + self._right_rows.work
 
     @property
     def rows(self) -> int:
