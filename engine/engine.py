@@ -104,7 +104,8 @@ class Engine(Embedding):
         self._sources = self._catalogue.sources
         self._sets = SourceSets(self._sources, self.limits, self._planner, timer)
         self._timer = timer
-        self._following = Subscriptions(self._sources, self.limits)
+        units = None if costs is None else costs.units
+        self._following = Subscriptions(self._sources, self.limits, units)
         self._queries = StandingQueries()
         self._to_revise: list[str] = []
         self._view: View | None = None
@@ -530,7 +531,7 @@ class Engine(Embedding):
             if not isinstance(statement, Query):
                 raise NotSupported("only a SELECT has a plan", hint="EXPLAIN SELECT ...", line=1, column=1)
             query = statement
-        graph = self._following.explain(query)
+        graph = self._following.explain(query, standing)
         followed = query_id is not None and query_id in self._following
         return self._sets.seen(set_key(query.sources)).explain(
             query, standing, timer, graph, followed=followed
@@ -550,7 +551,8 @@ class Engine(Embedding):
         raise SettingsError(f"{module}.{name} cannot be set to {value!r}", hint=f"can be set: {choices}")
 
     def revise(self, answers: Mapping[str, int], seconds: float) -> int:
-        """Choose maintenance again for queries that leave it open; returns how many changed. No answer does.
+        """Choose maintenance and strategy again where queries leave them open; returns how many changed. No
+        answer does.
 
         answers: how often each query was asked in these seconds; those that were not are left out.
         At most :data:`REVISED_MAX` queries a call, in turn, so that a call is short.
@@ -561,7 +563,10 @@ class Engine(Embedding):
             if not self._to_revise:
                 self._to_revise = list(self._queries)
             query = self._queries.get(self._to_revise.pop())
-            if query is None or not is_left_open(query):
+            if query is None:
+                continue
+            changed += self._following.revise(query)
+            if not is_left_open(query):
                 continue
             answers_per_s = answers.get(query.query_id, 0) / seconds
             followed = query.query_id in self._following

@@ -60,6 +60,46 @@ class OperatorTree:
     """Why it works its rows out again at each step that concerns it; None: it takes what changed alone."""
     state: NodeState
     inputs: tuple[OperatorTree, ...] = ()
+    cost: OperatorCost | None = None
+    """None where nothing was measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptRows:
+    """State of an operator, as it is estimated."""
+
+    of: str
+    """Whose rows: those of the left or right input, of the only one, or of the output."""
+    structure: str
+    partitions: int | None
+    """Of a calendar."""
+    rows: float
+
+
+@dataclass(frozen=True, slots=True)
+class CostTerm:
+    """What some part of the work of an operator costs a second."""
+
+    name: str
+    listed: float
+    """Entries of scanned lists."""
+    entries: float
+    """Entries that are really looked at, put in or taken out."""
+    ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorCost:
+    """What an operator is estimated to give, keep and cost."""
+
+    rows_per_s: float
+    """Rows that enter what leaves it."""
+    rows: float
+    """Rows that are there at a time."""
+    premature: float
+    """The share of them that leave before their time."""
+    kept: tuple[KeptRows, ...]
+    terms: tuple[CostTerm, ...]
 
 
 StateOf = Callable[[Hashable], NodeState]

@@ -145,6 +145,16 @@ def key_of(plan: Plan, *below: Hashable) -> Hashable:
             return *below, "exits", edge
 
 
+def shape_of(plan: Plan) -> Hashable:
+    """What plans have in common that are columns of the same nodes."""
+    match plan:
+        case Step(below=below) | Exits(below=below):
+            return key_of(plan, shape_of(below))
+        case Joined(left=left, right=right) | Combined(left=left, right=right):
+            return key_of(plan, shape_of(left), shape_of(right))
+    return key_of(plan)
+
+
 def plan_of(query: Query, tables: Container[SourceName]) -> Plan:
     """tables: which sources are."""
     plan = _scan(query, tables)

@@ -88,7 +88,8 @@ class Costs:
 
     match_ns: one more predicate, a row, in the Query SteM. evaluate_ns: one predicate, a row, on its own.
     read_ns: reading kept matches, a row of the window. gather_ns: a row of the answer, put together.
-    answer_ns: asking at all. keep_ns: bringing one kept answer up to date, once a step.
+    answer_ns: asking at all. keep_ns: bringing one kept answer up to date, once a step. units: of
+    the operators that changes come from.
     """
 
     match_ns: float
@@ -97,6 +98,29 @@ class Costs:
     gather_ns: float
     answer_ns: float
     keep_ns: float
+    units: UnitCosts | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UnitCosts:
+    """Nanoseconds of what operators of the graph do to a row or an entry of their state, measured at start by
+    whoever has a clock. As they stand here they only weigh things against each other.
+
+    touch_ns: a row that passes an operator. visit_ns: an entry of an array that is scanned. insert_ns,
+    delete_ns: an entry that is put in or taken out. sort_ns: an entry and a binary digit of the number of
+    those it is sorted with. probe_ns: a look for a value. match_ns: an equal row found. fold_ns: a row that
+    changes a group. emit_ns: a change handed over.
+    """
+
+    touch_ns: float = 10.0
+    visit_ns: float = 1.0
+    insert_ns: float = 10.0
+    delete_ns: float = 5.0
+    sort_ns: float = 3.0
+    probe_ns: float = 40.0
+    match_ns: float = 20.0
+    fold_ns: float = 60.0
+    emit_ns: float = 30.0
 
 
 @dataclass(frozen=True, slots=True)

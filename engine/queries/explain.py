@@ -14,6 +14,7 @@ from typing import Any
 from engine.changes.operator import operator_over
 from engine.changes.result_key import result_key
 from engine.dataflow.operator_tree import OperatorTree
+from engine.dataflow.strategy_plan import Explained, StrategyPlan
 from engine.eddy.eddy import Timer
 from engine.eddy.statistics import ModuleStatistics
 from engine.language.query import (
@@ -104,6 +105,7 @@ class Plan:
     key: tuple[str, ...] | None
     followed: bool
     graph: OperatorTree
+    strategy: StrategyPlan
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON values."""
@@ -122,7 +124,7 @@ def explain(
     timer: Timer | None,
     joined: Mapping[str, tuple[ModuleStatistics, ...]],
     waits_for: tuple[str, ...],
-    graph: OperatorTree,
+    graph: Explained,
     *,
     followed: bool,
 ) -> Plan:
@@ -159,7 +161,8 @@ def explain(
         query.emit,
         None if key is None else tuple(query.columns[place][0] for place in key),
         followed,
-        graph,
+        graph.tree,
+        graph.strategy,
     )
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from sortedcontainers import SortedList
 
 from engine.changes.marks import Mark
-from engine.dataflow.operator_tree import OperatorTree
+from engine.dataflow.strategy_plan import Explained
 from engine.eddy.eddy import Timer
 from engine.joins.group import JoinGroup
 from engine.joins.joins import Joins
@@ -371,7 +371,7 @@ class SourceSet:
         query: Query,
         standing: StandingQuery | None,
         timer: Timer | None,
-        graph: OperatorTree,
+        graph: Explained,
         *,
         followed: bool,
     ) -> Plan:

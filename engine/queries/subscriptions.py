@@ -20,15 +20,15 @@ from engine.changes.output import continues
 from engine.changes.result_key import result_key
 from engine.changes.transition import NEVER
 from engine.dataflow.graph import Graph
-from engine.dataflow.operator_tree import OperatorTree
-from engine.dataflow.policy import TOLD, Policy
+from engine.dataflow.strategy_plan import Explained, strategy_of, with_costs
 from engine.language.query import Query
 from engine.model.answer import Answer
 from engine.model.changes import Changes, Occasion, Operator
 from engine.model.limits import Limits
-from engine.model.maintenance import QueryOptions
+from engine.model.maintenance import QueryOptions, UnitCosts
 from engine.model.source import SourceName
 from engine.queries.source_sets import SourceSets
+from engine.queries.strategist import Strategist, Way
 from engine.results.view import View
 from engine.sources.source import Source
 from engine.standing.query import SetKey, StandingQuery, set_key
@@ -81,10 +81,15 @@ Marks = Mapping[SetKey, Mark]
 class Subscriptions:
     """One owner, as the engine."""
 
-    def __init__(self, sources: Mapping[str, Source], limits: Limits) -> None:
-        """sources: those there are, as they come and go."""
+    def __init__(self, sources: Mapping[str, Source], limits: Limits, units: UnitCosts | None = None) -> None:
+        """sources: those there are, as they come and go. units: for the choice of strategies; None: nothing
+        was measured.
+        """
         self._sources = sources
         self._limits = limits
+        self._strategist = Strategist(sources, units)
+        self._ways: dict[str, Way] = {}
+        """How the queries of graphs are worked out."""
         self._subscribers: dict[str, Subscriber] = {}
         self._graphs: dict[SetKey, Graph] = {}
 
@@ -135,6 +140,7 @@ class Subscriptions:
         """A query is followed no more."""
         if self._subscribers.pop(standing.query_id, None) is None:
             return
+        self._ways.pop(standing.query_id, None)
         graph = self._graphs.get(standing.set_key)
         if graph is None:  # the others that are followed are paused
             return
@@ -212,23 +218,55 @@ class Subscriptions:
             self._graphs[key] = self._empty(key)
         self._graphs[key].remove(query_id)
         if not standing.paused:
-            self._graphs[key].add(
-                standing,
-                subscriber.query,
-                subscriber.operator,
-                copies=subscriber.copies,
-                policy=_policy_of(standing),
-            )
+            self._add(standing, subscriber, self._way(standing, subscriber))
+
+    def _way(self, standing: StandingQuery, subscriber: Subscriber) -> Way:
+        options = QueryOptions.of(standing.registration.options)
+        present = self._ways.get(standing.query_id)
+        return self._strategist.way(subscriber.query, subscriber.operator, options, present)
+
+    def _add(self, standing: StandingQuery, subscriber: Subscriber, way: Way) -> None:
+        self._ways[standing.query_id] = way
+        self._graphs[standing.set_key].add(
+            standing, way.query, subscriber.operator, copies=subscriber.copies, policy=way.policy
+        )
+
+    def revise(self, standing: StandingQuery) -> bool:
+        """Choose again how the changes of a query are worked out; returns whether that is another way now.
+        They go on where they were: state is made from retained rows with the next transition.
+        """
+        subscriber, present = self._subscribers.get(standing.query_id), self._ways.get(standing.query_id)
+        if subscriber is None or present is None or standing.paused:
+            return False
+        way = self._way(standing, subscriber)
+        if way.stands == present.stands:
+            return False
+        self._graphs[standing.set_key].remove(standing.query_id)
+        self._add(standing, subscriber, way)
+        return True
 
     def _empty(self, key: SetKey) -> Graph:
         return Graph(frozenset(name for name in key if self._sources[name].stream.is_table))
 
-    def explain(self, query: Query, policy: Policy | None = None) -> OperatorTree:
-        """The operators that the changes of a query come from, or would if it were followed."""
+    def explain(self, query: Query, standing: StandingQuery | None = None) -> Explained:
+        """The operators that the changes of a query come from, or would if it were followed, and why these.
+        standing: None for a query that is not registered.
+        """
         key = set_key(query.sources)
         streams = {name: self._sources[name].stream for name in query.sources}
-        graph = self._graphs.get(key) or self._empty(key)
-        return graph.explain(query, operator_over(query, streams), policy or TOLD)
+        graph, operator = self._graphs.get(key) or self._empty(key), operator_over(query, streams)
+        options = QueryOptions() if standing is None else QueryOptions.of(standing.registration.options)
+        present = None if standing is None else self._ways.get(standing.query_id)
+        way = self._strategist.way(query, operator, options, present)
+        policy = way.policy
+        if present is not None and standing is not None and standing.query_id in graph:
+            policy = graph.policy_of(standing.query_id)
+            way = replace(present, choice=way.choice)
+        tree = graph.explain(way.query, operator, policy)
+        cost = self._strategist.weigh(way.query, policy) if operator != "rstream" else None
+        if cost is not None:
+            tree = with_costs(tree, cost)
+        return Explained(tree, strategy_of(policy, way.choice, cost))
 
     # --- what steps tell --------------------------------------------------------------------------
 
@@ -365,7 +403,3 @@ def _whole(answer: Answer, occasion: Occasion, copies: bool) -> Changes:
         occasion,
         copies_of_whole(answer.table) if copies else None,
     )
-
-
-def _policy_of(standing: StandingQuery) -> Policy:
-    return Policy.asked_for(QueryOptions.of(standing.registration.options)) or TOLD

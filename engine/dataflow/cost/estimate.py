@@ -1,0 +1,269 @@
+"""Plans with what their operators cost, from the leaves up.
+
+    selection, projection, union    a row in: 1
+    join, intersection              a row in: the rows of the other side
+    DISTINCT, delta*                a row in: half of the output
+    GROUP BY                        a row in, and out: a new value of the aggregate
+    negation                        a row in, and out: the logarithm of the values; and for each that leaves
+                                    before its time a look for another left row
+
+A row is in once where exits are foretold, and twice where each is told: so all but the last two cost twice in
+``nt``. A join reads the *other* side of a row; the paper prints the side that it is of. Beside this the rows
+of inputs are kept (:mod:`engine.dataflow.cost.structures`), as the plan says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from dataclasses import dataclass
+from math import log2
+
+from engine.dataflow.cost import flows, structures
+from engine.dataflow.cost.flows import Flow, TwoInputs
+from engine.dataflow.cost.statistics import Statistics
+from engine.dataflow.cost.structures import Kept, Term
+from engine.dataflow.operators.latest import Latest
+from engine.dataflow.operators.ranked import Ranked
+from engine.dataflow.operators.set_operations import Compared, Union
+from engine.dataflow.plan import Combined, Exits, Joined, Keeping, Own, Plan, Shared, Step
+from engine.dataflow.policy import Edge
+from engine.language.query import Aggregate, Filter, Limit, Project, Scan, SemiJoin, SetOperation, Sort, Stage
+from engine.language.update_patterns import Pattern
+from engine.model.maintenance import UnitCosts
+from engine.model.source import SourceName
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a plan costs. flow: what leaves its top operator. terms: what this costs. kept: its state.
+    foretold: whether exits are told with the rows that leave it.
+    """
+
+    flow: Flow
+    terms: tuple[Term, ...]
+    kept: tuple[Kept, ...] = ()
+    inputs: tuple[Estimate, ...] = ()
+    foretold: bool = False
+
+    def all_terms(self) -> Iterator[Term]:
+        """Of all operators."""
+        yield from self.terms
+        for each in self.inputs:
+            yield from each.all_terms()
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether some edge is STR, so that not all exits can be foretold."""
+        return self.flow.pattern is Pattern.STR or any(each.is_strict for each in self.inputs)
+
+    @property
+    def listed(self) -> float:
+        """Entries of scanned lists a second."""
+        return sum(term.listed for term in self.all_terms())
+
+    @property
+    def entries(self) -> float:
+        """Entries a second that are really looked at, put in and taken out."""
+        return sum(term.entries for term in self.all_terms())
+
+    @property
+    def ns(self) -> float:
+        """Nanoseconds a second."""
+        return sum(term.ns for term in self.all_terms())
+
+    @property
+    def state_bytes(self) -> float:
+        """Bytes of state beside the rows of sources."""
+        return sum(each.nbytes for each in self.kept) + sum(each.state_bytes for each in self.inputs)
+
+    @property
+    def premature(self) -> float:
+        """Of the edges the largest share of rows that leave before their time."""
+        return max([self.flow.premature, *(each.premature for each in self.inputs)])
+
+
+def estimate(plan: Plan, known: Statistics, units: UnitCosts, tables: Container[SourceName]) -> Estimate:
+    """What a plan costs whose exits are told at the top. known: of its sources; tables: which of them are."""
+    top = _Costs(known, units, tables).of(plan)
+    told = top.flow.rate + top.flow.leaving
+    emitted = Term("emit", told, told, told * units.emit_ns)
+    return Estimate(top.flow, (*top.terms, emitted), top.kept, top.inputs, top.foretold)
+
+
+@dataclass(frozen=True, slots=True)
+class _Costs:
+    known: Statistics
+    units: UnitCosts
+    tables: Container[SourceName]
+
+    def of(self, plan: Plan) -> Estimate:
+        match plan:
+            case Shared(_, scan):
+                return self._scan(flows.of_scan(scan, self.tables, self.known), foretold=plan.foretold)
+            case Own(query) if not query.stages:
+                return self._scan(flows.of_scan(query.scan, self.tables, self.known), foretold=False)
+            case Own(query):
+                return self._recomputed(flows.of_query(query, self.tables, self.known))
+            case Exits(below, edge):
+                return self._exits(self.of(below), edge)
+            case Step(Latest(), below=below, stage=Scan() as scan):
+                return self._latest(scan, self.of(below))
+            case Step(below=below):
+                return self._step(plan, self.of(below))
+            case Joined(_, left, right, stage, kept):
+                return self._two(stage, self.of(left), self.of(right), kept)
+            case Combined(shape, left, right, stage):
+                return self._combined(shape, stage, self.of(left), self.of(right))
+
+    # --- operators --------------------------------------------------------------------------------
+
+    def _scan(self, flow: Flow, *, foretold: bool) -> Estimate:
+        """The rows of sources are kept anyway; those that are told to leave are read again."""
+        return Estimate(flow, (self._touch(flow, foretold, "scan"),), foretold=foretold)
+
+    def _recomputed(self, flow: Flow) -> Estimate:
+        """All rows are worked out again at each step."""
+        again = flow.steps_per_s * flow.rows
+        return Estimate(flow, (Term("recompute", again, again, again * self.units.fold_ns),))
+
+    def _exits(self, below: Estimate, edge: Edge) -> Estimate:
+        flow = below.flow
+        state = structures.kept("output", flow, edge, eager=True)
+        found = structures.terms(state, flow, edge, self.units, flow.rows, eager=True)
+        return Estimate(flow, tuple(found), (state,), (below,))
+
+    def _latest(self, scan: Scan, below: Estimate) -> Estimate:
+        flow = flows.of_scan(scan, self.tables, self.known)
+        moves = below.flow.rate + flow.leaving
+        term = Term("place", moves, moves, moves * self.units.probe_ns)
+        return Estimate(flow, (term,), (Kept("output", "hashed", flow.rows),), (below,))
+
+    def _step(self, plan: Step, below: Estimate) -> Estimate:
+        assert not isinstance(plan.stage, Scan)
+        stages: tuple[Stage, ...] = (plan.stage,)
+        if isinstance(plan.shape, Ranked) and isinstance(plan.stage, Limit) and plan.shape.order:
+            stages = Sort(plan.shape.order), plan.stage
+        flow = below.flow
+        for stage in stages:
+            flow = flows.above(stage, flow, self.known)
+        match plan.shape:
+            case Project() | Filter():
+                touched = (self._touch(below.flow, below.foretold),)
+                return Estimate(flow, touched, (), (below,), below.foretold)
+            case Ranked():
+                return self._ranked(flow, below)
+            case Aggregate(calls=()):
+                return self._distinct(flow, below, plan.keeping)
+        return self._group(flow, below)
+
+    def _distinct(self, flow: Flow, below: Estimate, keeping: Keeping | None) -> Estimate:
+        """Duplicates are counted; or the whole input is kept; or of each value the last duplicate, by delta*,
+        whose state is that of its output.
+        """
+        moved = _moved(below.flow, below.foretold)
+        found = [Term("probe", moved * flow.rows / 2, moved, moved * self.units.probe_ns)]
+        groups = Kept("output", "groups", flow.rows)
+        if keeping is None:
+            return Estimate(flow, tuple(found), (groups,), (below,))
+        edge, foretold = keeping.edge, keeping.edge is not None
+        if keeping.latest:
+            state = structures.kept("output", flow, edge, eager=True)
+            found += structures.terms(state, flow, edge, self.units, flow.rows, eager=True)
+            groups = Kept("duplicates", "groups", flow.rows)
+        else:
+            state = structures.kept("input", below.flow, edge, eager=True)
+            found += structures.terms(state, below.flow, edge, self.units, flow.rows, eager=True)
+        return Estimate(flow, tuple(found), (state, groups), (below,), foretold)
+
+    def _group(self, flow: Flow, below: Estimate) -> Estimate:
+        """A new value for each row that comes and each that leaves. Sums need no rows."""
+        moved = below.flow.rate + below.flow.leaving
+        folded = Term("fold", moved, moved, moved * self.units.fold_ns)
+        return Estimate(flow, (folded,), (Kept("output", "groups", flow.rows),), (below,))
+
+    def _ranked(self, flow: Flow, below: Estimate) -> Estimate:
+        moved = below.flow.rate + below.flow.leaving
+        steps = moved * log2(2 + below.flow.rows)
+        placed = Term("place", steps, steps, steps * self.units.sort_ns)
+        return Estimate(flow, (placed,), (Kept("input", "hashed", below.flow.rows),), (below,))
+
+    def _combined(self, shape: object, stage: SetOperation, left: Estimate, right: Estimate) -> Estimate:
+        flow = flows.of_two(stage, left.flow, right.flow, self.known)
+        if isinstance(shape, Union):
+            foretold = left.foretold and right.foretold
+            touched = self._touch(left.flow, foretold), self._touch(right.flow, foretold)
+            return Estimate(flow, touched, (), (left, right), foretold)
+        if isinstance(shape, Compared):  # two counts a value
+            values = flows.own_values(stage, left.flow, right.flow, self.known)
+            state: tuple[Kept, ...] = (Kept("counts", "groups", 2 * values),)
+            if stage.kind == "except":
+                return self._negation(stage, flow, left, right, state)
+            listed = left.flow.rate * right.flow.rows + right.flow.rate * left.flow.rows
+            moved = sum(each.flow.rate + each.flow.leaving for each in (left, right))
+            counted = Term("count", 2 * listed, moved, moved * self.units.probe_ns)
+            return Estimate(flow, (counted,), state, (left, right))
+        return self._negation(stage, flow, left, right, self._both(left, right, (None, None)))
+
+    def _two(
+        self, stage: TwoInputs, left: Estimate, right: Estimate, kept: tuple[Edge | None, Edge | None]
+    ) -> Estimate:
+        flow = flows.of_two(stage, left.flow, right.flow, self.known)
+        state = self._both(left, right, kept)
+        if _is_negation(stage):
+            return self._negation(stage, flow, left, right, state)
+        foretold = any(kept)
+        one, other = _moved(left.flow, left.foretold), _moved(right.flow, right.foretold)
+        listed, matches = one * right.flow.rows + other * left.flow.rows, _moved(flow, foretold)
+        ns = (one + other) * self.units.probe_ns + matches * self.units.match_ns
+        found = [Term("probe", listed, one + other + matches, ns)]
+        values = flows.own_values(stage, left.flow, right.flow, self.known)
+        for side, held, edge in zip((left, right), state, kept, strict=True):
+            found += structures.terms(held, side.flow, edge, self.units, values, eager=False)
+        return Estimate(flow, tuple(found), state, (left, right), foretold)
+
+    def _both(
+        self, left: Estimate, right: Estimate, kept: tuple[Edge | None, Edge | None]
+    ) -> tuple[Kept, Kept]:
+        one, other = kept
+        return (
+            structures.kept("left", left.flow, one, eager=False),
+            structures.kept("right", right.flow, other, eager=False),
+        )
+
+    def _negation(
+        self, stage: TwoInputs, flow: Flow, left: Estimate, right: Estimate, state: tuple[Kept, ...]
+    ) -> Estimate:
+        """A counter of each value, sorted in the paper, and left rows in the order in which they came."""
+        values = flows.own_values(stage, left.flow, right.flow, self.known)
+        shared = flows.shared_values(stage, left.flow, right.flow, self.known)
+        counted = sum(each.flow.rate + each.flow.leaving for each in (left, right))
+        listed = counted * log2(2 + values)
+        early = flow.leaving * flow.premature
+        looked = early + right.flow.leaving * shared
+        among = left.flow.rows / max(1.0, values)
+        found = (
+            Term("count", listed, counted, counted * self.units.probe_ns),
+            Term("left probes", looked * among, looked, looked * self.units.match_ns),
+            Term("negative tuples", early, early, early * self.units.touch_ns),
+        )
+        return Estimate(flow, found, state, (left, right))
+
+    # --- terms ------------------------------------------------------------------------------------
+
+    def _touch(self, flow: Flow, foretold: bool, name: str = "rows") -> Term:
+        moved = _moved(flow, foretold)
+        return Term(name, moved, moved, moved * self.units.touch_ns)
+
+
+def _moved(flow: Flow, foretold: bool) -> float:
+    """Rows a second that an operator above an edge gets: where exits are told each row twice."""
+    return flow.rate + flow.leaving * (flow.premature if foretold else 1.0)
+
+
+def _is_negation(stage: TwoInputs) -> bool:
+    match stage:
+        case SetOperation(kind):
+            return kind == "except"
+        case SemiJoin(negated=negated):
+            return negated
+    return stage.kind == "anti"
