@@ -6,11 +6,13 @@ O(rows of both * columns), hashing.
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from engine.kernels import set_operations as kernels
 from engine.language.query import SetOperation
-from engine.model.batch import Column, concatenate_columns
+from engine.model.batch import Column, Int64Array, concatenate_columns
 from engine.model.lazy_columns import LazyColumns
 from engine.operators.distinct import with_plain_zeros
 from engine.operators.keys import alike
@@ -45,7 +47,9 @@ def set_operation(stage: SetOperation, left: Relation, right: Relation, rows_max
 
 
 def _union(left: Relation, right: Relation, rows_max: int) -> Relation:
-    """Both: in the order of time where the rows of both are, else one after the other."""
+    """Both: in the order of time where the rows of both are, else one after the other. The order is worked
+    out when a column is read.
+    """
     n = len(left) + len(right)
     if n > rows_max:
         raise LimitExceeded("intermediate_rows_max", rows_max, n, hint="narrow the windows")
@@ -53,14 +57,22 @@ def _union(left: Relation, right: Relation, rows_max: int) -> Relation:
     def both(place: int) -> Column:
         return concatenate_columns(left.columns[place].type, [left.columns[place], right.columns[place]])
 
-    united = Relation(LazyColumns(len(left.columns), both), n)
     if not (left.is_in_time and right.is_in_time):
-        return united
-    one, other = left.moments(), right.moments()
-    order = np.empty(n, np.int64)
-    kernels.merged(*one, *other, order)
+        return Relation(LazyColumns(len(left.columns), both), n)
+
+    @cache
+    def sides() -> tuple[Moments, Moments]:
+        return left.moments(), right.moments()
+
+    @cache
+    def order() -> Int64Array:
+        found = np.empty(n, np.int64)
+        one, other = sides()
+        kernels.merged(*one, *other, found)
+        return found
 
     def moments() -> Moments:
-        return Moments(*(np.concatenate(pair)[order] for pair in zip(one, other, strict=True)))
+        return Moments(*(np.concatenate(pair)[order()] for pair in zip(*sides(), strict=True)))
 
-    return Relation(united.take(order).columns, n, moments=moments)
+    ordered = LazyColumns(len(left.columns), lambda place: both(place).take(order()))
+    return Relation(ordered, n, moments=moments)
