@@ -63,7 +63,8 @@ def rows(engine: Engine, name: str, at_ms: int | None = None) -> list[tuple[Any,
 def test_answers_at_now_and_before(mode: str) -> None:
     texts = {
         "merged": "SELECT k FROM s UNION ALL SELECT k FROM u",
-        "itself": "SELECT k FROM s WHERE k = 1 UNION ALL SELECT n FROM u WHERE n = 1 UNION ALL SELECT k FROM s",
+        "itself": """SELECT k FROM s WHERE k = 1 UNION ALL SELECT n FROM u WHERE n = 1
+        UNION ALL SELECT k FROM s""",
         "behind": "SELECT k FROM s UNION ALL SELECT k FROM t",
         "groups": "SELECT k, COUNT(*) AS c FROM s GROUP BY k UNION ALL SELECT k, n FROM u",
         "bags": "SELECT k FROM s EXCEPT ALL SELECT k FROM u",
@@ -95,7 +96,7 @@ def test_a_row_whose_compared_column_is_an_error_is_out_and_counted() -> None:
     half = "SELECT 1 / CAST(v AS BIGINT) AS x FROM s"
     texts = {
         "compared": f"{half} EXCEPT ALL SELECT n FROM u WHERE n = 9",
-        "right": f"SELECT CAST(NULL AS BIGINT) AS x FROM u EXCEPT SELECT 6 / n FROM u",
+        "right": "SELECT CAST(NULL AS BIGINT) AS x FROM u EXCEPT SELECT 6 / n FROM u",
         "together": f"{half} UNION ALL SELECT n FROM u WHERE n = 9",
         "on": "SELECT k, 1 / CAST(v AS BIGINT) AS x FROM s EXCEPT ALL ON (k) SELECT k FROM u",
     }
