@@ -8,7 +8,7 @@ it is made anew.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -304,7 +304,7 @@ class Graph:
             node.begin(context)
         for each in exits:
             each.tell(lambda sink: sink.begin(context))
-        pairs = sum(moved * leaf.columns.count for leaf, (moved, _) in moving.items())
+        pairs = _pairs(moving, context)
         for interval in _ways(context.interval, [instants for _, instants in moving.values()], pairs):
             turn = Turn(context, interval)
             for each in exits:
@@ -437,6 +437,19 @@ def _moving(leaves: Collection[Leaf], context: EvaluationContext) -> dict[Leaf, 
             if len(temporal):
                 found[leaf] = len(temporal), np.concatenate([temporal.valid_from, temporal.valid_to])
     return found
+
+
+def _pairs(moving: Mapping[Leaf, _Moved], context: EvaluationContext) -> int:
+    """About how many pairs of a row and a column move on a transition."""
+    pairs = sum(moved * leaf.columns.count for leaf, (moved, _) in moving.items())
+    if pairs > TURN_PAIRS:
+        pairs = 0
+        for leaf, (moved, _) in moving.items():
+            if isinstance(leaf, ScanNode) and leaf.columns.count > 1 and leaf.refused is None:
+                pairs += int(moved * leaf.columns_a_row(context))
+            else:
+                pairs += moved * leaf.columns.count
+    return pairs
 
 
 def _ways(whole: Interval, instants: Sequence[Int64Array], pairs: int) -> Iterator[Interval]:

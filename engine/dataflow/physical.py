@@ -41,7 +41,9 @@ class _Physical:
         made, foretold = self._made(plan)
         if foretold is None:
             return made
-        return Exits(made, self._edge(foretold)) if foretold.kept else plan
+        if not foretold.kept:
+            return plan
+        return _telling(made) or Exits(made, self._edge(foretold))
 
     def _edge(self, foretold: _Foretold) -> Edge:
         return Edge(self.policy, foretold.span, foretold.in_order, foretold.is_early)
@@ -81,7 +83,7 @@ class _Physical:
         given = _Foretold(foretold.span, in_order=False)
         latest = self.policy.strategy == "upa"
         edge = self._edge(given if latest else foretold)
-        return replace(plan, below=made, keeping=Keeping(edge, latest)), given
+        return replace(plan, below=made, keeping=Keeping(edge, latest, foretold=True)), given
 
     def _joined(self, plan: Joined) -> tuple[Plan, _Foretold | None]:
         matching = plan.matching
@@ -95,6 +97,17 @@ class _Physical:
         kept = self._kept(one), self._kept(other)
         span = min(each.span for each in foretold)
         return replace(plan, left=left, right=right, kept=kept), _Foretold(span, False, is_early)
+
+
+def _telling(plan: Plan) -> Plan | None:
+    """The same with exits told by its DISTINCT, which knows them; None where it has none to do so."""
+    match plan:
+        case Step(Project() | Filter(), below=below):
+            under = _telling(below)
+            return None if under is None else replace(plan, below=under)
+        case Step(keeping=Keeping() as keeping):
+            return replace(plan, keeping=replace(keeping, foretold=False))
+    return None
 
 
 def _span(scan: Scan) -> int | None:

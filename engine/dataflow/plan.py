@@ -73,11 +73,12 @@ class Own:
 @dataclass(frozen=True, slots=True)
 class Keeping:
     """How DISTINCT keeps rows. edge: a foretold one; None: exits are told. latest: of the duplicates of a row
-    the last alone, else the whole input.
+    the last alone, else the whole input. foretold: what it gives is.
     """
 
     edge: Edge | None
     latest: bool
+    foretold: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,10 +210,10 @@ def node_of(step: Step, below: Node) -> Node:
         case Filter(predicate):
             return FilterNode(below, predicate)
         case Aggregate(keys) if step.keeping is not None:
-            expressions, edge = [key.expression for key in keys], step.keeping.edge
-            if step.keeping.latest and edge is not None:
-                return DistinctNode(below, expressions, edge)
-            return DuplicatesNode(below, expressions, edge)
+            expressions, keeping = [key.expression for key in keys], step.keeping
+            if keeping.latest and keeping.edge is not None:
+                return DistinctNode(below, expressions, keeping.edge, foretold=keeping.foretold)
+            return DuplicatesNode(below, expressions, keeping.edge, foretold=keeping.foretold)
         case Aggregate() as stage:
             return GroupNode(below, stage)
         case InOrder(stage):

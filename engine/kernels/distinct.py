@@ -18,7 +18,11 @@ Int64Array = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
 NONE = -(1 << 63)
-"""The exit of a value that is not there, of a duplicate that there is not."""
+"""The exit of a value that is not there, of a duplicate that there is not; the entry of a row that was there
+before.
+"""
+FOREVER = (1 << 63) - 1
+NOBODY = -1
 
 
 class Exits(NamedTuple):
@@ -30,6 +34,8 @@ class Exits(NamedTuple):
     """When the last of its duplicates does, if it stays longer."""
     listed: BoolArray
     """Whether a buffer has the cell, or the list of those that are new."""
+    told: Int32Array
+    """Where the value stands among the rows given on this turn, or NOBODY."""
 
 
 class Given(NamedTuple):
@@ -47,13 +53,15 @@ def arrive(
     valid_from: Int64Array,
     valid_to: Int64Array,
     exits: Exits,
+    foretold: bool,
     new: Int32Array,
     given: Given,
 ) -> tuple[int, int]:
     """Rows arrive, in the order of valid_from; row r is in cells[starts[r]:starts[r + 1]]. Write the cells
     that are not listed, and what is given; return how many each. O(pairs).
 
-    new: as long as cells; given: twice as long.
+    foretold: what is given is the row that stands for a value, with its exit, and another from then on; else
+    the value as long as it is there. new: as long as cells; given: twice as long.
     """
     n_new, n_given = 0, 0
     for row in range(valid_from.shape[0]):
@@ -63,28 +71,33 @@ def arrive(
             if not exits.listed[cell]:
                 exits.listed[cell] = True
                 exits.given[cell] = exits.latest[cell] = NONE
+                exits.told[cell] = NOBODY
                 new[n_new] = cell
                 n_new += 1
-            n_given = _pass(cell, at, exits, given, n_given)
+            n_given = _pass(cell, at, exits, foretold, given, n_given)
             if exits.given[cell] == NONE:
                 exits.given[cell] = exit_at
-                n_given = _give(cell, at, exit_at, given, n_given)
+                if not foretold:
+                    exits.told[cell] = n_given
+                n_given = _give(cell, at, exit_at if foretold else FOREVER, given, n_given)
             elif exit_at > exits.given[cell]:
                 exits.latest[cell] = max(exits.latest[cell], exit_at)
     return n_new, n_given
 
 
 @kernel
-def expire(cells: Int32Array, until: int, exits: Exits, given: Given) -> tuple[int, int]:
-    """The clock passes an instant: what is given in place of rows that leave. Write the cells whose value is
-    there after it in front of the others; return how many these are, and how many rows are given. O(n).
-
-    given: as long as cells.
+def expire(
+    cells: Int32Array, until: int, exits: Exits, foretold: bool, given: Given, n_given: int
+) -> tuple[int, int]:
+    """The clock passes an instant, after the rows of a turn arrived, which gave so many rows. Write the cells
+    whose value is there after it in front of the others; return how many these are, and how many rows are
+    given on the turn. O(n). given: room for one more a cell.
     """
-    kept, n_given = 0, 0
+    kept = 0
     for i in range(cells.shape[0]):
         cell = cells[i]
-        n_given = _pass(cell, until, exits, given, n_given)
+        n_given = _pass(cell, until, exits, foretold, given, n_given)
+        exits.told[cell] = NOBODY
         if exits.given[cell] != NONE:
             cells[i], cells[kept] = cells[kept], cell
             kept += 1
@@ -94,18 +107,27 @@ def expire(cells: Int32Array, until: int, exits: Exits, given: Given) -> tuple[i
 
 
 @step
-def _pass(cell: int, at: int, exits: Exits, given: Given, n_given: int) -> int:
+def _pass(cell: int, at: int, exits: Exits, foretold: bool, given: Given, n_given: int) -> int:
     """The clock comes to an instant."""
     out = exits.given[cell]
     if out == NONE or out > at:
         return n_given
-    exits.given[cell] = NONE
     then = exits.latest[cell]
+    exits.given[cell] = exits.latest[cell] = NONE
     if then != NONE:
-        n_given = _give(cell, out, then, given, n_given)
-        exits.latest[cell] = NONE
+        if foretold:
+            n_given = _give(cell, out, then, given, n_given)
+        out = then
         if then > at:
             exits.given[cell] = then
+            return n_given
+    if not foretold:
+        place = exits.told[cell]
+        exits.told[cell] = NOBODY
+        if place != NOBODY:
+            given.valid_to[place] = out
+        else:
+            n_given = _give(cell, NONE, out, given, n_given)
     return n_given
 
 

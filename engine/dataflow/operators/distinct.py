@@ -14,7 +14,7 @@ import numpy as np
 
 from engine.changes.context import EvaluationContext
 from engine.changes.temporal_relation import TemporalRelation
-from engine.changes.transition import NEVER
+from engine.changes.transition import FOREVER, NEVER
 from engine.dataflow.buffers.buffer import Work
 from engine.dataflow.delta import Delta
 from engine.dataflow.node import Node
@@ -22,7 +22,7 @@ from engine.dataflow.operators.runs import ByRun
 from engine.dataflow.policy import Edge
 from engine.dataflow.turn import Turn
 from engine.kernels import distinct as kernels
-from engine.kernels.distinct import NONE, Exits, Given
+from engine.kernels.distinct import NOBODY, NONE, Exits, Given
 from engine.language.expressions import Expression
 from engine.model.batch import Int32Array, Int64Array
 from engine.operators.relation import Relation
@@ -31,13 +31,17 @@ from engine.operators.relation import Relation
 class DistinctNode(ByRun):
     """The id of a row is its cell: a value, and a column that has it."""
 
-    foretold = True
     id_words = 1
 
-    def __init__(self, below: Node, keys: Sequence[Expression], edge: Edge) -> None:
-        """edge: what is given, which this node keeps."""
+    def __init__(self, below: Node, keys: Sequence[Expression], edge: Edge, *, foretold: bool = True) -> None:
+        """edge: what is given, which this node keeps. foretold: the row that stands for a value is given with
+        its exit, and another from then on; else a value is given as long as it is there.
+        """
         super().__init__(below, keys)
         assert below.foretold
+        self.foretold = foretold
+        if not foretold:
+            self.telling = frozenset(range(len(keys)))
         self._edge = edge
         self.forget()
 
@@ -59,48 +63,53 @@ class DistinctNode(ByRun):
         for delta in self.below.standing(context, columns):
             temporal = delta.temporal
             order = np.argsort(-temporal.valid_to, kind="stable")  # the first is given
-            _, new = self._arrive(delta.take(order))
+            cells = self._runs_of(delta.take(order))
+            _, new = self._arrive(delta.take(order), cells, _room(2 * len(cells)))
+            self._exits.told[new] = NOBODY
             self._insert(new)
 
     def standing(self, context: EvaluationContext, columns: Int32Array) -> Iterator[Delta]:
         cells = self._runs_of_columns(columns)
         cells = cells[self._exits.listed[cells]]
-        yield self._of(cells, np.full(len(cells), NEVER), self._exits.given[cells])
+        valid_to = self._exits.given[cells] if self.foretold else np.full(len(cells), FOREVER)
+        yield self._of(Given(cells, np.full(len(cells), NEVER), valid_to))
 
     def _changed(self, turn: Turn) -> Delta:
         delta = self._below(turn)
         starts = delta.temporal.valid_from
         if len(starts) and not (starts[1:] >= starts[:-1]).all():
             delta = delta.take(np.argsort(starts, kind="stable"))
-        arrived, new = self._arrive(delta)
-        due = np.concatenate([self._buffer.expire(turn.interval.until), new])
-        passed = _room(len(due))
-        stay, count = kernels.expire(due, turn.interval.until, self._exits, passed)
+        cells, due = self._runs_of(delta), self._buffer.expire(turn.interval.until)
+        given = _room(3 * len(cells) + len(due))
+        count, new = self._arrive(delta, cells, given)
+        due = np.concatenate([due, new])
+        stay, count = kernels.expire(due, turn.interval.until, self._exits, self.foretold, given, count)
         self._insert(due[:stay])
         self._left.append(due[stay:])
-        return self._of(
-            np.concatenate([arrived.cells, passed.cells[:count]]),
-            np.concatenate([arrived.valid_from, passed.valid_from[:count]]),
-            np.concatenate([arrived.valid_to, passed.valid_to[:count]]),
-        )
+        return self._of(Given(given.cells[:count], given.valid_from[:count], given.valid_to[:count]))
 
-    def _arrive(self, delta: Delta) -> tuple[Given, Int32Array]:
-        """Rows arrive, in the order of their beginning; what is given, and the cells that are new."""
-        cells = self._runs_of(delta)
+    def _arrive(self, delta: Delta, cells: Int32Array, given: Given) -> tuple[int, Int32Array]:
+        """Rows arrive, in the order of their entry: how many are given, and the cells that are new."""
         self._make_room()
-        new, given = np.empty(len(cells), np.int32), _room(2 * len(cells))
-        temporal = delta.temporal
-        n_new, n_given = kernels.arrive(
-            delta.starts, cells, temporal.valid_from, temporal.valid_to, self._exits, new, given
+        new, temporal = np.empty(len(cells), np.int32), delta.temporal
+        n_new, count = kernels.arrive(
+            delta.starts,
+            cells,
+            temporal.valid_from,
+            temporal.valid_to,
+            self._exits,
+            self.foretold,
+            new,
+            given,
         )
-        first = Given(given.cells[:n_given], given.valid_from[:n_given], given.valid_to[:n_given])
-        return first, new[:n_new]
+        return count, new[:n_new]
 
     def _insert(self, cells: Int32Array) -> None:
         self._buffer.insert(cells, self._exits.given[cells])
 
-    def _of(self, cells: Int32Array, valid_from: Int64Array, valid_to: Int64Array) -> Delta:
-        temporal = TemporalRelation(self._row(cells), valid_from, valid_to)
+    def _of(self, given: Given) -> Delta:
+        cells = given.cells
+        temporal = TemporalRelation(self._row(cells), given.valid_from, given.valid_to)
         ids = lambda: cells.astype(np.int64).reshape(-1, 1)  # noqa: E731
         return Delta.of_one_each(temporal, self._columns_of(cells), ids)
 
@@ -133,7 +142,8 @@ class DistinctNode(ByRun):
 
     @property
     def rows(self) -> int:
-        return 2 * len(self._buffer)
+        there = self._exits.listed
+        return len(self._buffer) + int(np.count_nonzero(self._exits.latest[there] != NONE))
 
     @property
     def nbytes(self) -> int:
@@ -157,4 +167,4 @@ def _room(n: int) -> Given:
 
 
 def _no_exits(n: int) -> Exits:
-    return Exits(np.full(n, NONE), np.full(n, NONE), np.zeros(n, np.bool_))
+    return Exits(np.full(n, NONE), np.full(n, NONE), np.zeros(n, np.bool_), np.full(n, NOBODY, np.int32))

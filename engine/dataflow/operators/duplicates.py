@@ -37,11 +37,15 @@ class DuplicatesNode(ByRun):
 
     id_words = 1
 
-    def __init__(self, below: Node, keys: Sequence[Expression], edge: Edge | None) -> None:
-        """edge: how foretold input is kept; None: exits are told."""
+    def __init__(
+        self, below: Node, keys: Sequence[Expression], edge: Edge | None, *, foretold: bool = False
+    ) -> None:
+        """edge: how foretold input is kept; None: exits are told. foretold: the row that stands for a value
+        is given with its exit, and another from then on; else a value is given as long as it is there.
+        """
         super().__init__(below, keys)
-        self.foretold = below.foretold
-        assert self.foretold == (edge is not None)
+        self.foretold = foretold
+        assert below.foretold == (edge is not None)
         if not self.foretold:
             self.telling = frozenset(range(len(keys)))
         self._edge = edge

@@ -35,6 +35,9 @@ from engine.stems.data_stem import Rows
 PAIRS_MAX = 1 << 20
 """Rows that stand are given in pieces of about so many pairs."""
 
+SAMPLE = 128
+"""How many columns accept a row is seen from so many rows."""
+
 Predicate = int | Expression | None
 """The slot of a predicate, or what is evaluated; None: every row."""
 
@@ -68,6 +71,15 @@ class ScanNode(Node):
     def moved(self, context: EvaluationContext) -> TemporalRelation:
         """The rows that enter or leave the window on a transition, whoever accepts them."""
         return context.scan_history(self.kind).changed()
+
+    def columns_a_row(self, context: EvaluationContext) -> float:
+        """About how many columns accept a row that moves on a transition, from some of them."""
+        moved = self.moved(context)
+        if len(moved) <= SAMPLE:
+            return self.columns.count
+        some = moved.take(np.linspace(0, len(moved) - 1, SAMPLE, dtype=np.int64))
+        rows = context.transition.by_source[self.kind.source].at.rows
+        return len(self._accepted(some, rows, self._all())) / SAMPLE
 
     def is_cut(self, context: EvaluationContext) -> bool:
         """Whether rows leave the window on a transition before its end has passed them, by retention."""
