@@ -64,6 +64,10 @@ class Answers:
         """Query 5: query 3 joined with ftp of link 3 on the source."""
         return self.negation(unit) * self._counts(2, unit, "ftp")
 
+    def absent_joined(self, unit: int) -> Counts:
+        """Query 5 as sets: rows of link 1 with a source that link 2 has not, joined with ftp of link 3."""
+        return self._counts(0, unit) * (self._counts(1, unit) == 0) * self._counts(2, unit, "ftp")
+
     def composites_left(self, unit: int) -> Counts:
         """What query 5 would give if composites were counted by the negation: more, see the manual."""
         composites = self._counts(0, unit) * self._counts(2, unit, "ftp")

@@ -43,6 +43,29 @@ COMMON = Query(
 )
 """Query 4: the distinct sources of link 1 joined with those of link 2."""
 
+ABSENT_JOINED = Query(
+    lambda window: (
+        f"""SELECT n.src, n.dst, c.dst AS other
+        FROM (SELECT src, dst FROM link1 {window} AS a
+            WHERE NOT EXISTS (SELECT 1 FROM link2 {window} AS b WHERE b.src = a.src)) AS n
+        JOIN link3 {window} AS c ON n.src = c.src WHERE c.protocol = 'ftp'"""
+    ),
+    (0, 1, 2),
+    Answers.absent_joined,
+)
+"""Query 5 as sets, the negation first."""
+
+JOINED_ABSENT = Query(
+    lambda window: (
+        f"""SELECT a.src, a.dst, c.dst AS other
+        FROM link1 {window} AS a JOIN link3 {window} AS c ON a.src = c.src
+        WHERE c.protocol = 'ftp' AND NOT EXISTS (SELECT 1 FROM link2 {window} AS b WHERE b.src = a.src)"""
+    ),
+    (0, 1, 2),
+    Answers.absent_joined,
+)
+"""The same, the join first."""
+
 NEGATION_JOINED = Query(
     lambda window: (
         f"""SELECT n.src, n.dst, c.dst AS other FROM ({_minus(window)}) AS n

@@ -26,9 +26,11 @@ from benchmarks.connections import UNIT_MS, Connections, make_connections
 from benchmarks.lbl_trace import read_trace
 from benchmarks.numbers import Numbers
 from benchmarks.sites import Sites
+from broker.worker import calibration
 from engine.engine import Engine
 from engine.model.batch import BATCH_ROWS_MAX, Batch
 from engine.model.limits import Limits
+from engine.model.maintenance import Costs, UnitCosts
 from engine.model.step import Register, Registration, StepResult
 from tureen.errors import TureenError
 
@@ -212,20 +214,36 @@ def window_clause(units: int) -> str:
     return f"[RANGE {UNIT_MS * units - 1} MILLISECONDS]"
 
 
+@cache
+def costs() -> Costs:
+    """As a worker measures them when it starts."""
+    found = calibration.measure()
+    return found if found.units is not None else replace(found, units=UnitCosts())
+
+
 class Drive:
     """An engine over the links and the rows to come. One owner."""
 
     def __init__(
-        self, rows: Connections, links: Sequence[int], window: int, batch: int, table: str | None = None
+        self,
+        rows: Connections,
+        links: Sequence[int],
+        window: int,
+        batch: int,
+        table: str | None = None,
+        *,
+        chooses: bool = False,
     ) -> None:
-        """batch: units of a step. table: of sites, which changes as they come."""
-        self.engine = Engine(LIMITS)
+        """batch: units of a step. table: of sites, which changes as they come. chooses: the cost model
+        chooses plans and strategies; else queries run as they are written.
+        """
+        self.engine = Engine(LIMITS, costs=costs() if chooses else None)
         self.rows = rows
         self.units = 0
         """So many of each link were read."""
         self._links = links
         self._batch = batch
-        self._clock_ms = UNIT_MS * len(rows)
+        self._clock_ms = 0
         connections.create(self.engine, window)
         self._sites = None if table is None else Sites(self.engine, table, rows)
 
@@ -238,6 +256,7 @@ class Drive:
         """A batch of each link: (seconds of the processor, what the steps caused)."""
         first, stop = self.units, self.units + self._batch
         self.units = stop
+        self._clock_ms = UNIT_MS * stop
         batches = [(f"link{link + 1}", self.rows.batch(link, first, stop)) for link in self._links]
         if self._sites is not None:
             batches.append((self._sites.name, self._sites.batch(first, stop)))
@@ -253,7 +272,7 @@ class Drive:
             offset = np.array([self.units])
             batches.append((f"link{link + 1}", Batch(one.schema, columns, one.partition, offset, at)))
         self.units += 1
-        self._clock_ms = max(self._clock_ms, UNIT_MS * unit)
+        self._clock_ms = UNIT_MS * unit
         return self._ingest(batches)
 
     def _ingest(self, batches: Sequence[tuple[str, Batch]]) -> tuple[float, list[StepResult]]:
@@ -307,13 +326,16 @@ def measure(
 ) -> Point:
     """One strategy at one window. registered: the options of the query."""
     schedule = Schedule.of(options, window)
-    drive = Drive(rows, query.links, window, schedule.batch, query.table)
+    chooses = registered.get("strategy") == "auto"
+    drive = Drive(rows, query.links, window, schedule.batch, query.table, chooses=chooses)
     text = query.text(window_clause(window)) + EMIT
     drive.register({"q": text}, {"maintenance": "none", **registered})
     answers = Answers.of(rows, window)
     folded = Folded(answers.sources_max)
     for _ in range(schedule.fill):
         folded.add(drive.step()[1])
+        if chooses:
+            drive.engine.revise({}, 1.0)
     folded.check(query, answers, drive.units - 2)
     came, went, before = folded.came, folded.went, drive.work()
     seconds: list[float] = []

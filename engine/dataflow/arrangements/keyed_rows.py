@@ -144,6 +144,12 @@ class KeyedRows(OwnedRows):
 
         return LazyColumns(self._width, make)
 
+    def read(self, ids: Int64Array) -> LazyColumns:
+        """The values of rows by their ids, int64[n, w], before the transition on which they leave is over; of
+        rows that were there at the end of a turn.
+        """
+        return self.columns(self._ids.find(np.ascontiguousarray(ids)))
+
     @property
     def work(self) -> Work:
         """Each row that goes was told to."""

@@ -132,8 +132,9 @@ class DistinctNode(ByRun):
         room = self._groups.capacity
         if len(self._exits.given) < room:
             more = _no_exits(room)
-            for one, other in zip(more, self._exits, strict=True):
-                one[: len(other)] = other
+            for name in Exits._fields:
+                known = getattr(self._exits, name)
+                getattr(more, name)[: len(known)] = known
             self._exits = more
 
     @property

@@ -314,8 +314,17 @@ class InnerJoinNode(JoinNode[OwnedRows]):
 
     def read(self, context: EvaluationContext, ids: Int64Array) -> Relation:
         words = self.left.id_words
-        left, right = self.left.read(context, ids[:, :words]), self.right.read(context, ids[:, words:])
-        return Relation(_pair_columns(left.columns, right.columns), len(ids))
+        left = self._read_of(self.left, self._left_rows, context, ids[:, :words])
+        right = self._read_of(self.right, self._right_rows, context, ids[:, words:])
+        return Relation(_pair_columns(left, right), len(ids))
+
+    def _read_of(
+        self, node: Node, rows: OwnedRows, context: EvaluationContext, ids: Int64Array
+    ) -> Sequence[Column]:
+        """The values of rows of an input: from there, or those that are kept."""
+        if isinstance(rows, KeyedRows):
+            return rows.read(ids)
+        return node.read(context, ids).columns
 
     def _given(self, turn: Turn, left: Moved, right: Moved) -> Delta:
         of_left = self._pairs(turn, left.arranged(), of_left=True)
