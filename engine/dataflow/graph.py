@@ -316,10 +316,12 @@ class Graph:
 
     def _tell_cut_windows(self, context: EvaluationContext) -> None:
         """Where retention takes rows of a window before their time, queries over it are told exits from now
-        on: what was foretold does not hold.
+        on: what was foretold does not hold. So are those over a table that moves while NOW of the streams
+        stands still: instants of its versions are then no instants of theirs.
         """
+        still = context.transition.instant_ms is not None
         cut = [leaf for leaf in self._leaves.values() if isinstance(leaf, ScanNode) and leaf.foretold]
-        cut = [leaf for leaf in cut if leaf.is_cut(context)]
+        cut = [leaf for leaf in cut if still or leaf.is_cut(context)]
         if cut:
             keys = {key for key, leaf in self._leaves.items() if leaf in cut}
             for query_id, member in list(self._members.items()):
