@@ -15,7 +15,6 @@ from engine.kernels.compiled import kernel, step
 
 Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 NONE = -(1 << 63)
 """The exit of a value that is not there, of a duplicate that there is not; the entry of a row that was there
@@ -23,19 +22,14 @@ before.
 """
 FOREVER = (1 << 63) - 1
 NOBODY = -1
+UNLISTED = -2
 
 
-class Exits(NamedTuple):
-    """By cell."""
-
-    given: Int64Array
-    """When the row that is given leaves, in halves of a ms."""
-    latest: Int64Array
-    """When the last of its duplicates does, if it stays longer."""
-    listed: BoolArray
-    """Whether a buffer has the cell, or the list of those that are new."""
-    told: Int32Array
-    """Where the value stands among the rows given on this turn, or NOBODY."""
+GIVEN, LATEST, TOLD, WORDS = 0, 1, 2, 4
+"""Of the state of a cell, int64[cells, WORDS]: when the row that is given leaves, in halves of a ms; when the
+last of its duplicates does, if it stays longer; where the value stands among the rows given on this turn,
+NOBODY, or UNLISTED: neither a buffer has the cell, nor the list of those that are new.
+"""
 
 
 class Given(NamedTuple):
@@ -52,7 +46,7 @@ def arrive(
     cells: Int32Array,
     valid_from: Int64Array,
     valid_to: Int64Array,
-    exits: Exits,
+    state: Int64Array,
     foretold: bool,
     new: Int32Array,
     given: Given,
@@ -68,26 +62,25 @@ def arrive(
         at, exit_at = valid_from[row], valid_to[row]
         for pair in range(starts[row], starts[row + 1]):
             cell = cells[pair]
-            if not exits.listed[cell]:
-                exits.listed[cell] = True
-                exits.given[cell] = exits.latest[cell] = NONE
-                exits.told[cell] = NOBODY
+            if state[cell, TOLD] == UNLISTED:
+                state[cell, GIVEN] = state[cell, LATEST] = NONE
+                state[cell, TOLD] = NOBODY
                 new[n_new] = cell
                 n_new += 1
-            n_given = _pass(cell, at, exits, foretold, given, n_given)
-            if exits.given[cell] == NONE:
-                exits.given[cell] = exit_at
+            n_given = _pass(cell, at, state, foretold, given, n_given)
+            if state[cell, GIVEN] == NONE:
+                state[cell, GIVEN] = exit_at
                 if not foretold:
-                    exits.told[cell] = n_given
+                    state[cell, TOLD] = n_given
                 n_given = _give(cell, at, exit_at if foretold else FOREVER, given, n_given)
-            elif exit_at > exits.given[cell]:
-                exits.latest[cell] = max(exits.latest[cell], exit_at)
+            elif exit_at > state[cell, GIVEN]:
+                state[cell, LATEST] = max(state[cell, LATEST], exit_at)
     return n_new, n_given
 
 
 @kernel
 def expire(
-    cells: Int32Array, until: int, exits: Exits, foretold: bool, given: Given, n_given: int
+    cells: Int32Array, until: int, state: Int64Array, foretold: bool, given: Given, n_given: int
 ) -> tuple[int, int]:
     """The clock passes an instant, after the rows of a turn arrived, which gave so many rows. Write the cells
     whose value is there after it in front of the others; return how many these are, and how many rows are
@@ -96,34 +89,34 @@ def expire(
     kept = 0
     for i in range(cells.shape[0]):
         cell = cells[i]
-        n_given = _pass(cell, until, exits, foretold, given, n_given)
-        exits.told[cell] = NOBODY
-        if exits.given[cell] != NONE:
+        n_given = _pass(cell, until, state, foretold, given, n_given)
+        state[cell, TOLD] = NOBODY
+        if state[cell, GIVEN] != NONE:
             cells[i], cells[kept] = cells[kept], cell
             kept += 1
         else:
-            exits.listed[cell] = False
+            state[cell, TOLD] = UNLISTED
     return kept, n_given
 
 
 @step
-def _pass(cell: int, at: int, exits: Exits, foretold: bool, given: Given, n_given: int) -> int:
+def _pass(cell: int, at: int, state: Int64Array, foretold: bool, given: Given, n_given: int) -> int:
     """The clock comes to an instant."""
-    out = exits.given[cell]
+    out = state[cell, GIVEN]
     if out == NONE or out > at:
         return n_given
-    then = exits.latest[cell]
-    exits.given[cell] = exits.latest[cell] = NONE
+    then = state[cell, LATEST]
+    state[cell, GIVEN] = state[cell, LATEST] = NONE
     if then != NONE:
         if foretold:
             n_given = _give(cell, out, then, given, n_given)
         out = then
         if then > at:
-            exits.given[cell] = then
+            state[cell, GIVEN] = then
             return n_given
     if not foretold:
-        place = exits.told[cell]
-        exits.told[cell] = NOBODY
+        place = state[cell, TOLD]
+        state[cell, TOLD] = NOBODY
         if place != NOBODY:
             given.valid_to[place] = out
         else:

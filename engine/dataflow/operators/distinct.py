@@ -22,7 +22,7 @@ from engine.dataflow.operators.runs import ByRun
 from engine.dataflow.policy import Edge
 from engine.dataflow.turn import Turn
 from engine.kernels import distinct as kernels
-from engine.kernels.distinct import NOBODY, NONE, Exits, Given
+from engine.kernels.distinct import GIVEN, LATEST, NOBODY, NONE, TOLD, UNLISTED, WORDS, Given
 from engine.language.expressions import Expression
 from engine.model.batch import Int32Array, Int64Array
 from engine.operators.relation import Relation
@@ -48,13 +48,13 @@ class DistinctNode(ByRun):
     def forget(self) -> None:
         self._forget_runs()
         self._buffer = self._edge.buffer()
-        self._exits = _no_exits(0)
+        self._state = _no_cells(0)
         self._left: list[Int32Array] = []
 
     def _drop_runs(self, runs: Int32Array) -> None:
-        listed = runs[self._exits.listed[runs]]
-        self._buffer.remove(listed, self._exits.given[listed])
-        self._exits.listed[listed] = False
+        listed = runs[self._state[runs, TOLD] != UNLISTED]
+        self._buffer.remove(listed, self._state[listed, GIVEN])
+        self._state[listed, TOLD] = UNLISTED
 
     def _hydrate(self, context: EvaluationContext) -> None:
         columns = self._newly_wanted()
@@ -65,13 +65,13 @@ class DistinctNode(ByRun):
             order = np.argsort(-temporal.valid_to, kind="stable")  # the first is given
             cells = self._runs_of(delta.take(order))
             _, new = self._arrive(delta.take(order), cells, _room(2 * len(cells)))
-            self._exits.told[new] = NOBODY
+            self._state[new, TOLD] = NOBODY
             self._insert(new)
 
     def standing(self, context: EvaluationContext, columns: Int32Array) -> Iterator[Delta]:
         cells = self._runs_of_columns(columns)
-        cells = cells[self._exits.listed[cells]]
-        valid_to = self._exits.given[cells] if self.foretold else np.full(len(cells), FOREVER)
+        cells = cells[self._state[cells, TOLD] != UNLISTED]
+        valid_to = self._state[cells, GIVEN] if self.foretold else np.full(len(cells), FOREVER)
         yield self._of(Given(cells, np.full(len(cells), NEVER), valid_to))
 
     def _changed(self, turn: Turn) -> Delta:
@@ -83,7 +83,7 @@ class DistinctNode(ByRun):
         given = _room(3 * len(cells) + len(due))
         count, new = self._arrive(delta, cells, given)
         due = np.concatenate([due, new])
-        stay, count = kernels.expire(due, turn.interval.until, self._exits, self.foretold, given, count)
+        stay, count = kernels.expire(due, turn.interval.until, self._state, self.foretold, given, count)
         self._insert(due[:stay])
         self._left.append(due[stay:])
         return self._of(Given(given.cells[:count], given.valid_from[:count], given.valid_to[:count]))
@@ -97,7 +97,7 @@ class DistinctNode(ByRun):
             cells,
             temporal.valid_from,
             temporal.valid_to,
-            self._exits,
+            self._state,
             self.foretold,
             new,
             given,
@@ -105,7 +105,7 @@ class DistinctNode(ByRun):
         return count, new[:n_new]
 
     def _insert(self, cells: Int32Array) -> None:
-        self._buffer.insert(cells, self._exits.given[cells])
+        self._buffer.insert(cells, self._state[cells, GIVEN])
 
     def _of(self, given: Given) -> Delta:
         cells = given.cells
@@ -124,18 +124,16 @@ class DistinctNode(ByRun):
         super().rest()
         left, self._left = self._left, []
         if left:
-            cells = np.unique(np.concatenate(left))
-            self._release(cells, ~self._exits.listed[cells])
+            cells = left[0] if len(left) == 1 else _each_once(left, len(self._state))
+            self._release(cells, self._state[cells, TOLD] == UNLISTED)
 
     def _make_room(self) -> None:
         assert self._groups is not None
         room = self._groups.capacity
-        if len(self._exits.given) < room:
-            more = _no_exits(room)
-            for name in Exits._fields:
-                known = getattr(self._exits, name)
-                getattr(more, name)[: len(known)] = known
-            self._exits = more
+        if len(self._state) < room:
+            more = _no_cells(room)
+            more[: len(self._state)] = self._state
+            self._state = more
 
     @property
     def state_work(self) -> Work:
@@ -143,23 +141,22 @@ class DistinctNode(ByRun):
 
     @property
     def rows(self) -> int:
-        there = self._exits.listed
-        return len(self._buffer) + int(np.count_nonzero(self._exits.latest[there] != NONE))
+        there = self._state[:, TOLD] != UNLISTED
+        return len(self._buffer) + int(np.count_nonzero(self._state[there, LATEST] != NONE))
 
     @property
     def nbytes(self) -> int:
         assert self._groups is not None
-        exits = sum(array.nbytes for array in self._exits)
-        return self._groups.nbytes + self._buffer.nbytes + exits
+        return self._groups.nbytes + self._buffer.nbytes + self._state.nbytes
 
     def _check(self) -> None:
         assert self._groups is not None
         self._groups._check()
         self._buffer._check()
         used = self._groups.used()
-        assert bool(self._exits.listed[used].all())
+        assert bool((self._state[used, TOLD] == NOBODY).all())
         assert len(used) == len(self._buffer)
-        given, latest = self._exits.given[used], self._exits.latest[used]
+        given, latest = self._state[used, GIVEN], self._state[used, LATEST]
         assert bool(((latest == NONE) | (latest > given)).all())
 
 
@@ -167,5 +164,15 @@ def _room(n: int) -> Given:
     return Given(np.empty(n, np.int32), np.empty(n, np.int64), np.empty(n, np.int64))
 
 
-def _no_exits(n: int) -> Exits:
-    return Exits(np.full(n, NONE), np.full(n, NONE), np.zeros(n, np.bool_), np.full(n, NOBODY, np.int32))
+def _no_cells(n: int) -> Int64Array:
+    state = np.full((n, WORDS), NONE)
+    state[:, TOLD] = UNLISTED
+    return state
+
+
+def _each_once(cells: Sequence[Int32Array], capacity: int) -> Int32Array:
+    """Cells of several arrays, ascending. capacity: above all of them."""
+    found = np.zeros(capacity, np.bool_)
+    for some in cells:
+        found[some] = True
+    return np.flatnonzero(found).astype(np.int32)
