@@ -56,7 +56,7 @@ class Joins(Selects):
         return list(self.sources.values())
 
     def side(self) -> Item:
-        return self.input(0)
+        return self.joins(0, brackets=False) if self.chance(4) else self.input(int(self.chance(3)))
 
     def input(self, depth: int) -> Item:
         """A source with a window of its own, or a query over it, with columns of its own names."""

@@ -172,7 +172,7 @@ class Selects:
 
     def side(self) -> Item:
         """What a side of a set operation reads."""
-        return self.source(0)
+        return self.source(int(self.chance(4)))
 
     def sets(self) -> str:
         """Two or three SELECTs with set operations between them, perhaps in brackets."""
