@@ -139,6 +139,85 @@ def _put_tree(tree: Mapping[str, Any], first: str, others: str, found: list[tupl
         _put_tree(below, others + ("└ " if last else "├ "), others + ("  " if last else "│ "), found)
 
 
+def strategy(plan: Mapping[str, Any]) -> list[str]:
+    """How its operators keep rows until they leave, and why so."""
+    found = plan.get("strategy")
+    if found is None:
+        return []
+    name = found["strategy"] if found["structure"] is None else f"{found['strategy']}, {found['structure']}"
+    lines = [f"strategy {name}: {found['reason']}"]
+    if found["rules"]:
+        lines.append(f"rewritten: {', '.join(found['rules'])}")
+    if found["premature"]:
+        lines.append(f"up to {found['premature']:.0%} of the rows of an edge leave before their time")
+    return lines
+
+
+WAY_COLUMNS = ("plan", "listed/s", "entries/s", "ms/s", "state bytes")
+
+
+def ways(plan: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """What the plan costs a second, and what others that mean the same would, the cheapest first; for
+    :data:`WAY_COLUMNS`. Listed: entries of linked lists that would be scanned; entries: those that are really
+    looked at, put in or taken out. Nothing, where nothing was measured.
+    """
+    found = plan.get("strategy")
+    if found is None or found["cost"] is None:
+        return []
+    return [
+        (
+            one["name"],
+            _figure(one["listed"]),
+            _figure(one["entries"]),
+            _figure(one["ns"] / 1e6),
+            round(one["state_bytes"]),
+        )
+        for one in (found["cost"], *found["others"])
+    ]
+
+
+COST_COLUMNS = ("operator", "keeps", "rows/s", "est. rows", "early", "listed/s", "entries/s", "ms/s")
+COUNTED_COLUMNS = ("rows", "looked at")
+
+
+def costs(plan: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """What each operator is estimated to keep and to cost a second, for :data:`COST_COLUMNS`, and of ANALYZE
+    for :data:`COUNTED_COLUMNS` too: the rows that it keeps and how many it looked at since it came. Nothing,
+    where nothing was measured.
+    """
+    found: list[tuple[Any, ...]] = []
+    if plan["graph"].get("cost") is not None:
+        _put_costs(plan["graph"], 0, is_analyzed(plan), found)
+    return found
+
+
+def _put_costs(tree: Mapping[str, Any], depth: int, analyzed: bool, found: list[tuple[Any, ...]]) -> None:
+    cost, state = tree["cost"], tree["state"]
+    row: tuple[Any, ...] = (
+        ("  " * (depth - 1) + "└ " if depth else "") + tree["operator"],
+        "; ".join(map(_kept, cost["kept"])),
+        _figure(cost["rows_per_s"]),
+        _figure(cost["rows"]),
+        f"{cost['premature']:.0%}",
+        _figure(sum(term["listed"] for term in cost["terms"])),
+        _figure(sum(term["entries"] for term in cost["terms"])),
+        _figure(sum(term["ns"] for term in cost["terms"]) / 1e6),
+    )
+    found.append((*row, state["rows"], state["visited"]) if analyzed else row)
+    for below in tree["inputs"]:
+        _put_costs(below, depth + 1, analyzed, found)
+
+
+def _kept(state: Mapping[str, Any]) -> str:
+    partitions = "" if state["partitions"] is None else f"({state['partitions']})"
+    return f"{state['of']} {state['structure']}{partitions}"
+
+
+def _figure(number: float) -> str:
+    """Three digits, or all before the point."""
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
+
+
 MODULE_COLUMNS = ("module", "queries", "tickets", "visits", "rows", "killed", "ms")
 
 

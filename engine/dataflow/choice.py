@@ -68,8 +68,8 @@ class Choice:
         if other is None:
             return "there is no other way" if not self.asked_for else "set by an option"
         cost, lost = self.chosen.estimate.ns, other.estimate.ns
-        factor = f"{lost / cost:.3g} times" if cost else "more than"
-        told = f"{other.name} would cost {factor} as much{_because(self.chosen, other)}"
+        factor = f"{lost / cost:.3g} times " if cost and f"{lost / cost:.3g}" != "1" else ""
+        told = f"{other.name} would cost {factor}as much{_because(self.chosen, other)}"
         if self.asked_for:
             return f"set by an option; {told}"
         if lost < cost:

@@ -24,7 +24,7 @@ from engine.language.query import (
     Stage,
 )
 from engine.language.render import render_scan, render_stage, render_window
-from engine.language.update_patterns import Edge, edges_of
+from engine.language.update_patterns import Edge, Pattern, edges_of
 from engine.model.source import SourceName
 from engine.windows.assignment import Session
 from engine.windows.clauses import RowWindow
@@ -102,6 +102,10 @@ class OperatorCost:
     terms: tuple[CostTerm, ...]
 
 
+KEPT_PAIRS = "pairs are kept by the ids of their rows: a left row may go after its partner changed"
+"""What a join with a table does above an edge on which rows leave before their time, where a negation could
+not be put above it."""
+
 StateOf = Callable[[Hashable], NodeState]
 """What the node with a key keeps; nothing, where there is none."""
 
@@ -149,6 +153,8 @@ def _walk(plan: Plan, tables: Container[SourceName], state_of: StateOf) -> _Walk
             edge = one_edge.joined(stage, other_edge)
             key = key_of(plan, one_key, other_key)
             word, details = _words(stage)
+            if one_edge.pattern is Pattern.STR and isinstance(stage, Join) and _is_of_table(stage, tables):
+                details = (*details, KEPT_PAIRS)
             return OperatorTree(word, details, str(edge), None, state_of(key), (one, other)), edge, key
         case Combined(_, left, right, stage):
             one, one_edge, one_key = _walk(left, tables, state_of)
@@ -174,6 +180,11 @@ def _rescanned(scan: Scan, tables: Container[SourceName]) -> str | None:
     if isinstance(scan.window, RowWindow) and scan.assignment is not None:
         return "[ROWS n] after TUMBLE or HOP: rows are put into windows again"
     return None
+
+
+def _is_of_table(stage: Join, tables: Container[SourceName]) -> bool:
+    """Whether the right rows of a join are those of a table, or its versions."""
+    return stage.inner.source in tables
 
 
 def _stages(step: Step) -> tuple[Stage, ...]:

@@ -39,6 +39,17 @@ def explain(subject: str, analyze: bool, verbose: bool, url: str, token: str | N
         show(plan, verbose=verbose)
 
 
+def _show_costs(plan: Mapping[str, Any]) -> None:
+    """What operators are estimated to cost, and what other plans would."""
+    found = plans.costs(plan)
+    if not found:
+        return
+    counted = plans.COUNTED_COLUMNS if plans.is_analyzed(plan) else ()
+    names = plans.COST_COLUMNS + counted
+    console.show_table(names, found, [place > 1 for place in range(len(names))])
+    console.show_table(plans.WAY_COLUMNS, plans.ways(plan), [place > 0 for place in range(5)])
+
+
 def show(plan: Mapping[str, Any], *, verbose: bool = False) -> None:
     """The plan in lines and a table."""
     out = console.out()
@@ -50,8 +61,11 @@ def show(plan: Mapping[str, Any], *, verbose: bool = False) -> None:
     out.print(plans.graph_headline(plan), style="dim", markup=False, soft_wrap=True)
     numeric = [name not in ("operator", "detail", "edge") for name in plans.GRAPH_COLUMNS]
     console.show_table(plans.GRAPH_COLUMNS, plans.graph(plan), numeric)
+    for line in plans.strategy(plan):
+        out.print(line, style="dim", markup=False, soft_wrap=True)
     if not verbose:
         return
+    _show_costs(plan)
     for line in plans.predicates(plan):
         out.print(line, style="dim", markup=False, soft_wrap=True)
     if plans.is_analyzed(plan) and (found := plans.modules(plan)):

@@ -165,7 +165,7 @@ class _Costs:
         groups = Kept("output", "groups", flow.rows)
         if keeping is None:
             return Estimate(flow, tuple(found), (groups,), (below,))
-        edge, foretold = keeping.edge, keeping.edge is not None
+        edge, foretold = keeping.edge, keeping.foretold
         if keeping.latest:
             state = structures.kept("output", flow, edge, eager=True)
             found += structures.terms(state, flow, edge, self.units, flow.rows, eager=True)

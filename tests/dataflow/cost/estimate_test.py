@@ -92,7 +92,7 @@ def test_a_join_has_the_pairs_that_the_samples_have() -> None:
         (JOIN, TOLD, ["hashed", "hashed"]),
         (JOIN, UPA, ["calendar", "fifo", "fifo"]),
         (JOIN, DIRECT, ["list", "list", "list"]),
-        (DISTINCT, UPA, ["calendar", "calendar", "groups"]),
+        (DISTINCT, UPA, ["calendar", "groups"]),
         (GROUPED, UPA, ["groups"]),
         (NEGATION, UPA, ["hashed", "hashed"]),
         ("SELECT k FROM s WHERE v > 0", UPA, []),

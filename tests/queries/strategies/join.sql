@@ -1,0 +1,1 @@
+SELECT s.k, s.v, u.v AS w FROM s [RANGE 10 SECONDS] JOIN u [RANGE 10 SECONDS] ON s.k = u.k

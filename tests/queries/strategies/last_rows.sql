@@ -1,0 +1,1 @@
+SELECT s.k, u.v FROM s [RANGE 10 SECONDS] JOIN u [ROWS 100] ON s.k = u.k

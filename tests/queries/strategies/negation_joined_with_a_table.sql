@@ -1,0 +1,2 @@
+SELECT n.k, t.name FROM (SELECT k, v FROM s [RANGE 10 SECONDS] EXCEPT ALL ON (k) SELECT k, v FROM u [RANGE 10 SECONDS]) AS n
+JOIN t ON n.k = t.k
