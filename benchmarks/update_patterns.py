@@ -51,6 +51,9 @@ STRATEGIES: Mapping[str, Mapping[str, str]] = {
     "negative": {"strategy": "upa", "structure": "negative", "partitions": "10"},
     "indexed": {"strategy": "upa", "structure": "indexed", "partitions": "10"},
     "ntjoinup": {"strategy": "nt"},
+    "bag_nt": {"strategy": "nt"},
+    "bag_partitioned": {"strategy": "upa", "structure": "partitioned", "partitions": "10"},
+    "bag_indexed": {"strategy": "upa", "structure": "indexed", "partitions": "10"},
     "auto": {"strategy": "auto"},
 }
 """By key of figures: options of a registration."""
@@ -65,6 +68,9 @@ LABELS: Mapping[str, str] = {
     "indexed": "UPA indexed",
     "ntjoinup": "NT (join up)",
     "auto": "auto",
+    "bag_nt": "bags, NT",
+    "bag_partitioned": "bags, partitioned",
+    "bag_indexed": "bags, indexed",
 }
 
 
@@ -122,7 +128,8 @@ class Point:
 
     rows_per_s: rows of all links that the query reads. us_per_1000: their time. spread: of the windows that
     were measured, (slowest - fastest) / median. work: per 1,000 rows. state_bytes: the mean of what operators
-    held, beside the rows of the streams, which take stem_bytes. came, went: changes per row.
+    held, beside the rows of the streams, which take stem_bytes. came, went: changes per row. predicted: the
+    work that the cost model expects, per 1,000 rows, where it was asked.
     """
 
     rows_per_s: float
@@ -132,6 +139,7 @@ class Point:
     stem_bytes: float
     came: float
     went: float
+    predicted: float | None = None
 
     @property
     def us_per_1000(self) -> float:
@@ -284,6 +292,13 @@ class Drive:
                 raise refused
         return seconds, found
 
+    def predicted(self) -> float:
+        """Entries that the cost model expects per 1,000 rows: it counts by the second, which is a unit."""
+        cost = self.engine.explain(query_id="q").strategy.cost
+        if cost is None:
+            raise RuntimeError("the engine knows no costs")
+        return 1_000 * cost.entries / len(self._links)
+
     def work(self) -> Work:
         """Of all operators, since they came."""
         graphs = list(self.engine._following._graphs.values())
@@ -323,10 +338,14 @@ def measure(
     rows: Connections,
     window: int,
     options: argparse.Namespace,
+    *,
+    chooses: bool | None = None,
 ) -> Point:
-    """One strategy at one window. registered: the options of the query."""
+    """One strategy at one window. registered: the options of the query. chooses: what they leave open is
+    chosen by the cost model; None: if they ask for it.
+    """
     schedule = Schedule.of(options, window)
-    chooses = registered.get("strategy") == "auto"
+    chooses = registered.get("strategy") == "auto" if chooses is None else chooses
     drive = Drive(rows, query.links, window, schedule.batch, query.table, chooses=chooses)
     text = query.text(window_clause(window)) + EMIT
     drive.register({"q": text}, {"maintenance": "none", **registered})
@@ -370,6 +389,7 @@ def measure(
         mean(stems),
         (folded.came - came) / measured,
         (folded.went - went) / measured,
+        drive.predicted() if chooses else None,
     )
 
 

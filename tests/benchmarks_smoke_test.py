@@ -65,6 +65,14 @@ RUNS = {
         "--windows 300 --queries 20,40 --rounds 2",
         [f"rows_per_s.{of}.q20" for of in ("distinct.dense", "distinct.narrow", "except.dense")],
     ),
+    "upa-fig17": (
+        "--windows 300 --times 1 --rounds 2",
+        ["rows_per_s.ntjoinup.w300", "rows_per_s.upa10.w300", "rows_per_s.bag_indexed.w300", "answer.w300"],
+    ),
+    "upa-cost": (
+        "--windows 300 --times 1 --rounds 2 --queries fig11 fig15 --strategies nt upa10 auto",
+        ["model_error.max", "auto_to_best.max", "predicted_per_1000.fig11.nt.w300"],
+    ),
     "upa-expiry": (
         "--window 3000 --times 1 --strategies nt upa10",
         ["jump_ms", "deletions_per_s", "engine_deletions_per_s.upa10"],
