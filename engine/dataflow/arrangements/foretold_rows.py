@@ -47,14 +47,14 @@ class ForetoldRows(OwnedRows):
         temporal, kept = delta.temporal, keys.usable
         enters = temporal.valid_from > interval.since
         if kept.all() and enters.all():
-            slots = self._put(delta, keys, np.arange(len(temporal)))
+            slots = self._put(delta, keys, np.arange(len(temporal)), interval.until)
         else:
             slots = np.full(len(temporal), NOBODY, np.int32)
-            new = np.flatnonzero(kept & enters)
-            slots[new] = self._put(delta.take(new), keys, new)
             known = np.flatnonzero(kept & ~enters)
-            if len(known):
+            if len(known):  # before others come, which may have their ids
                 slots[known] = self._take_early(delta.ids_of()[known], temporal.valid_to[known])
+            new = np.flatnonzero(kept & enters)
+            slots[new] = self._put(delta.take(new), keys, new, interval.until)
         self.moving[slots[slots != NOBODY]] = True
         return slots
 
@@ -85,18 +85,21 @@ class ForetoldRows(OwnedRows):
         known.put(self._id_of[slots], slots)
         return known.find(ids)
 
-    def _put(self, delta: Delta, keys: KeyValues, places: Int64Array) -> Int32Array:
+    def _put(self, delta: Delta, keys: KeyValues, places: Int64Array, until: int | None = None) -> Int32Array:
         """places: those of the rows of the delta among the keys."""
-        return self._enter(Block.of(delta), self._number(keys, places))
+        return self._enter(Block.of(delta), self._number(keys, places), until)
 
-    def _enter(self, block: Block, numbers: Int32Array | int) -> Int32Array:
-        """int32[n]: the slots of rows that come. numbers: of their keys."""
+    def _enter(self, block: Block, numbers: Int32Array | int, until: int | None = None) -> Int32Array:
+        """int32[n]: the slots of rows that come. numbers: of their keys. until: of the turn; rows that are
+        gone by then are not found by their ids, which others may have after them.
+        """
         slots, rows = self._allocate(block.n), self.rows
         rows.key[slots] = numbers
         rows.valid_from[slots], rows.valid_to[slots] = block.valid_from, block.valid_to
         self._id_of[slots] = block.ids
         if self._ids is not None:
-            self._ids.put(block.ids, slots)
+            stay = slice(None) if until is None else block.valid_to > until
+            self._ids.put(block.ids[stay], slots[stay])
         self._put_owners(slots, *block.spread())
         kernels.link(slots, self.rows)
         self._exits.insert(slots, block.valid_to)

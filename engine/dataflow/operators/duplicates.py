@@ -93,14 +93,18 @@ class DuplicatesNode(ByRun):
         delta, interval = self._below(turn), turn.interval
         temporal = delta.temporal
         enters = temporal.valid_from > interval.since
-        entered, came = self._enter(delta, np.flatnonzero(enters))
+        known = np.flatnonzero(~enters & (temporal.valid_to <= interval.until))
+        if self._buffer is None:  # before others come, which may have their ids
+            leaving = self._ids.find(_ids(delta.take(known)))
+            went = np.repeat(temporal.valid_to[known], delta.counts()[known])
+        entered, came = self._enter(delta, np.flatnonzero(enters), interval.until)
         if self._buffer is not None:
             leaving = self._buffer.expire(interval.until)
             went = self._rows.valid_to[leaving]
         else:
-            leaves = np.flatnonzero(temporal.valid_to <= interval.until)
-            leaving = self._ids.find(_ids(delta.take(leaves)))
-            went = np.repeat(temporal.valid_to[leaves], delta.counts()[leaves])
+            short = entered[self._rows.valid_to[entered] <= interval.until]
+            leaving = np.concatenate([leaving, short])
+            went = np.concatenate([went, self._rows.valid_to[short]])
             self.work.negative += len(leaving)
         at = np.concatenate([came, went])
         what = np.repeat(np.array([1, 0], np.int8), [len(came), len(went)])
@@ -117,8 +121,12 @@ class DuplicatesNode(ByRun):
         self.work.visited += visited
         return Given(given.cells[:count], given.valid_from[:count], given.valid_to[:count])
 
-    def _enter(self, delta: Delta, rows: Int64Array) -> tuple[Int32Array, Int64Array]:
-        """The entries of some rows, one a column, and when they enter."""
+    def _enter(
+        self, delta: Delta, rows: Int64Array, until: int | None = None
+    ) -> tuple[Int32Array, Int64Array]:
+        """The entries of some rows, one a column, and when they enter. until: of the turn; rows that are gone
+        by then are not found by their ids, which others may have after them.
+        """
         delta = delta.take(rows)
         cells = self._runs_of(delta)
         self._make_room(len(cells))
@@ -131,7 +139,8 @@ class DuplicatesNode(ByRun):
             self._buffer.insert(entries, self._rows.valid_to[entries])
         else:
             self._id_of[entries] = _ids(delta)
-            self._ids.put(self._id_of[entries], entries)
+            stay = entries if until is None else entries[self._rows.valid_to[entries] > until]
+            self._ids.put(self._id_of[stay], stay)
         self.work.inserted += len(entries)
         return entries, np.repeat(temporal.valid_from, counts)
 
