@@ -9,7 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from engine.dataflow.plan import Combined, Exits, Joined, Keeping, Own, Plan, Shared, Step, with_ids
+from engine.dataflow.operators.latest import Latest
+from engine.dataflow.operators.ranked import Ranked
+from engine.dataflow.operators.set_operations import Compared, Union
+from engine.dataflow.operators.set_rows import LeftRows
+from engine.dataflow.plan import Combined, Exits, Joined, Keeping, Own, Plan, Shared, Step, distinct, with_ids
 from engine.dataflow.policy import TOLD, Edge, Policy
 from engine.language.query import Aggregate, Filter, Project, Scan
 from engine.windows.clauses import TimeWindow
@@ -32,6 +36,9 @@ class _Foretold:
     kept: bool = True
 
 
+_Made = tuple[Plan, _Foretold | None]
+
+
 @dataclass(frozen=True, slots=True)
 class _Physical:
     policy: Policy
@@ -51,7 +58,7 @@ class _Physical:
     def _kept(self, foretold: _Foretold | None) -> Edge | None:
         return None if foretold is None else self._edge(foretold)
 
-    def _made(self, plan: Plan) -> tuple[Plan, _Foretold | None]:
+    def _made(self, plan: Plan) -> _Made:
         """The plan, and of what kind its edge is where exits are foretold."""
         match plan:
             case Shared(kind):
@@ -70,10 +77,12 @@ class _Physical:
                 return replace(plan, below=self.told(below)), None
             case Joined():
                 return self._joined(plan)
-            case Combined(left=left, right=right):
-                return replace(plan, left=self.told(left), right=self.told(right)), None
+            case Combined(Union()):
+                return self._united(plan) or self._told_both(plan)
+            case Combined():
+                return self._compared(plan) or self._told_both(plan)
 
-    def _distinct(self, plan: Step, below: Plan) -> tuple[Plan, _Foretold | None]:
+    def _distinct(self, plan: Step, below: Plan) -> _Made:
         made, foretold = self._made(below)
         if foretold is None or foretold.is_early:
             identified = with_ids(below) if self.policy.strategy == "nt" else None
@@ -85,18 +94,72 @@ class _Physical:
         edge = self._edge(given if latest else foretold)
         return replace(plan, below=made, keeping=Keeping(edge, latest, foretold=True)), given
 
-    def _joined(self, plan: Joined) -> tuple[Plan, _Foretold | None]:
+    def _told_both(self, plan: Combined) -> _Made:
+        """A set operation of inputs that tell exits when they happen."""
+        return replace(plan, left=self.told(plan.left), right=self.told(plan.right)), None
+
+    def _joined(self, plan: Joined) -> _Made:
         matching = plan.matching
         sides = [self._made(plan.left), self._made(plan.right)]
         foretold = [each for _, each in sides if each is not None]
         is_early = len(foretold) < 2 or any(each.is_early for each in foretold)
         is_inner = matching.kind == "inner" and matching.latest is None
-        if not (foretold and is_inner) or (is_early and self.policy.structure == "negative"):
+        is_read = all(each is not None or _values_stay(made) for made, each in sides)
+        told = is_early and self.policy.structure == "negative"
+        if not (foretold and is_inner and is_read) or told:
             return replace(plan, left=self.told(plan.left), right=self.told(plan.right)), None
         (left, one), (right, other) = sides
         kept = self._kept(one), self._kept(other)
         span = min(each.span for each in foretold)
         return replace(plan, left=left, right=right, kept=kept), _Foretold(span, False, is_early)
+
+    def _united(self, plan: Combined) -> _Made | None:
+        """UNION ALL of foretold inputs."""
+        (left, one), (right, other) = self._made(plan.left), self._made(plan.right)
+        if one is None or other is None:
+            return None
+        is_early, kept = one.is_early or other.is_early, one.kept or other.kept
+        given = _Foretold(max(one.span, other.span), False, is_early, kept)
+        return replace(plan, left=left, right=right), given
+
+    def _compared(self, plan: Combined) -> _Made | None:
+        """INTERSECT or EXCEPT over foretold inputs; of rows that are given once each input is DISTINCT."""
+        stage, shape = plan.stage, plan.shape
+        if isinstance(shape, LeftRows) and shape.whole:
+            return None  # somebody above goes by the order of rows
+        sides = [each if stage.all else distinct(each, stage) for each in (plan.left, plan.right)]
+        (left, one), (right, other) = map(self._made, sides)
+        if one is None or (other is None and stage.kind == "intersect"):
+            return None
+        kept, told = (self._kept(one), self._kept(other)), self.policy.structure == "negative"
+        if stage.kind == "intersect":
+            assert other is not None
+            is_early = one.is_early or other.is_early
+            if is_early and told:
+                return None
+            compared = Compared.of(replace(stage, all=True))
+            given = _Foretold(min(one.span, other.span), False, is_early)
+            return replace(plan, shape=compared, left=left, right=right, kept=kept), given
+        if isinstance(shape, Compared):
+            shape = LeftRows(Compared.of(replace(stage, all=True)), whole=True, read=None)
+        made = replace(plan, shape=shape, left=left, right=right, kept=kept, tells=told)
+        return made, None if told else _Foretold(one.span, False, is_early=True)
+
+
+def _values_stay(plan: Plan) -> bool:
+    """Whether all rows that ever have one id have the same values, so that these are read by the id. A group
+    has others after each row that comes, and numbers of values are given to others.
+    """
+    match plan:
+        case Shared() | Step(Latest()):
+            return True
+        case Step(Project() | Filter() | Ranked(numbered=False), below=below) | Exits(below):
+            return _values_stay(below)
+        case Joined(left=left, right=right) | Combined(Union(), left, right):
+            return _values_stay(left) and _values_stay(right)
+        case Combined(LeftRows(), left):
+            return _values_stay(left)
+    return False
 
 
 def _telling(plan: Plan) -> Plan | None:

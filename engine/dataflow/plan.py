@@ -15,6 +15,7 @@ from engine.dataflow.node import Node
 from engine.dataflow.operators.asof import AsOfNode
 from engine.dataflow.operators.distinct import DistinctNode
 from engine.dataflow.operators.duplicates import DuplicatesNode
+from engine.dataflow.operators.foretold_sets import ForetoldExceptNode, ForetoldIntersectNode
 from engine.dataflow.operators.group import GroupNode, InOrder
 from engine.dataflow.operators.join import NOT_FORETOLD, RIGHT, InnerJoinNode, Kept, Matching
 from engine.dataflow.operators.latest import Latest, LatestNode
@@ -110,12 +111,16 @@ class Joined:
 
 @dataclass(frozen=True, slots=True)
 class Combined:
-    """A set operation of two plans."""
+    """A set operation of two plans. kept: how the rows of foretold inputs are kept, the left one at least.
+    tells: what it gives is told when it happens all the same.
+    """
 
     shape: Union | Compared | LeftRows
     left: Plan
     right: Plan
     stage: SetOperation
+    kept: Kept = NOT_FORETOLD
+    tells: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +145,8 @@ def key_of(plan: Plan, *below: Hashable) -> Hashable:
             return *below, shape, tuple(literal.type for literal in constants), plan.keeping
         case Joined(matching):
             return *below, matching, plan.kept
-        case Combined(shape):
-            return *below, shape
+        case Combined(shape, kept=kept, tells=tells):
+            return *below, shape, kept, tells
         case Exits(edge=edge):
             return *below, "exits", edge
 
@@ -232,10 +237,14 @@ def node_of_two(plan: Joined | Combined, left: Node, right: Node) -> TwoInputs:
             return _join_of(plan, left, right)
         case Combined(Union()):
             return UnionNode(left, right)
-        case Combined(Compared() as compared):
-            return CopiesNode(left, right, compared)
-        case Combined(LeftRows() as rows):
-            return LeftRowsNode(left, right, rows)
+        case Combined(Compared() as compared, kept=kept):
+            if kept == NOT_FORETOLD:
+                return CopiesNode(left, right, compared)
+            return ForetoldIntersectNode(left, right, compared, kept)
+        case Combined(LeftRows() as rows, kept=kept, tells=tells):
+            if kept == NOT_FORETOLD:
+                return LeftRowsNode(left, right, rows)
+            return ForetoldExceptNode(left, right, rows, kept, tells=tells)
     raise AssertionError(plan)
 
 
@@ -447,6 +456,11 @@ def _among(
     unknown = Or((IsNull(key), Column(RIGHT, "", BOOLEAN)))
     nulls = _distinct(inner, IsNull(column))
     return Joined(Matching(kind, (), unknown, read), found, nulls, replace(stage, keys=()))
+
+
+def distinct(below: Plan, stage: SetOperation) -> Plan:
+    """The rows of a plan, each once. stage: whose columns are of the same types."""
+    return Step(Aggregate(_columns_of(stage.inner.stages), ()), (), below, Distinct())
 
 
 def _distinct(below: Plan, expression: Expression) -> Plan:

@@ -8,8 +8,8 @@ leave their chains first, then the border moves, by at most as many entries as t
 
 A *record* says from when until when an entry was in the answer; ``told`` is the number of its last one,
 OUTSIDE of an entry that is not in the answer, and numbers below those of the step are of steps before.
-``exits`` is when a row is known to leave, FOREVER where that is not known: a record ends then, and an entry
-that leaves so needs no other.
+``exits`` is when a row is known to leave, if that is known of any: a record ends then, and an entry that
+leaves so needs no other.
 
 Cost: O(1) an event and cell, and for a row that is not the last of its value, those behind it.
 """
@@ -36,19 +36,20 @@ ENTERED, PREMATURE = range(2)
 
 
 class Chains(NamedTuple):
-    """words: int64[slots, W], compared word by word, the order of rows.
+    """words: int64[slots, W], compared word by word, the order of rows. exits: int64 by slot, FOREVER of a
+    row of which that is not known; of no length where it is not known of any.
 
-    By entry: slots, cells, previous and following, int32; told and exits, int64. By cell: first, last and
-    border, int32, NONE where there is none; left, right and size, int64.
+    By entry: slots, cells, previous and following, int32; told, int64. By cell: first, last and border,
+    int32, NONE where there is none; left, right and size, int64.
     """
 
     words: Int64Array
+    exits: Int64Array
     slots: Int32Array
     cells: Int32Array
     previous: Int32Array
     following: Int32Array
     told: Int64Array
-    exits: Int64Array
     first: Int32Array
     last: Int32Array
     border: Int32Array
@@ -88,12 +89,17 @@ def _is_after(one: int, other: int, words: Int64Array) -> bool:
     return False
 
 
+@step
+def _exit_of(entry: int, held: Chains) -> int:
+    return int(held.exits[held.slots[entry]]) if held.exits.shape[0] > 0 else FOREVER
+
+
 @kernel
 def _open(entry: int, at: int, base: int, held: Chains, made: RowVersions) -> None:
     """An entry comes into the answer."""
     n = made.filled[0]
     made.slots[n], made.cells[n] = held.slots[entry], held.cells[entry]
-    made.valid_from[n], made.valid_to[n] = at, held.exits[entry]
+    made.valid_from[n], made.valid_to[n] = at, _exit_of(entry, held)
     held.told[entry] = base + n
     made.filled[0] += 1
     made.stats[ENTERED] += 1
@@ -102,7 +108,7 @@ def _open(entry: int, at: int, base: int, held: Chains, made: RowVersions) -> No
 @kernel
 def _close(entry: int, at: int, base: int, by_border: bool, held: Chains, made: RowVersions) -> None:
     """An entry leaves the answer, because the border moves or because its row leaves."""
-    record, told = held.told[entry] - base, held.exits[entry]
+    record, told = held.told[entry] - base, _exit_of(entry, held)
     held.told[entry] = OUTSIDE
     if at == told:
         return

@@ -14,8 +14,9 @@ from engine.changes.transition import NEVER
 from engine.dataflow.delta import Delta
 from engine.dataflow.node import Node
 from engine.dataflow.turn import Turn
-from engine.model.batch import Int32Array
+from engine.model.batch import Int32Array, Int64Array
 from engine.model.limits import Limits
+from engine.operators.relation import Relation
 
 
 class GivenNode(Node):
@@ -55,6 +56,41 @@ class GivenNode(Node):
         """The rows of a column."""
         held = np.isin(np.arange(len(self.whole.temporal)), self.whole.rows()[self.whole.owners == column])
         return self.whole.temporal.take(np.flatnonzero(held))
+
+
+class ForetoldGivenNode(GivenNode):
+    """The rows of another one, told with the instants at which they will leave. Those that leave earlier are
+    told then.
+    """
+
+    foretold = True
+
+    def __init__(self, node: GivenNode, exits: Int64Array) -> None:
+        """exits: int64[n], at or after the end of each row."""
+        super().__init__(node.whole.temporal, [], range(len(exits)))
+        self.whole = node.whole
+        self.exits = exits
+
+    def standing(self, context: EvaluationContext, columns: Int32Array) -> Iterator[Delta]:
+        for delta in super().standing(context, columns):
+            exits = self.exits[delta.ids_of()[:, 0]]
+            yield _with_exits(delta, exits)
+
+    def _changed(self, turn: Turn) -> Delta:
+        delta, interval = super()._changed(turn), turn.interval
+        exits, temporal = self.exits[delta.ids_of()[:, 0]], delta.temporal
+        enters = temporal.valid_from > interval.since
+        is_early = (temporal.valid_to < exits) & (temporal.valid_to <= interval.until)
+        told = _with_exits(delta, np.where(is_early, temporal.valid_to, exits))
+        return told.take(np.flatnonzero(enters | is_early))
+
+    def read(self, context: EvaluationContext, ids: Int64Array) -> Relation:
+        return self.whole.temporal.relation.take(ids[:, 0])
+
+
+def _with_exits(delta: Delta, exits: Int64Array) -> Delta:
+    temporal = TemporalRelation(delta.temporal.relation, delta.temporal.valid_from, exits)
+    return Delta(temporal, delta.starts, delta.owners, delta.ids)
 
 
 LIMITS = Limits()

@@ -14,13 +14,16 @@ from hypothesis import given
 from engine.dataflow import graph as graph_module
 from engine.dataflow.graph import Graph
 from engine.dataflow.operator_tree import OperatorTree
+from engine.dataflow.policy import Policy
 from engine.language.expressions import Column
 from engine.language.query import (
     Aggregate,
     AggregateCall,
     Distinct,
+    Join,
     Limit,
     Output,
+    Project,
     Query,
     SetOperation,
     SetOperationKind,
@@ -41,7 +44,7 @@ from tests.changes.ways import (
     standing,
     told_of,
 )
-from tests.dataflow.graph_test import OPERATORS, bag, cut
+from tests.dataflow.graph_test import OPERATORS, POLICIES, bag, cut
 
 LEFT = (
     "SELECT k, v FROM s [RANGE 5 MILLISECONDS]",
@@ -87,11 +90,22 @@ def query_of(left: str, right: str, *stages: Stage, which: int = 0) -> Query:
     return replace(one, stages=(*one.stages, SetOperation(kind, bound(right), all_, on), *stages))
 
 
+def joined(query: Query) -> Query:
+    """A join of a set operation with a stream."""
+    inner = bound("SELECT k, n FROM u [RANGE 6 MILLISECONDS]")
+    columns = [Output(name, Column(place, name, type_)) for place, (name, type_) in enumerate(query.columns)]
+    columns.append(Output("n", Column(3, "n", BIGINT)))
+    keys = ((K, Column(0, "k", BIGINT)),)
+    return replace(query, stages=(*query.stages, Join(inner, "inner", keys), Project(tuple(columns))))
+
+
 def random_query(rng: random.Random, which: int) -> Query:
     query = query_of(rng.choice(LEFT), rng.choice(RIGHT), which=which)
     if rng.random() < 0.3:  # another one above it
         kind, all_, on = rng.choice(KINDS)
         query = replace(query, stages=(*query.stages, SetOperation(kind, bound(rng.choice(RIGHT)), all_, on)))
+    if rng.random() < 0.3:
+        query = joined(query)
     return replace(query, stages=(*query.stages, *rng.choice(ABOVE)))
 
 
@@ -103,6 +117,35 @@ def test_changes_at_every_instant(which: int, seed: int) -> None:
     query = random_query(rng, which)
     transition = random_transition(rng, query.sources)
     check_changes(query, transition, rng.choice(OPERATORS))
+
+
+@pytest.mark.parametrize("policy", POLICIES[1:], ids=str)
+@given(seeds)
+def test_changes_are_the_same_by_every_policy(policy: Policy, seed: int) -> None:
+    """However state is kept; the transition in several, of windows of time mostly."""
+    rng = random.Random(seed)
+    which = rng.randrange(len(KINDS))
+    query = query_of(rng.choice(LEFT[:3]), rng.choice((*LEFT[:2], *RIGHT)), which=which)
+    query = joined(query) if rng.random() < 0.4 else query
+    query = replace(query, stages=(*query.stages, *rng.choice(ABOVE)))
+    whole = random_transition(rng, ["s", "u", "h"], 20)
+    while any(at_source.retained_to_ms is not None for at_source in whole.by_source.values()):
+        whole = random_transition(rng, ["s", "u", "h"], 20)
+    graph = Graph(TABLES)
+    graph.add(standing(query), query, "changes", policy=policy)
+    before, graph_module.TURN_PAIRS = graph_module.TURN_PAIRS, rng.choice((2, 1 << 20))
+    try:
+        for transition in cut(rng, whole):
+            broken: dict[str, Exception] = {}
+            found = [
+                bag(changes) for changes in graph.advance(transition, LIMITS, transition.until_ms, broken)
+            ]
+            graph._check()
+            assert not broken
+            alone = bag(told_of(query, "changes", transition))
+            assert (found[0] if found else Counter()) == alone
+    finally:
+        graph_module.TURN_PAIRS = before
 
 
 @given(seeds)
@@ -126,7 +169,8 @@ def test_many_queries_are_told_what_each_alone_is(seed: int) -> None:
                     operator = rng.choice(OPERATORS)
                     copies = operator == "changes" and rng.random() < 0.5
                     members[name] = query, operator, copies
-                    graph.add(standing(query, name), query, operator, copies=copies)
+                    policy = rng.choice(POLICIES)
+                    graph.add(standing(query, name), query, operator, copies=copies, policy=policy)
             if rng.random() < 0.2:
                 graph.forget()
             broken: dict[str, Exception] = {}

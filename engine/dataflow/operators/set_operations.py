@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.changes.context import EvaluationContext
-from engine.changes.temporal_relation import Interval, TemporalRelation, one_after_another
+from engine.changes.temporal_relation import Interval, TemporalRelation, always, one_after_another
 from engine.dataflow.arrangements.cells import events_of
 from engine.dataflow.arrangements.pairs import Pairs
 from engine.dataflow.arrangements.row_store import longer
@@ -67,7 +67,7 @@ class Compared:
 
 class UnionNode(TwoInputs):
     """Rows of both. It keeps nothing. The id of a row is its side and its id there, with zeros behind it
-    where those of the other side are longer.
+    where those of the other side are longer. Exits are foretold where those of both inputs are.
     """
 
     def __init__(self, left: Node, right: Node) -> None:
@@ -75,6 +75,8 @@ class UnionNode(TwoInputs):
         if left.id_words and right.id_words:
             self.id_words = 1 + max(left.id_words, right.id_words)
             self.ordered = left.ordered and right.ordered
+        assert left.foretold == right.foretold
+        self.foretold = left.foretold
 
     def standing(self, context: EvaluationContext, columns: Int32Array) -> Iterator[Delta]:
         left, right = self._over_of(columns)
@@ -93,6 +95,17 @@ class UnionNode(TwoInputs):
         owners = np.concatenate([left.owners, right.owners])
         ids = (lambda: np.concatenate([left.ids_of(), right.ids_of()])) if self.id_words else None
         return Delta(temporal, starts, owners, ids)
+
+    def read(self, context: EvaluationContext, ids: Int64Array) -> Relation:
+        sides = [np.flatnonzero(ids[:, 0] == side) for side in range(2)]
+        found = [
+            node.read(context, np.ascontiguousarray(ids[rows, 1 : 1 + node.id_words]))
+            for node, rows in zip(self.inputs, sides, strict=True)
+            if len(rows) or len(rows) == len(ids)
+        ]
+        order = np.empty(len(ids), np.int64)
+        order[np.concatenate(sides)] = np.arange(len(ids))
+        return one_after_another([always(each) for each in found]).relation.take(order)
 
     def _of_side(self, side: int, delta: Delta) -> Delta:
         """The same rows with ids here."""
@@ -131,12 +144,16 @@ class ComparedNode(KeepsColumns, TwoInputs):
             self._stand(delta, self._cells_of(delta, of_left=True))
         for standing in self.right.standing(context, right.below):
             delta = right.spread(standing).owned()
-            kernels.enter(self._cells_of(delta, of_left=False), self._right)
+            self._stand_right(delta, self._cells_of(delta, of_left=False))
         self._settle(self._of_columns(columns))
 
     @abstractmethod
     def _stand(self, delta: Delta, cells: Int32Array) -> None:
         """Left rows are there; cells: of each of their pairs."""
+
+    def _stand_right(self, delta: Delta, cells: Int32Array) -> None:
+        """Right rows are there."""
+        kernels.enter(cells, self._right)
 
     @abstractmethod
     def _settle(self, cells: Int32Array) -> None:

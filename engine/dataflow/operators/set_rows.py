@@ -30,7 +30,7 @@ from engine.model.lazy_columns import LazyColumns
 from engine.operators.keys import with_one_zero
 from engine.operators.relation import Relation
 
-BY_ENTRY = ("slots", "cells", "previous", "following", "told", "exits")
+BY_ENTRY = ("slots", "cells", "previous", "following", "told")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +72,12 @@ class LeftRowsNode(ComparedNode):
         self._entries = PairTable()
         """Of the slot of a row and its column."""
         self._records = 1
-        self._held = _no_chains(self._cells.capacity)
+        self._held = no_chains(self._cells.capacity)
 
     def _make_room(self, room: int) -> None:
         super()._make_room(room)
         held = self._held
-        self._held = held._replace(
-            first=_with_none(held.first, room),
-            last=_with_none(held.last, room),
-            border=_with_none(held.border, room),
-        )
+        self._held = with_cells(held, room)
 
     def _drop(self, columns: Int32Array) -> None:
         cells = self._of_columns(columns)
@@ -111,6 +107,7 @@ class LeftRowsNode(ComparedNode):
     def _settle(self, cells: Int32Array) -> None:
         if self._kept is not None:
             kernels.settle(cells, self._form(), self._chains(self._kept))
+            self.entered += int(self._size[cells].sum())
 
     def standing(self, context: EvaluationContext, columns: Int32Array) -> Iterator[Delta]:
         if self._kept is not None:
@@ -131,7 +128,7 @@ class LeftRowsNode(ComparedNode):
         came, went = interval.among(left.temporal.valid_from), interval.among(left.temporal.valid_to)
         slots = kept.rows.move(ids, ids, self._columns_of(kept, left), came, went)
         entries = self._entries_of(left, slots, of_left)
-        made = _records(6 * len(of_left) + 2 * len(of_right))
+        made = records(6 * len(of_left) + 2 * len(of_right))
         kernels.fold(
             moves_of(left, of_left, interval),
             entries,
@@ -187,7 +184,6 @@ class LeftRowsNode(ComparedNode):
         held, room = self._held, self._entries.capacity
         if len(held.cells) < room:
             held = held._replace(**{name: longer(getattr(held, name), room) for name in BY_ENTRY})
-            held.exits[:] = kernels.FOREVER
             self._held = held
         held.slots[entries] = np.repeat(slots, delta.counts())
         held.cells[entries] = cells
@@ -259,21 +255,45 @@ def _moving(delta: Delta, interval: Interval) -> Delta:
     return delta if moves.all() else delta.take(np.flatnonzero(moves))
 
 
-def _no_chains(cells: int) -> Chains:
+def no_chains(cells: int) -> Chains:
+    """Of nothing, with room for so many cells."""
     none, wide = np.zeros(0, np.int32), np.zeros(0, np.int64)
-    alone = np.full((3, cells), kernels.NONE, np.int32)
-    ends = alone[0].copy(), alone[1].copy(), alone[2].copy()
-    return Chains(wide.reshape(0, 1), none, none, none, none, wide, wide, *ends, wide, wide, wide)
+    ends = np.full((3, cells), kernels.NONE, np.int32)
+    return Chains(
+        words=wide.reshape(0, 1),
+        exits=wide,
+        slots=none,
+        cells=none,
+        previous=none,
+        following=none,
+        told=wide,
+        first=ends[0].copy(),
+        last=ends[1].copy(),
+        border=ends[2].copy(),
+        left=wide,
+        right=wide,
+        size=wide,
+    )
 
 
-def _with_none(array: Int32Array, room: int) -> Int32Array:
+def with_cells(held: Chains, room: int) -> Chains:
+    """Room for so many cells."""
+    return held._replace(
+        first=with_none(held.first, room),
+        last=with_none(held.last, room),
+        border=with_none(held.border, room),
+    )
+
+
+def with_none(array: Int32Array, room: int) -> Int32Array:
     """As long as is wanted, with NONE behind what is there."""
     grown = np.full(room, kernels.NONE, np.int32)
     grown[: len(array)] = array
     return grown
 
 
-def _records(room: int) -> RowVersions:
+def records(room: int) -> RowVersions:
+    """Room for so many."""
     return RowVersions(
         np.empty(room, np.int32),
         np.empty(room, np.int32),

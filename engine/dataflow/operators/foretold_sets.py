@@ -1,0 +1,418 @@
+"""INTERSECT ALL and EXCEPT ALL over rows whose exits are foretold, which foretell their own as far as can be.
+
+Of rows their ids, exits and cells are kept, no values. A pair of INTERSECT ALL is there until the earlier
+exit of both rows, unless one of them leaves before its time. A row of EXCEPT ALL leaves with its own exit, or
+before it, when a right row takes it away: what negation is about. Expiry follows the instants of the turn.
+
+Cost: O(1) a row and column, amortised, and that of the buffers.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+
+import numpy as np
+
+from engine.changes.context import EvaluationContext
+from engine.changes.temporal_relation import TemporalRelation
+from engine.dataflow.arrangements.cell_rows import CellRows
+from engine.dataflow.arrangements.row_store import longer
+from engine.dataflow.delta import Delta
+from engine.dataflow.node import Node
+from engine.dataflow.operators.join import Kept
+from engine.dataflow.operators.set_operations import Compared, ComparedNode, moves_of
+from engine.dataflow.operators.set_rows import LeftRows, no_chains, records, with_cells, with_none
+from engine.dataflow.turn import Turn
+from engine.kernels import set_pairs, set_rows
+from engine.kernels.set_copies import Moves
+from engine.kernels.set_pairs import PairVersions, Side
+from engine.kernels.set_rows import ENTERED, PREMATURE, Chains, Form
+from engine.model.batch import Column, Int32Array, Int64Array
+from engine.model.lazy_columns import LazyColumns
+from engine.operators.distinct import with_plain_zeros
+from engine.operators.relation import Relation
+
+
+class ForetoldNode(ComparedNode):
+    """What both have in common. Its left input is foretold. The values of a row are those of its left row."""
+
+    foretold = True
+
+    def __init__(self, left: Node, right: Node, compared: Compared, kept: Kept, *, whole: bool) -> None:
+        """kept: how the rows of both are kept; None of a right input that is not foretold."""
+        super().__init__(left, right, compared)
+        assert left.foretold
+        assert right.foretold == (kept[1] is not None)
+        self._kept = kept
+        self._whole = whole
+        self._width = 0
+        self.entered = 0
+        """Rows that came into the answer since the node came."""
+        self.premature = 0
+        """How many of them left it before the exit of their own."""
+
+    def _forget_rows(self) -> None:
+        self._forget_cells()
+        of_left, of_right = self._kept
+        assert of_left is not None
+        self._left_rows = CellRows(of_left, self.left.id_words)
+        self._right_rows = None if of_right is None else CellRows(of_right, self.right.id_words)
+        self._records = 1
+
+    def _drop(self, columns: Int32Array) -> None:
+        cells = self._of_columns(columns)
+        for rows in (self._left_rows, self._right_rows):
+            if rows is not None:
+                rows.drop(cells, self._cells.capacity)
+        self._release(cells)
+
+    def _enter(self, delta: Delta, cells: Int32Array) -> Int32Array:
+        """Left rows that stand enter; the entry of each of their pairs."""
+        self._width = len(delta.temporal.relation.columns)
+        entries = self._left_rows.stand(delta, cells)
+        self._make_entries()
+        return entries
+
+    @abstractmethod
+    def _make_entries(self) -> None:
+        """Room for all entries there are."""
+
+    # --- what is told -----------------------------------------------------------------------------
+
+    def _count(self, count: int, stats: Int64Array) -> None:
+        self._records += count
+        self.entered += int(stats[ENTERED])
+        self.premature += int(stats[PREMATURE])
+
+    def _told(
+        self, context: EvaluationContext, ids: Int64Array, cells: Int32Array, *life: Int64Array
+    ) -> Delta:
+        """Rows by the ids of the inputs. Those of columns that nobody wants any more may be among them."""
+        owners = self._cells.places_of(cells)
+        names = np.hstack([ids, owners.reshape(-1, 1)])
+        read: list[Relation] = []
+
+        def make(place: int) -> Column:
+            if not read:
+                read.append(self.read(context, names))
+            return read[0].columns[place]
+
+        relation = Relation(LazyColumns(self._width, make), len(ids))
+        delta = Delta.of_one_each(TemporalRelation(relation, *life), owners, lambda: names)
+        return self.columns.of(delta) if self._dead else delta
+
+    def read(self, context: EvaluationContext, ids: Int64Array) -> Relation:
+        found = self.left.read(context, np.ascontiguousarray(ids[:, : self.left.id_words]))
+        return with_plain_zeros(found) if self._whole else found
+
+    @property
+    def rows(self) -> int:
+        return len(self._left_rows) + (0 if self._right_rows is None else len(self._right_rows))
+
+    @property
+    def nbytes(self) -> int:
+        right = 0 if self._right_rows is None else self._right_rows.nbytes
+        return super().nbytes + self._left_rows.nbytes + right
+
+    def _check(self) -> None:
+        super()._check()
+        self._left_rows._check()
+        if self._right_rows is not None:
+            self._right_rows._check()
+
+
+class ForetoldExceptNode(ForetoldNode):
+    """EXCEPT ALL [ON]. The id of a row is that of the left row, and its column.
+
+    Where all columns are compared nobody sees which rows of a value are in the answer: it is those that leave
+    first, so that a left row that leaves takes no other with it. Otherwise it is the youngest, by their ids,
+    which have the order of the relation.
+    """
+
+    def __init__(self, left: Node, right: Node, shape: LeftRows, kept: Kept, *, tells: bool = False) -> None:
+        """tells: all exits are told when they happen."""
+        super().__init__(left, right, shape.compared, kept, whole=shape.whole)
+        self.foretold = not tells
+        self.id_words = left.id_words + 1
+        self.ordered = left.ordered
+        self.forget()
+
+    def forget(self) -> None:
+        self._forget_rows()
+        self._held = no_chains(self._cells.capacity)
+
+    def _make_room(self, room: int) -> None:
+        super()._make_room(room)
+        self._held = with_cells(self._held, room)
+
+    def _make_entries(self) -> None:
+        room, held = self._left_rows.entry_room, self._held
+        if len(held.told) < room:
+            self._held = held._replace(
+                previous=longer(held.previous, room),
+                following=longer(held.following, room),
+                told=longer(held.told, room),
+            )
+
+    def _release(self, cells: Int32Array) -> None:
+        super()._release(cells)
+        held = self._held
+        held.first[cells] = held.last[cells] = held.border[cells] = set_rows.NONE
+
+    # --- rows that stand --------------------------------------------------------------------------
+
+    def _stand(self, delta: Delta, cells: Int32Array) -> None:
+        entries = self._enter(delta, cells)
+        set_rows.enter(entries, self._chains())
+
+    def _stand_right(self, delta: Delta, cells: Int32Array) -> None:
+        super()._stand_right(delta, cells)
+        if self._right_rows is not None:
+            self._right_rows.stand(delta, cells)
+
+    def _settle(self, cells: Int32Array) -> None:
+        self._left_rows.stood()
+        if self._right_rows is not None:
+            self._right_rows.stood()
+        set_rows.settle(cells, self._form(), self._chains())
+        self.entered += int(self._size[cells].sum())
+
+    def standing(self, context: EvaluationContext, columns: Int32Array) -> Iterator[Delta]:
+        cells = self._of_columns(columns)
+        n = int(self._size[cells].sum())
+        slots, of = np.empty(n, np.int32), np.empty(n, np.int32)
+        set_rows.listed(cells, self._whole, self._chains(), slots, of)
+        never, exits = np.full(n, set_rows.NEVER), self._left_rows.exits[slots]
+        yield self._told(context, self._left_rows.ids[slots], of, never, exits)
+
+    # --- rows that move ---------------------------------------------------------------------------
+
+    def _changed(self, turn: Turn) -> Delta:
+        (left, right), interval = self._below(turn), turn.interval
+        self._width = len(left.temporal.relation.columns)
+        of_left, of_right = self._cells_of(left, of_left=True), self._cells_of(right, of_left=False)
+        left_moves, entries, left_gone = self._left_rows.move(left, of_left, interval)
+        self._make_entries()
+        if self._right_rows is None:
+            right_moves, right_gone = moves_of(right, of_right, interval), np.empty(0, np.int32)
+        else:
+            right_moves, _, right_gone = self._right_rows.move(right, of_right, interval)
+        made = records(3 * len(left_moves.cells) + 2 * len(right_moves.cells))
+        set_rows.fold(left_moves, entries, right_moves, self._form(), self._chains(), made)
+        count = int(made.filled[0])
+        self._count(count, made.stats)
+        there = np.flatnonzero(made.valid_from[:count] < made.valid_to[:count])
+        life = made.valid_from[there], made.valid_to[there]
+        told = self._told(turn.context, self._left_rows.ids[made.slots[there]], made.cells[there], *life)
+        self._left_rows.release(left_gone)
+        if self._right_rows is not None:
+            self._right_rows.release(right_gone)
+        self._release_empty(left_moves.cells, right_moves.cells)
+        return told
+
+    def _chains(self) -> Chains:
+        rows = self._left_rows
+        return self._held._replace(
+            words=rows.exits.reshape(-1, 1) if self._whole else rows.ids,
+            exits=rows.exits if self.foretold else rows.exits[:0],
+            slots=rows.held.slots,
+            cells=rows.held.cells,
+            left=self._left,
+            right=self._right,
+            size=self._size,
+        )
+
+    def _form(self) -> Form:
+        return Form(self._compared.form, self._whole, self._records)
+
+    @property
+    def nbytes(self) -> int:
+        return super().nbytes + sum(array.nbytes for array in self._held)
+
+    def _check(self) -> None:
+        super()._check()
+        held, found = self._chains(), list[int]()
+        for cell in self._cells.used().tolist():
+            chain = np.empty(int(self._left[cell]), np.int32)
+            assert set_rows.entries_of(np.array([cell], np.int32), held, chain) == len(chain)
+            assert bool((held.cells[chain] == cell).all())
+            words = [tuple(row) for row in held.words[held.slots[chain]].tolist()]
+            assert words == sorted(words)
+            size = int(self._size[cell])
+            first = 0 if self._whole else len(chain) - size
+            inside = (np.arange(len(chain)) >= first) & (np.arange(len(chain)) < first + size)
+            assert ((held.told[chain] != set_rows.OUTSIDE) == inside).all()
+            border = first + size - 1 if self._whole else first
+            assert held.border[cell] == (chain[border] if size else set_rows.NONE)
+            found += chain.tolist()
+        assert len(set(found)) == len(found) == self._left_rows.entry_count
+
+
+class ForetoldIntersectNode(ForetoldNode):
+    """INTERSECT ALL: pairs of equal rows. The id of one is that of the left row, of the right one, and its
+    column. Both inputs are foretold.
+    """
+
+    def __init__(self, left: Node, right: Node, compared: Compared, kept: Kept) -> None:
+        super().__init__(left, right, compared, kept, whole=True)
+        self.id_words = left.id_words + right.id_words + 1
+        self.forget()
+
+    def forget(self) -> None:
+        self._forget_rows()
+        self._links = [_no_links(self._cells.capacity) for _ in range(2)]
+        self._pairs: Int64Array = np.zeros(0, np.int64)
+        """The record of the pair of each left entry that is in one."""
+
+    def _make_room(self, room: int) -> None:
+        super()._make_room(room)
+        self._links = [links._replace(last=with_none(links.last, room)) for links in self._links]
+
+    def _make_entries(self) -> None:
+        for place, rows in enumerate(self._both()):
+            links, room = self._links[place], rows.entry_room
+            if len(links.partner) < room:
+                self._links[place] = links._replace(
+                    partner=longer(links.partner, room),
+                    previous=longer(links.previous, room),
+                    following=longer(links.following, room),
+                )
+        if len(self._pairs) < self._left_rows.entry_room:
+            self._pairs = longer(self._pairs, self._left_rows.entry_room)
+
+    def _release(self, cells: Int32Array) -> None:
+        super()._release(cells)
+        for links in self._links:
+            links.last[cells] = set_pairs.NONE
+
+    # --- rows that stand --------------------------------------------------------------------------
+
+    def _stand(self, delta: Delta, cells: Int32Array) -> None:
+        entries = self._enter(delta, cells)
+        set_pairs.enter(entries, self._sides()[0])
+        np.add.at(self._left, cells, 1)
+
+    def _stand_right(self, delta: Delta, cells: Int32Array) -> None:
+        super()._stand_right(delta, cells)
+        entries = self._both()[1].stand(delta, cells)
+        self._make_entries()
+        set_pairs.enter(entries, self._sides()[1])
+
+    def _settle(self, cells: Int32Array) -> None:
+        for rows in self._both():
+            rows.stood()
+        set_pairs.settle(cells, self._pairs, *self._sides())
+        self._size[cells] = np.minimum(self._left[cells], self._right[cells])
+        self.entered += int(self._size[cells].sum())
+
+    def standing(self, context: EvaluationContext, columns: Int32Array) -> Iterator[Delta]:
+        left, right = self._both()
+        _, entries = left.entries_of(left.slots())
+        partners = self._links[0].partner[entries]
+        entries, partners = entries[partners != set_pairs.NONE], partners[partners != set_pairs.NONE]
+        owners = self._cells.places_of(left.held.cells[entries])
+        wanted = np.isin(owners, columns)
+        entries, partners = entries[wanted], partners[wanted]
+        of_left, of_right = left.held.slots[entries], right.held.slots[partners]
+        ids = np.hstack([left.ids[of_left], right.ids[of_right]])
+        exits = np.minimum(left.exits[of_left], right.exits[of_right])
+        never = np.full(len(exits), set_rows.NEVER)
+        yield self._told(context, ids, left.held.cells[entries], never, exits)
+
+    # --- rows that move ---------------------------------------------------------------------------
+
+    def _changed(self, turn: Turn) -> Delta:
+        (left, right), interval = self._below(turn), turn.interval
+        self._width = len(left.temporal.relation.columns)
+        of_left, of_right = self._cells_of(left, of_left=True), self._cells_of(right, of_left=False)
+        left_rows, right_rows = self._both()
+        left_moves, left_entries, left_gone = left_rows.move(left, of_left, interval)
+        right_moves, right_entries, right_gone = right_rows.move(right, of_right, interval)
+        self._make_entries()
+        made = _pair_records(2 * (len(left_moves.cells) + len(right_moves.cells)))
+        set_pairs.fold(
+            left_moves,
+            left_entries,
+            right_moves,
+            right_entries,
+            self._records,
+            self._pairs,
+            *self._sides(),
+            made,
+        )
+        count = int(made.filled[0])
+        self._count(count, made.stats)
+        there = np.flatnonzero(made.valid_from[:count] < made.valid_to[:count])
+        ids = np.hstack([left_rows.ids[made.left[there]], right_rows.ids[made.right[there]]])
+        life = made.valid_from[there], made.valid_to[there]
+        told = self._told(turn.context, ids, made.cells[there], *life)
+        left_rows.release(left_gone)
+        right_rows.release(right_gone)
+        _add(left_moves, self._left)
+        _add(right_moves, self._right)
+        moved = np.concatenate([left_moves.cells, right_moves.cells])
+        self._size[moved] = np.minimum(self._left[moved], self._right[moved])
+        self._release_empty(moved)
+        return told
+
+    def _both(self) -> tuple[CellRows, CellRows]:
+        assert self._right_rows is not None
+        return self._left_rows, self._right_rows
+
+    def _sides(self) -> tuple[Side, Side]:
+        sides = [
+            links._replace(exits=rows.exits, slots=rows.held.slots, cells=rows.held.cells)
+            for links, rows in zip(self._links, self._both(), strict=True)
+        ]
+        return sides[0], sides[1]
+
+    @property
+    def nbytes(self) -> int:
+        links = sum(array.nbytes for links in self._links for array in links)
+        return super().nbytes + links + self._pairs.nbytes
+
+    def _check(self) -> None:
+        super()._check()
+        (left, right), alone = self._sides(), np.zeros((2, self._cells.capacity), np.int64)
+        for place, (side, other) in enumerate(((left, right), (right, left))):
+            rows = self._both()[place]
+            _, entries = rows.entries_of(rows.slots())
+            paired = entries[side.partner[entries] != set_pairs.NONE]
+            assert (other.partner[side.partner[paired]] == paired).all()
+            assert (other.cells[side.partner[paired]] == side.cells[paired]).all()
+            np.add.at(alone[place], side.cells[entries], 1)
+            np.subtract.at(alone[place], side.cells[paired], 1)
+            for cell in self._cells.used().tolist():
+                entry, length = int(side.last[cell]), 0
+                while entry != set_pairs.NONE:
+                    assert side.partner[entry] == set_pairs.NONE
+                    assert side.cells[entry] == cell
+                    entry, length = int(side.previous[entry]), length + 1
+                assert length == alone[place, cell]
+        assert not (alone[0] * alone[1]).any()
+
+
+def _add(moves: Moves, counts: Int64Array) -> None:
+    """Count the rows of cells that enter and leave."""
+    signs = np.empty(len(moves.signs), np.int64)
+    signs[moves.rows] = moves.signs
+    np.add.at(counts, moves.cells, np.repeat(signs, np.diff(moves.starts)))
+
+
+def _no_links(cells: int) -> Side:
+    none = np.zeros(0, np.int32)
+    last = np.full(cells, set_pairs.NONE, np.int32)
+    return Side(np.zeros(0, np.int64), none, none, none, none, none, last)
+
+
+def _pair_records(room: int) -> PairVersions:
+    return PairVersions(
+        np.empty(room, np.int32),
+        np.empty(room, np.int32),
+        np.empty(room, np.int32),
+        np.empty(room, np.int64),
+        np.empty(room, np.int64),
+        np.zeros(1, np.int64),
+        np.zeros(2, np.int64),
+    )
