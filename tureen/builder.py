@@ -234,6 +234,54 @@ class Select:
         inner = self._around() if self.bound else self
         return replace(inner, only_once=True)
 
+    # --- with another query -------------------------------------------------------------------------
+
+    def union(self, other: Select | str, *, all: bool = False) -> Select:  # noqa: A002
+        """The rows of both, equal ones once; all: as often as they are on both sides together.
+
+        >>> print(stream("orders").select("city").union(stream("returns").select("city")).sql())
+        SELECT * FROM (SELECT city FROM orders UNION SELECT city FROM returns) AS orders
+        """
+        return self._beside("UNION", other, all)
+
+    def intersect(self, other: Select | str, *, all: bool = False) -> Select:  # noqa: A002
+        """Rows that both have, once; all: as often as both have them."""
+        return self._beside("INTERSECT", other, all)
+
+    def except_(
+        self,
+        other: Select | str,
+        *,
+        all: bool = False,  # noqa: A002
+        on: str | list[str] | tuple[str, ...] = (),
+    ) -> Select:
+        """Rows that the other has not, once; all: each as much oftener as it is here than there.
+
+        on: with all, names of columns of both that are compared, of rows that stay whole.
+
+        >>> gone = stream("orders").window(range="6 hours").except_("returns", all=True, on="id")
+        >>> print(gone.limit(3).sql().partition("(")[2])
+        SELECT * FROM orders [RANGE 6 HOURS] EXCEPT ALL ON (id) SELECT * FROM returns) AS orders LIMIT 3
+        """
+        names = [on] if isinstance(on, str) else list(on)
+        if names and not all:
+            raise SyntaxRefused(
+                "EXCEPT by some columns is EXCEPT ALL", hint="write all=True, or leave on out"
+            )
+        word = f"EXCEPT ALL ON ({', '.join(map(name, names))})" if names else "EXCEPT"
+        return self._beside(word, other, all and not names)
+
+    def _beside(self, word: str, other: Select | str, copies: bool) -> Select:
+        right = stream(other) if isinstance(other, str) else other
+        text = f"{self._side()} {word}{' ALL' if copies else ''} {right._within()._side()}"
+        return Select(f"({text})", self.known_as, told=self.told, emitted=self.emitted)
+
+    def _side(self) -> str:
+        """As a side of a set operation: in brackets where its end would be about both."""
+        return f"({self._select()})" if self.orders or self.bound else self._select()
+
+    # --- the end ------------------------------------------------------------------------------------
+
     def order_by(self, *expressions: str) -> Select:
         """The order of the answer; the first call counts most.
 

@@ -49,6 +49,15 @@ def keyword(sql: str) -> str:
     return word[0].upper() if word else ""
 
 
+def is_select(sql: str) -> bool:
+    """Whether a text is a SELECT, perhaps one that begins with a bracket, rather than a name or a handle.
+
+    >>> is_select("(SELECT v FROM s) UNION SELECT w FROM s"), is_select("wbpy4mk74giav5jp")
+    (True, False)
+    """
+    return keyword(sql[_blank_end(sql) :].lstrip("( \t\n")) in SELECTS
+
+
 def is_query(sql: str) -> bool:
     """Whether a text is registered rather than executed: a SELECT, or what the broker will say is nothing.
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import tureen
 from engine.language.grammar.words import CLAUSES_REFUSED, CLOCKS, RESERVED
 from engine.language.query import Emit, Query
+from engine.language.render import render_query
 from engine.language.statements import parse
 from engine.model.limits import Limits
 from tests.client.conftest import Broker
@@ -127,6 +128,8 @@ def test_a_call_leaves_what_it_was_made_from() -> None:
         (lambda s: s.tumble("1 hour").tumble("1 hour"), NotSupported),
         (lambda s: s.join(s.alias("o").emit_changes(), on="id"), NotSupported),
         (lambda s: s.where("id IN ?", s.istream().select("id")), NotSupported),
+        (lambda s: s.except_("returns", on="id"), SyntaxRefused),
+        (lambda s: s.union(s.emit_changes()), NotSupported),
         (lambda s: s.emit_changes(""), SyntaxRefused),
         (lambda _: tureen.stream(""), SyntaxRefused),
     ],
@@ -134,6 +137,30 @@ def test_a_call_leaves_what_it_was_made_from() -> None:
 def test_what_makes_no_query_is_refused_where_it_is_said(call: Any, kind: type[QueryError]) -> None:
     with pytest.raises(kind):
         call(tureen.stream("orders"))
+
+
+def test_set_operations() -> None:
+    flights, weather = tureen.stream("flights"), tureen.stream("weather")
+    places = (
+        flights.where("delay > 5")
+        .select("dest")
+        .order_by("delay")
+        .limit(3)
+        .union(weather.select("dest"), all=True)
+    )
+    query = parse(places.intersect(weather.select("dest")).emit_changes("places").sql(), CATALOGUE, Limits())
+    meant = """SELECT * FROM (SELECT * FROM ((SELECT dest FROM flights WHERE delay > 5 ORDER BY delay LIMIT 3)
+    UNION ALL SELECT dest FROM weather) INTERSECT SELECT dest FROM weather) EMIT CHANGES INTO places"""
+    same = parse(meant, CATALOGUE, Limits())
+    assert isinstance(query, Query)
+    assert isinstance(same, Query)
+    assert render_query(query) == render_query(same)
+    kept = flights.window(range="1 hour").except_("weather", all=True, on=["dest", "day"]).istream()
+    assert kept.sql() == (
+        "ISTREAM (SELECT * FROM (SELECT * FROM flights [RANGE 1 HOUR] EXCEPT ALL ON (dest, day) "
+        "SELECT * FROM weather) AS flights)"
+    )
+    parse(kept.sql(), CATALOGUE, Limits())
 
 
 def test_what_becomes_of_changes_is_said_of_the_whole_query_wherever_it_is_said() -> None:

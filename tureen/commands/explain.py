@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from tureen import console, plans
-from tureen.statements import SELECTS, keyword
+from tureen.statements import is_select
 
 
 @click.command()
@@ -28,7 +28,7 @@ def explain(subject: str, analyze: bool, verbose: bool, url: str, token: str | N
     prints all of it.
     """
     with console.client(url, token) as client:
-        if keyword(subject) in SELECTS:
+        if is_select(subject):
             statement = f"EXPLAIN {'ANALYZE ' if analyze else ''}{subject}"
             plan = client.execute(console.about(statement)).facts["plan"]
         else:
