@@ -271,7 +271,10 @@ def engines_for(loaded: Settings) -> Engines:
     """What the worker's engines are made with; measures this machine. Raises SettingsError."""
     functions = load(loaded.function_modules, loaded.functions_path)
     costs = calibration.measure()
-    log.info("costs_measured", **{name: round(ns, 3) for name, ns in dataclasses.asdict(costs).items()})
+    measured = dataclasses.asdict(dataclasses.replace(costs, units=None))
+    if costs.units is not None:
+        measured |= {f"graph_{name}": ns for name, ns in dataclasses.asdict(costs.units).items()}
+    log.info("costs_measured", **{name: round(ns, 3) for name, ns in measured.items() if ns is not None})
     return Engines(limits(loaded), functions, costs)
 
 
