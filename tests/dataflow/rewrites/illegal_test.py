@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 
-from engine.changes.transition import NEVER, SourceTransition, Transition
 from engine.dataflow.rewrites import alternatives
 from engine.dataflow.rewrites.rule import moved
 from engine.language.expressions import Column
@@ -20,36 +18,14 @@ from engine.language.query import (
     Query,
     SetOperation,
 )
-from engine.model.source import SourceName
 from engine.model.types import BIGINT
-from tests.changes.ways import STREAMS, Row, bound, stored
-from tests.dataflow.rewrites.small_plans import OPERATORS, K, base, closed, snapshots, then
+from tests.changes.ways import STREAMS, bound
+from tests.dataflow.rewrites.answers import Rows, answer, of_key, s
+from tests.dataflow.rewrites.small_plans import OPERATORS, K, base, closed, then
 
-LAST_MS = 9
 A = "SELECT k, v FROM s [RANGE 9 MILLISECONDS]"
 B = "SELECT k, v FROM s [RANGE 9 MILLISECONDS] WHERE w = 'b'"
 C = "SELECT k, n FROM u [RANGE 9 MILLISECONDS]"
-
-Rows = dict[str, Sequence[Row]]
-
-
-def s(instant: int, k: int | None, v: float, w: str = "a") -> Row:
-    return instant, (k, v, w, instant)
-
-
-def of_key(instant: int, k: int, value: int | None) -> Row:
-    """A row of u, or a version of a row of h or m."""
-    return instant, (k, value, instant)
-
-
-def answer(query: Query, rows: Rows, at_ms: int = LAST_MS) -> Counter[str]:
-    """The bag at an instant."""
-    by_source = {
-        SourceName(name): SourceTransition(stored(name, rows.get(name, ()), LAST_MS, None), True)
-        for name in query.sources
-    }
-    found, _ = snapshots(query, Transition(NEVER, LAST_MS, by_source))[2 * at_ms]
-    return Counter(found)
 
 
 def versions() -> tuple[Query, Join]:
