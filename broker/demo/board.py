@@ -1,7 +1,8 @@
 """The demo's board: questions about all flights together, each in SQL and as the plain computation beside it.
 
-Groups, the first of each, closed windows, sessions, views, a derived stream, subqueries, joins. The plain
-computations go over the files' rows by Arrow's ``group_by`` and by loops: no code of the engine is in them.
+Groups, the first of each, closed windows, sessions, views, a derived stream, subqueries, joins, a set
+operation. The plain computations go over the files' rows by Arrow's ``group_by`` and by loops: no code of the
+engine is in them.
 Answers are equal in values and order; only sketches, and doubles that are added in another order, may differ
 by the share that ``within`` grants.
 """
@@ -247,6 +248,14 @@ def _itineraries(stream: Replayed, now_ms: int) -> pa.Table:
     )
 
 
+def _left(stream: Replayed, now_ms: int) -> pa.Table:
+    rows = last(stream, now_ms, 6 * HOUR_MS)
+    flown = rows.filter(pc.is_valid(rows["dep_delay"])).to_pylist()
+    newark = {row["tailnum"] for row in flown if row["origin"] == "EWR"}
+    tails = dict.fromkeys(row["tailnum"] for row in flown if row["origin"] == "JFK")
+    return pa.table({"tailnum": pa.array([tail for tail in tails if tail not in newark], pa.string())})
+
+
 def _july(stream: Replayed, now_ms: int) -> pa.Table:
     begin = 1_372_896_000_000  # 2013-07-04
     rows = between(stream, begin, min(now_ms, begin + DAY_MS))
@@ -447,6 +456,12 @@ BOARD = (
     ),
     Tile(
         "routes flown in two hours", "SELECT DISTINCT origin, dest FROM flights [RANGE 2 HOURS]", _routes
+    ),
+    Tile(
+        "aircraft that left JFK but not EWR, last six hours",
+        "SELECT tailnum FROM flights [RANGE 6 HOURS] WHERE origin = 'JFK' AND dep_delay IS NOT NULL"
+        " EXCEPT SELECT tailnum FROM flights [RANGE 6 HOURS] WHERE origin = 'EWR' AND dep_delay IS NOT NULL",
+        _left,
     ),
     Tile(
         "the weather of a day, every six hours",
