@@ -20,7 +20,7 @@ def lists_of(query: Query) -> Lists:
         a_unit = (
             linked_lists.windows(strategy, 1)
             + linked_lists.distinct(strategy, 1, window, values, came)
-            + linked_lists.view(strategy, came, values, values)
+            + linked_lists.view(strategy, 1, came, values, values)
         )
         return 1_000 * a_unit
 

@@ -5,8 +5,8 @@ the partitions of a calendar as lists of their own (Golab and Oezsu, sections 2.
 has indexes in their place, so that a probe meets its matches alone; the numbers here say what scanning would
 have cost on the same rows, from rates and sizes that were measured or counted.
 
-Each function gives the entries visited in a unit of time. Rates are rows a unit, sizes rows. Exits are found
-at each unit, as deletions that are handed over have to be.
+Each function gives the entries visited in a unit of time. Rates are rows a unit, sizes rows. Results that
+left are looked for with each row that comes into the operator that makes them, as the paper has it.
 """
 
 from __future__ import annotations
@@ -51,15 +51,16 @@ def probes(rate: float, size: float, other_rate: float, other_size: float) -> fl
     return rate * other_size + other_rate * size
 
 
-def view(strategy: str, rate: float, size: float, keys: float) -> float:
-    """Rows kept until they leave, in any order. rate: of those that come, as many leave. keys: distinct ones.
+def view(strategy: str, arrivals: float, rate: float, size: float, keys: float) -> float:
+    """Results kept until they leave, in any order. arrivals: of rows into the operator that makes them. rate:
+    of those that come, as many leave. keys: distinct ones.
 
-    Negative tuples look theirs up among those of its key. ``direct`` scans the list, which is in order of
-    arrival, at each unit; a calendar that of the partition where NOW is.
+    Negative tuples look theirs up among those of its key. With each arrival ``direct`` scans the list, which
+    is in order of arrival, and a calendar that of the partition where NOW is.
     """
     if strategy not in ("direct", *PARTITIONS):
         return rate + rate * _half(size / max(1.0, keys))
-    return rate + size / PARTITIONS.get(strategy, 1)
+    return rate + arrivals * size / PARTITIONS.get(strategy, 1)
 
 
 def join(strategy: str, rates: tuple[float, float], sizes: tuple[float, float]) -> float:
@@ -98,11 +99,13 @@ def negation(
     return searched + probed + (stored if _foretells(strategy) else 2 * stored)
 
 
-def strict_view(strategy: str, rate: float, size: float, keys: float, premature: float) -> float:
+def strict_view(
+    strategy: str, arrivals: float, rate: float, size: float, keys: float, premature: float
+) -> float:
     """As :func:`view`, of rows some of which leave before their time, a share of the exits: each of those
     searches half of the partitions.
     """
-    found = view(strategy, rate, size, keys)
+    found = view(strategy, arrivals, rate, size, keys)
     return found + rate * premature * _half(size) if strategy in ("partitioned", "upa10", "upa50") else found
 
 

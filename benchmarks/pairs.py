@@ -22,7 +22,7 @@ def lists_of(protocol: str) -> Lists:
         a_unit = (
             linked_lists.windows(strategy, 2)
             + linked_lists.join(strategy, rates, sizes)
-            + linked_lists.view(strategy, 2 * point.came, size.rows, size.keys)
+            + linked_lists.view(strategy, 2 * share, 2 * point.came, size.rows, size.keys)
         )
         return 1_000 / 2 * a_unit
 

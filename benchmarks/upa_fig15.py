@@ -33,7 +33,7 @@ def lists(strategy: str, rows: Connections, window: int, point: Point) -> float:
     a_unit = (
         linked_lists.windows(strategy, 2)
         + linked_lists.negation(strategy, (1, 1), (window, window), (values, values))
-        + linked_lists.strict_view(strategy, 2 * point.came, size.rows, size.keys, premature)
+        + linked_lists.strict_view(strategy, 2, 2 * point.came, size.rows, size.keys, premature)
     )
     return 1_000 / 2 * a_unit
 

@@ -29,7 +29,7 @@ def lists(strategy: str, rows: Connections, window: int, point: Point) -> float:
         linked_lists.windows(strategy, 2)
         + 2 * linked_lists.distinct(strategy, 1, window, values, came)
         + linked_lists.join(strategy, (came, came), (values, values))
-        + linked_lists.view(strategy, 2 * point.came, size, size)
+        + linked_lists.view(strategy, 2 * came, 2 * point.came, size, size)
     )
     return 1_000 / 2 * a_unit
 

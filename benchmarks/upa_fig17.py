@@ -47,12 +47,12 @@ def lists(strategy: str, rows: Connections, window: int, point: Point) -> float:
     strategy = strategy.removeprefix("bag_")
     counters = linked_lists.negation(strategy, (1, 1), (window, window), (values, values))
     came = 3 * point.came
-    shown = linked_lists.strict_view("nt", came, answer.rows, answer.keys, premature)
+    shown = linked_lists.strict_view("nt", 0, came, answer.rows, answer.keys, premature)
     if is_negation_first:
         joined = linked_lists.join("nt", (rest.rows / window, ftp), (rest.rows, ftp * window))
     else:
         joined = linked_lists.join(strategy, (1, ftp), (window, ftp * window))
-        joined += linked_lists.view(strategy, pairs.rows / window, pairs.rows, pairs.keys)
+        joined += linked_lists.view(strategy, 1 + ftp, pairs.rows / window, pairs.rows, pairs.keys)
     return 1_000 / 3 * (linked_lists.windows(strategy, 3) + counters + joined + shown)
 
 
