@@ -116,5 +116,7 @@ def halved(instants: Int64Array) -> Int64Array:
 
 def by_retention(instants: Int64Array) -> BoolArray:
     """bool[n]: which are second halves."""
-    told: BoolArray = (instants & 1 == 1) & (instants > -2 * FAR) & (instants < 2 * FAR)
+    told: BoolArray = instants & 1 == 1
+    if told.any():
+        told &= (instants > -2 * FAR) & (instants < 2 * FAR)
     return told

@@ -71,4 +71,6 @@ class Transition:
         """
         if self.instant_ms is not None:
             return np.full(len(instants), self.instant_ms)
+        if len(instants) and int(instants.min()) > max(NEVER + 1, self.floor_ms):
+            return instants
         return np.maximum(np.where(instants == NEVER + 1, 0, instants), self.floor_ms)

@@ -47,6 +47,10 @@ class Columns:
 
     def of(self, delta: Delta) -> Delta:
         """The pairs of those that are wanted; rows of nobody go."""
+        if self.count == 1 and len(delta.owners) == len(delta.temporal):
+            column = int(np.argmax(self._wanted > 0))
+            if bool((delta.owners == column).all()):
+                return delta
         kept = Lists(np.empty_like(delta.starts), np.empty_like(delta.owners))
         count = kernels.of_columns(Lists(delta.starts, delta.owners), self._wanted, kept)
         if count < len(delta):
