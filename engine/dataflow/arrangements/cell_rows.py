@@ -12,6 +12,7 @@ from engine.changes.temporal_relation import Interval
 from engine.changes.transition import FOREVER
 from engine.dataflow.arrangements.id_slots import NOBODY, IdSlots
 from engine.dataflow.arrangements.row_store import longer
+from engine.dataflow.buffers.buffer import Work
 from engine.dataflow.delta import Delta
 from engine.dataflow.policy import Edge
 from engine.kernels import row_cells as kernels
@@ -44,6 +45,11 @@ class CellRows:
 
     def __len__(self) -> int:
         return len(self.exits) - self._free_count
+
+    @property
+    def work(self) -> Work:
+        """What its buffer did."""
+        return self._buffer.work
 
     @property
     def entry_count(self) -> int:

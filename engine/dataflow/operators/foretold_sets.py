@@ -18,6 +18,7 @@ from engine.changes.context import EvaluationContext
 from engine.changes.temporal_relation import TemporalRelation
 from engine.dataflow.arrangements.cell_rows import CellRows
 from engine.dataflow.arrangements.row_store import longer
+from engine.dataflow.buffers.buffer import Work
 from engine.dataflow.delta import Delta
 from engine.dataflow.node import Node
 from engine.dataflow.operators.join import Kept
@@ -105,6 +106,12 @@ class ForetoldNode(ComparedNode):
     def read(self, context: EvaluationContext, ids: Int64Array) -> Relation:
         found = self.left.read(context, np.ascontiguousarray(ids[:, : self.left.id_words]))
         return with_plain_zeros(found) if self._whole else found
+
+    @property
+    def state_work(self) -> Work:
+        """Of the rows of both inputs; negative: those of the answer that left before their exit."""
+        done = self._left_rows.work + Work(negative=self.premature)
+        return done if self._right_rows is None else done + self._right_rows.work
 
     @property
     def rows(self) -> int:

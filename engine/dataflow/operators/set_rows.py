@@ -18,6 +18,7 @@ from engine.changes.context import EvaluationContext
 from engine.changes.temporal_relation import Interval, TemporalRelation
 from engine.dataflow.arrangements.pair_table import PairTable
 from engine.dataflow.arrangements.row_store import RowStore, longer
+from engine.dataflow.buffers.buffer import Work
 from engine.dataflow.delta import Delta
 from engine.dataflow.node import Node
 from engine.dataflow.operators.set_operations import Compared, ComparedNode, moves_of
@@ -194,6 +195,11 @@ class LeftRowsNode(ComparedNode):
 
     def _form(self) -> Form:
         return Form(self._compared.form, self._shape.oldest, self._records)
+
+    @property
+    def state_work(self) -> Work:
+        """Rows that came into the answer, and those of them that left it before they left the input."""
+        return Work(inserted=self.entered, negative=self.premature)
 
     @property
     def rows(self) -> int:
