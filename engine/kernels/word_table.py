@@ -1,8 +1,12 @@
 """Tuples of whole numbers under ids: a hash table of rows of *words*, whose ids are used again.
 
-``places`` is int32[size], a power of two, open addressing: an id, EMPTY, or GONE where one was. ``words`` is
-int64[capacity, width], the tuple of each id; ``free`` int32[capacity], a stack of ids that were given back.
-``counts`` is int64[3]: ids ever given (TOP), ids in ``free`` (FREE), places that are not EMPTY (FILLED).
+``slots`` is int64[size], a power of two, open addressing: EMPTY, or the hash of a tuple << 32 | its id.
+``words`` is int64[capacity, width], the tuple of each id; ``free`` int32[capacity], a stack of ids that were
+given back. ``counts`` is int64[2]: ids ever given (TOP), ids in ``free`` (FREE). When a tuple goes, those
+behind it move up, so that a search ends at the first empty slot.
+
+Tuples are looked at in groups: all slots and words of a group are read before any is compared, so that the
+memory is waited for once.
 """
 
 from __future__ import annotations
@@ -12,24 +16,27 @@ import numpy.typing as npt
 
 from engine.kernels.compiled import kernel
 
+Int8Array = npt.NDArray[np.int8]
 Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
 
 EMPTY = -1
-GONE = -2
-TOP, FREE, FILLED = 0, 1, 2
+TOP, FREE = 0, 1
+GROUP = 32
 
 _MIX = 0x9E3779B97F4A7C15
+_HASH = 0x7FFFFFFF
+_ID = 0xFFFFFFFF
 
 
 @kernel
-def _home(words: Int64Array, row: int, mask: int) -> int:
-    """Where the search for a tuple begins."""
+def _hash(words: Int64Array, row: int) -> int:
+    """Of a tuple, 31 bits."""
     mixed = np.uint64(0)
     for place in range(words.shape[1]):
         mixed = (mixed ^ np.uint64(words[row, place])) * np.uint64(_MIX)
         mixed ^= mixed >> np.uint64(32)
-    return np.int64(mixed & np.uint64(mask))  # type: ignore[return-value]
+    return np.int64(mixed & np.uint64(_HASH))  # type: ignore[return-value]
 
 
 @kernel
@@ -41,90 +48,196 @@ def _equal(words: Int64Array, row: int, others: Int64Array, other: int) -> bool:
 
 
 @kernel
+def _look_ahead(
+    coming: Int64Array, first: int, stop: int, slots: Int64Array, words: Int64Array, hashes: Int64Array
+) -> None:
+    """Write the hashes of tuples [first, stop), and read what is at their homes. hashes: int64[2 * GROUP],
+    the second half for nothing else.
+    """
+    mask = slots.shape[0] - 1
+    for i in range(first, stop):
+        hashed = _hash(coming, i)
+        hashes[i - first] = hashed
+        hashes[GROUP + i - first] = slots[hashed & mask]
+    for i in range(stop - first):
+        known = hashes[GROUP + i]
+        if known >= 0:
+            hashes[GROUP + i] = words[known & _ID, 0]
+
+
+@kernel
+def _slot_of(coming: Int64Array, i: int, hashed: int, slots: Int64Array, words: Int64Array) -> int:
+    """The slot of tuple ``coming[i]``, or the empty one where it would be."""
+    mask = slots.shape[0] - 1
+    slot = hashed & mask
+    while True:
+        known = slots[slot]
+        if known == EMPTY or (known >> 32 == hashed and _equal(words, known & _ID, coming, i)):
+            return slot
+        slot = (slot + 1) & mask
+
+
+@kernel
+def _put(
+    coming: Int64Array,
+    i: int,
+    hashed: int,
+    slot: int,
+    slots: Int64Array,
+    words: Int64Array,
+    free: Int32Array,
+    counts: Int64Array,
+) -> int:
+    """Give an id to tuple ``coming[i]``, at its slot; EMPTY: the table is full."""
+    if 2 * (counts[TOP] - counts[FREE]) >= slots.shape[0]:
+        return EMPTY
+    if counts[FREE] > 0:
+        given = np.int64(free[counts[FREE] - 1])
+        counts[FREE] -= 1
+    elif counts[TOP] < words.shape[0]:
+        given = counts[TOP]
+        counts[TOP] += 1
+    else:
+        return EMPTY
+    for word in range(coming.shape[1]):
+        words[given, word] = coming[i, word]
+    slots[slot] = np.int64(hashed) << 32 | given
+    return int(given)
+
+
+@kernel
+def _take_out(slot: int, slots: Int64Array) -> None:
+    """Empty a slot; those behind it move up, as far as they are not at home."""
+    mask = slots.shape[0] - 1
+    ahead = (slot + 1) & mask
+    while slots[ahead] != EMPTY:
+        home = (slots[ahead] >> 32) & mask
+        if (ahead - home) & mask >= (ahead - slot) & mask:
+            slots[slot] = slots[ahead]
+            slot = ahead
+        ahead = (ahead + 1) & mask
+    slots[slot] = EMPTY
+
+
+@kernel
 def number(
     coming: Int64Array,
     first: int,
-    places: Int32Array,
+    slots: Int64Array,
     words: Int64Array,
     free: Int32Array,
     counts: Int64Array,
     out: Int32Array,
 ) -> int:
     """out[i] = the id of tuple ``coming[i]``, from ``first`` on; new tuples get ids. Return the first tuple
-    that has none since the table is full: half of the places filled, or no id left.
+    that has none since the table is full: half of the slots filled, or no id left.
 
     coming: int64[n, width]. O(n).
     """
-    mask = places.shape[0] - 1
-    for i in range(first, coming.shape[0]):
-        place = _home(coming, i, mask)
-        hole = -1
-        while places[place] != EMPTY:
-            known = places[place]
-            if known == GONE:
-                if hole < 0:
-                    hole = place
-            elif _equal(words, known, coming, i):
-                break
-            place = (place + 1) & mask
-        if places[place] == EMPTY:
-            if hole < 0:
-                if 2 * counts[FILLED] >= places.shape[0]:
+    hashes = np.empty(2 * GROUP, np.int64)
+    for start in range(first, coming.shape[0], GROUP):
+        stop = min(start + GROUP, coming.shape[0])
+        _look_ahead(coming, start, stop, slots, words, hashes)
+        for i in range(start, stop):
+            hashed = hashes[i - start]
+            slot = _slot_of(coming, i, hashed, slots, words)
+            given = slots[slot]
+            if given == EMPTY:
+                given = _put(coming, i, hashed, slot, slots, words, free, counts)
+                if given == EMPTY:
                     return i
-                hole = place
-            if counts[FREE] > 0:
-                given = free[counts[FREE] - 1]
-                counts[FREE] -= 1
-            elif counts[TOP] < words.shape[0]:
-                given = np.int32(counts[TOP])
-                counts[TOP] += 1
-            else:
-                return i
-            if places[hole] == EMPTY:
-                counts[FILLED] += 1
-            for word in range(coming.shape[1]):
-                words[given, word] = coming[i, word]
-            places[hole] = given
-            place = hole
-        out[i] = places[place]
+            out[i] = given & _ID
     return int(coming.shape[0])
 
 
 @kernel
-def find(coming: Int64Array, places: Int32Array, words: Int64Array, out: Int32Array) -> None:
+def find(coming: Int64Array, slots: Int64Array, words: Int64Array, out: Int32Array) -> None:
     """out[i] = the id of tuple ``coming[i]``, EMPTY where it has none. O(n)."""
-    mask = places.shape[0] - 1
-    for i in range(coming.shape[0]):
-        place = _home(coming, i, mask)
-        while places[place] != EMPTY:
-            if places[place] != GONE and _equal(words, places[place], coming, i):
-                break
-            place = (place + 1) & mask
-        out[i] = places[place]
+    hashes = np.empty(2 * GROUP, np.int64)
+    for start in range(0, coming.shape[0], GROUP):
+        stop = min(start + GROUP, coming.shape[0])
+        _look_ahead(coming, start, stop, slots, words, hashes)
+        for i in range(start, stop):
+            known = slots[_slot_of(coming, i, hashes[i - start], slots, words)]
+            out[i] = EMPTY if known == EMPTY else known & _ID
 
 
 @kernel
 def release(
-    ids: Int32Array, places: Int32Array, words: Int64Array, free: Int32Array, counts: Int64Array
+    ids: Int32Array, slots: Int64Array, words: Int64Array, free: Int32Array, counts: Int64Array
 ) -> None:
     """Give back ids, each once, that are in use. O(n)."""
-    mask = places.shape[0] - 1
-    for i in range(ids.shape[0]):
-        place = _home(words, ids[i], mask)
-        while places[place] != ids[i]:
-            place = (place + 1) & mask
-        places[place] = GONE
-        free[counts[FREE]] = ids[i]
-        counts[FREE] += 1
+    mask = slots.shape[0] - 1
+    hashes = np.empty(2 * GROUP, np.int64)
+    for start in range(0, ids.shape[0], GROUP):
+        stop = min(start + GROUP, ids.shape[0])
+        for i in range(start, stop):
+            hashes[i - start] = _hash(words, ids[i])
+        for i in range(stop - start):
+            hashes[GROUP + i] = slots[hashes[i] & mask]
+        for i in range(start, stop):
+            wanted = hashes[i - start] << 32 | np.int64(ids[i])
+            slot = hashes[i - start] & mask
+            while slots[slot] != wanted:
+                slot = (slot + 1) & mask
+            _take_out(slot, slots)
+            free[counts[FREE]] = ids[i]
+            counts[FREE] += 1
 
 
 @kernel
-def rehash(ids: Int32Array, words: Int64Array, places: Int32Array, counts: Int64Array) -> None:
-    """Put ids into places, all EMPTY and more than twice as many."""
-    mask = places.shape[0] - 1
+def rehash(ids: Int32Array, words: Int64Array, slots: Int64Array) -> None:
+    """Put ids into slots, all EMPTY and more than there are ids."""
+    mask = slots.shape[0] - 1
     for i in range(ids.shape[0]):
-        place = _home(words, ids[i], mask)
-        while places[place] != EMPTY:
-            place = (place + 1) & mask
-        places[place] = ids[i]
-    counts[FILLED] = ids.shape[0]
+        hashed = _hash(words, ids[i])
+        slot = hashed & mask
+        while slots[slot] != EMPTY:
+            slot = (slot + 1) & mask
+        slots[slot] = hashed << 32 | np.int64(ids[i])
+
+
+@kernel
+def number_copies(
+    coming: Int64Array,
+    weights: Int8Array,
+    first: int,
+    slots: Int64Array,
+    words: Int64Array,
+    free: Int32Array,
+    counts: Int64Array,
+    held: Int64Array,
+    out: Int32Array,
+) -> int:
+    """out[i] = the copy of tuple ``coming[i]`` that a change brings or takes away, from 1, the last one that
+    there is, from ``first`` on. A tuple has an id while there is a copy. Return as :func:`number` does.
+
+    held: int64[capacity], copies by id. Changes that take away a copy where there is none get 0. O(n).
+    """
+    hashes = np.empty(2 * GROUP, np.int64)
+    for start in range(first, coming.shape[0], GROUP):
+        stop = min(start + GROUP, coming.shape[0])
+        _look_ahead(coming, start, stop, slots, words, hashes)
+        for i in range(start, stop):
+            hashed = hashes[i - start]
+            slot = _slot_of(coming, i, hashed, slots, words)
+            known = slots[slot]
+            if weights[i] > 0:
+                if known == EMPTY:
+                    known = _put(coming, i, hashed, slot, slots, words, free, counts)
+                    if known == EMPTY:
+                        return i
+                    held[known & _ID] = 0
+                held[known & _ID] += 1
+                out[i] = held[known & _ID]
+                continue
+            if known == EMPTY:
+                out[i] = 0
+                continue
+            out[i] = held[known & _ID]
+            held[known & _ID] -= 1
+            if held[known & _ID] == 0:
+                _take_out(slot, slots)
+                free[counts[FREE]] = known & _ID
+                counts[FREE] += 1
+    return int(coming.shape[0])

@@ -12,8 +12,6 @@ import numpy as np
 from engine.dataflow.arrangements.word_table import WordTable
 from engine.dataflow.arrangements.words import Words
 from engine.dataflow.columns import Numbers
-from engine.kernels import marks
-from engine.kernels.copies import number_copies
 from engine.model.batch import Column, Int32Array, Int64Array
 from engine.model.changes import Weights
 from engine.model.types import Type
@@ -41,15 +39,11 @@ class CopyCounts:
         rows = np.empty((n, self._words.width + 1), np.int64)
         rows[:, :-1] = self._words.encode(columns, n)
         rows[:, -1] = numbers[owners]
-        ids = self._table.number(rows)
-        self._counts = grown(self._counts, self._table.capacity)
-        copies, unused = np.empty(n, np.int32), np.empty(n, np.int32)
-        number_copies(ids, weights, self._counts, copies)
-        self._release(unused[: marks.unused(ids, self._counts, unused)])
+        copies, self._counts = self._table.number_copies(rows, weights, self._counts)
+        self._shrink()
         return copies
 
-    def _release(self, ids: Int32Array) -> None:
-        self._table.release(ids)
+    def _shrink(self) -> None:
         if self._words.is_wasteful(len(self._table)):
             self._words.shrink(self._table.words, self._table.used())
             self._table.renew()
@@ -62,8 +56,8 @@ class CopyCounts:
         self._numbers.give_back(number)
         ids = self._table.used()
         ids = ids[self._table.words[ids, -1] == number]
-        self._counts[ids] = 0
-        self._release(ids)
+        self._table.release(ids)
+        self._shrink()
 
     @property
     def nbytes(self) -> int:

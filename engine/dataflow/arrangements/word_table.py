@@ -1,6 +1,6 @@
 """Ids of tuples of whole numbers (:mod:`engine.kernels.word_table`), given back when nobody has them.
 
-One writer. Cost: O(1) a tuple, amortised; 8 bytes a word, and 12 to 24 a tuple for the table.
+One writer. Cost: O(1) a tuple, amortised; 8 bytes a word, and 20 to 36 a tuple for the table.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import numpy as np
 
 from engine.kernels import word_table as kernels
 from engine.model.batch import Int32Array, Int64Array
+from engine.model.changes import Weights
 
 ROOM_MIN = 256
 
@@ -22,8 +23,8 @@ class WordTable:
     def _clear(self, width: int, room: int) -> None:
         self.words: Int64Array = np.zeros((room, width), np.int64)
         self._free: Int32Array = np.empty(room, np.int32)
-        self._places: Int32Array = _places(4 * room)
-        self._counts: Int64Array = np.zeros(3, np.int64)
+        self._slots: Int64Array = _slots(2 * room)
+        self._counts: Int64Array = np.zeros(2, np.int64)
 
     def __len__(self) -> int:
         """How many ids are in use."""
@@ -39,21 +40,36 @@ class WordTable:
         ids = np.empty(len(tuples), np.int32)
         done = 0
         while True:
-            table = self._places, self.words, self._free, self._counts
-            done = kernels.number(tuples, done, *table, ids)
+            done = kernels.number(tuples, done, *self._table(), ids)
             if done == len(tuples):
                 return ids
             self._grow()
 
+    def number_copies(
+        self, tuples: Int64Array, weights: Weights, held: Int64Array
+    ) -> tuple[Int32Array, Int64Array]:
+        """Which copy of its tuple each change brings or takes away, from 1, and ``held``, with more room
+        perhaps. A tuple has an id while there is a copy. held: int64[capacity], copies by id.
+        """
+        copies = np.empty(len(tuples), np.int32)
+        done = 0
+        while True:
+            done = kernels.number_copies(tuples, weights, done, *self._table(), held, copies)
+            if done == len(tuples):
+                return copies, held
+            self._grow()
+            if len(held) < self.capacity:
+                held = np.concatenate([held, np.zeros(self.capacity - len(held), np.int64)])
+
     def find(self, tuples: Int64Array) -> Int32Array:
         """The same, -1 where there is none."""
         ids = np.empty(len(tuples), np.int32)
-        kernels.find(tuples, self._places, self.words, ids)
+        kernels.find(tuples, self._slots, self.words, ids)
         return ids
 
     def release(self, ids: Int32Array) -> None:
         """Give back ids, each once."""
-        kernels.release(ids, self._places, self.words, self._free, self._counts)
+        kernels.release(ids, *self._table())
 
     def used(self) -> Int32Array:
         """The ids that are in use, ascending."""
@@ -63,8 +79,8 @@ class WordTable:
 
     def renew(self) -> None:
         """Words of some ids have changed, or who gave them: find all of them anew."""
-        self._places = _places(max(4 * ROOM_MIN, 4 * (len(self) + 1)))
-        kernels.rehash(self.used(), self.words, self._places, self._counts)
+        self._slots = _slots(max(2 * ROOM_MIN, 2 * len(self) + 1))
+        kernels.rehash(self.used(), self.words, self._slots)
 
     def ids(self) -> tuple[Int64Array, Int32Array, Int64Array]:
         """(words, free, counts), for somebody else who gives ids and takes them back."""
@@ -82,17 +98,19 @@ class WordTable:
         self.make_room()
         self.renew()
 
+    def _table(self) -> tuple[Int64Array, Int64Array, Int32Array, Int64Array]:
+        return self._slots, self.words, self._free, self._counts
+
     @property
     def nbytes(self) -> int:
-        return self.words.nbytes + self._free.nbytes + self._places.nbytes
+        return self.words.nbytes + self._free.nbytes + self._slots.nbytes
 
     def _check(self) -> None:
         used = self.used()
         assert len(used) == len(self)
         assert self.find(np.ascontiguousarray(self.words[used])).tolist() == used.tolist()
-        assert int((self._places >= 0).sum()) == len(self)
-        assert int((self._places != kernels.EMPTY).sum()) == self._counts[kernels.FILLED]
+        assert int((self._slots != kernels.EMPTY).sum()) == len(self)
 
 
-def _places(wanted: int) -> Int32Array:
-    return np.full(1 << (wanted - 1).bit_length(), kernels.EMPTY, np.int32)
+def _slots(wanted: int) -> Int64Array:
+    return np.full(1 << (wanted - 1).bit_length(), kernels.EMPTY, np.int64)
