@@ -73,7 +73,7 @@ def _slot_of(coming: Int64Array, i: int, hashed: int, slots: Int64Array, words: 
     while True:
         known = slots[slot]
         if known == EMPTY or (known >> 32 == hashed and _equal(words, known & _ID, coming, i)):
-            return slot
+            return int(slot)
         slot = (slot + 1) & mask
 
 

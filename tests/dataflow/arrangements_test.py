@@ -41,6 +41,28 @@ def test_ids_of_tuples_that_come_and_go(seed: int, width: int) -> None:
         table._check()
 
 
+@given(seeds, st.integers(1, 3), st.sampled_from((3, 400, 1_000_000)))
+def test_copies_of_tuples_that_come_and_go(seed: int, width: int, apart: int) -> None:
+    rng = np.random.default_rng(seed)
+    table, known = WordTable(width), dict[tuple[int, ...], int]()
+    held = np.zeros(table.capacity, np.int64)
+    for _ in range(rng.integers(1, 6)):
+        n = int(rng.choice((0, 3, 100, 1_500)))
+        tuples = rng.integers(-apart, apart, (n, width))
+        weights = np.where(rng.random(n) < 0.6, 1, -1).astype(np.int8)
+        expected = []
+        for one, weight in zip(map(tuple, tuples.tolist()), weights.tolist(), strict=True):
+            copies = known.pop(one, 0)
+            expected.append(max(copies, copies + weight))
+            if copies + weight > 0:
+                known[one] = copies + weight
+        copies, held = table.number_copies(tuples, weights, held)
+        assert copies.tolist() == expected
+        table._check()
+        used = table.used()
+        assert dict(zip(map(tuple, table.words[used].tolist()), held[used].tolist(), strict=True)) == known
+
+
 @given(seeds, st.integers(1, 2), st.sampled_from((3, 1_000_000)))
 def test_slots_of_ids_that_come_and_go(seed: int, width: int, apart: int) -> None:
     """However far apart ids are."""
