@@ -140,7 +140,8 @@ class Edge:
         it, too: a window that ends before NOW would let rows in below others.
         """
         pattern = max(self.pattern, inner.pattern)
-        if pattern is Pattern.WKS and not (self.pattern is inner.pattern and self.span == inner.span):
+        alike = self.pattern is inner.pattern and self.span is not None and self.span == inner.span
+        if pattern is Pattern.WKS and not alike:
             pattern = Pattern.WK
         merges = None
         if self.merges is not None and inner.merges is not None:

@@ -244,6 +244,17 @@ def test_set_operations(left: str, right: str, union: str, intersect: str) -> No
         assert patterns(text.format(word))[-1] == "STR"
 
 
+def test_what_goes_with_the_shorter_of_two_windows_has_neither() -> None:
+    pair = (
+        f"(SELECT window_end FROM {TUMBLE} [RANGE {{}} HOURS] INTERSECT SELECT window_end FROM {TUMBLE} {{}})"
+    )
+    apart, other = pair.format(2, "[RANGE 3 HOURS]"), pair.format(4, "[RANGE 5 HOURS]")
+    assert patterns(f"SELECT window_end FROM {apart}")[-1] == "WKS"
+    assert patterns(f"{apart} UNION ALL {other}")[-1] == "WK"
+    together = pair.format(2, "")
+    assert patterns(f"{together} UNION ALL {together}")[-1] == "WKS"
+
+
 def test_groups_stay_weak_through_a_union() -> None:
     grouped = "SELECT carrier, COUNT(*) AS n FROM flights GROUP BY carrier"
     assert patterns(f"{grouped} UNION ALL SELECT dest, 1 FROM weather")[-1] == "WK"
