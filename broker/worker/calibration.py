@@ -12,6 +12,8 @@ the worker serves.
 | `gather_ns`   | an answer of all rows, and their count                             | rows              |
 | `answer_ns`   | an answer over hardly any rows                                     | 1                 |
 | `keep_ns`     | a step and its view with :data:`KEPT` eager queries, and with none | queries           |
+
+Those of operators that changes come from are measured by :mod:`broker.worker.unit_costs`.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from time import perf_counter_ns
 
 import numpy as np
 
+from broker.worker import unit_costs
 from engine.engine import Engine
 from engine.model.batch import Batch, Column
 from engine.model.maintenance import Costs, Maintenance
@@ -117,6 +120,7 @@ def measure() -> Costs:
         gather_ns=_over(asked.answer_ns("l2") - counted_ns, answered),
         answer_ns=base_ns,
         keep_ns=_over(min(keeping_ns) - step_ns, KEPT),
+        units=unit_costs.measure(),
     )
 
 
