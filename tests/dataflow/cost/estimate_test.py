@@ -94,7 +94,7 @@ def test_a_join_has_the_pairs_that_the_samples_have() -> None:
         (JOIN, DIRECT, ["list", "list", "list"]),
         (DISTINCT, UPA, ["calendar", "groups"]),
         (GROUPED, UPA, ["groups"]),
-        (NEGATION, UPA, ["hashed", "hashed"]),
+        (NEGATION, UPA, ["calendar", "hashed", "hashed"]),
         ("SELECT k FROM s WHERE v > 0", UPA, []),
     ],
 )
