@@ -249,6 +249,14 @@ def test_it_stands_wherever_a_text_does(client: tureen.Client, trades: str) -> N
         == f"SELECT * FROM {trades} WHERE price > 8"
     )
     assert client.register(template=said, parameters=[8]).snapshot().rows() == [{"price": 9.0}]
+    high = tureen.stream(trades).where("price > 7").select("price")
+    above = tureen.stream(trades).where("price > 8").select("price")
+    assert client.ask(high.except_(above)).rows() == [{"price": 8.0}]
+    assert client.ask(high.union(above, all=True).order_by("price")).rows() == [
+        {"price": 8.0},
+        {"price": 9.0},
+        {"price": 9.0},
+    ]
     (query,) = client.register_many([(tureen.Template(said, [7]), handle := tureen.new_handle())])
     assert (query.handle, len(query.snapshot())) == (handle, 2)
 
