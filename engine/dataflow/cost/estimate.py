@@ -14,7 +14,7 @@ of inputs are kept (:mod:`engine.dataflow.cost.structures`), as the plan says.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from math import log2
 
@@ -112,8 +112,8 @@ class _Costs:
                 return self._step(plan, self.of(below))
             case Joined(_, left, right, stage, kept):
                 return self._two(stage, self.of(left), self.of(right), kept)
-            case Combined(shape, left, right, stage):
-                return self._combined(shape, stage, self.of(left), self.of(right))
+            case Combined(left=left, right=right):
+                return self._combined(plan, self.of(left), self.of(right))
 
     # --- operators --------------------------------------------------------------------------------
 
@@ -187,30 +187,47 @@ class _Costs:
         placed = Term("place", steps, steps, steps * self.units.sort_ns)
         return Estimate(flow, (placed,), (Kept("input", "hashed", below.flow.rows),), (below,))
 
-    def _combined(self, shape: object, stage: SetOperation, left: Estimate, right: Estimate) -> Estimate:
+    def _combined(self, plan: Combined, left: Estimate, right: Estimate) -> Estimate:
+        stage, edges = plan.stage, plan.kept
         flow = flows.of_two(stage, left.flow, right.flow, self.known)
-        if isinstance(shape, Union):
+        if isinstance(plan.shape, Union):
             foretold = left.foretold and right.foretold
             touched = self._touch(left.flow, foretold), self._touch(right.flow, foretold)
             return Estimate(flow, touched, (), (left, right), foretold)
-        if isinstance(shape, Compared):  # two counts a value
-            values = flows.own_values(stage, left.flow, right.flow, self.known)
+        counts = isinstance(plan.shape, Compared) and not any(edges)
+        values = flows.own_values(stage, left.flow, right.flow, self.known)
+        if counts:  # two a value
             state: tuple[Kept, ...] = (Kept("counts", "groups", 2 * values),)
-            if stage.kind == "except":
-                return self._negation(stage, flow, left, right, state)
-            listed = left.flow.rate * right.flow.rows + right.flow.rate * left.flow.rows
-            moved = sum(each.flow.rate + each.flow.leaving for each in (left, right))
-            counted = Term("count", 2 * listed, moved, moved * self.units.probe_ns)
-            return Estimate(flow, (counted,), state, (left, right))
-        return self._negation(stage, flow, left, right, self._both(left, right, (None, None)))
+        else:
+            state = self._both(left, right, edges, eager=True)
+        if stage.kind == "except":
+            return self._negation(stage, flow, left, right, state, edges, tells=plan.tells)
+        one, other = _moved(left.flow, left.foretold), _moved(right.flow, right.foretold)
+        listed = one * right.flow.rows + other * left.flow.rows
+        found = [Term("probe", listed, one + other, (one + other) * self.units.probe_ns)]
+        found += self._buffered((left, right), state, edges, values)
+        return Estimate(flow, tuple(found), state, (left, right), any(edges))
+
+    def _buffered(
+        self,
+        sides: tuple[Estimate, Estimate],
+        state: Sequence[Kept],
+        edges: tuple[Edge | None, Edge | None],
+        values: float,
+    ) -> Iterator[Term]:
+        """What buffers of foretold inputs cost whose exits are seen at their instants."""
+        if any(edges):
+            for side, held, edge in zip(sides, state, edges, strict=True):
+                if edge is not None:
+                    yield from structures.terms(held, side.flow, edge, self.units, values, eager=True)
 
     def _two(
         self, stage: TwoInputs, left: Estimate, right: Estimate, kept: tuple[Edge | None, Edge | None]
     ) -> Estimate:
         flow = flows.of_two(stage, left.flow, right.flow, self.known)
-        state = self._both(left, right, kept)
+        state = self._both(left, right, kept, eager=False)
         if _is_negation(stage):
-            return self._negation(stage, flow, left, right, state)
+            return self._negation(stage, flow, left, right, state, kept, tells=True)
         foretold = any(kept)
         one, other = _moved(left.flow, left.foretold), _moved(right.flow, right.foretold)
         listed, matches = one * right.flow.rows + other * left.flow.rows, _moved(flow, foretold)
@@ -222,18 +239,28 @@ class _Costs:
         return Estimate(flow, tuple(found), state, (left, right), foretold)
 
     def _both(
-        self, left: Estimate, right: Estimate, kept: tuple[Edge | None, Edge | None]
+        self, left: Estimate, right: Estimate, edges: tuple[Edge | None, Edge | None], *, eager: bool
     ) -> tuple[Kept, Kept]:
-        one, other = kept
+        one, other = edges
         return (
-            structures.kept("left", left.flow, one, eager=False),
-            structures.kept("right", right.flow, other, eager=False),
+            structures.kept("left", left.flow, one, eager=eager),
+            structures.kept("right", right.flow, other, eager=eager),
         )
 
     def _negation(
-        self, stage: TwoInputs, flow: Flow, left: Estimate, right: Estimate, state: tuple[Kept, ...]
+        self,
+        stage: TwoInputs,
+        flow: Flow,
+        left: Estimate,
+        right: Estimate,
+        state: tuple[Kept, ...],
+        edges: tuple[Edge | None, Edge | None],
+        *,
+        tells: bool,
     ) -> Estimate:
-        """A counter of each value, sorted in the paper, and left rows in the order in which they came."""
+        """A counter of each value, sorted in the paper, and left rows in the order in which they came. tells:
+        a negative tuple is sent for each exit, not only for the premature ones.
+        """
         values = flows.own_values(stage, left.flow, right.flow, self.known)
         shared = flows.shared_values(stage, left.flow, right.flow, self.known)
         counted = sum(each.flow.rate + each.flow.leaving for each in (left, right))
@@ -241,12 +268,15 @@ class _Costs:
         early = flow.leaving * flow.premature
         looked = early + right.flow.leaving * shared
         among = left.flow.rows / max(1.0, values)
-        found = (
+        foretold = any(edges) and not tells
+        sent = early if foretold else flow.leaving
+        found = [
             Term("count", listed, counted, counted * self.units.probe_ns),
             Term("left probes", looked * among, looked, looked * self.units.match_ns),
-            Term("negative tuples", early, early, early * self.units.touch_ns),
-        )
-        return Estimate(flow, found, state, (left, right))
+            Term("negative tuples", sent, sent, sent * self.units.touch_ns),
+            *self._buffered((left, right), state, edges, values),
+        ]
+        return Estimate(flow, tuple(found), state, (left, right), foretold)
 
     # --- terms ------------------------------------------------------------------------------------
 

@@ -71,7 +71,8 @@ def test_no_row_leaves_early_where_no_value_is_shared() -> None:
     assert cost(NEGATION, TOLD, apart).premature == 0
     shares = [cost(NEGATION, TOLD, known).premature for known in (half, together)]
     assert 0 < shares[0] < shares[1] < 1
-    assert term(cost(NEGATION, TOLD, apart), "negative tuples") == 0
+    assert term(cost(NEGATION, UPA, apart), "negative tuples") == 0
+    assert term(cost(NEGATION, TOLD, apart), "negative tuples") == RATE["s"]
 
 
 def test_a_bag_difference_leaves_what_the_samples_leave() -> None:
@@ -94,7 +95,7 @@ def test_a_join_has_the_pairs_that_the_samples_have() -> None:
         (JOIN, DIRECT, ["list", "list", "list"]),
         (DISTINCT, UPA, ["calendar", "groups"]),
         (GROUPED, UPA, ["groups"]),
-        (NEGATION, UPA, ["calendar", "hashed", "hashed"]),
+        (NEGATION, UPA, ["calendar", "fifo", "fifo"]),
         ("SELECT k FROM s WHERE v > 0", UPA, []),
     ],
 )
