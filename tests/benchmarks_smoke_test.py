@@ -73,6 +73,10 @@ RUNS = {
         "--windows 300 --times 1 --rounds 2 --queries fig11 fig15 --strategies nt upa10 auto",
         ["model_error.max", "auto_to_best.max", "predicted_per_1000.fig11.nt.w300"],
     ),
+    "upa-buffers": (
+        "--live 2000 --partitions 1 10 --intervals 0.05 0.5",
+        ["ns_per_entry.p10", "visited_per_negative.p1", "bytes_per_live.i0.5", "held_per_live.i0.05.scanned"],
+    ),
     "upa-expiry": (
         "--window 3000 --times 1 --strategies nt upa10",
         ["jump_ms", "deletions_per_s", "engine_deletions_per_s.upa10"],
