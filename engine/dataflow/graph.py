@@ -357,7 +357,8 @@ class Graph:
         if node is None:
             return NodeState()
         queries = sum(len(each.sink.query_ids) for each in self._exits.values() if node in each.nodes)
-        return NodeState(queries, node.columns.count, node.rows, node.nbytes, node.visited)
+        premature = node.premature / node.entered if node.entered else None
+        return NodeState(queries, node.columns.count, node.rows, node.nbytes, node.visited, premature)
 
     @property
     def node_count(self) -> int:

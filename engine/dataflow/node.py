@@ -84,6 +84,10 @@ class Node(ABC):
         """Why nothing is known of this transition."""
         self.visited = 0
         """Rows that it looked at since it came."""
+        self.entered = 0
+        """Of a negation and of pairs: rows that came into the answer since it came."""
+        self.premature = 0
+        """How many of them left it before the exit of their own."""
         self._turn: Turn | None = None
         self._delta: Delta | None = None
 

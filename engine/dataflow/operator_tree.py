@@ -44,6 +44,10 @@ class NodeState:
     """What they take."""
     visited: int = 0
     """Rows that it looked at since it came."""
+    premature: float | None = None
+    """Of the rows that came into the answer of a negation, the share that left it before the exit of their
+    own; None of other operators, and where none came.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from engine.dataflow.operators.join import Matching
 from engine.dataflow.operators.latest import Latest
 from engine.dataflow.operators.ranked import Ranked
 from engine.dataflow.operators.set_operations import Compared, Union
@@ -155,10 +156,10 @@ def _values_stay(plan: Plan) -> bool:
             return True
         case Step(Project() | Filter() | Ranked(numbered=False), below=below) | Exits(below):
             return _values_stay(below)
+        case Joined(Matching(kind="semi" | "anti"), left) | Combined(LeftRows(), left):
+            return _values_stay(left)
         case Joined(left=left, right=right) | Combined(Union(), left, right):
             return _values_stay(left) and _values_stay(right)
-        case Combined(LeftRows(), left):
-            return _values_stay(left)
     return False
 
 

@@ -29,6 +29,7 @@ class CellRows:
     def __init__(self, edge: Edge, id_words: int) -> None:
         self._edge = edge
         self._buffer = edge.buffer()
+        self._worked = Work()
         self._slots = IdSlots(id_words) if edge.is_early else None
         self.ids: Int64Array = np.zeros((ROOM_MIN, id_words), np.int64)
         self.exits: Int64Array = np.zeros(ROOM_MIN, np.int64)
@@ -45,11 +46,6 @@ class CellRows:
 
     def __len__(self) -> int:
         return len(self.exits) - self._free_count
-
-    @property
-    def work(self) -> Work:
-        """What its buffer did."""
-        return self._buffer.work
 
     @property
     def entry_count(self) -> int:
@@ -109,6 +105,7 @@ class CellRows:
 
     def stood(self) -> None:
         """All rows are there."""
+        self._worked += self._buffer.work
         self._buffer = self._edge.buffer()
         self._insert(self.slots())
 
@@ -210,6 +207,11 @@ class CellRows:
         self.held = self.held._replace(heads=heads)
         self._free[self._free_count : self._free_count + room - before] = np.arange(before, room)[::-1]
         self._free_count += room - before
+
+    @property
+    def work(self) -> Work:
+        """What was done to its entries."""
+        return self._worked + self._buffer.work
 
     @property
     def nbytes(self) -> int:

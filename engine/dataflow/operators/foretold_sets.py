@@ -48,10 +48,6 @@ class ForetoldNode(ComparedNode):
         self._kept = kept
         self._whole = whole
         self._width = 0
-        self.entered = 0
-        """Rows that came into the answer since the node came."""
-        self.premature = 0
-        """How many of them left it before the exit of their own."""
 
     def _forget_rows(self) -> None:
         self._forget_cells()
@@ -109,8 +105,10 @@ class ForetoldNode(ComparedNode):
 
     @property
     def state_work(self) -> Work:
-        """Of the rows of both inputs; negative: those of the answer that left before their exit."""
-        done = self._left_rows.work + Work(negative=self.premature)
+        """Of the rows of both inputs, and their looks at the counts of values; negative: those of the answer
+        that left before their exit.
+        """
+        done = self._work + self._left_rows.work + Work(negative=self.premature)
         return done if self._right_rows is None else done + self._right_rows.work
 
     @property

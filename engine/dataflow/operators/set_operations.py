@@ -20,6 +20,7 @@ from engine.changes.temporal_relation import Interval, TemporalRelation, always,
 from engine.dataflow.arrangements.cells import events_of
 from engine.dataflow.arrangements.pairs import Pairs
 from engine.dataflow.arrangements.row_store import longer
+from engine.dataflow.buffers.buffer import Work
 from engine.dataflow.delta import Delta
 from engine.dataflow.kept_columns import KeepsColumns
 from engine.dataflow.node import Node
@@ -133,6 +134,7 @@ class ComparedNode(KeepsColumns, TwoInputs):
         self._left = np.zeros(self._cells.capacity, np.int64)
         self._right = np.zeros(self._cells.capacity, np.int64)
         self._size = np.zeros(self._cells.capacity, np.int64)
+        self._work = Work()
 
     def _hydrate(self, context: EvaluationContext) -> None:
         if not self._coming:
@@ -164,6 +166,7 @@ class ComparedNode(KeepsColumns, TwoInputs):
     def _cells_of(self, delta: Delta, *, of_left: bool) -> Int32Array:
         """int32[pairs]: the cell of each. Asked once of each delta."""
         self.visited += len(delta.temporal)
+        self._work.visited += len(delta.owners)
         columns = delta.temporal.relation.columns
         places = [left if of_left else right for left, right in self._compared.on]
         values = [with_one_zero(columns[place]) for place in places]
@@ -191,6 +194,11 @@ class ComparedNode(KeepsColumns, TwoInputs):
         """These cells go, each once."""
         self._left[cells] = self._right[cells] = self._size[cells] = 0
         self._cells.release(cells)
+
+    @property
+    def state_work(self) -> Work:
+        """Each row looks at the counts of its value."""
+        return self._work
 
     @property
     def rows(self) -> int:

@@ -61,10 +61,6 @@ class LeftRowsNode(ComparedNode):
         self._shape = shape
         self.id_words = left.id_words + 1
         self.ordered = left.ordered
-        self.entered = 0
-        """Rows that came into the answer since the node came."""
-        self.premature = 0
-        """How many of them left it before they left the left input."""
         self.forget()
 
     def forget(self) -> None:
@@ -198,8 +194,10 @@ class LeftRowsNode(ComparedNode):
 
     @property
     def state_work(self) -> Work:
-        """Rows that came into the answer, and those of them that left it before they left the input."""
-        return Work(inserted=self.entered, negative=self.premature)
+        """Looks at the counts of values, rows that came into the answer, and those of them that left it
+        before they left the input.
+        """
+        return self._work + Work(inserted=self.entered, negative=self.premature)
 
     @property
     def rows(self) -> int:
