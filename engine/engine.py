@@ -475,7 +475,8 @@ class Engine(Embedding):
                 self._shown_sets |= self._sets.views_over(self._unshown)
             self._unshown = set()
             sources, sets = self._shown.copy(), self._shown_sets.copy()
-            self._view = View(self.position, self.limits, sources, sets, self._queries.shown())
+            queries, strategy_of = self._queries.shown(), self._following.strategy_of
+            self._view = View(self.position, self.limits, sources, sets, queries, strategy_of)
         return self._view
 
     def modules(self) -> dict[str, tuple[Attribute, ...]]:
@@ -507,7 +508,14 @@ class Engine(Embedding):
 
     def footprint(self) -> Footprint:
         """The bytes that the state takes, by structure. O(segments * columns + queries' indexes)."""
-        return footprint(self._sources.values(), self._sets, self._sets.index_bytes, self._following.nbytes)
+        following = self._following
+        return footprint(
+            self._sources.values(),
+            self._sets,
+            self._sets.index_bytes,
+            following.nbytes,
+            following.by_strategy(),
+        )
 
     def heaviest(self) -> Heavy | None:
         """The query that pausing would free most memory of; None: of none anything. O(queries)."""

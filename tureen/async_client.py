@@ -104,6 +104,16 @@ class AsyncQuery(Handled["AsyncClient"]):
         """How its answer is maintained: auto, none, lazy or eager. Raises UnknownQuery, OptionRefused."""
         return await self._client.change(self.handle, maintenance=maintenance)
 
+    async def set_strategy(
+        self, strategy: str, *, structure: str | None = None, partitions: int | str | None = None
+    ) -> QueryStatus:
+        """How its operators keep rows until they leave: auto, nt, direct or upa. As
+        :meth:`tureen.Query.set_strategy`. Raises UnknownQuery, OptionRefused.
+        """
+        return await self._client.change(
+            self.handle, strategy=strategy, structure=structure, partitions=partitions
+        )
+
     async def plan(self, *, analyze: bool = False) -> Mapping[str, Any]:
         """How its answer comes about; analyze: evaluate it once. Raises UnknownQuery."""
         return await self._client.plan(self.handle, analyze=analyze)
@@ -254,9 +264,22 @@ class AsyncClient:
         paused: bool | None = None,
         maintenance: str | None = None,
         weight: float | None = None,
+        strategy: str | None = None,
+        structure: str | None = None,
+        partitions: int | str | None = None,
     ) -> QueryStatus:
         """Change options of a query while it runs; what is None stays. Raises UnknownQuery, OptionRefused."""
-        return await self._http.run(calls.change(handle, paused, maintenance, weight))
+        return await self._http.run(
+            calls.change(
+                handle,
+                paused=paused,
+                maintenance=maintenance,
+                weight=weight,
+                strategy=strategy,
+                structure=structure,
+                partitions=partitions,
+            )
+        )
 
     async def execute(self, sql: str, *, wait: float = WAIT_DEFAULT_S) -> Listing:
         """Run a statement that is no SELECT. Raises QueryError, and whatever the thing it does raises."""

@@ -113,12 +113,9 @@ def alter(publication: Publication, wait_s: float) -> Talk[QueryStatus]:
     return ask(Request("PATCH", _path(publication.handle), _status, body=body, again=False, wait_s=wait_s))
 
 
-def change(
-    handle: str, paused: bool | None, maintenance: str | None, weight: float | None
-) -> Talk[QueryStatus]:
-    """PATCH /queries/{handle}; the same change made again changes nothing."""
-    given = {"paused": paused, "maintenance": maintenance, "weight": weight}
-    body = {"json": {name: value for name, value in given.items() if value is not None}}
+def change(handle: str, **options: bool | float | str | None) -> Talk[QueryStatus]:
+    """PATCH /queries/{handle} with those that are not None; the same change made again changes nothing."""
+    body = {"json": {name: value for name, value in options.items() if value is not None}}
     return ask(Request("PATCH", _path(handle), _status, body=body, wait_s=0))
 
 

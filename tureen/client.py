@@ -128,6 +128,17 @@ class Query(Handled["Client"]):
         """
         return self._client.change(self.handle, maintenance=maintenance)
 
+    def set_strategy(
+        self, strategy: str, *, structure: str | None = None, partitions: int | str | None = None
+    ) -> QueryStatus:
+        """How its operators keep rows until they leave: auto, nt, direct or upa; of upa also in which
+        structure (auto, partitioned, negative, indexed) and how many partitions. No answer changes, and no
+        change is told again.
+
+        Raises UnknownQuery, OptionRefused.
+        """
+        return self._client.change(self.handle, strategy=strategy, structure=structure, partitions=partitions)
+
     def plan(self, *, analyze: bool = False) -> Mapping[str, Any]:
         """How its answer comes about; analyze: evaluate it once, and tell rows and times as they were.
 
@@ -334,12 +345,25 @@ class Client:
         paused: bool | None = None,
         maintenance: str | None = None,
         weight: float | None = None,
+        strategy: str | None = None,
+        structure: str | None = None,
+        partitions: int | str | None = None,
     ) -> QueryStatus:
         """Change options of a query while it runs, by HTTP; what is None stays. Returns how it stands then.
 
         Raises UnknownQuery, OptionRefused.
         """
-        return self._http.run(calls.change(handle, paused, maintenance, weight))
+        return self._http.run(
+            calls.change(
+                handle,
+                paused=paused,
+                maintenance=maintenance,
+                weight=weight,
+                strategy=strategy,
+                structure=structure,
+                partitions=partitions,
+            )
+        )
 
     def execute(self, sql: str, *, wait: float = WAIT_DEFAULT_S) -> Listing:
         """Run a statement that is no SELECT, by HTTP: SHOW, DESCRIBE, EXPLAIN, PAUSE, CREATE and so on.

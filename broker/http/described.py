@@ -23,7 +23,9 @@ def standing(node: Node, name: str) -> QueryEntry:
 
 
 def listed(node: Node, name: str, entry: QueryEntry) -> dict[str, Any]:
-    """One line of a list. maintenance: the mode of now; of a query that does not stand, what it asks for."""
+    """One line of a list. maintenance: the mode of now; of a query that does not stand, what it asks for.
+    strategy: that of now where its changes are followed, else what it asks for.
+    """
     told: dict[str, Any] = {
         "query_id": name,
         "sql": entry.sql,
@@ -31,6 +33,7 @@ def listed(node: Node, name: str, entry: QueryEntry) -> dict[str, Any]:
         "sources": list(entry.sources),
         "error": entry.error,
         "maintenance": entry.options.get("maintenance", "auto"),
+        "strategy": entry.options.get("strategy", "auto"),
         "paused": entry.state == "PAUSED",
         "weight": query_options.WEIGHT_DEFAULT,
         "output": entry.output,
@@ -43,7 +46,12 @@ def listed(node: Node, name: str, entry: QueryEntry) -> dict[str, Any]:
     if entry.shard is not None:
         with contextlib.suppress(UnknownQuery):  # it is just being replaced
             info = node.shards[entry.shard].view().query(name)
-            told |= {"maintenance": info.maintenance, "paused": info.paused, "weight": info.weight}
+            told |= {
+                "maintenance": info.maintenance,
+                "strategy": info.strategy,
+                "paused": info.paused,
+                "weight": info.weight,
+            }
         if entry.output is not None:
             told["output"] = entry.output | {"waiting": node.shards[entry.shard].waiting(name)}
     return told

@@ -133,6 +133,7 @@ class Statements:
         if extended:
             shown |= {
                 "maintenance": lambda one: one["maintenance"],
+                "strategy": lambda one: one["strategy"],
                 "weight": lambda one: one["weight"],
                 "output": lambda one: one["output"] and one["output"]["topic"],
                 "error": lambda one: one["error"] and one["error"].get("message"),

@@ -34,6 +34,7 @@ import pyarrow as pa
 from broker import logs
 from broker.budget import Budget
 from broker.liveness import Liveness
+from engine.dataflow.strategy_state import ByStrategy, summed
 from engine.model.source import SourceName
 from engine.queries.footprint import Footprint
 from tureen.errors import MemoryBudgetExceeded
@@ -150,6 +151,10 @@ class Memory:
             for name, size in footprint.structures.items():
                 found[name] = found.get(name, 0) + size
         return found | {"answers_on_their_way": self._answers, "feeds": self.others()}
+
+    def by_strategy(self) -> ByStrategy:
+        """What the changes of followed queries come from, as it was counted last."""
+        return summed(footprint.by_strategy for footprint in list(self._footprints.values()))
 
     @property
     def used(self) -> int:

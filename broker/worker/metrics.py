@@ -25,7 +25,8 @@ from broker.worker.counts import (
     FeedCounts,
 )
 from broker.worker.node import Node
-from engine.model.maintenance import Maintenance
+from engine.dataflow.strategy_state import StrategyState
+from engine.model.maintenance import Maintenance, Strategy
 
 RATE_WINDOW_S = 5.0
 
@@ -206,6 +207,28 @@ def _of_queries(node: Node) -> Iterator[Metric]:
     for mode in get_args(Maintenance):
         maintained.add_metric([mode], modes.get(mode, 0))
     yield maintained
+    yield from _of_strategies(node)
+
+
+def _of_strategies(node: Node) -> Iterator[Metric]:
+    counted = node.memory.by_strategy()
+    followed = GaugeMetricFamily(
+        "tureen_followed_queries", "Queries whose changes are followed, by strategy.", labels=["strategy"]
+    )
+    kept = GaugeMetricFamily(
+        "tureen_followed_state_bytes", "What their operators keep, by strategy.", labels=["strategy"]
+    )
+    early = GaugeMetricFamily(
+        "tureen_followed_premature_share",
+        "Of rows in answers of negations those that left before their time, by strategy.",
+        labels=["strategy"],
+    )
+    for strategy in get_args(Strategy):
+        state = counted.get(strategy, StrategyState())
+        followed.add_metric([strategy], state.queries)
+        kept.add_metric([strategy], state.nbytes)
+        early.add_metric([strategy], state.premature_share or 0.0)
+    yield from (followed, kept, early)
 
 
 def _of_rows(node: Node) -> Iterator[Metric]:

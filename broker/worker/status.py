@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import Counter
-from typing import Any
+from typing import Any, get_args
 
 from broker.settings import Settings
 from broker.worker.creation import kind_of
@@ -14,8 +14,10 @@ from broker.worker.functions import facts
 from broker.worker.memory import Level
 from broker.worker.metrics import Metrics
 from broker.worker.node import Node
+from engine.dataflow.strategy_state import StrategyState
 from engine.language.query import Describe
 from engine.model.answer import SourceInfo
+from engine.model.maintenance import Strategy
 from engine.model.source import SourceName
 from topics.producer import CommitUnknown, TransactionAborted
 from tureen.errors import KafkaUnavailable, TureenError
@@ -227,6 +229,22 @@ def _view(node: Node, name: str, infos: dict[str, SourceInfo]) -> dict[str, Any]
     }
 
 
+def _strategies(node: Node) -> dict[str, Any]:
+    """Of each strategy how many queries are followed with it, what their operators keep, and how many of the
+    rows of negations left before their time.
+    """
+    counted = node.memory.by_strategy()
+    states = {strategy: counted.get(strategy, StrategyState()) for strategy in get_args(Strategy)}
+    return {
+        strategy: {
+            "queries": state.queries,
+            "state_bytes": state.nbytes,
+            "premature_share": state.premature_share,
+        }
+        for strategy, state in states.items()
+    }
+
+
 def status(node: Node, settings: Settings, metrics: Metrics) -> dict[str, Any]:
     """The facts behind ``tureen status``."""
     directory = node.directory
@@ -241,6 +259,7 @@ def status(node: Node, settings: Settings, metrics: Metrics) -> dict[str, Any]:
         "data_dir": str(settings.data_dir),
         "archive": None if node.shelf is None else node.shelf.facts(),
         "queries": {state: states.get(state, 0) for state in ("RUNNING", "PAUSED", "PENDING", "ERROR")},
+        "strategies": _strategies(node),
         "memory": node.memory.facts() | {"paused": sorted(directory.paused_by_broker)[:PAUSED_MAX]},
         "rates": metrics.rates(node),
         "functions": facts(node.engines.functions),

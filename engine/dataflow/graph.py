@@ -8,8 +8,10 @@ it is made anew.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Container, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 
@@ -44,11 +46,13 @@ from engine.dataflow.plan import (
 )
 from engine.dataflow.policy import TOLD, Policy
 from engine.dataflow.sinks import ChangeSink, Sink, WholeSink
+from engine.dataflow.strategy_state import ByStrategy, StrategyState
 from engine.dataflow.turn import Turn
 from engine.language.query import Query
 from engine.model.batch import Int64Array
 from engine.model.changes import Changes, Operator
 from engine.model.limits import Limits
+from engine.model.maintenance import Strategy
 from engine.model.source import SourceName
 from engine.operators.gather import schema_of
 from engine.standing.query import StandingQuery
@@ -131,6 +135,8 @@ class Graph:
         self._leaves: dict[Hashable, Leaf] = {}
         self._exits: dict[Hashable, _Exit] = {}
         self._members: dict[str, _Member] = {}
+        self._strategies: Counter[tuple[Hashable, Strategy]] = Counter()
+        """How many queries leave by an exit with a strategy."""
         self._affected_queries = AffectedQueries()
         self._stands: _Stand | None = None
 
@@ -176,6 +182,7 @@ class Graph:
         if isinstance(found.sink, WholeSink):
             found.sink.read_scans(query_id, [(scan.node, scan.column) for scan in read])
         self._members[query_id] = _Member(keys, end, standing, query, operator, copies, limited, policy)
+        self._strategies[end, policy.strategy] += 1
 
     def _plan_of(self, query: Query, operator: Operator, policy: Policy) -> Plan:
         plan = whole_plan_of if operator == "rstream" else plan_of
@@ -235,6 +242,10 @@ class Graph:
         member = self._members.pop(query_id, None)
         if member is None:
             return
+        strategy = member.sink, member.policy.strategy
+        self._strategies[strategy] -= 1
+        if not self._strategies[strategy]:
+            del self._strategies[strategy]
         sink = self._exits[member.sink].sink
         sink.remove(query_id)
         if not sink.query_ids:
@@ -267,6 +278,28 @@ class Graph:
     def policy_of(self, query_id: str) -> Policy:
         """How the operators of a query keep rows."""
         return self._members[query_id].policy
+
+    def strategy_of(self, query_id: str) -> Strategy | None:
+        """How the operators of a query keep rows; None where it is not here. Any thread."""
+        member = self._members.get(query_id)
+        return None if member is None else member.policy.strategy
+
+    def by_strategy(self) -> ByStrategy:
+        """What is kept for the queries of each strategy. O(nodes)."""
+        found: dict[Strategy, StrategyState] = {}
+        counted: set[Node] = set()
+        for strategy in get_args(Strategy):
+            ends = {end: count for (end, of), count in self._strategies.items() if of == strategy}
+            nodes = {node for end in ends for node in self._exits[end].nodes} - counted
+            if ends:
+                found[strategy] = StrategyState(
+                    sum(ends.values()),
+                    sum(node.nbytes for node in nodes),
+                    sum(node.entered for node in nodes),
+                    sum(node.premature for node in nodes),
+                )
+            counted |= nodes
+        return found
 
     def forget(self) -> None:
         """Rows have other ordinals now, or history came back: state is made anew."""
@@ -385,6 +418,8 @@ class Graph:
             assert node.columns.count
             assert node.refused is None
             node._check()
+        members = self._members.values()
+        assert self._strategies == Counter((each.sink, each.policy.strategy) for each in members)
 
 
 def changes_of(

@@ -70,12 +70,16 @@ class Node(ABC):
     have none. ordered: whether ids, compared word by word, have the order of the relation. foretold: a delta
     has rows that enter, ``valid_to`` when they will leave (FOREVER: that is not known), and that is not told
     again; a row that leaves earlier than foretold is in a delta once more, as one that was there and leaves.
+    entered: rows that came into what it gives since it was made, where it counts them; premature: how many of
+    them left that before they left the input.
     """
 
     telling: frozenset[int] | None = None
     id_words = 0
     ordered = False
     foretold = False
+    entered = 0
+    premature = 0
 
     def __init__(self, *below: Node) -> None:
         self.columns = Columns()

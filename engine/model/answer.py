@@ -131,7 +131,8 @@ class Answer:
 @dataclass(frozen=True, slots=True)
 class QueryInfo:
     """A standing query as lists show it. ``predicate_errors``: rows whose predicate ended as an error, while
-    matches were kept. parameters: of the placeholders in ``sql``, where it has any.
+    matches were kept. parameters: of the placeholders in ``sql``, where it has any. strategy: of the
+    operators that its changes come from; where nobody follows it what it asks for.
     """
 
     query_id: str
@@ -144,6 +145,7 @@ class QueryInfo:
     predicate_errors: int
     paused: bool = False
     options: Mapping[str, str] = field(default_factory=dict)
+    strategy: str = "auto"
 
 
 @dataclass(frozen=True, slots=True)

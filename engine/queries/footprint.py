@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from engine.dataflow.strategy_state import ByStrategy
 from engine.model.source import SourceName
 from engine.model.string_table import StringTable
 from engine.queries.source_set import SourceSet
@@ -30,7 +31,8 @@ class Footprint:
     versions: what supersedes what in tables. indexes: of predicates, and of rows by keys of joins.
     composites: combinations of rows that are kept of joins. answers: what is kept for eager queries.
     changes: state of the operators that changes of followed queries come from. queries: the queries
-    themselves. by_source: rows and pending together, of each source.
+    themselves. by_source: rows and pending together, of each source. by_strategy: ``changes`` by the strategy
+    of the queries that they are of.
     """
 
     rows: int = 0
@@ -43,11 +45,12 @@ class Footprint:
     changes: int = 0
     queries: int = 0
     by_source: Mapping[SourceName, int] = field(default_factory=dict)
+    by_strategy: ByStrategy = field(default_factory=dict)
 
     @property
     def structures(self) -> dict[str, int]:
         """The structures by name."""
-        return {one.name: getattr(self, one.name) for one in fields(self) if one.name != "by_source"}
+        return {one.name: getattr(self, one.name) for one in fields(self) if not one.name.startswith("by_")}
 
     @property
     def total(self) -> int:
@@ -63,10 +66,14 @@ class Heavy:
 
 
 def footprint(
-    sources: Iterable[Source], sets: Iterable[SourceSet], index_bytes: int, changes: int
+    sources: Iterable[Source],
+    sets: Iterable[SourceSet],
+    index_bytes: int,
+    changes: int,
+    by_strategy: ByStrategy,
 ) -> Footprint:
     """Of these sources and sets of sources. index_bytes: of the indexes by keys of joins. changes: of the
-    operators that changes come from.
+    operators that changes come from; by_strategy: these by the strategy of their queries.
     """
     rows = pending = matches = versions = composites = answers = queries = 0
     by_source: dict[SourceName, int] = {}
@@ -100,7 +107,17 @@ def footprint(
         answers += over.kept_bytes()
         queries += QUERY_BYTES * len(over.standing)
     return Footprint(
-        rows, pending, matches, versions, index_bytes, composites, answers, changes, queries, by_source
+        rows,
+        pending,
+        matches,
+        versions,
+        index_bytes,
+        composites,
+        answers,
+        changes,
+        queries,
+        by_source,
+        by_strategy,
     )
 
 

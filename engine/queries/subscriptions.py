@@ -21,11 +21,12 @@ from engine.changes.result_key import result_key
 from engine.changes.transition import NEVER
 from engine.dataflow.graph import Graph
 from engine.dataflow.strategy_plan import Explained, strategy_of, with_costs
+from engine.dataflow.strategy_state import ByStrategy, summed
 from engine.language.query import Query
 from engine.model.answer import Answer
 from engine.model.changes import Changes, Occasion, Operator
 from engine.model.limits import Limits
-from engine.model.maintenance import QueryOptions, UnitCosts
+from engine.model.maintenance import QueryOptions, Strategy, UnitCosts
 from engine.model.source import SourceName
 from engine.queries.source_sets import SourceSets
 from engine.queries.strategist import Strategist, Way
@@ -100,6 +101,17 @@ class Subscriptions:
     def nbytes(self) -> int:
         """Bytes of the state that changes come from."""
         return sum(graph.nbytes for graph in self._graphs.values())
+
+    def strategy_of(self, standing: StandingQuery) -> Strategy | None:
+        """How the operators that the changes of a query come from keep rows now; None where it is not
+        followed. Any thread.
+        """
+        graph = self._graphs.get(standing.set_key)
+        return None if graph is None else graph.strategy_of(standing.query_id)
+
+    def by_strategy(self) -> ByStrategy:
+        """What is kept for the followed queries of each strategy."""
+        return summed(graph.by_strategy() for graph in self._graphs.values())
 
     def __contains__(self, query_id: str) -> bool:
         return query_id in self._subscribers

@@ -8,7 +8,7 @@ is at work. The slot's generation is read again at the end, and such a reader is
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from engine.changes.operator import operator_over
@@ -20,6 +20,7 @@ from engine.model.answer import Answer, Lost, QueryInfo, SourceInfo
 from engine.model.batch import Batch
 from engine.model.changes import Changes, Operator
 from engine.model.limits import Limits
+from engine.model.maintenance import QueryOptions, Strategy
 from engine.model.source import SourceName, Stream
 from engine.model.step import Position
 from engine.operators.chain import CompositeSource
@@ -64,6 +65,8 @@ class View:
     _sources: Mapping[str, SourceView]
     _sets: Mapping[SetKey, SetView]
     _queries: ShownQueries
+    _strategy_of: Callable[[StandingQuery], Strategy | None]
+    """Of a followed query, as of now: a strategy may change whenever, and changes no answer."""
 
     def snapshot(self, query_id: str, *, at_ms: int | None = None, rows_max: int | None = None) -> Answer:
         """The answer of a query at NOW, or at an earlier instant as known now.
@@ -272,6 +275,7 @@ class View:
             sum(int(self._sources[name].errors[slot]) for name, (slot, _) in query.places()),
             query.paused,
             query.registration.options,
+            self._strategy_of(query) or QueryOptions.of(query.registration.options).strategy or "auto",
         )
 
     def sources(self) -> list[SourceInfo]:

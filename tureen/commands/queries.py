@@ -27,7 +27,7 @@ ROWS_DEFAULT = 50
     type=click.Choice(["RUNNING", "PAUSED", "PENDING", "ERROR", "PUBLISHED"]),
     help="Only queries in this state.  PUBLISHED: with --by-topic, those without a status record yet.",
 )
-@click.option("--extended", is_flag=True, help="Show maintenance and weight too; needs HTTP.")
+@click.option("--extended", is_flag=True, help="Show maintenance, strategy and weight too; needs HTTP.")
 @console.kafka_options
 @console.broker_options
 def queries(
@@ -51,7 +51,7 @@ def queries(
     """
     topics = by_topic or bool(kafka)
     if topics and extended:
-        raise click.UsageError("--extended needs HTTP: topics do not hold maintenance and weight")
+        raise click.UsageError("--extended needs HTTP: topics do not hold maintenance, strategy and weight")
     wanted = {*handles, *map(query_id, handles)}
     with console.client(url, token, by_topic, kafka, service_id) as client:
         found = [
@@ -69,7 +69,7 @@ def queries(
 
 def show(found: Sequence[QueryStatus], limit: int = ROWS_DEFAULT, extended: bool = False) -> None:
     """The table of the first ``limit`` queries."""
-    more = {"mode": "maintenance", "weight": "weight"} if extended else {}
+    more = {"mode": "maintenance", "strategy": "strategy", "weight": "weight"} if extended else {}
     names = ["query", "state", "sources", *more, "statement"]
     console.show_table(
         names,

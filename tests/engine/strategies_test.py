@@ -1,0 +1,193 @@
+"""The strategy of a query is changed while it is followed: no change is wrong, and none is told again."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.engine import Engine
+from engine.model.batch import versions
+from engine.model.source import Stream
+from engine.model.step import Position, Register, Registration, Step, StepResult, Unregister
+from tests.engine.feed import plain
+from tests.memory_state import MemoryState
+from tests.strategies import batch_of
+from tureen.errors import OptionRefused
+
+FEW = settings(max_examples=max(10, settings.default.max_examples // 4))
+WITH = "WITH (timestamp = 'ts')"
+CREATES = (
+    f"CREATE STREAM s (k BIGINT, v BIGINT, ts TIMESTAMP NOT NULL) {WITH} RETAIN 1 DAY",
+    f"CREATE STREAM u (k BIGINT, v BIGINT, ts TIMESTAMP NOT NULL) {WITH} RETAIN 1 DAY",
+    f"CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT, ts TIMESTAMP NOT NULL) {WITH}",
+)
+FORETOLD = {
+    "join": """SELECT s.k, s.v, u.v AS o FROM s [RANGE 9 MILLISECONDS]
+    JOIN u [RANGE 5 MILLISECONDS] ON s.k = u.k""",
+    "distinct": "SELECT DISTINCT k FROM s [RANGE 7 MILLISECONDS]",
+    "distincts": """SELECT x.k FROM (SELECT DISTINCT k FROM s [RANGE 9 MILLISECONDS]) AS x
+    JOIN (SELECT DISTINCT k FROM u [RANGE 5 MILLISECONDS SLIDE 3 MILLISECONDS]) AS y ON x.k = y.k""",
+    "groups": """SELECT s.k, COUNT(*) AS c, SUM(u.v) AS t FROM s [RANGE 9 MILLISECONDS]
+    JOIN u [RANGE 5 MILLISECONDS] ON s.k = u.k GROUP BY s.k""",
+    "union": "SELECT k FROM s [RANGE 9 MILLISECONDS] UNION ALL SELECT k FROM u [RANGE 4 MILLISECONDS]",
+    "both": "SELECT k FROM s [RANGE 9 MILLISECONDS] INTERSECT ALL SELECT k FROM u [RANGE 4 MILLISECONDS]",
+    "both once": "SELECT k FROM s [RANGE 9 MILLISECONDS] INTERSECT SELECT k FROM u [RANGE 4 MILLISECONDS]",
+    "three": """SELECT DISTINCT s.v FROM s [RANGE 9 MILLISECONDS] JOIN u [RANGE 5 MILLISECONDS] ON s.k = u.k
+    JOIN s AS z [RANGE 3 MILLISECONDS] ON u.v = z.v""",
+}
+STRICT = {
+    "except": "SELECT k FROM s [RANGE 9 MILLISECONDS] EXCEPT ALL SELECT k FROM u [RANGE 5 MILLISECONDS]",
+    "except on": """SELECT k, v FROM s [RANGE 9 MILLISECONDS]
+    EXCEPT ALL ON (k) SELECT k FROM u [RANGE 5 MILLISECONDS]""",
+    "except once": "SELECT k FROM s [RANGE 9 MILLISECONDS] EXCEPT SELECT k FROM u [RANGE 5 MILLISECONDS]",
+    "over": """SELECT x.k, u.v FROM (SELECT k FROM s [RANGE 9 MILLISECONDS]
+    EXCEPT ALL SELECT k FROM u [RANGE 5 MILLISECONDS]) AS x JOIN u [RANGE 8 MILLISECONDS] ON x.k = u.k""",
+    "distinct over": """SELECT DISTINCT v FROM (SELECT k, v FROM s [RANGE 9 MILLISECONDS]
+    EXCEPT ALL ON (k) SELECT k FROM u [RANGE 5 MILLISECONDS]) AS x""",
+    "rows": "SELECT DISTINCT s.k, u.v FROM s [RANGE 9 MILLISECONDS] JOIN u [ROWS 3] ON s.k = u.k",
+    "table": "SELECT s.v, t.v AS o FROM s [RANGE 9 MILLISECONDS] JOIN t ON s.k = t.k",
+    "left": "SELECT s.k, u.v FROM s [RANGE 9 MILLISECONDS] LEFT JOIN u [RANGE 5 MILLISECONDS] ON s.k = u.k",
+}
+TEXTS = FORETOLD | STRICT
+EMITTING = {name for place, name in enumerate(TEXTS) if place % 2}
+"""Their texts say that they are followed; of the others somebody says so."""
+
+Told = Mapping[str, Counter[Any]]
+"""By query the changes of a step: weight, instant and row."""
+
+
+class Driven:
+    """An engine with all queries, each followed."""
+
+    def __init__(self) -> None:
+        self.engine = Engine()
+        for create in CREATES:
+            self.engine.create(create)
+        for name, text in TEXTS.items():
+            self.register(name, text)
+        self._follow()
+
+    def _follow(self) -> None:
+        for name in TEXTS.keys() - EMITTING:
+            self.engine.follow(name)
+
+    def register(self, name: str, text: str, **options: str) -> StepResult:
+        if name in EMITTING:
+            text += " EMIT CHANGES WITH (format = 'diff')"
+        body = Register((Registration(name, text, options=options),))
+        self.engine.enqueue(Step(Position(0, self.engine.position.sequence + 1), 0, body))
+        (result,) = self.engine.run()
+        return result
+
+    def ingest(self, source: str, rows: list[tuple[int, int, int, tuple[Any, ...]]]) -> Told:
+        stream = self.engine.catalogue[source]
+        assert isinstance(stream, Stream)
+        batch = batch_of(stream.schema, rows)
+        if stream.is_table:
+            batch = versions(stream, batch, np.array([row[3][1] is None for row in rows]))
+        result = self.engine.ingest(source, batch)
+        assert not result.broken
+        return told_of(result)
+
+    def restart(self) -> None:
+        store = MemoryState()
+        self.engine.copy(store)
+        self.engine = Engine.restore(store)
+        self._follow()
+
+
+def told_of(result: StepResult) -> Told:
+    found: dict[str, Counter[Any]] = {}
+    for changes in result.changes:
+        rows = list(zip(*(plain(column) for column in changes.table.columns), strict=True))
+        for place, query_id in enumerate(changes.query_ids):
+            assert query_id not in found
+            of = range(*changes.starts[place : place + 2].tolist())
+            instants = changes.at_ms[of.start : of.stop].tolist()
+            assert instants == sorted(instants)
+            weights = changes.weights[of.start : of.stop].tolist()
+            found[query_id] = Counter(zip(weights, instants, rows[of.start : of.stop], strict=True))
+    return {query_id: counted for query_id, counted in found.items() if counted}
+
+
+def some_rows(rng: random.Random, clock_ms: int, offset: int) -> list[tuple[int, int, int, tuple[Any, ...]]]:
+    """At most one jump of NOW, so that windows run empty now and then."""
+    stamps = [clock_ms + rng.choice((0, 0, 1, 1, 2, 4))]
+    for _ in range(rng.randint(0, 5)):
+        stamps.append(stamps[-1] + rng.choice((0, 0, 0, 1, 1, 2, 12)))
+    values = (None, 0, 1, 2, 3)
+    return [(0, offset + n, at, (rng.choice(values), rng.choice(values))) for n, at in enumerate(stamps)]
+
+
+def some_options(rng: random.Random) -> dict[str, str]:
+    return {
+        "strategy": rng.choice(("nt", "direct", "upa", "upa", "auto")),
+        "structure": rng.choice(("auto", "partitioned", "negative", "indexed")),
+        "partitions": rng.choice(("auto", "1", "2", "4")),
+    }
+
+
+@FEW
+@given(st.integers(0, 2**32))
+def test_a_change_of_strategy_changes_nothing_else(seed: int) -> None:
+    rng = random.Random(seed)
+    moving, twin = Driven(), Driven()
+    clock_ms, offset = 10, 0
+    for _ in range(14):
+        for name in rng.sample(sorted(TEXTS), rng.randint(0, 6)):
+            options = some_options(rng)
+            result = moving.register(name, TEXTS[name], **options)
+            assert not result.changes
+            if name in STRICT and options["strategy"] == "direct":
+                assert isinstance(result.failed[name], OptionRefused)
+            else:
+                assert not result.failed
+                info = moving.engine.view().query(name)
+                assert info.strategy == options["strategy"] or options["strategy"] == "auto"
+        if rng.random() < 0.15:
+            moving.restart()
+        source = rng.choice(("s", "s", "u", "u", "t"))
+        rows = some_rows(rng, clock_ms, offset)
+        if source == "t":
+            rows = [(0, of, at, (k or 0, v)) for _, of, at, (k, v) in rows]
+        clock_ms, offset = max(clock_ms, rows[-1][2]), offset + len(rows)
+        assert moving.ingest(source, rows) == twin.ingest(source, rows)
+    moving.engine._check()
+
+
+def test_strategies_are_told_and_counted() -> None:
+    driven = Driven()
+    for strategy in ("nt", "direct", "upa"):
+        assert not driven.register("join", TEXTS["join"], strategy=strategy).failed
+        assert driven.engine.view().query("join").strategy == strategy
+        driven.ingest("s", [(0, 0, 10, (1, 2))])
+        driven.ingest("u", [(0, 0, 10, (1, 2))])
+        counted = driven.engine.footprint().by_strategy
+        others = 0 if strategy == "nt" else 1
+        assert {name: state.queries for name, state in counted.items()} == {
+            "nt": len(TEXTS) - others,
+            **({strategy: 1} if others else {}),
+        }
+        assert counted["nt"].nbytes > 0
+        assert sum(state.nbytes for state in counted.values()) == driven.engine.footprint().changes
+    driven.engine.enqueue(Step(Position(0, driven.engine.position.sequence + 1), 0, Unregister(("join",))))
+    driven.engine.run()
+    assert set(driven.engine.footprint().by_strategy) == {"nt"}
+
+
+def test_what_nobody_follows_tells_what_it_asks_for() -> None:
+    engine = Engine()
+    engine.create(CREATES[0])
+    for options, told in (({}, "auto"), ({"strategy": "upa"}, "upa"), ({"strategy": "AUTO"}, "auto")):
+        body = Register((Registration("q", "SELECT k FROM s", options=options),))
+        engine.enqueue(Step(Position(0, engine.position.sequence + 1), 0, body))
+        engine.run()
+        assert engine.view().query("q").strategy == told
+    engine.follow("q")
+    assert engine.view().query("q").strategy in ("nt", "direct", "upa")
