@@ -55,7 +55,8 @@ def arrive(
     that are not listed, and what is given; return how many each. O(pairs).
 
     foretold: what is given is the row that stands for a value, with its exit, and another from then on; else
-    the value as long as it is there. new: as long as cells; given: twice as long.
+    the value as long as it is there: one that leaves and comes at one instant stays. new: as long as cells;
+    given: twice as long.
     """
     n_new, n_given = 0, 0
     for row in range(valid_from.shape[0]):
@@ -67,7 +68,7 @@ def arrive(
                 state[cell, TOLD] = NOBODY
                 new[n_new] = cell
                 n_new += 1
-            n_given = _pass(cell, at, state, foretold, given, n_given)
+            n_given = _pass(cell, at if foretold else at - 1, state, foretold, given, n_given)
             if state[cell, GIVEN] == NONE:
                 state[cell, GIVEN] = exit_at
                 if not foretold:
