@@ -118,6 +118,21 @@ class Settings(BaseSettings):
     )
     save_interval_ms: int = Field(500, ge=0, description="Longest time between two saves of a busy store.")
     save_rows: int = Field(65_536, ge=1, description="Rows after which the store is always saved.")
+    state_partitions: int = Field(
+        10,
+        ge=1,
+        le=65_536,
+        description="Parts in which operators keep rows by their exit; a query may ask for others.",
+    )
+    expiry_lazy_fraction: float = Field(
+        0.05,
+        gt=0,
+        le=1,
+        description="Where nobody sees rows leave, they are let go of so late, as a share of their window.",
+    )
+    initial_hash_buckets: int = Field(
+        256, ge=1, le=16_777_216, description="Room of state that is found by hash, when it is made."
+    )
     revise_interval_ms: int = Field(
         5_000,
         ge=100,

@@ -17,6 +17,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from engine.changes.output import continues
+from engine.dataflow.buffers import settings as buffers
 from engine.eddy.eddy import Timer
 from engine.embedding import Embedding
 from engine.language.functions import BUILT_IN, FunctionCatalogue
@@ -487,7 +488,8 @@ class Engine(Embedding):
                 Attribute("queued_steps", len(self._queue), "steps that wait"),
                 Attribute("queries", len(self._queries), "standing queries"),
                 Attribute("sources", len(self._sources), "streams"),
-            )
+            ),
+            buffers.MODULE: buffers.attributes(),
         }
         for name, source in self._sources.items():
             modules[f"source/{name}"] = source.attributes()
@@ -547,6 +549,10 @@ class Engine(Embedding):
 
     def set_attribute(self, module: str, name: str, value: str) -> None:
         """Set what can be set while running; no answer changes. Raises SettingsError."""
+        if module == buffers.MODULE:
+            buffers.change(name, value)
+            self._following.forget()
+            return
         known = self.modules()
         if any(attribute.name == name and value in attribute.choices for attribute in known.get(module, ())):
             kind, _, of = module.partition("/")
@@ -555,7 +561,7 @@ class Engine(Embedding):
             else:
                 self._sets.groups()[of].set_attribute(name, value)
             return
-        choices = [f"{m}.{a.name}" for m, held in known.items() for a in held if a.choices]
+        choices = [f"{m}.{a.name}" for m, held in known.items() for a in held if a.choices or a.accepts]
         raise SettingsError(f"{module}.{name} cannot be set to {value!r}", hint=f"can be set: {choices}")
 
     def revise(self, answers: Mapping[str, int], seconds: float) -> int:

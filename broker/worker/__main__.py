@@ -40,7 +40,7 @@ from broker.liveness import Liveness
 from broker.settings import Settings
 from broker.supervisor import FATAL
 from broker.worker import calibration, open_files
-from broker.worker.engines import Engines, limits
+from broker.worker.engines import Engines, limits, set_buffers
 from broker.worker.functions import load
 from broker.worker.memory import Memory
 from broker.worker.metrics import Metrics
@@ -275,6 +275,7 @@ def engines_for(loaded: Settings) -> Engines:
     if costs.units is not None:
         measured |= {f"graph_{name}": ns for name, ns in dataclasses.asdict(costs.units).items()}
     log.info("costs_measured", **{name: round(ns, 3) for name, ns in measured.items() if ns is not None})
+    set_buffers(loaded)
     return Engines(limits(loaded), functions, costs)
 
 

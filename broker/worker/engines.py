@@ -9,6 +9,7 @@ from time import perf_counter_ns
 from broker import logs
 from broker.settings import Settings
 from broker.worker.parsed import Parsed
+from engine.dataflow.buffers import settings as buffers
 from engine.engine import Engine
 from engine.language.functions import BUILT_IN, FunctionCatalogue
 from engine.model.batch import Batch
@@ -32,6 +33,12 @@ def limits(settings: Settings) -> Limits:
         changes_max=settings.changes_max,
         archive_rows_max=settings.archive_rows_max,
     )
+
+
+def set_buffers(settings: Settings) -> None:
+    """What the engines of this process keep rows in is made as the settings say."""
+    for one in buffers.attributes():
+        buffers.change(one.name, getattr(settings, one.name))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,12 @@ AttributeValue = int | float | str | bool | None
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """One attribute as it stands. ``choices``: what it may be set to; empty: it can only be read."""
+    """One attribute as it stands. ``choices``: what it may be set to; ``accepts``: the same in words, where
+    these are too many. Neither: it can only be read.
+    """
 
     name: str
     value: AttributeValue
     about: str
     choices: tuple[str, ...] = ()
+    accepts: str = ""

@@ -113,6 +113,11 @@ class Subscriptions:
         """What is kept for the followed queries of each strategy."""
         return summed(graph.by_strategy() for graph in self._graphs.values())
 
+    def forget(self) -> None:
+        """State is made anew with the next step; changes go on where they were."""
+        for graph in self._graphs.values():
+            graph.forget()
+
     def __contains__(self, query_id: str) -> bool:
         return query_id in self._subscribers
 
