@@ -101,16 +101,60 @@ def test_maintenance_that_is_left_open_follows_the_load(
         ({"weight": True}, "bad_request"),
         ({"weight": 0}, "option_refused"),
         ({"maintenance": "busy"}, "option_refused"),
+        ({"strategy": "fast"}, "option_refused"),
+        ({"strategy": None}, "bad_request"),
+        ({"strategy": "direct", "structure": "tree"}, "option_refused"),
+        ({"partitions": 0}, "option_refused"),
+        ({"partitions": 65_537}, "option_refused"),
+        ({"partitions": 12, "strategy": "upa"}, "option_refused"),
+        ({"partitions": 2.5}, "bad_request"),
+        ({"partitions": True}, "bad_request"),
+        ({"sql": "SELECT COUNT(*) FROM {name} [ROWS 2]", "strategy": "direct"}, "option_refused"),
     ],
 )
 def test_changes_that_are_refused_change_nothing(
     shared: Broker, name: str, body: dict[str, object], code: str
 ) -> None:
     shared.create(stream_sql(name))
-    handle = shared.register(f"SELECT id FROM {name}")
+    handle = shared.register(f"SELECT id FROM {name} [RANGE 10 MILLISECONDS]")
+    if "sql" in body:
+        body = body | {"sql": str(body["sql"]).format(name=name)}
     reply = shared.http.patch(f"/queries/{handle}", json=body)
     assert (reply.status_code, reply.json()["code"]) == (400, code)
     assert shared.http.get(f"/queries/{handle}").json()["options"] == {}
+
+
+def test_direct_is_refused_where_exits_are_not_known(shared: Broker, name: str) -> None:
+    shared.create(stream_sql(name))
+    sql = f"SELECT id FROM {name} [ROWS 3]"
+    reply = shared.http.post("/queries", json={"sql": sql, "options": {"strategy": "direct"}})
+    assert (reply.status_code, reply.json()["code"]) == (400, "option_refused")
+    assert "last 3 rows" in reply.json()["message"]
+    handle = shared.register(sql)
+    reply = shared.http.patch(f"/queries/{handle}", json={"strategy": "direct"})
+    assert (reply.status_code, reply.json()["hint"]) == (400, "nt, upa or auto")
+    told = shared.http.get(f"/queries/{handle}").json()
+    assert (told["state"], told["options"], told["strategy"]) == ("RUNNING", {}, "auto")
+    told = shared.http.patch(f"/queries/{handle}", json={"strategy": "upa", "structure": "indexed"}).json()
+    assert (told["strategy"], told["state"]) == ("upa", "RUNNING")
+
+
+def test_strategies_of_followed_queries_are_counted(shared: Broker, name: str) -> None:
+    shared.create(stream_sql(name))
+    counted = shared.http.get("/status").json()["strategies"]
+    sql = f"SELECT DISTINCT id FROM {name} [RANGE 1 SECOND] EMIT CHANGES WITH (format = 'diff')"
+    for strategy in ("nt", "direct", "upa"):
+        options = {"strategy": strategy, "partitions": 5}
+        reply = shared.http.post("/queries", json={"sql": sql, "options": options}).json()
+        assert shared.http.get(f"/queries/{reply['handle']}").json()["strategy"] == strategy
+    shared.send(name, rows(10))
+
+    def all_counted() -> bool:
+        now = shared.http.get("/status").json()["strategies"]
+        return all(now[one]["queries"] == counted[one]["queries"] + 1 for one in counted)
+
+    wait_until(all_counted, what="the three are counted")
+    assert "tureen_followed_queries{strategy=" in shared.http.get("/metrics").text
 
 
 def test_options_at_registration(shared: Broker, name: str) -> None:
@@ -167,13 +211,14 @@ def test_changes_survive_a_restart(kafka: str, tmp_path: Path, service_id: str, 
     own.send(name, rows(10))
     own.await_rows(eager, 7)
     own.http.patch(f"/queries/{paused}", json={"paused": True})
-    own.http.patch(f"/queries/{eager}", json={"maintenance": "eager", "weight": 3})
+    own.http.patch(f"/queries/{eager}", json={"maintenance": "eager", "weight": 3, "strategy": "upa"})
     own.kill()
     own.start()
     # Commands that the killed process had not noted as done are carried out again, in their order.
     wait_until(lambda: own.state(paused) == "PAUSED")
     wait_until(lambda: own.http.get(f"/queries/{eager}").json().get("weight") == 3)
     assert own.http.get(f"/queries/{eager}").json()["maintenance"] == "eager"
+    assert own.http.get(f"/queries/{eager}").json()["strategy"] == "upa"
     assert own.rows(eager) == [[i] for i in range(2, 9)]
     resumed = own.http.patch(f"/queries/{paused}", json={"paused": False}).json()
     assert resumed["state"] == "RUNNING"

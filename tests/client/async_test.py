@@ -36,6 +36,7 @@ def test_a_query_from_its_registration_to_its_end(broker: Broker, trades: str) -
         assert (await query.snapshot(at=1_008_000)).rows() == [{"symbol": "a", "price": 8.0}]
         assert (await query.plan())["query_id"] == query.query_id
         assert (await query.set_maintenance("eager")).state == "RUNNING"
+        assert (await query.set_strategy("upa", partitions="auto")).facts["strategy"] == "upa"
         assert query.query_id in {one.query_id for one in await client.queries()}
         (found,) = await client.match(trades, [{"symbol": "a", "price": 99, "at": 1_010_000}])
         assert query.query_id in found.query_ids

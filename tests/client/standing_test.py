@@ -27,6 +27,12 @@ def test_pause_resume_and_maintenance(client: tureen.Client, trades: str) -> Non
     assert (listed.facts["maintenance"], listed.facts["weight"]) == ("lazy", 2)
     with pytest.raises(OptionRefused):
         query.set_maintenance("busy")
+    for strategy in ("nt", "direct", "upa", "auto"):
+        assert query.set_strategy(strategy, structure="indexed").facts["strategy"] == strategy
+    with pytest.raises(OptionRefused):
+        query.set_strategy("fast")
+    with pytest.raises(OptionRefused):
+        query.set_strategy("upa", partitions=65_537)
     with pytest.raises(UnknownQuery):
         client.query(tureen.new_handle()).pause()
 
