@@ -72,7 +72,7 @@ def size_of(form: int, left: int, right: int) -> int:
     return int(left > 0 and right > 0)
 
 
-@kernel
+@step
 def next_instant(left: Moves, i: int, right: Moves, j: int) -> int:
     """The earlier one of the next events of two inputs, at least one of which has one."""
     if i == left.at.shape[0]:
@@ -82,7 +82,7 @@ def next_instant(left: Moves, i: int, right: Moves, j: int) -> int:
     return int(min(left.at[i], right.at[j]))
 
 
-@kernel
+@step
 def count(moves: Moves, event: int, at: int, counts: Int64Array) -> int:
     """Count the events of an instant, from one on; the first of a later instant. counts: by cell."""
     while event < moves.at.shape[0] and moves.at[event] == at:
@@ -93,7 +93,7 @@ def count(moves: Moves, event: int, at: int, counts: Int64Array) -> int:
     return event
 
 
-@kernel
+@step
 def _settle(moves: Moves, first: int, last: int, form: int, held: Counts, made: CopyVersions) -> None:
     """Open and close copies of the cells of some events of one instant."""
     for event in range(first, last):

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from engine.kernels.compiled import kernel
+from engine.kernels.compiled import kernel, step
 from engine.kernels.set_copies import Moves, next_instant
 from engine.kernels.set_rows import ENTERED, PREMATURE
 
@@ -57,7 +57,7 @@ class PairVersions(NamedTuple):
     stats: Int64Array
 
 
-@kernel
+@step
 def _link(entry: int, side: Side) -> None:
     """A row without a pair."""
     last = side.last[side.cells[entry]]
@@ -68,7 +68,7 @@ def _link(entry: int, side: Side) -> None:
     side.last[side.cells[entry]] = entry
 
 
-@kernel
+@step
 def _unlink(entry: int, side: Side) -> None:
     before, after = side.previous[entry], side.following[entry]
     if before != NONE:
@@ -79,7 +79,7 @@ def _unlink(entry: int, side: Side) -> None:
         side.last[side.cells[entry]] = before
 
 
-@kernel
+@step
 def _end(
     one: int, other: int, at: int, base: int, told: Int64Array, left: Side, right: Side, made: PairVersions
 ) -> None:
@@ -101,7 +101,7 @@ def _end(
     made.stats[PREMATURE] += 1
 
 
-@kernel
+@step
 def _settle(
     cell: int, at: int, base: int, told: Int64Array, left: Side, right: Side, made: PairVersions
 ) -> None:

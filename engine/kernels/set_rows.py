@@ -94,7 +94,7 @@ def _exit_of(entry: int, held: Chains) -> int:
     return int(held.exits[held.slots[entry]]) if held.exits.shape[0] > 0 else FOREVER
 
 
-@kernel
+@step
 def _open(entry: int, at: int, base: int, held: Chains, made: RowVersions) -> None:
     """An entry comes into the answer."""
     n = made.filled[0]
@@ -105,7 +105,7 @@ def _open(entry: int, at: int, base: int, held: Chains, made: RowVersions) -> No
     made.stats[ENTERED] += 1
 
 
-@kernel
+@step
 def _close(entry: int, at: int, base: int, by_border: bool, held: Chains, made: RowVersions) -> None:
     """An entry leaves the answer, because the border moves or because its row leaves."""
     record, told = held.told[entry] - base, _exit_of(entry, held)
@@ -125,7 +125,7 @@ def _close(entry: int, at: int, base: int, by_border: bool, held: Chains, made: 
     made.filled[0] += 1
 
 
-@kernel
+@step
 def _link(entry: int, held: Chains) -> None:
     """An entry joins the chain of its cell."""
     cell = held.cells[entry]
@@ -143,7 +143,7 @@ def _link(entry: int, held: Chains) -> None:
         held.previous[after] = entry
 
 
-@kernel
+@step
 def _unlink(entry: int, held: Chains) -> None:
     cell, before, after = held.cells[entry], held.previous[entry], held.following[entry]
     if before == NONE:
@@ -171,7 +171,7 @@ def _outward(cell: int, oldest: bool, held: Chains) -> int:
     return int(held.following[border] if oldest else held.previous[border])
 
 
-@kernel
+@step
 def _enter(entry: int, at: int, form: Form, held: Chains, made: RowVersions) -> None:
     """A row enters, and with it the answer where its place is inside that."""
     _link(entry, held)
@@ -182,7 +182,7 @@ def _enter(entry: int, at: int, form: Form, held: Chains, made: RowVersions) -> 
         held.size[held.cells[entry]] += 1
 
 
-@kernel
+@step
 def _leave(entry: int, at: int, form: Form, held: Chains, made: RowVersions) -> None:
     """A row leaves, and with it the answer where it is in that."""
     cell = held.cells[entry]
@@ -194,7 +194,7 @@ def _leave(entry: int, at: int, form: Form, held: Chains, made: RowVersions) -> 
     _unlink(entry, held)
 
 
-@kernel
+@step
 def _move_border(cell: int, at: int, form: Form, held: Chains, made: RowVersions) -> None:
     size = size_of(form.size, held.left[cell], held.right[cell])
     while held.size[cell] < size:
@@ -209,7 +209,7 @@ def _move_border(cell: int, at: int, form: Form, held: Chains, made: RowVersions
         held.size[cell] -= 1
 
 
-@kernel
+@step
 def _move_borders(moves: Moves, first: int, last: int, form: Form, held: Chains, made: RowVersions) -> None:
     """Of the cells of some events of one instant."""
     for event in range(first, last):
