@@ -77,7 +77,7 @@ def take(
         visited += 1
         rows.given[cell] = other
         if foretold:
-            if other != NOBODY:
+            if other != NOBODY and rows.valid_to[other] > instant:  # else it leaves at this instant, too
                 count = _give(cell, instant, rows.valid_to[other], given, count)
         elif other == NOBODY:
             place = rows.told[cell]
