@@ -47,6 +47,8 @@ def test_the_changes_of_an_answer_follow_its_pattern(text: str, seed: int) -> No
     graph.add(standing(query), query, "changes")
     pattern = graph.explain(query, "changes").pattern
     event(pattern)
+    # rows of other instants are never equal: none takes the place of one that goes as it comes
+    in_order = pattern == "WKS" and "ts" in dict(query.columns)
     context = EvaluationContext(transition, LIMITS)
     before = Answers.of(query, context).at[context.interval.since]
     came: list[tuple[int, str]] = []
@@ -57,10 +59,10 @@ def test_the_changes_of_an_answer_follow_its_pattern(text: str, seed: int) -> No
                 came.append((at_ms, row))
                 continue
             assert pattern != "MON", row
-            if pattern == "WKS" and row in before:
+            if in_order and row in before:
                 before[row] -= 1
                 before += Counter()
-            elif pattern == "WKS":
+            elif in_order:
                 first = next(place for place in came if place[1] == row)
                 assert not before, row
                 assert first[0] == came[0][0], (row, came)
