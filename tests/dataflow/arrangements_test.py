@@ -177,11 +177,18 @@ def test_rows_of_many_columns_and_back(data: Any, width: int) -> None:
     assert exactly(rows_of(rows.with_columns(found))) == exactly(rows_of(rows))
 
 
-@given(seeds)
-def test_copies_of_a_row_are_always_1_to_how_many_there_are(seed: int) -> None:
+@given(seeds, st.sampled_from((0, 30, 31, 60, 61, 62)))
+def test_copies_of_a_row_are_always_1_to_how_many_there_are(seed: int, more: int) -> None:
+    """Also of rows whose last word has no room for whose they are. more: columns, the last mostly NULL."""
     rng = random.Random(seed)
-    counts, held = CopyCounts((DOUBLE, STRING)), dict[tuple[int, str], int]()
-    pools = ((0.0, -0.0, float("nan"), None), ("a", "b", None))
+    types = (DOUBLE, STRING) + (BIGINT,) * more
+    counts, held = CopyCounts(types), dict[tuple[int, str], int]()
+    pools = (
+        (0.0, -0.0, float("nan"), None),
+        ("a", "b", None),
+        *[(7,)] * (more - 1),
+        *[(None, None, 7)] * (more > 0),
+    )
     for _ in range(4):
         told: list[tuple[int, tuple[Any, ...], int, int]] = []
         for _ in range(rng.randint(0, 12)):
@@ -193,7 +200,7 @@ def test_copies_of_a_row_are_always_1_to_how_many_there_are(seed: int) -> None:
             else:
                 told.append((owner, row, 1, copies + 1))
                 held[owner, repr(row)] = copies + 1
-        rows = relation((DOUBLE, STRING), [row for _, row, _, _ in told])
+        rows = relation(types, [row for _, row, _, _ in told])
         owners = np.array([owner for owner, _, _, _ in told], np.int32)
         weights = np.array([weight for _, _, weight, _ in told], np.int8)
         found = counts.number(rows.columns, ("a", "b", "c"), owners, weights)

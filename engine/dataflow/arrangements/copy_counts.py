@@ -10,11 +10,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.dataflow.arrangements.word_table import WordTable
-from engine.dataflow.arrangements.words import Words
+from engine.dataflow.arrangements.words import NULL_BITS, Words
 from engine.dataflow.columns import Numbers
 from engine.model.batch import Column, Int32Array, Int64Array
 from engine.model.changes import Weights
 from engine.model.types import Type
+
+OWNER_SHIFT = 32
+"""Of the last word of a row, which says below it what is NULL."""
 
 
 class CopyCounts:
@@ -22,7 +25,9 @@ class CopyCounts:
 
     def __init__(self, types: Sequence[Type]) -> None:
         self._words = Words(types)
-        self._table = WordTable(self._words.width + 1)
+        self._has_room = len(self._words.types) % NULL_BITS <= OWNER_SHIFT
+        """Whether the last word of a row has room for whose it is; else that is a word of its own."""
+        self._table = WordTable(self._words.width + (not self._has_room))
         """Of the words of a row and whose it is."""
         self._counts: Int64Array = np.zeros(self._table.capacity, np.int64)
         self._numbers: Numbers[str] = Numbers()
@@ -34,11 +39,13 @@ class CopyCounts:
         owners: whose each is, a place among query_ids.
         """
         n, whose = len(owners), np.flatnonzero(np.bincount(owners))
-        numbers = np.zeros(len(query_ids), np.int32)
+        numbers = np.zeros(len(query_ids), np.int64)
         numbers[whose] = [self._numbers.number(query_ids[place]) for place in whose.tolist()]
-        rows = np.empty((n, self._words.width + 1), np.int64)
-        rows[:, :-1] = self._words.encode(columns, n)
-        rows[:, -1] = numbers[owners]
+        rows = self._words.encode(columns, n)
+        if not self._has_room:
+            rows = np.hstack([rows, np.zeros((n, 1), np.int64)])
+        if numbers.any():
+            rows[:, -1] |= numbers[owners] << OWNER_SHIFT
         copies, self._counts = self._table.number_copies(rows, weights, self._counts)
         self._shrink()
         return copies
@@ -55,7 +62,7 @@ class CopyCounts:
         number = self._numbers.number(query_id)
         self._numbers.give_back(number)
         ids = self._table.used()
-        ids = ids[self._table.words[ids, -1] == number]
+        ids = ids[self._table.words[ids, -1] >> OWNER_SHIFT == number]
         self._table.release(ids)
         self._shrink()
 
