@@ -27,6 +27,13 @@ class EvaluationContext:
         """In the scale of lives."""
         return interval_of(self.transition.since_ms, self.transition.until_ms)
 
+    def clock(self, instant: int) -> int:
+        """The instant, in the same scale, that the streams have come to with one of the interval. Where a
+        table moves alone beside them, theirs is NOW meanwhile.
+        """
+        now_ms = self.transition.instant_ms
+        return instant if now_ms is None else 2 * now_ms + 1
+
     def scan_history(self, scan: Scan) -> ScanHistory:
         """The rows of a scan in the interval."""
         known = self._histories.get(id(scan))

@@ -104,6 +104,16 @@ class _Exit:
         asking = moving if self.sink.only_differences else looked_at
         return not self.leaves.isdisjoint(asking)
 
+    @property
+    def is_refused(self) -> bool:
+        """Whether its changes on this transition cannot be told."""
+        return self._refused is not None
+
+    def begin(self, context: EvaluationContext) -> None:
+        """A transition begins; the nodes have begun it."""
+        self._refused = next((node.refused for node in self.nodes if node.refused is not None), None)
+        self.tell(lambda sink: sink.begin(context))
+
     def tell(self, what: Callable[[Sink], None]) -> None:
         """Tell the sink something, until that is refused."""
         if self._refused is None:
@@ -319,7 +329,7 @@ class Graph:
             return
         begin, end = _stands(transition)
         context = EvaluationContext(transition, limits)
-        self._tell_cut_windows(context)
+        self._tell_exits(context)
         looked_at = self._looked_at(transition)
         moving = _moving(looked_at, context)
         if not moving and not any(at_source.moves for at_source in transition.by_source.values()):
@@ -336,27 +346,48 @@ class Graph:
         for node in nodes:
             node.begin(context)
         for each in exits:
-            each.tell(lambda sink: sink.begin(context))
+            each.begin(context)
         pairs = _pairs(moving, context)
         for interval in _ways(context.interval, [instants for _, instants in moving.values()], pairs):
             turn = Turn(context, interval)
             for each in exits:
                 each.tell(lambda sink: sink.take(turn))  # noqa: B023
+        stale = {node for each in exits if each.is_refused for node in each.nodes}
         for each in exits:
             yield from each.give(context, broken, now_ms)
         for node in nodes:
             node.rest()
+        self._forget_stale(stale)
 
-    def _tell_cut_windows(self, context: EvaluationContext) -> None:
-        """Where retention takes rows of a window before their time, queries over it are told exits from now
-        on: what was foretold does not hold. So are those over a table that moves while NOW of the streams
-        stands still: instants of its versions are then no instants of theirs.
+    def _forget_stale(self, stale: set[Node]) -> None:
+        """Nodes that a refused sink depends on were perhaps not taken through all turns: their state is made
+        anew, and that of all that stands over them. Leaves have none.
         """
-        still = context.transition.instant_ms is not None
-        cut = [leaf for leaf in self._leaves.values() if isinstance(leaf, ScanNode) and leaf.foretold]
-        cut = [leaf for leaf in cut if still or leaf.is_cut(context)]
-        if cut:
-            keys = {key for key, leaf in self._leaves.items() if leaf in cut}
+        if not stale:
+            return
+        stale.difference_update(self._leaves.values())
+        for node in self._nodes.values():
+            if not stale.isdisjoint(node.inputs):
+                stale.add(node)
+        for node in stale:
+            node.forget()
+        for each in self._exits.values():
+            if not stale.isdisjoint(each.nodes):
+                each.sink.forget()
+
+    def _tell_exits(self, context: EvaluationContext) -> None:
+        """Queries are told exits from now on where what was foretold does not hold: retention takes rows of
+        a window before their time, or a table moves alone on a clock that is ahead of NOW, so that its
+        instants cannot be compared with exits.
+        """
+        transition = context.transition
+        is_ahead = transition.instant_ms is not None and transition.until_ms > transition.instant_ms
+        keys = {
+            key
+            for key, leaf in self._leaves.items()
+            if isinstance(leaf, ScanNode) and leaf.foretold and (is_ahead or leaf.is_cut(context))
+        }
+        if keys:
             for query_id, member in list(self._members.items()):
                 if not keys.isdisjoint(member.nodes):
                     self.switch(query_id, TOLD)

@@ -51,6 +51,8 @@ class KeepsColumns(Node):
 
     def _newly_wanted(self) -> Int32Array:
         """The columns that came since the last transition, ascending; they have come then."""
+        if self._coming and self._dead:
+            self._bury()  # ids of rows that are to come may be those of rows that nobody wants
         columns = np.array(sorted(self._coming), np.int32)
         self._coming.clear()
         return columns

@@ -155,8 +155,9 @@ class Node(ABC):
     def _changed(self, turn: Turn) -> Delta: ...
 
     def read(self, context: EvaluationContext, ids: Int64Array) -> Relation:
-        """The values of rows by their ids, of a foretold node, or of one that ``reads``. To be asked for rows
-        that are there at an instant of the transition. ids: int64[n, w], in any order.
+        """The values of rows by their ids, of a foretold node, and of a scan or what selects, computes or
+        joins rows of scans. To be asked for rows that are there at an instant of the transition. ids:
+        int64[n, w], in any order.
         """
         raise NotImplementedError
 

@@ -14,10 +14,15 @@ from engine.changes.temporal_relation import Interval
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Turn:
-    """trip: the whole transition. way: the instants of the turn."""
+    """context: of the whole transition. interval: the instants of the turn."""
 
     context: EvaluationContext
     interval: Interval
+
+    @property
+    def clock(self) -> int:
+        """The instant that the streams come to: foretold exits until then have happened."""
+        return self.context.clock(self.interval.until)
 
     @classmethod
     def beginning(cls, context: EvaluationContext) -> Turn:

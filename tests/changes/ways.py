@@ -20,6 +20,7 @@ from engine.changes.context import EvaluationContext
 from engine.changes.temporal_relation import Interval, TemporalRelation
 from engine.changes.transition import NEVER, SourceTransition, Transition
 from engine.dataflow.graph import changes_of
+from engine.dataflow.policy import TOLD, Policy
 from engine.language.evaluate import truth
 from engine.language.query import CreateStream, Filter, Project, Query
 from engine.language.statements import parse
@@ -74,11 +75,19 @@ def standing(query: Query, query_id: str = "q") -> StandingQuery:
 
 
 def told_of(
-    query: Query, operator: Operator, transition: Transition, limits: Limits = LIMITS, *, copies: bool = False
+    query: Query,
+    operator: Operator,
+    transition: Transition,
+    limits: Limits = LIMITS,
+    *,
+    copies: bool = False,
+    policy: Policy = TOLD,
 ) -> Changes:
     """The changes of one query."""
     now_ms = transition.until_ms
-    return changes_of(standing(query), operator, transition, limits, now_ms, tables=TABLES, copies=copies)
+    return changes_of(
+        standing(query), operator, transition, limits, now_ms, tables=TABLES, copies=copies, policy=policy
+    )
 
 
 def bound(sql: str) -> Query:
@@ -244,9 +253,9 @@ def check_snapshots(query: Query, transition: Transition, alive: TemporalRelatio
         assert bag_of(alive.relation.take(alive.at(instant))) == answer, instant
 
 
-def check_changes(query: Query, transition: Transition, operator: Operator) -> None:
+def check_changes(query: Query, transition: Transition, operator: Operator, policy: Policy = TOLD) -> None:
     """What is told is what the answers at every instant differ by, told once and in order."""
-    told = told_of(query, operator, transition)
+    told = told_of(query, operator, transition, policy=policy)
     assert told.table.num_rows == len(told.weights) == len(told.at_ms)
     places = list(zip(told.at_ms.tolist(), told.weights.tolist(), strict=True))
     assert places == sorted(places)

@@ -10,10 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from engine.changes.transition import NEVER, Transition
 from engine.dataflow import graph as graph_module
 from engine.dataflow.graph import Graph
-from engine.dataflow.policy import TOLD, Policy
 from engine.model.changes import Changes, Operator
 from engine.model.limits import Limits
 from tests.changes.ways import (
@@ -27,6 +25,8 @@ from tests.changes.ways import (
     standing,
     told_of,
 )
+from tests.dataflow.courses import cut
+from tests.dataflow.policies import POLICIES
 from tureen.errors import LimitExceeded
 
 QUERIES = (
@@ -158,14 +158,6 @@ JOINS = (
     """SELECT x.k, c, window_start FROM (SELECT k, window_start, COUNT(*) AS c
     FROM SESSION(s, INTERVAL '2' MILLISECOND) GROUP BY k, window_start) AS x LEFT JOIN h ON x.k = h.k""",
 )
-POLICIES = (
-    TOLD,
-    Policy("nt"),
-    Policy("direct"),
-    Policy("upa"),
-    Policy("upa", "negative"),
-    Policy("upa", "indexed", 3),
-)
 SETS = (
     """SELECT x.k, x.v, y.n FROM (SELECT k, v FROM s [RANGE 6 MILLISECONDS]
     EXCEPT ALL ON (k) SELECT k FROM u [RANGE 4 MILLISECONDS]) AS x
@@ -218,18 +210,7 @@ def test_changes_at_every_instant(text: str, seed: int) -> None:
     rng = random.Random(seed)
     query = bound(text)
     transition = random_transition(rng, query.sources)
-    check_changes(query, transition, rng.choice(OPERATORS))
-
-
-def cut(rng: random.Random, transition: Transition) -> list[Transition]:
-    """The same transition in several, without retention."""
-    first = -1 if transition.since_ms == NEVER else transition.since_ms
-    ends = sorted({rng.randint(first + 1, transition.until_ms) for _ in range(3)} | {transition.until_ms})
-    found, since = [], transition.since_ms
-    for until in ends:
-        found.append(Transition(since, until, transition.by_source))
-        since = until
-    return found
+    check_changes(query, transition, rng.choice(OPERATORS), rng.choice(POLICIES))
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.changes.transition import NEVER
 from engine.dataflow.arrangements.exit_rows import Block, ExitRows
 from engine.dataflow.arrangements.foretold_rows import ForetoldRows
 from engine.dataflow.arrangements.keys import Keys
@@ -60,7 +61,7 @@ class _Slots(ForetoldRows):
         super().__init__(Keys([]), id_words, edge, _no_values)
 
     def enter(self, block: Block) -> None:
-        self._enter(block, NOBODY)
+        self._enter(block, NOBODY, NEVER)
 
     def find(self, ids: Int64Array) -> Int32Array:
         slots = self._found(ids)

@@ -12,11 +12,13 @@ from collections.abc import Callable, Container, Sequence
 import numpy as np
 
 from engine.changes.temporal_relation import Interval
+from engine.changes.transition import NEVER
 from engine.dataflow.arrangements.exit_rows import Block
 from engine.dataflow.arrangements.id_slots import IdSlots
 from engine.dataflow.arrangements.keys import Keys
 from engine.dataflow.arrangements.owned_rows import KeyValues, OwnedRows
 from engine.dataflow.buffers.buffer import Work
+from engine.dataflow.buffers.fifo import Fifo
 from engine.dataflow.delta import Delta
 from engine.dataflow.policy import Edge
 from engine.kernels import arranged as kernels
@@ -40,7 +42,10 @@ class ForetoldRows(OwnedRows):
         self._read = read
         self._ids = IdSlots(id_words) if edge.is_early else None
         self._early: list[Int32Array] = []
+        self._entered: list[Int32Array] = []
         self._edge = edge
+        self._in_order = isinstance(self._exits, Fifo)
+        self._last_exit = NEVER
         self._swept: int | None = None
 
     def apply(self, delta: Delta, keys: KeyValues, interval: Interval) -> Int32Array:
@@ -75,7 +80,8 @@ class ForetoldRows(OwnedRows):
             self._give_owners(slots[known], delta.take(known))
         new = np.flatnonzero(keys.usable & (slots == NOBODY))
         if len(new):
-            self._put(delta.take(new), keys, new)
+            slots = self._put(delta.take(new), keys, new, NEVER)
+            self.rows.valid_from[slots] = NEVER
 
     def _found(self, ids: Int64Array) -> Int32Array:
         """int32[n]: the slots of ids, NOBODY of those that are not here."""
@@ -102,20 +108,44 @@ class ForetoldRows(OwnedRows):
             self._ids.put(block.ids[stay], slots[stay])
         self._put_owners(slots, *block.spread())
         kernels.link(slots, self.rows)
+        if self._in_order and block.n:
+            if block.valid_to[0] < self._last_exit:
+                self._list_exits_anew()
+                return slots
+            self._last_exit = int(block.valid_to[-1])
         self._exits.insert(slots, block.valid_to)
         return slots
+
+    def _list_exits_anew(self) -> None:
+        """Rows of columns that came later stand behind others that leave after them: put all in order."""
+        slots = self.slots()
+        slots = slots[np.argsort(self.rows.valid_to[slots], kind="stable")]
+        work, self._exits = self._exits.work, self._edge.buffer()
+        self._exits.insert(slots, self.rows.valid_to[slots])
+        self._last_exit, self._exits.work = int(self.rows.valid_to[slots[-1]]), work
 
     def learn(self, columns: Sequence[Column], kept: Container[int] | None) -> None:
         self._width = len(columns)
 
+    def turned(self, slots: Int32Array) -> None:
+        super().turned(slots)
+        self._entered.append(slots[slots != NOBODY])
+
     def settle(self, until: int) -> None:
         """Rows whose exit has come go, unless that can wait."""
         early, self._early = self._early, []
+        entered, self._entered = self._entered, []
+        for slots in entered:
+            self.rows.valid_from[slots] = NEVER
         for slots in early:
             self._drop(slots)
         if self._swept is None or until - self._swept >= self._edge.lazy:
-            self._swept = until
-            self._drop(self._exits.expire(until))
+            self.sweep(until)
+
+    def sweep(self, until: int) -> None:
+        """All rows go whose exit has come."""
+        self._swept = until
+        self._drop(self._exits.expire(until))
 
     def _drop(self, slots: Int32Array) -> None:
         if len(slots):

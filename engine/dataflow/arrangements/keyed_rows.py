@@ -145,10 +145,16 @@ class KeyedRows(OwnedRows):
         return LazyColumns(self._width, make)
 
     def read(self, ids: Int64Array) -> LazyColumns:
-        """The values of rows by their ids, int64[n, w], before the transition on which they leave is over; of
-        rows that were there at the end of a turn.
+        """The values of rows by their ids, int64[n, w], before the transition on which they leave is over.
+        Where rows that are here one after another have one id, they are equal.
         """
-        return self.columns(self._ids.find(np.ascontiguousarray(ids)))
+        slots = self._ids.find(np.ascontiguousarray(ids))
+        passed = np.flatnonzero(slots == NOBODY)
+        if len(passed):  # they entered and left within a turn
+            ended, known = np.concatenate(self._ended), IdSlots(ids.shape[1])
+            known.put(self._id_of[ended], ended)
+            slots[passed] = known.find(np.ascontiguousarray(ids[passed]))
+        return self.columns(slots)
 
     @property
     def work(self) -> Work:

@@ -88,7 +88,13 @@ class OwnedRows(ABC):
 
     @abstractmethod
     def settle(self, until: int) -> None:
-        """A transition up to an instant is over: rows that left on it go."""
+        """A transition is over: rows that left on it go; the others are there before the next one. until:
+        see :attr:`engine.dataflow.turn.Turn.clock`.
+        """
+
+    def sweep(self, until: int) -> None:
+        """Rows go that left by an instant of the clock and still stand."""
+        return
 
     def drop(self, columns: Int32Array) -> None:
         """No row belongs to these columns any more."""

@@ -79,11 +79,11 @@ class DistinctNode(ByRun):
         starts = delta.temporal.valid_from
         if len(starts) and not (starts[1:] >= starts[:-1]).all():
             delta = delta.take(np.argsort(starts, kind="stable"))
-        cells, due = self._runs_of(delta), self._buffer.expire(turn.interval.until)
+        cells, due = self._runs_of(delta), self._buffer.expire(turn.clock)
         given = _room(3 * len(cells) + len(due))
         count, new = self._arrive(delta, cells, given)
         due = np.concatenate([due, new])
-        stay, count = kernels.expire(due, turn.interval.until, self._state, self.foretold, given, count)
+        stay, count = kernels.expire(due, turn.clock, self._state, self.foretold, given, count)
         self._insert(due[:stay])
         self._left.append(due[stay:])
         return self._of(Given(given.cells[:count], given.valid_from[:count], given.valid_to[:count]))

@@ -99,7 +99,7 @@ class DuplicatesNode(ByRun):
             went = np.repeat(temporal.valid_to[known], delta.counts()[known])
         entered, came = self._enter(delta, np.flatnonzero(enters), interval.until)
         if self._buffer is not None:
-            leaving = self._buffer.expire(interval.until)
+            leaving = self._buffer.expire(turn.clock)
             went = self._rows.valid_to[leaving]
         else:
             short = entered[self._rows.valid_to[entered] <= interval.until]

@@ -68,7 +68,7 @@ class ExitsNode(KeepsColumns, Above):
             if len(early):
                 self._rows.leave_early(delta.ids_of()[early])
         self._rows.insert(Block.of(delta if stay.all() else delta.take(np.flatnonzero(stay))))
-        left = self._rows.expire(interval.until)
+        left = self._rows.expire(turn.clock)
         leaves = self._leaving(left, turn.context, len(temporal.relation.columns))
         return _both(delta, self.columns.of(leaves))
 

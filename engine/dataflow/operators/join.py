@@ -141,6 +141,8 @@ class JoinNode(KeepsColumns, TwoInputs, Generic[Rows]):
         if not self._coming:
             return
         left, right = self._over_of(self._newly_wanted())
+        for rows in (self._left_rows, self._right_rows):
+            rows.sweep(context.clock(context.interval.since))
         for standing in self.left.standing(context, left.below):
             self.visited += len(standing.temporal)
             delta = left.spread(standing).owned()
@@ -199,7 +201,8 @@ class JoinNode(KeepsColumns, TwoInputs, Generic[Rows]):
         super().begin(context)
 
     def rest(self) -> None:
-        until = None if self._context is None else self._context.interval.until
+        context = self._context
+        until = None if context is None else context.clock(context.interval.until)
         super().rest()
         if until is not None:
             self._left_rows.settle(until)

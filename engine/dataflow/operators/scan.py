@@ -15,8 +15,9 @@ from itertools import pairwise
 import numpy as np
 
 from engine.changes.context import EvaluationContext
-from engine.changes.source_interval import by_retention
+from engine.changes.source_interval import by_retention, doubled
 from engine.changes.temporal_relation import TemporalRelation
+from engine.changes.windows import ends_of
 from engine.dataflow.columns import Numbers
 from engine.dataflow.delta import Delta
 from engine.dataflow.node import Node
@@ -31,6 +32,7 @@ from engine.operators.gather import rows_at
 from engine.operators.relation import Relation
 from engine.results.accepted import Slots, accepted_at_most, accepted_of
 from engine.stems.data_stem import Rows
+from engine.windows.clauses import TimeWindow
 
 PAIRS_MAX = 1 << 20
 """Rows that stand are given in pieces of about so many pairs."""
@@ -116,6 +118,8 @@ class ScanNode(Node):
     def standing(self, context: EvaluationContext, columns: Int32Array) -> Iterator[Delta]:
         temporal = context.scan_history(self.kind).alive()
         temporal = temporal.where(temporal.valid_from <= context.interval.since)
+        if self.foretold and not context.transition.by_source[self.kind.source].moves:
+            temporal = self._with_exits(context, temporal)
         self.visited += len(temporal)
         rows = context.transition.by_source[self.kind.source].at.rows
         asked = _Asked({int(column): self._predicates[int(column)] for column in columns})
@@ -128,6 +132,17 @@ class ScanNode(Node):
                 temporal.valid_to[start:stop],
             )
             yield self._accepted(piece, rows, asked).owned()
+
+    def _with_exits(self, context: EvaluationContext, temporal: TemporalRelation) -> TemporalRelation:
+        """Rows of a source that stands still, with the exits that they will have when it moves on."""
+        assert isinstance(self.kind.window, TimeWindow)
+        rows = context.transition.by_source[self.kind.source].at.rows
+        ordinals = temporal.relation.stored_ordinals()
+        low, high = _span_of(ordinals)
+        parts = [part.timestamp[first:last] for part, first, last in rows.ranges(low, high)]
+        timestamps = np.concatenate([np.empty(0, np.int64), *parts])[ordinals - low]
+        ends = doubled(ends_of(self.kind.window, timestamps))
+        return TemporalRelation(temporal.relation, temporal.valid_from, np.minimum(temporal.valid_to, ends))
 
     def _all(self) -> _Asked:
         if self._asked is None:
