@@ -68,7 +68,8 @@ def arrive(
                 state[cell, TOLD] = NOBODY
                 new[n_new] = cell
                 n_new += 1
-            n_given = _pass(cell, at if foretold else at - 1, state, foretold, given, n_given)
+            passed = at if foretold or at == NONE else at - 1  # NONE: before all instants
+            n_given = _pass(cell, passed, state, foretold, given, n_given)
             if state[cell, GIVEN] == NONE:
                 state[cell, GIVEN] = exit_at
                 if not foretold:
