@@ -12,9 +12,12 @@ from hypothesis import given
 
 from engine.changes.transition import NEVER, Transition
 from engine.dataflow import graph as graph_module
+from engine.dataflow.delta import Delta
 from engine.dataflow.graph import Graph
+from engine.dataflow.node import Node
 from engine.dataflow.operators.scan import ScanNode
 from engine.dataflow.policy import TOLD, Policy
+from engine.dataflow.turn import Turn
 from engine.model.changes import Operator
 from engine.model.limits import Limits
 from tests.changes.ways import (
@@ -230,3 +233,32 @@ def test_a_jump_of_now_past_all_windows_tells_every_exit() -> None:
                 graph._check()
             assert not +there, (text, policy)
             assert not -there
+
+
+@pytest.mark.parametrize("text", FORETOLD)
+@given(seeds)
+def test_no_row_of_a_foretold_edge_over_windows_of_time_is_told_again(text: str, seed: int) -> None:
+    """And rows of a scan leave as they came."""
+    rng = random.Random(seed)
+    query, found = bound(text), list[tuple[Node, Turn, Delta]]()
+    graph, whole = Graph(TABLES), whole_course(rng)
+    graph.add(standing(query), query, "changes", policy=Policy(rng.choice(("direct", "upa"))))
+    delta_of = Node.delta
+
+    def delta(node: Node, turn: Turn) -> Delta:
+        given = delta_of(node, turn)
+        if node.foretold:
+            found.append((node, turn, given))
+        return given
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Node, "delta", delta)
+        for transition in cut(rng, whole):
+            for _ in graph.advance(transition, LIMITS, transition.until_ms, {}):
+                pass
+    for node, turn, given_rows in found:
+        temporal = given_rows.temporal
+        assert bool(turn.interval.among(temporal.valid_from).all())
+        assert bool((temporal.valid_to > temporal.valid_from).all())
+        if isinstance(node, ScanNode):
+            assert bool((temporal.valid_to[1:] >= temporal.valid_to[:-1]).all())

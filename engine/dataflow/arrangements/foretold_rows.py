@@ -32,9 +32,7 @@ Read = Callable[[Int64Array], Relation]
 
 
 class ForetoldRows(OwnedRows):
-    """One writer. read: the values of rows. lazy: rows that left may stand for a while
-    (:data:`engine.dataflow.buffers.settings.expiry_lazy_fraction`).
-    """
+    """One writer. Rows that left may stand for a while, as :attr:`engine.dataflow.policy.Edge.lazy` says."""
 
     def __init__(self, keys: Keys, id_words: int, edge: Edge, read: Read) -> None:
         super().__init__(keys, id_words)
@@ -158,10 +156,7 @@ class ForetoldRows(OwnedRows):
         self._drop(slots)
 
     def columns(self, slots: Int32Array) -> LazyColumns:
-        return self.values_of(self._id_of[slots])
-
-    def values_of(self, ids: Int64Array) -> LazyColumns:
-        """The values of rows by their ids, to be read before the transition is over."""
+        ids = self._id_of[slots]
         read: list[Relation] = []
 
         def make(place: int) -> Column:
