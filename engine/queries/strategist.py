@@ -1,6 +1,7 @@
 """Chooses for followed queries which plan their changes come from, and how its operators keep rows.
 
-Where nothing was measured a query is worked out as it is written, and each exit is told. Queries of a shape
+Where nothing was measured, and of selections, which keep nothing, a query is worked out as it is written, and
+each exit is told. Queries of a shape
 share operators, so they get the same way while their sources stand still.
 """
 
@@ -13,7 +14,7 @@ from engine.dataflow.choice import Choice, choose
 from engine.dataflow.cost.estimate import Estimate, estimate
 from engine.dataflow.cost.statistics import Statistics
 from engine.dataflow.physical import physical
-from engine.dataflow.plan import plan_of, shape_of
+from engine.dataflow.plan import is_selection, plan_of, shape_of
 from engine.dataflow.policy import TOLD, Policy
 from engine.dataflow.rewrites import alternatives
 from engine.language.query import Query
@@ -63,7 +64,7 @@ class Strategist:
     def way(self, query: Query, operator: Operator, options: QueryOptions, present: Way | None = None) -> Way:
         """The way for a query. present: the one it has, which stays unless another is much cheaper."""
         asked_for = Policy.asked_for(options)
-        if self._units is None or operator == "rstream":
+        if self._units is None or operator == "rstream" or (asked_for is None and is_selection(query)):
             return Way(query, TOLD if asked_for is None or operator == "rstream" else asked_for)
         choice = self._choice(query, options, present, self._units)
         chosen = choice.chosen
