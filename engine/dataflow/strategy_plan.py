@@ -61,7 +61,7 @@ def strategy_of(policy: Policy, choice: Choice | None, cost: Estimate | None) ->
     strict = cost is not None and cost.is_strict
     structure = policy.structure if strict and policy.strategy == "upa" else None
     if choice is None or cost is None:
-        why = "no costs were measured yet"
+        why = "no costs were measured yet" if cost is None else "it keeps no rows besides its windows"
         return StrategyPlan(policy.strategy, structure, (), False, why, None, None, ())
     chosen = choice.chosen
     others = sorted(choice.others, key=lambda other: other.estimate.ns)

@@ -1,8 +1,8 @@
 """Chooses for followed queries which plan their changes come from, and how its operators keep rows.
 
 Where nothing was measured, and of selections, which keep nothing, a query is worked out as it is written, and
-each exit is told. Queries of a shape
-share operators, so they get the same way while their sources stand still.
+each exit is told. Queries of a shape share operators, so they get the same way while their sources stand
+still.
 """
 
 from __future__ import annotations
