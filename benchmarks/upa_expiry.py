@@ -55,7 +55,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--engine", action=argparse.BooleanOptionalAction, default=True, help="through an engine as well"
     )
-    parser.add_argument("--strategies", nargs="+", choices=STRATEGIES, default=list(STRATEGIES))
+    parser.add_argument(
+        "--strategies", nargs="+", choices=STRATEGIES, default=["nt", "direct", "upa10", "upa50"]
+    )
 
 
 def run(options: argparse.Namespace) -> Report:
