@@ -107,12 +107,10 @@ def choose(
     which stay unless others cost a good deal less.
     """
     tables = frozenset(name for name, stream in sources.items() if stream.is_table)
-    # A table that moves alone has all exits told (Graph), so nothing is gained by foretelling them.
-    told_alone = options.strategy is None and not tables.isdisjoint(query.sources)
     found: list[Candidate] = []
     for text, rules in alternatives(query, sources):
         told = plan_of(text, tables)
-        for policy in [TOLD] if told_alone else _policies(options):
+        for policy in _policies(options):
             made = physical(told, policy)
             cost = estimate(made, known, units, tables)
             if _is_apart(policy, options, cost, foretold=made != told):

@@ -98,16 +98,6 @@ class Course:
         assert rows_of(left) == rows_of(block_of([row for row in self.rows if row.valid_to <= self.now]))
         self.rows = [row for row in self.rows if row.valid_to > self.now]
 
-    def drop(self) -> None:
-        """Rows go unread, all, or those that take no look."""
-        self.now += self.rng.choice((0, 1, 7, 2 * SPAN))
-        before = len(self.made)
-        gone = self.made.drop(self.now)
-        assert before - gone == len(self.made)
-        left = {row[0] for row in rows_of(*self.made.blocks())}
-        assert all(row.id in left for row in self.rows if row.valid_to > self.now)
-        self.rows = [row for row in self.rows if row.id in left]
-
     def drop_columns(self) -> None:
         columns = set(self.rng.sample(range(70), self.rng.choice((1, 30))))
         self.made.drop_columns(_columns(columns))
@@ -137,7 +127,7 @@ def test_rows_leave_at_their_exit_and_readers_keep_what_they_saw(kind: str, seed
     rng = random.Random(seed)
     course = Course(MAKERS[kind](), rng)
     steps = [course.insert, course.insert, course.expire, course.expire]
-    steps += [course.drop, course.drop_columns, course.leave_early, course.hold]
+    steps += [course.drop_columns, course.leave_early, course.hold]
     for _ in range(25):
         rng.choice(steps)()
         course.check()
@@ -154,12 +144,3 @@ def test_a_partition_of_many_blocks_is_made_one_and_late_rows_are_put_in_order()
         course.expire()
         course.insert()
         course.check()
-
-
-def test_a_passed_partition_is_dropped_unread() -> None:
-    rows = PartitionedRows(WORDS, SPAN, SPAN)
-    rows.insert(block_of([Plain((n, n), 0, n + 1, (0,)) for n in range(SPAN)]))
-    visited = rows.work.visited
-    assert rows.drop(10) == 10
-    assert rows.work.visited == visited
-    assert rows.work.dropped == 10

@@ -37,9 +37,6 @@ class EarlyRows(ExitRows):
         self._rows.let_go(slots)
         return gone
 
-    def drop(self, until: int) -> int:
-        return self.expire(until).n
-
     def drop_columns(self, columns: Int32Array) -> None:
         self._rows.drop(columns)
 

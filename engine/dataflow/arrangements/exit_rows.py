@@ -118,12 +118,6 @@ class ExitRows(ABC):
     def expire(self, until: int) -> Block:
         """The rows whose exit is at ``until`` or before, which leave."""
 
-    @abstractmethod
-    def drop(self, until: int) -> int:
-        """Let go of rows whose exit is at ``until`` or before where nobody reads what leaves, as far as that
-        takes no look at each. Returns how many.
-        """
-
     def leave_early(self, ids: Int64Array) -> None:
         """Rows leave before their exit, of an edge where some do."""
         raise NotImplementedError

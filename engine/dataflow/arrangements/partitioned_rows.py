@@ -2,7 +2,7 @@
 
 Rows come in blocks; a block is cut by partition, and never changed, so that a reader may hold what it saw.
 Partition k has the exits after ``k * width`` up to ``(k + 1) * width``; one that the clock has passed goes
-whole, unread where nobody asks for what leaves. The rows of the partition that the clock is in stand in the
+whole. The rows of the partition that the clock is in stand in the
 order of their exits, but for those that came since (*late*), which are looked at each time.
 
 Cost: O(1) a row to come and to leave, a sort within its partition where exits are read, and O(partitions) a
@@ -81,13 +81,6 @@ class PartitionedRows(ExitRows):
         gone = self._one(left)
         self._count -= gone.n
         self.work.deleted += gone.n
-        return gone
-
-    def drop(self, until: int) -> int:
-        gone = sum(block.n for number in self._passed(until) for block in self._rows_of(number))
-        self._count -= gone
-        self.work.deleted += gone
-        self.work.dropped += gone
         return gone
 
     def _passed(self, until: int) -> list[int]:

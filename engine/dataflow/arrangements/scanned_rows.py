@@ -44,9 +44,6 @@ class ScannedRows(ExitRows):
         self.work.deleted += gone.n
         return gone
 
-    def drop(self, until: int) -> int:
-        return self.expire(until).n
-
     def drop_columns(self, columns: Int32Array) -> None:
         blocks = [block.without(columns) for block in self._blocks]
         self._blocks = [block for block in blocks if block.n]
