@@ -66,13 +66,15 @@ class Choice:
         """One line for EXPLAIN: why the runner-up lost."""
         other = self.runner_up
         if other is None:
-            return "there is no other way" if not self.asked_for else "set by an option"
+            return "no other would change the plan" if not self.asked_for else "set by an option"
         cost, lost = self.chosen.estimate.ns, other.estimate.ns
-        factor = f"{lost / cost:.3g} times " if cost and f"{lost / cost:.3g}" != "1" else ""
-        told = f"{other.name} would cost {factor}as much{_because(self.chosen, other)}"
+        factor = f"{lost / cost:.3g}" if cost else "1"
+        told = f"{other.name} would cost as much"
+        if factor != "1":
+            told = f"{other.name} would cost {factor} times as much{_because(self.chosen, other)}"
         if self.asked_for:
             return f"set by an option; {told}"
-        if lost < cost:
+        if lost < cost and factor != "1":
             told += f"; the plan changes when another one costs less by a factor of {CHANGE_GAIN}"
         return told
 
@@ -85,7 +87,7 @@ def _because(one: Candidate, other: Candidate) -> str:
     name = max(sorted(more), key=lambda each: sign * more[each], default=None)
     if name is None or sign * more[name] <= 0:
         return ""
-    return f", {'most' if sign > 0 else 'least'} of it by {name}"
+    return f", the difference mostly by {name}"
 
 
 def _by_name(candidate: Candidate) -> dict[str, float]:

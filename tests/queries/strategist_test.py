@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -83,7 +84,9 @@ def test_the_reason_names_the_runner_up_and_what_it_costs_more() -> None:
     found = chosen(JOIN)
     assert found.runner_up is not None
     assert found.reason.startswith(f"{found.runner_up.name} would cost ")
-    assert "of it by " in found.reason
+    assert ", the difference mostly by " in found.reason
+    even = replace(found, chosen=replace(found.runner_up, policy=found.chosen.policy))
+    assert even.reason == f"{found.runner_up.name} would cost as much"
     asked = chosen(JOIN, options=QueryOptions(strategy="direct"))
     assert asked.reason.startswith("set by an option")
     stays = chosen(JOIN, present=(found.runner_up.rules, found.runner_up.policy))
@@ -95,6 +98,7 @@ def test_a_plan_where_nothing_is_foretold_has_one_strategy() -> None:
     found = chosen("SELECT k, COUNT(*) AS c FROM s WHERE v > 0 GROUP BY k")
     assert found.chosen.policy == TOLD
     assert found.runner_up is None
+    assert found.reason == "no other would change the plan"
 
 
 # --- engines --------------------------------------------------------------------------------------
