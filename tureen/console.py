@@ -130,12 +130,22 @@ def kafka_settings(pairs: Sequence[str], environment: Mapping[str, str] = os.env
     for name, value in environment.items():
         if name.upper().startswith(KAFKA_PREFIX):
             settings[name[len(KAFKA_PREFIX) :].lower().replace("_", ".")] = value
+    return settings | pairs_of(pairs, "--kafka")
+
+
+def pairs_of(pairs: Sequence[str], said: str) -> dict[str, str]:
+    """``KEY=VALUE`` of an option that comes several times; the last of a key wins. said: its name.
+
+    >>> pairs_of(["strategy=upa", "partitions = 20"], "--option")
+    {'strategy': 'upa', 'partitions': '20'}
+    """
+    found = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
-        if not equals or not key:
-            raise click.BadParameter(f"{pair!r} is not KEY=VALUE", param_hint="--kafka")
-        settings[key.strip()] = value.strip()
-    return settings
+        if not equals or not key.strip():
+            raise click.BadParameter(f"{pair!r} is not KEY=VALUE", param_hint=said)
+        found[key.strip()] = value.strip()
+    return found
 
 
 def client(

@@ -192,6 +192,25 @@ def test_a_session_from_stream_to_snapshot(broker: Broker, tmp_path: Path) -> No
     assert f"stream {name} is gone" in dropped.stderr
 
 
+def test_register_sets_options(broker: Broker, trades: str) -> None:
+    text = f"SELECT DISTINCT symbol FROM {trades} [RANGE 1 MINUTE]"
+    options = ("--option", "strategy=upa", "--option", "weight = 2")
+    registered = tureen_("register", *options, text, broker=broker)
+    assert registered.exit_code == 0, registered.output
+    handle = registered.stdout.strip()
+    listed = json.loads(tureen_("queries", "--extended", "--json", broker=broker).stdout)
+    (found,) = [one for one in listed if one["query_id"] == tureen.query_id(handle)]
+    assert (found["strategy"], found["weight"]) == ("upa", 2)
+    assert tureen_("unregister", handle, broker=broker).exit_code == 0
+    refused = tureen_("register", "--option", "strategy=fast", text, broker=broker)
+    assert refused.exit_code == 1
+    assert "strategy cannot be 'fast'" in refused.stderr
+    assert "one of auto, nt, direct, upa" in refused.stderr
+    wrong = tureen_("register", "--option", "upa", text, broker=broker)
+    assert wrong.exit_code == 2
+    assert "'upa' is not KEY=VALUE" in wrong.stderr
+
+
 def test_a_select_asks_once_and_register_registers(broker: Broker, trades: str) -> None:
     before = {one["query_id"] for one in json.loads(tureen_("queries", "--json", broker=broker).stdout)}
     text = f"SELECT price FROM {trades} WHERE price > 7"

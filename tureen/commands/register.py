@@ -21,6 +21,13 @@ from tureen.statements import EXECUTED, keyword, split
 )
 @click.option("--handle", help="A secret of your own, at least 22 characters.  [default: a new one]")
 @click.option(
+    "--option",
+    "options",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="An option of the query, such as strategy=upa or maintenance=lazy.",
+)
+@click.option(
     "--wait",
     type=click.FloatRange(0),
     default=30.0,
@@ -33,6 +40,7 @@ def register(
     text: str | None,
     file: Path | None,
     handle: str | None,
+    options: tuple[str, ...],
     wait: float,
     by_topic: bool,
     kafka: tuple[str, ...],
@@ -50,6 +58,7 @@ def register(
     needs EMIT CHANGES, and `tureen watch --by-topic` follows its result topic.
     """
     topics = console.ByTopic(kafka, service_id) if by_topic or kafka else None
+    chosen = console.pairs_of(options, "--option") or None
     given = console.statement_text(text, file)
     if given is None:
         given = console.stdin_text()
@@ -70,7 +79,7 @@ def register(
                         style="dim",
                         markup=False,
                     )
-                query = client.register(console.about(statement), handle, wait=wait)
+                query = client.register(console.about(statement), handle, wait=wait, options=chosen)
             except TureenError as error:
                 if isinstance(error, KafkaUnavailable) and error.handle is not None:
                     error.hint = f"with --handle {error.handle} the same query is not registered twice"
