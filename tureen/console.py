@@ -299,11 +299,13 @@ def show_table(
     numeric: Sequence[bool],
     cut: Sequence[bool] | None = None,
     folded: str | None = None,
+    whole: str | None = None,
 ) -> None:
     """A table; ``numeric`` columns are aligned to the right.
 
     A terminal may be too narrow: ``cut`` columns are then cut, the more the longer they are, but the one
-    named ``folded`` goes on in the next line. Without ``cut`` every column may fold.
+    named ``folded`` goes on in the next line. Without ``cut`` every column may fold, but the one named
+    ``whole``.
     """
     from rich import box
     from rich.table import Table
@@ -324,7 +326,7 @@ def show_table(
             Text(cell(name)),
             justify="right" if right else "left",
             overflow="fold" if cut is None or name == folded else "ellipsis",
-            no_wrap=cut is not None and name != folded,
+            no_wrap=name == whole or (cut is not None and name != folded),
             ratio=min(longest[place], RATIO_MAX) * (1 + (name == folded)) if flexible[place] else None,
         )
     for row in rows:

@@ -289,6 +289,20 @@ def test_a_refusal_shows_the_place(broker: Broker, trades: str) -> None:
     assert "hint: did you mean price?" in result.stderr
 
 
+@pytest.mark.parametrize("options", [(), ("--analyze",)])
+def test_a_refusal_of_explain_counts_columns_of_the_text(
+    broker: Broker, trades: str, options: tuple[str, ...]
+) -> None:
+    text = f"SELECT prize FROM {trades}"
+    refused = tureen_("explain", *options, text, broker=broker)
+    assert "(line 1, column 8)" in refused.stderr
+    lines = refused.stderr.splitlines()
+    assert lines[lines.index(text) + 1].index("^") == text.index("prize")
+    text = f"SELECT symbol,\nprize FROM {trades}"
+    told = json.loads(tureen_("explain", "--json", text, broker=broker).stdout)
+    assert (told["error"]["line"], told["error"]["column"]) == (2, 1)
+
+
 def test_statements_from_stdin_and_file(broker: Broker, trades: str, tmp_path: Path) -> None:
     text = (
         f"-- two;\nSELECT price FROM {trades} WHERE price = 1;\nSELECT price FROM {trades} WHERE price = 2;\n"
@@ -468,6 +482,15 @@ def letter_table(capsys: pytest.CaptureFixture[str]) -> str:
     names = ["at (UTC)", "topic", "offset", "reason", "value"]
     show_table(names, [LETTER], [False] * 5, [False, False, False, True, True], folded="reason")
     return capsys.readouterr().out
+
+
+def test_a_column_that_is_whole_does_not_fold(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    tree = "    └ a long operator"
+    show_table(["operator", "keeps"], [(tree, "left fifo; right fifo")], [False, False], whole="operator")
+    assert any(line.strip("\n").startswith(f" {tree}") for line in capsys.readouterr().out.splitlines())
 
 
 def test_a_table_in_a_pipe_is_whole(

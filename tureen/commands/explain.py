@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tureen import console, plans
+from tureen.errors import QueryError
 from tureen.statements import is_select
+
+if TYPE_CHECKING:
+    from tureen.client import Client
 
 
 @click.command()
@@ -29,14 +33,24 @@ def explain(subject: str, analyze: bool, verbose: bool, url: str, token: str | N
     """
     with console.client(url, token) as client:
         if is_select(subject):
-            statement = f"EXPLAIN {'ANALYZE ' if analyze else ''}{subject}"
-            plan = client.execute(console.about(statement)).facts["plan"]
+            plan = _of_select(client, console.about(subject), "EXPLAIN ANALYZE " if analyze else "EXPLAIN ")
         else:
             plan = client.plan(subject, analyze=analyze)
     if as_json:
         console.show_json(dict(plan))
     else:
         show(plan, verbose=verbose)
+
+
+def _of_select(client: Client, text: str, before: str) -> Mapping[str, Any]:
+    """Its plan. Columns of a refusal are those of the text, without what stands before it."""
+    try:
+        plan: Mapping[str, Any] = client.execute(before + text).facts["plan"]
+    except QueryError as error:
+        if error.line == 1 and error.column is not None:
+            error.column -= len(before)
+        raise
+    return plan
 
 
 def _show_costs(plan: Mapping[str, Any]) -> None:
@@ -46,7 +60,8 @@ def _show_costs(plan: Mapping[str, Any]) -> None:
         return
     counted = plans.COUNTED_COLUMNS if plans.is_analyzed(plan) else ()
     names = plans.COST_COLUMNS + counted
-    console.show_table(names, found, [place > 1 for place in range(len(names))])
+    numeric = [place > 1 for place in range(len(names))]
+    console.show_table(names, found, numeric, whole="operator")
     console.show_table(plans.WAY_COLUMNS, plans.ways(plan), [place > 0 for place in range(5)])
 
 
