@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.kernels.bits import bit_of
-from engine.kernels.compiled import kernel, step
+from engine.kernels.compiled import borrowing, step
 
 Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
@@ -58,7 +58,7 @@ class Found(NamedTuple):
     owners: Int32Array
 
 
-@kernel
+@borrowing
 def link(slots: Int32Array, rows: Arranged) -> None:
     """Rows join the chains of their keys. O(n)."""
     for slot in slots:
@@ -73,7 +73,7 @@ def link(slots: Int32Array, rows: Arranged) -> None:
         rows.first[key] = slot
 
 
-@kernel
+@borrowing
 def unlink(slots: Int32Array, rows: Arranged) -> None:
     """Rows leave their chains. O(n)."""
     for slot in slots:
@@ -88,7 +88,7 @@ def unlink(slots: Int32Array, rows: Arranged) -> None:
             rows.previous[after] = before
 
 
-@kernel
+@borrowing
 def put_owners(slots: Int32Array, starts: Int64Array, owners: Int32Array, rows: Arranged, used: int) -> int:
     """Write the runs of slots, those of row i from owners[starts[i]:starts[i + 1]] in any order; return how
     many words are in use then. used: so many are before; there is room for one an owner. O(owners).
@@ -113,7 +113,7 @@ def put_owners(slots: Int32Array, starts: Int64Array, owners: Int32Array, rows: 
     return used
 
 
-@kernel
+@borrowing
 def pack_owners(slots: Int32Array, rows: Arranged, words: Int32Array, bits: UInt64Array) -> int:
     """Write the runs of slots one after another into other arrays; return how many words they take."""
     used = 0
@@ -126,7 +126,7 @@ def pack_owners(slots: Int32Array, rows: Arranged, words: Int32Array, bits: UInt
     return used
 
 
-@kernel
+@borrowing
 def drop_owners(slots: Int32Array, rows: Arranged, dropped: UInt64Array) -> None:
     """Rows of slots belong to some columns no more. dropped: their bits, 64 a word."""
     for slot in slots:
@@ -141,7 +141,7 @@ def drop_owners(slots: Int32Array, rows: Arranged, dropped: UInt64Array) -> None
         rows.counts[slot] = used - low
 
 
-@kernel
+@borrowing
 def count_owners(slots: Int32Array, rows: Arranged, starts: Int64Array) -> None:
     """starts: int64[n + 1], written: how many owners the rows before each have."""
     starts[0] = 0
@@ -155,7 +155,7 @@ def count_owners(slots: Int32Array, rows: Arranged, starts: Int64Array) -> None:
         starts[i + 1] = starts[i] + count
 
 
-@kernel
+@borrowing
 def spell_owners(slots: Int32Array, rows: Arranged, owners: Int32Array) -> None:
     """The owners of slots, ascending within each."""
     written = 0
@@ -175,7 +175,7 @@ def _spelled(word: int, bits: np.uint64, owners: Int32Array, written: int) -> in
     return written
 
 
-@kernel
+@borrowing
 def probe(
     slots: Int32Array,
     first: int,

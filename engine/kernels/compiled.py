@@ -20,7 +20,20 @@ _IMPORTS = re.compile(r"^from engine\.kernels(?:\.(\w+) import| import (?:\(([^)
 
 def kernel(function: Kernel) -> Kernel:
     """Compile an array function. No fastmath: a kernel and its twin agree to the bit."""
-    compiled = numba.njit(cache=True, nogil=True)(function)
+    return _stamped(function, numba.njit(cache=True, nogil=True)(function))
+
+
+def borrowing(function: Kernel) -> Kernel:
+    """Compile a kernel that makes no arrays and returns none. Whoever calls it holds those that it is given,
+    so references to them are not counted inside, which takes most of the time of a loop over arrays in named
+    tuples.
+    """
+    uncounted: Any = numba.njit
+    return _stamped(function, uncounted(cache=True, nogil=True, _nrt=False)(function))
+
+
+def _stamped(function: Kernel, compiled: Any) -> Kernel:
+    """A kernel that is out of date on disk when one beneath it has changed."""
     on_disk = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if on_disk is not None:
         on_disk._source_stamp = on_disk._source_stamp, *_beneath(function.__module__)

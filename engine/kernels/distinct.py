@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from engine.kernels.compiled import kernel, step
+from engine.kernels.compiled import borrowing, step
 
 Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
@@ -40,7 +40,7 @@ class Given(NamedTuple):
     valid_to: Int64Array
 
 
-@kernel
+@borrowing
 def arrive(
     starts: Int64Array,
     cells: Int32Array,
@@ -80,7 +80,7 @@ def arrive(
     return n_new, n_given
 
 
-@kernel
+@borrowing
 def expire(
     cells: Int32Array, until: int, state: Int64Array, foretold: bool, given: Given, n_given: int
 ) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from engine.kernels.compiled import kernel, step
+from engine.kernels.compiled import borrowing, step
 from engine.kernels.distinct import Given
 
 Int8Array = npt.NDArray[np.int8]
@@ -38,7 +38,7 @@ class Entries(NamedTuple):
     """When it leaves, in halves of a ms; FOREVER where that is not known."""
 
 
-@kernel
+@borrowing
 def take(
     entries: Int32Array,
     at: Int64Array,

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from engine.kernels.compiled import kernel, step
+from engine.kernels.compiled import borrowing, step
 
 Int8Array = npt.NDArray[np.int8]
 Int32Array = npt.NDArray[np.int32]
@@ -25,7 +25,7 @@ BoolArray = npt.NDArray[np.bool_]
 NONE = -1
 
 
-@kernel
+@borrowing
 def next_versions(before: Int32Array, following: Int32Array) -> None:
     """following[v] = the version of the same cell after v; NONE of the last."""
     following[:] = NONE
@@ -34,7 +34,7 @@ def next_versions(before: Int32Array, following: Int32Array) -> None:
             following[before[version]] = version
 
 
-@kernel
+@borrowing
 def first_versions(cells: Int32Array, before: Int32Array, cursor: Int32Array) -> None:
     """cursor[c] = the first version of each cell that has one."""
     for version in range(cells.shape[0]):
@@ -42,7 +42,7 @@ def first_versions(cells: Int32Array, before: Int32Array, cursor: Int32Array) ->
             cursor[cells[version]] = version
 
 
-@kernel
+@borrowing
 def distinct(
     at: Int64Array,
     row: Int64Array,
@@ -84,13 +84,13 @@ def distinct(
                 versions[version, k] = state[cell, k]
 
 
-@kernel
+@borrowing
 def before_first(begins: Int64Array, version: int) -> bool:
     """Whether a version is that of a cell before the step."""
     return bool(begins[version] == -(1 << 63))
 
 
-@kernel
+@borrowing
 def enter_distinct(
     starts: Int64Array,
     cells: Int32Array,
@@ -134,7 +134,7 @@ def _less(one: int, other: int, keys: Int64Array) -> bool:
     return False
 
 
-@kernel
+@borrowing
 def _meld(one: int, other: int, keys: Int64Array, child: Int32Array, sibling: Int32Array) -> int:
     """One heap of two, NONE for an empty one; their root."""
     if one < 0:
@@ -148,7 +148,7 @@ def _meld(one: int, other: int, keys: Int64Array, child: Int32Array, sibling: In
     return one
 
 
-@kernel
+@borrowing
 def _popped(root: int, keys: Int64Array, child: Int32Array, sibling: Int32Array) -> int:
     """The root of a heap without its root."""
     pairs, one = NONE, int(child[root])
@@ -214,7 +214,7 @@ def _least(
     return int(roots[cell])
 
 
-@kernel
+@borrowing
 def enter_heaps(starts: Int64Array, cells: Int32Array, entries: Int32Array, heaps: Heaps) -> None:
     """Rows enter. cells, entries: int32[pairs], NONE of a row that does not count."""
     for pair in range(starts[-1]):
@@ -231,7 +231,7 @@ def enter_heaps(starts: Int64Array, cells: Int32Array, entries: Int32Array, heap
             )
 
 
-@kernel
+@borrowing
 def least(
     at: Int64Array,
     row: Int64Array,
@@ -265,7 +265,7 @@ def least(
             versions[version] = _least(cell, keys, counts, heaped, roots, child, sibling)
 
 
-@kernel
+@borrowing
 def roots(cells: Int32Array, heaps: Heaps, out: Int32Array) -> None:
     """out[i] = the entry of the least value of cells[i], NONE where no row counts."""
     for i in range(cells.shape[0]):
@@ -274,7 +274,7 @@ def roots(cells: Int32Array, heaps: Heaps, out: Int32Array) -> None:
         )
 
 
-@kernel
+@borrowing
 def build(cells: Int32Array, entries: Int32Array, heaps: Heaps) -> None:
     """Put entries, which are in none, into the heaps of their cells. int32[n] each."""
     for i in range(entries.shape[0]):

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from engine.kernels.compiled import kernel
+from engine.kernels.compiled import borrowing
 
 Int8Array = npt.NDArray[np.int8]
 Int32Array = npt.NDArray[np.int32]
@@ -58,7 +58,7 @@ class Released(NamedTuple):
     filled: Int64Array
 
 
-@kernel
+@borrowing
 def _pop(run: int, held: Queues, released: Released) -> int:
     """The oldest row of a run leaves; its record."""
     entry = held.first[run]
@@ -74,7 +74,7 @@ def _pop(run: int, held: Queues, released: Released) -> int:
     return int(held.told[entry])
 
 
-@kernel
+@borrowing
 def _push(run: int, slot: int, record: int, held: Queues) -> None:
     held.top[0] -= 1
     entry = held.free[held.top[0]]
@@ -88,7 +88,7 @@ def _push(run: int, slot: int, record: int, held: Queues) -> None:
     held.held[slot] += 1
 
 
-@kernel
+@borrowing
 def enter(
     starts: Int64Array, runs: Int32Array, slots: Int32Array, most: int, held: Queues, released: Released
 ) -> None:
@@ -100,7 +100,7 @@ def enter(
                 _pop(runs[pair], held, released)
 
 
-@kernel
+@borrowing
 def _close(run: int, slot: int, at: int, base: int, record: int, made: WindowVersions) -> None:
     if record >= base:
         made.valid_to[record - base] = at
@@ -110,7 +110,7 @@ def _close(run: int, slot: int, at: int, base: int, record: int, made: WindowVer
     made.filled[0] += 1
 
 
-@kernel
+@borrowing
 def fold(
     at: Int64Array,
     rows: Int64Array,
@@ -149,7 +149,7 @@ def fold(
                 _close(run, slot, instant, base, _pop(run, held, released), made)
 
 
-@kernel
+@borrowing
 def clear(runs: Int32Array, held: Queues, released: Released) -> None:
     """All rows of some runs leave."""
     for place in range(runs.shape[0]):
@@ -157,7 +157,7 @@ def clear(runs: Int32Array, held: Queues, released: Released) -> None:
             _pop(runs[place], held, released)
 
 
-@kernel
+@borrowing
 def listed(runs: Int32Array, held: Queues, slots: Int32Array, of: Int32Array) -> int:
     """Write the rows of some runs, each run's oldest first, and their runs; return how many there are."""
     count = 0

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from engine.kernels.compiled import kernel, step
+from engine.kernels.compiled import borrowing, step
 
 Int8Array = npt.NDArray[np.int8]
 Int32Array = npt.NDArray[np.int32]
@@ -107,7 +107,7 @@ def _meld(
     return one
 
 
-@kernel
+@borrowing
 def _popped(root: int, slots: Int32Array, words: Int64Array, child: Int32Array, sibling: Int32Array) -> int:
     """The root of a heap without its root; NONE of an empty one."""
     pairs, one = NONE, int(child[root])
@@ -143,7 +143,7 @@ def _push(run: int, slot: int, held: Runs) -> None:
         held.roots[run] = _meld(root, entry, held.slots, held.words, held.child, held.sibling)
 
 
-@kernel
+@borrowing
 def renew(dropped: BoolArray, held: Runs) -> None:
     """Build the heaps anew, without rows that are gone and without those of some runs, bool[runs]."""
     kept = 0
@@ -241,7 +241,7 @@ def _remove(run: int, place: int, bounds: Bounds, held: Runs) -> None:
             held.counts[run] += 1
 
 
-@kernel
+@borrowing
 def enter(starts: Int64Array, runs: Int32Array, slots: Int32Array, keep: int, held: Runs) -> None:
     """Rows enter, and nobody asks for records. Row r is slots[r], in runs[starts[r]:starts[r + 1]]."""
     for r in range(slots.shape[0]):
@@ -331,7 +331,7 @@ def _left(
     return count
 
 
-@kernel
+@borrowing
 def fold(
     entering: Entering, bounds: Bounds, base: int, held: Runs, made: RankVersions, progress: Int64Array
 ) -> bool:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from engine.kernels.compiled import kernel
+from engine.kernels.compiled import borrowing
 
 Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
@@ -29,7 +29,7 @@ class RowCells(NamedTuple):
     top: Int64Array
 
 
-@kernel
+@borrowing
 def put(
     slots: Int32Array, starts: Int64Array, cells: Int32Array, held: RowCells, entries: Int32Array
 ) -> None:
@@ -46,7 +46,7 @@ def put(
             entries[pair] = entry
 
 
-@kernel
+@borrowing
 def count(slots: Int32Array, held: RowCells, starts: Int64Array) -> None:
     """starts: int64[n + 1], written: from where on the entries of each row stand one after the other."""
     starts[0] = 0
@@ -58,7 +58,7 @@ def count(slots: Int32Array, held: RowCells, starts: Int64Array) -> None:
             entry = held.sibling[entry]
 
 
-@kernel
+@borrowing
 def spell(slots: Int32Array, held: RowCells, entries: Int32Array) -> None:
     """Write the entries of rows, row by row."""
     n = 0
@@ -70,7 +70,7 @@ def spell(slots: Int32Array, held: RowCells, entries: Int32Array) -> None:
             entry = held.sibling[entry]
 
 
-@kernel
+@borrowing
 def release(slots: Int32Array, held: RowCells) -> None:
     """These rows are in no cell any more."""
     for slot in slots:
@@ -82,7 +82,7 @@ def release(slots: Int32Array, held: RowCells) -> None:
             entry = held.sibling[entry]
 
 
-@kernel
+@borrowing
 def drop(slots: Int32Array, dropped: BoolArray, held: RowCells) -> None:
     """These rows leave the cells that are dropped, bool by cell. O(their entries)."""
     for slot in slots:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from engine.kernels.compiled import kernel, step
+from engine.kernels.compiled import borrowing, step
 
 Int8Array = npt.NDArray[np.int8]
 Int32Array = npt.NDArray[np.int32]
@@ -121,7 +121,7 @@ def _settle(moves: Moves, first: int, last: int, form: int, held: Counts, made: 
                 held.size[cell] -= 1
 
 
-@kernel
+@borrowing
 def fold(left: Moves, right: Moves, form: int, held: Counts, made: CopyVersions) -> None:
     """Rows of both inputs enter and leave. made: with room for a record a pair of an event and a cell.
     O(pairs).
@@ -137,14 +137,14 @@ def fold(left: Moves, right: Moves, form: int, held: Counts, made: CopyVersions)
         held.top[made.cells[record]] = NONE
 
 
-@kernel
+@borrowing
 def enter(cells: Int32Array, counts: Int64Array) -> None:
     """A row enters each of these cells, and nobody asks for records."""
     for cell in cells:
         counts[cell] += 1
 
 
-@kernel
+@borrowing
 def resize(cells: Int32Array, form: int, held: Counts) -> None:
     """The sizes of cells whose rows entered."""
     for cell in cells:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from engine.kernels.compiled import kernel, step
+from engine.kernels.compiled import borrowing, step
 from engine.kernels.set_copies import Moves, next_instant
 from engine.kernels.set_rows import ENTERED, PREMATURE
 
@@ -120,7 +120,7 @@ def _settle(
         made.stats[ENTERED] += 1
 
 
-@kernel
+@borrowing
 def _happen(
     moves: Moves,
     entries: Int32Array,
@@ -155,7 +155,7 @@ def _happen(
     return event
 
 
-@kernel
+@borrowing
 def _settle_all(
     moves: Moves,
     first: int,
@@ -172,7 +172,7 @@ def _settle_all(
             _settle(moves.cells[pair], at, base, told, left, right, made)
 
 
-@kernel
+@borrowing
 def fold(
     of_left: Moves,
     left_entries: Int32Array,
@@ -198,14 +198,14 @@ def fold(
         i, j = k, m
 
 
-@kernel
+@borrowing
 def enter(entries: Int32Array, side: Side) -> None:
     """Rows enter, and nobody asks for records; pairs are made by :func:`settle`."""
     for entry in entries:
         _link(entry, side)
 
 
-@kernel
+@borrowing
 def settle(cells: Int32Array, told: Int64Array, left: Side, right: Side) -> None:
     """The pairs of cells whose rows entered."""
     for cell in cells:

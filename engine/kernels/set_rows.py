@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from engine.kernels.compiled import kernel, step
+from engine.kernels.compiled import borrowing, step
 from engine.kernels.set_copies import Moves, count, next_instant, size_of
 
 Int32Array = npt.NDArray[np.int32]
@@ -218,7 +218,7 @@ def _move_borders(moves: Moves, first: int, last: int, form: Form, held: Chains,
             _move_border(moves.cells[pair], at, form, held, made)
 
 
-@kernel
+@borrowing
 def fold(left: Moves, entries: Int32Array, right: Moves, form: Form, held: Chains, made: RowVersions) -> None:
     """Rows of both inputs enter and leave; of one instant those that leave stand first. entries: of each pair
     of a left row and a cell. made: with room for three records a pair of a left event and a cell, and one a
@@ -240,7 +240,7 @@ def fold(left: Moves, entries: Int32Array, right: Moves, form: Form, held: Chain
         i, j = k, m
 
 
-@kernel
+@borrowing
 def enter(entries: Int32Array, held: Chains) -> None:
     """Rows enter, and nobody asks for records; the answer stands after :func:`settle`."""
     for entry in entries:
@@ -249,7 +249,7 @@ def enter(entries: Int32Array, held: Chains) -> None:
         held.left[held.cells[entry]] += 1
 
 
-@kernel
+@borrowing
 def settle(cells: Int32Array, form: Form, held: Chains) -> None:
     """The answers of cells whose rows entered."""
     for cell in cells:
@@ -261,7 +261,7 @@ def settle(cells: Int32Array, form: Form, held: Chains) -> None:
             held.size[cell] += 1
 
 
-@kernel
+@borrowing
 def listed(cells: Int32Array, oldest: bool, held: Chains, slots: Int32Array, of: Int32Array) -> int:
     """Write the rows of the answer of some cells, and their cells; return how many there are."""
     count = 0
@@ -274,7 +274,7 @@ def listed(cells: Int32Array, oldest: bool, held: Chains, slots: Int32Array, of:
     return count
 
 
-@kernel
+@borrowing
 def entries_of(cells: Int32Array, held: Chains, entries: Int32Array) -> int:
     """Write all entries of some cells; return how many there are."""
     count = 0

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from engine.kernels.compiled import kernel
+from engine.kernels.compiled import borrowing
 from engine.kernels.halves import FAR
 
 Int8Array = npt.NDArray[np.int8]
@@ -37,7 +37,7 @@ class Lists(NamedTuple):
     items: Int32Array
 
 
-@kernel
+@borrowing
 def events(begins: Int64Array, ends: Int64Array, since: int, until: int, out: Events) -> int:
     """The rows that leave at an instant t, since < t <= until, then those that enter, both in their order.
     Return how many there are. out: with room for two a row. O(n).
@@ -54,7 +54,7 @@ def events(begins: Int64Array, ends: Int64Array, since: int, until: int, out: Ev
     return count
 
 
-@kernel
+@borrowing
 def of_columns(owners: Lists, wanted: Int32Array, kept: Lists) -> int:
     """Of what each row is of, the columns that are wanted, above 0 in ``wanted``: how often, by column; those
     beyond are not. Return how many pairs there are. kept: as large as owners. O(pairs).
@@ -70,7 +70,7 @@ def of_columns(owners: Lists, wanted: Int32Array, kept: Lists) -> int:
     return count
 
 
-@kernel
+@borrowing
 def count(rows: Int64Array, owners: Lists, readers: Lists, counts: Int64Array) -> None:
     """counts: int64[readers]: more by how many of the rows each reads. owners: of each row the columns that
     it is of; readers: of each column who reads it, of columns beyond nobody. O(changes).
@@ -83,7 +83,7 @@ def count(rows: Int64Array, owners: Lists, readers: Lists, counts: Int64Array) -
                     counts[readers.items[place]] += 1
 
 
-@kernel
+@borrowing
 def hand_out(
     happened: Events, base: int, owners: Lists, readers: Lists, cursors: Int64Array, told: Events
 ) -> None:
@@ -109,7 +109,7 @@ def hand_out(
                         cursors[reader] = cursor + 1
 
 
-@kernel
+@borrowing
 def mixed(
     readers: Int32Array, at: Int64Array, weights: Int8Array, places: Int64Array, groups: Int64Array
 ) -> tuple[int, int]:
