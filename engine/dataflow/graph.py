@@ -267,7 +267,13 @@ class Graph:
             if not self._nodes[key].columns.count:
                 del self._nodes[key]
                 self._leaves.pop(key, None)
+        self._forget_stale({self._nodes[key] for key in member.nodes if self._has_few_left(key)})
         self._affected_queries.remove(query_id)
+
+    def _has_few_left(self, key: Hashable) -> bool:
+        """Whether a node that is still there kept state for many more columns."""
+        node = self._nodes.get(key)
+        return node is not None and node.columns.few_left()
 
     def switch(self, query_id: str, policy: Policy) -> None:
         """The operators of a query keep rows in another way from the next transition on; its changes are the
@@ -360,8 +366,9 @@ class Graph:
         self._forget_stale(stale)
 
     def _forget_stale(self, stale: set[Node]) -> None:
-        """Nodes that a refused sink depends on were perhaps not taken through all turns: their state is made
-        anew, and that of all that stands over them. Leaves have none.
+        """State of nodes is made anew, and that of all that stands over them; leaves have none. Nodes that a
+        refused sink depends on were perhaps not taken through all turns; others kept state for many columns
+        that went, and it takes memory as long as it is there.
         """
         if not stale:
             return

@@ -22,6 +22,11 @@ from engine.model.batch import Int32Array, Int64Array
 from engine.operators.relation import Relation
 from tureen.errors import TureenError
 
+FEW_LEFT_MIN = 64
+"""State for fewer columns is not made anew because most of them went."""
+FEW_LEFT = 4
+"""Few are left of so many times as many columns."""
+
 
 class Columns:
     """Columns by number, counted by who wants them."""
@@ -30,6 +35,8 @@ class Columns:
         self._wanted: Int32Array = np.zeros(64, np.int32)
         self.count = 0
         """How many are wanted."""
+        self._most = 0
+        """How many were at a time, since few were left."""
 
     def want(self, column: int) -> bool:
         """Returns whether nobody wanted it before."""
@@ -37,6 +44,7 @@ class Columns:
             self._wanted = np.concatenate([self._wanted, np.zeros_like(self._wanted)])
         self._wanted[column] += 1
         self.count += int(self._wanted[column] == 1)
+        self._most = max(self._most, self.count)
         return bool(self._wanted[column] == 1)
 
     def leave(self, column: int) -> bool:
@@ -44,6 +52,15 @@ class Columns:
         self._wanted[column] -= 1
         self.count -= int(self._wanted[column] == 0)
         return bool(self._wanted[column] == 0)
+
+    def few_left(self) -> bool:
+        """Whether few are left of many, of so many as there are from now on: arrays are as long as they had
+        to be for all.
+        """
+        if self._most < FEW_LEFT_MIN or self.count * FEW_LEFT > self._most:
+            return False
+        self._most = self.count
+        return True
 
     def of(self, delta: Delta) -> Delta:
         """The pairs of those that are wanted; rows of nobody go."""

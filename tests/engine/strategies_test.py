@@ -183,6 +183,48 @@ def test_strategies_are_told_and_counted() -> None:
     assert set(driven.engine.footprint().by_strategy) == {"nt"}
 
 
+MANY = (
+    "SELECT DISTINCT k, v FROM s [RANGE 9 MILLISECONDS] WHERE v > {}",
+    "SELECT k FROM s [RANGE 9 MILLISECONDS] WHERE v > {} EXCEPT SELECT k FROM u [RANGE 5 MILLISECONDS]",
+    "SELECT k FROM s [RANGE 9 MILLISECONDS] WHERE v > {} UNION SELECT k FROM u [RANGE 5 MILLISECONDS]",
+    "SELECT k, COUNT(*) AS c FROM s [RANGE 9 MILLISECONDS] WHERE v > {} GROUP BY k",
+)
+
+
+@pytest.mark.parametrize("text", MANY)
+@pytest.mark.parametrize("strategy", ["nt", "upa"])
+def test_memory_of_many_queries_of_one_shape_comes_back_when_they_go(text: str, strategy: str) -> None:
+    options, found = {"strategy": strategy}, list[tuple[list[Told], list[int]]]()
+    for many in (0, 300):
+        engine, told, nbytes = Engine(), list[Told](), list[int]()
+        for create in CREATES:
+            engine.create(create)
+        one = Registration("one", text.format(-1), options=options)
+        others = [Registration(f"q{n}", text.format(-2 - n), options=options) for n in range(many)]
+        for step in range(3):
+            body = (
+                Register((one,)),
+                Register(tuple(others)),
+                Unregister(tuple(each.query_id for each in others)),
+            )
+            engine.enqueue(Step(Position(0, engine.position.sequence + 1), 0, body[step]))
+            engine.run()
+            for each in ((one,), others, ())[step]:
+                engine.follow(each.query_id)
+            for source in ("s", "u"):
+                stream = engine.catalogue[source]
+                assert isinstance(stream, Stream)
+                of = [(0, 40 * step + n, 10 + 4 * step + n // 10, (n * (step + 1), n)) for n in range(40)]
+                told.append(told_of(engine.ingest(source, batch_of(stream.schema, of))))
+            nbytes.append(engine.footprint().changes)
+        engine._check()
+        found.append(([{"one": each.get("one", Counter())} for each in told], nbytes))
+    (alone, few), (beside, lots) = found
+    assert beside == alone
+    assert lots[1] > 10 * few[1]
+    assert lots[2] < 1.5 * few[2]
+
+
 def test_what_nobody_follows_tells_what_it_asks_for() -> None:
     engine = Engine()
     engine.create(CREATES[0])
