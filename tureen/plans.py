@@ -170,7 +170,7 @@ def ways(plan: Mapping[str, Any]) -> list[tuple[Any, ...]]:
             _figure(one["listed"]),
             _figure(one["entries"]),
             _figure(one["ns"] / 1e6),
-            round(one["state_bytes"]),
+            _figure(one["state_bytes"]),
         )
         for one in (found["cost"], *found["others"])
     ]
