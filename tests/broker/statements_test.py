@@ -50,6 +50,7 @@ def test_show_and_describe(shared: Broker, name: str) -> None:
     (extended,) = (row for row in shown["rows"] if row[0] == query_id(handle))
     assert dict(zip(shown["columns"], extended, strict=True)) == query | {
         "maintenance": "eager",
+        "strategy": "auto",
         "weight": 3,
         "output": None,
         "error": None,

@@ -69,7 +69,7 @@ def queries(
 
 def show(found: Sequence[QueryStatus], limit: int = ROWS_DEFAULT, extended: bool = False) -> None:
     """The table of the first ``limit`` queries."""
-    more = {"mode": "maintenance", "strategy": "strategy", "weight": "weight"} if extended else {}
+    more = ["mode", "weight"] if extended else []
     names = ["query", "state", "sources", *more, "statement"]
     console.show_table(
         names,
@@ -78,7 +78,7 @@ def show(found: Sequence[QueryStatus], limit: int = ROWS_DEFAULT, extended: bool
                 one.query_id,
                 one.state,
                 ", ".join(one.sources) or "-",
-                *(one.facts.get(fact) for fact in more.values()),
+                *([_mode(one), one.facts.get("weight")] if extended else []),
                 _statement(one),
             )
             for one in found[:limit]
@@ -87,6 +87,12 @@ def show(found: Sequence[QueryStatus], limit: int = ROWS_DEFAULT, extended: bool
         [name == "statement" for name in names],
     )
     _count(found, limit)
+
+
+def _mode(status: QueryStatus) -> str:
+    """How the answer is maintained, and the strategy of changes; narrow, as a terminal is."""
+    known = (status.facts.get("maintenance"), status.facts.get("strategy"))
+    return ", ".join(each for each in known if each is not None)
 
 
 def show_told(found: Sequence[QueryStatus], limit: int) -> None:
