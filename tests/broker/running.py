@@ -23,7 +23,7 @@ from topics.admin import Admin
 from topics.producer import BatchProducer
 from tureen.protocol import TopicNames, query_id
 
-READY_S = 60.0
+READY_S = 180.0
 SHARDS = 4
 JSON = {"Content-Type": "application/json"}
 
