@@ -45,7 +45,9 @@ settings.register_profile(
     settings.get_profile("default"),
     max_examples=int(os.environ.get("HYPOTHESIS_EXAMPLES", "2000")),
 )
-settings.register_profile("same", settings.get_profile("default"), derandomize=True, database=None)
+settings.register_profile(
+    "same", settings.get_profile("default"), max_examples=15, derandomize=True, database=None
+)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 Values = tuple[Any, ...]
