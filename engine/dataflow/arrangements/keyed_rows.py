@@ -14,7 +14,8 @@ from engine.changes.temporal_relation import Interval
 from engine.changes.transition import FOREVER, NEVER
 from engine.dataflow.arrangements.id_slots import IdSlots
 from engine.dataflow.arrangements.keys import Keys
-from engine.dataflow.arrangements.owned_rows import ROOM_MIN, KeyValues, OwnedRows, longer
+from engine.dataflow.arrangements.owned_rows import ROOM_MIN, KeyValues, OwnedRows
+from engine.dataflow.arrangements.row_store import longer
 from engine.dataflow.arrangements.words import Words
 from engine.dataflow.buffers.buffer import Work
 from engine.dataflow.delta import Delta

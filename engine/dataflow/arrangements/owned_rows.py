@@ -9,13 +9,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from engine.changes.temporal_relation import Interval
 from engine.dataflow.arrangements.keys import Keys
+from engine.dataflow.arrangements.row_store import longer
 from engine.dataflow.buffers.buffer import Work
 from engine.dataflow.delta import Delta
 from engine.kernels import arranged as kernels
@@ -243,10 +242,3 @@ def _no_rows(keys: int) -> Arranged:
         words=np.empty(ROOM_MIN, np.int32),
         bits=np.empty(ROOM_MIN, np.uint64),
     )
-
-
-def longer(array: npt.NDArray[Any], room: int) -> npt.NDArray[Any]:
-    """The same rows, 0 behind them."""
-    longer = np.zeros((room, *array.shape[1:]), array.dtype)
-    longer[: len(array)] = array
-    return longer

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 
 from engine.model.attributes import Attribute
+from engine.model.maintenance import PARTITIONS_MAX
 from tureen.errors import SettingsError
 
 MODULE = "state-buffers"
@@ -19,7 +20,6 @@ expiry_lazy_fraction = 0.05
 initial_hash_buckets = 256
 """Of buffers that find entries by their places."""
 
-PARTITIONS_MAX = 65_536
 BUCKETS_MAX = 1 << 24
 
 

@@ -13,25 +13,21 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from engine.changes.context import EvaluationContext
-from engine.changes.temporal_relation import TemporalRelation
 from engine.changes.transition import FOREVER, NEVER
 from engine.dataflow.buffers.buffer import Work
 from engine.dataflow.delta import Delta
 from engine.dataflow.node import Node
-from engine.dataflow.operators.runs import ByRun
+from engine.dataflow.operators.by_cell import ByCell
 from engine.dataflow.policy import Edge
 from engine.dataflow.turn import Turn
 from engine.kernels import distinct as kernels
 from engine.kernels.distinct import GIVEN, LATEST, NOBODY, NONE, TOLD, UNLISTED, WORDS, Given
 from engine.language.expressions import Expression
 from engine.model.batch import Int32Array, Int64Array
-from engine.operators.relation import Relation
 
 
-class DistinctNode(ByRun):
-    """The id of a row is its cell: a value, and a column that has it."""
-
-    id_words = 1
+class DistinctNode(ByCell):
+    """Of each value the row that is given, and the last of its duplicates."""
 
     def __init__(self, below: Node, keys: Sequence[Expression], edge: Edge, *, foretold: bool = True) -> None:
         """edge: what is given, which this node keeps. foretold: the row that stands for a value is given with
@@ -106,19 +102,6 @@ class DistinctNode(ByRun):
 
     def _insert(self, cells: Int32Array) -> None:
         self._buffer.insert(cells, self._state[cells, GIVEN])
-
-    def _of(self, given: Given) -> Delta:
-        cells = given.cells
-        temporal = TemporalRelation(self._row(cells), given.valid_from, given.valid_to)
-        ids = lambda: cells.astype(np.int64).reshape(-1, 1)  # noqa: E731
-        return Delta.of_one_each(temporal, self._columns_of(cells), ids)
-
-    def read(self, context: EvaluationContext, ids: Int64Array) -> Relation:
-        return self._row(ids[:, 0].astype(np.int32))
-
-    def _row(self, cells: Int32Array) -> Relation:
-        assert self._groups is not None
-        return Relation(self._groups.columns(cells), len(cells))
 
     def rest(self) -> None:
         super().rest()

@@ -12,14 +12,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from engine.changes.context import EvaluationContext
-from engine.changes.temporal_relation import TemporalRelation
 from engine.changes.transition import FOREVER, NEVER
 from engine.dataflow.arrangements.id_slots import IdSlots
-from engine.dataflow.arrangements.owned_rows import longer
+from engine.dataflow.arrangements.row_store import longer
 from engine.dataflow.buffers.buffer import Work
 from engine.dataflow.delta import Delta
 from engine.dataflow.node import Node
-from engine.dataflow.operators.runs import ByRun
+from engine.dataflow.operators.by_cell import ByCell
 from engine.dataflow.policy import Edge
 from engine.dataflow.turn import Turn
 from engine.kernels import duplicates as kernels
@@ -27,15 +26,12 @@ from engine.kernels.distinct import Given
 from engine.kernels.duplicates import NOBODY, Entries
 from engine.language.expressions import Expression
 from engine.model.batch import BoolArray, Int32Array, Int64Array
-from engine.operators.relation import Relation
 
 ROOM_MIN = 256
 
 
-class DuplicatesNode(ByRun):
+class DuplicatesNode(ByCell):
     """The id of a row is its cell: a value, and a column that has it. An entry is a row of a cell."""
-
-    id_words = 1
 
     def __init__(
         self, below: Node, keys: Sequence[Expression], edge: Edge | None, *, foretold: bool = False
@@ -167,19 +163,6 @@ class DuplicatesNode(ByRun):
             self._ids.remove(self._id_of[entries], entries)
         self._alive[entries] = False
         self._rows.first[runs] = self._rows.given[runs] = NOBODY
-
-    def _of(self, given: Given) -> Delta:
-        cells = given.cells
-        temporal = TemporalRelation(self._row(cells), given.valid_from, given.valid_to)
-        ids = lambda: cells.astype(np.int64).reshape(-1, 1)  # noqa: E731
-        return Delta.of_one_each(temporal, self._columns_of(cells), ids)
-
-    def read(self, context: EvaluationContext, ids: Int64Array) -> Relation:
-        return self._row(ids[:, 0].astype(np.int32))
-
-    def _row(self, cells: Int32Array) -> Relation:
-        assert self._groups is not None
-        return Relation(self._groups.columns(cells), len(cells))
 
     def _make_room(self, more: int) -> None:
         """For so many entries, and all cells."""
