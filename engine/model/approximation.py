@@ -1,0 +1,76 @@
+"""What of an answer is not exact, and why: the tags that every snapshot, feed message and status carries.
+
+An answer without a tag is exact. A tag says what was done (a sample, a shorter window, a compressed synopsis,
+rows shed, a constraint that did not hold), where, on whose word, how much, and from which position on. A join
+and a view have the tags of all that they read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from engine.model.step import Position
+
+ApproximationKind = Literal["sample", "window", "synopsis", "shed", "constraint"]
+Origin = Literal["declared", "static", "dynamic"]
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """The precision that is expected of an answer.
+
+    fp: share of its rows that are wrong; fn: share of the rows due that are missing; both long-run means in
+    [0, 1]. error: half the width of the 95 % interval of an aggregate, relative to its value. None: nothing
+    is known.
+    """
+
+    fp: float | None = None
+    fn: float | None = None
+    error: float | None = None
+
+    def as_dict(self) -> dict[str, float]:
+        """Those that are known."""
+        known = {"fp": self.fp, "fn": self.fn, "error": self.error}
+        return {name: value for name, value in known.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Approximation:
+    """One tag.
+
+    where: the source, or the operator as EXPLAIN names it. origin: ``declared`` by the text itself,
+    ``static`` at registration within the tolerance, ``dynamic`` while it runs. amount: what is given, in
+    ``unit`` (percent, ms, bytes, rows); asked: what exactness would take, None where that has no number.
+    since: the position from which on it holds; None: from the beginning. contiguous: rows next to each other
+    are missing, so that what is left is no fair sample.
+    """
+
+    kind: ApproximationKind
+    where: str
+    origin: Origin
+    amount: float
+    unit: str
+    asked: float | None = None
+    since: Position | None = None
+    expected: Expected = Expected()
+    contiguous: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON has it."""
+        found: dict[str, Any] = {
+            "kind": self.kind,
+            "where": self.where,
+            "origin": self.origin,
+            "amount": self.amount,
+            "unit": self.unit,
+        }
+        if self.asked is not None:
+            found["asked"] = self.asked
+        if self.since is not None:
+            found["since"] = str(self.since)
+        if expected := self.expected.as_dict():
+            found["expected"] = expected
+        if self.contiguous:
+            found["contiguous"] = True
+        return found

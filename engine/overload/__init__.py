@@ -1,0 +1,1 @@
+"""What is done where input is more than the machine can take: scheduling, precision, allocation."""
