@@ -126,9 +126,9 @@ define INSTALL
 endef
 
 $(SERVER_READY): requirements/build.txt requirements/server.txt pyproject.toml | $(PY)
-	$(call INSTALL,requirements/server.txt,about 250 MB)
+	$(call INSTALL,requirements/server.txt,about 290 MB)
 	@touch $@
 
 $(DEV_READY): requirements/build.txt requirements/dev.txt requirements/server.txt pyproject.toml | $(PY)
-	$(call INSTALL,requirements/dev.txt,about 850 MB (PySpark is half of it))
+	$(call INSTALL,requirements/dev.txt,about 890 MB (PySpark is half of it))
 	@touch $(SERVER_READY) $@
