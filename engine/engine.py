@@ -47,9 +47,11 @@ from engine.model.step import (
     Unregister,
     Written,
 )
+from engine.model.usage import Clock, Stopwatch, Usage
 from engine.queries.allowance import Allowance
 from engine.queries.catalogue import Catalogue
 from engine.queries.coming import Coming
+from engine.queries.entities import Report, report
 from engine.queries.explain import Plan
 from engine.queries.footprint import Footprint, Heavy, footprint, heaviest
 from engine.queries.planner import Planner, is_left_open
@@ -63,11 +65,12 @@ from engine.sources.source import Source
 from engine.standing.queries import StandingQueries
 from engine.standing.query import SetKey, StandingQuery, set_key
 from tureen.errors import (
+    AttributeRefused,
     BackfillRefused,
     NotSupported,
-    SettingsError,
     StepOutOfOrder,
     TureenError,
+    UnknownEntity,
     UnknownQuery,
 )
 
@@ -86,11 +89,16 @@ class Engine(Embedding):
         functions: FunctionCatalogue = BUILT_IN,
         costs: Costs | None = None,
         timer: Timer | None = None,
+        clock: Clock | None = None,
     ) -> None:
         """functions: what texts may call. costs: measured times, for the choice of maintenance; without them
         every open choice is lazy. timer: measures what visits of the eddy's modules take; without one
-        they tell what work they are.
+        they tell what work they are. clock: computing time of the thread, divided among entities; without one
+        they took none.
         """
+        self._watch = Stopwatch(clock)
+        self._usage = Usage()
+        """Of steps, besides what their parts use."""
         self.limits = limits or Limits()
         self.tells = True
         """Whether steps tell what changed in answers; replays do not, since it was told."""
@@ -101,12 +109,12 @@ class Engine(Embedding):
         self._clock_ms = 0
         self._queue: deque[Step] = deque()
         self._enqueued = BEGINNING
-        self._catalogue = Catalogue(self.limits, functions, timer)
+        self._catalogue = Catalogue(self.limits, functions, timer, self._watch)
         self._sources = self._catalogue.sources
-        self._sets = SourceSets(self._sources, self.limits, self._planner, timer)
+        self._sets = SourceSets(self._sources, self.limits, self._planner, timer, self._watch)
         self._timer = timer
         units = None if costs is None else costs.units
-        self._following = Subscriptions(self._sources, self.limits, units)
+        self._following = Subscriptions(self._sources, self.limits, units, self._watch)
         self._queries = StandingQueries()
         self._to_revise: list[str] = []
         self._view: View | None = None
@@ -170,7 +178,8 @@ class Engine(Embedding):
         brought_rows = False
         while self._queue:
             step = self._queue.popleft()
-            results.append(self._apply(step))
+            with self._watch.on(self._usage):
+                results.append(self._apply(step))
             brought_rows |= isinstance(step.body, Records)
         if brought_rows:
             self.catch_up_some()
@@ -212,10 +221,14 @@ class Engine(Embedding):
         marks = self._following.marks(self._sets, touched) if self.tells else {}
         match step.body:
             case Records(source=name) as body:
-                result = self._source(name).records(body, step.position, self._clock_ms)
+                source = self._source(name)
+                with self._watch.on(source.usage):
+                    result = source.records(body, step.position, self._clock_ms)
                 self._sets.advance(name)
             case Heartbeat(name, lagging):
-                result = self._source(name).heartbeat(lagging, step.position, self._clock_ms)
+                source = self._source(name)
+                with self._watch.on(source.usage):
+                    result = source.heartbeat(lagging, step.position, self._clock_ms)
                 self._sets.advance(name)
             case Register(registrations):
                 result = self._register(registrations, step.position, told)
@@ -501,6 +514,23 @@ class Engine(Embedding):
             modules[f"join/{name}"] = group.attributes()
         return modules
 
+    def entities(self) -> Report:
+        """Every entity with what it uses, and what queries pay of it (:mod:`engine.queries.entities`).
+
+        O(entities but for queries), and O(1) a query that shares a join or is followed.
+        """
+        graphs = {key: graph.entities("+".join(key)) for key, graph in self._following.graphs()}
+        return report(
+            str(self.position),
+            self.modules(),
+            self._usage,
+            len(self._queries),
+            self._sources,
+            list(self._sets),
+            list(self._sets.indexes()),
+            graphs,
+        )
+
     def stats(self) -> dict[str, dict[str, AttributeValue]]:
         """The values alone, by module and attribute."""
         return {
@@ -547,22 +577,43 @@ class Engine(Embedding):
             query, standing, timer, graph, followed=followed
         )
 
-    def set_attribute(self, module: str, name: str, value: str) -> None:
-        """Set what can be set while running; no answer changes. Raises SettingsError."""
-        if module == buffers.MODULE:
-            buffers.change(name, value)
-            self._following.forget()
-            return
-        known = self.modules()
-        if any(attribute.name == name and value in attribute.choices for attribute in known.get(module, ())):
-            kind, _, of = module.partition("/")
-            if kind == "query-stem":
-                self._sources[of].queries.eddy.set_attribute(name, value)
-            else:
-                self._sets.groups()[of].set_attribute(name, value)
-            return
-        choices = [f"{m}.{a.name}" for m, held in known.items() for a in held if a.choices or a.accepts]
-        raise SettingsError(f"{module}.{name} cannot be set to {value!r}", hint=f"can be set: {choices}")
+    def set_attribute(self, module: str, name: str, value: AttributeValue) -> None:
+        """Set what can be set while running; no answer changes. Raises UnknownEntity, AttributeRefused,
+        SettingsError.
+        """
+        attributes = self._attributes_of(module)
+        if attributes is None:
+            raise UnknownEntity(module)
+        attribute = next((one for one in attributes if one.name == name), None)
+        settable = [one.name for one in attributes if one.settable]
+        if attribute is None:
+            raise AttributeRefused(module, name, value, settable)
+        value = attribute.read(value)
+        refusal = attribute.refusal(value)
+        if refusal is not None:
+            raise AttributeRefused(module, name, value, settable, refusal)
+        kind, _, of = module.partition("/")
+        match kind:
+            case buffers.MODULE:
+                buffers.change(name, value)
+                self._following.forget()
+            case "query-stem":
+                self._sources[of].queries.eddy.set_attribute(name, str(value))
+            case "join":
+                self._sets.groups()[of].set_attribute(name, str(value))
+            case _:
+                raise AssertionError(f"{module}.{name} says that it can be set")
+
+    def _attributes_of(self, module: str) -> tuple[Attribute, ...] | None:
+        """Of one module; None where there is none. O(1) of those of a source."""
+        kind, _, of = module.partition("/")
+        source = self._sources.get(of)
+        match kind:
+            case buffers.MODULE:
+                return buffers.attributes()
+            case "query-stem" if source is not None:
+                return source.queries.attributes()
+        return self.modules().get(module)
 
     def revise(self, answers: Mapping[str, int], seconds: float) -> int:
         """Choose maintenance and strategy again where queries leave them open; returns how many changed. No
@@ -656,12 +707,13 @@ class Engine(Embedding):
         functions: FunctionCatalogue = BUILT_IN,
         costs: Costs | None = None,
         timer: Timer | None = None,
+        clock: Clock | None = None,
     ) -> Engine:
         """An engine as of the store's position; empty where the store is. Matches are computed again.
 
         Raises the refusal of a stored statement that this version does not accept any more.
         """
-        engine = cls(limits, functions=functions, costs=costs, timer=timer)
+        engine = cls(limits, functions=functions, costs=costs, timer=timer, clock=clock)
         position = store.position()
         if position is None:
             return engine
@@ -669,7 +721,7 @@ class Engine(Embedding):
         engine._restored = True
         states = list(store.sources())
         for state in states:
-            source = Source(state.stream, state.sql, engine.limits, state.base, timer)
+            source = Source(state.stream, state.sql, engine.limits, state.base, timer, engine._watch)
             source.restore_state(state)
             engine._sources[state.stream.name] = source
             engine._clock_ms = max(engine._clock_ms, state.clock_ms)

@@ -9,6 +9,7 @@ This module is a leaf: everything else may import it, it imports nothing of ours
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 
@@ -494,7 +495,63 @@ class ShardHeld(TureenError):
         super().__init__(f"shard {shard} is held: {why}", **facts)
 
 
+class UnknownEntity(TureenError):
+    """There is no entity with this id, or it is gone."""
+
+    code = "unknown_entity"
+
+    def __init__(self, entity: str) -> None:
+        self.entity = entity
+        super().__init__(
+            f"there is no entity {entity!r}", hint="GET /entities, or `tureen entity list`, has them all"
+        )
+
+
+class EditConflict(TureenError):
+    """An entity was changed since it was read: ``version`` is that of now."""
+
+    code = "edit_conflict"
+
+    def __init__(self, entity: str, version: int) -> None:
+        self.entity = entity
+        self.version = version
+        super().__init__(
+            f"{entity} was changed meanwhile; its version is {version}",
+            hint="read it again, and send that version as if_version",
+        )
+
+
+class NotAllowed(TureenError):
+    """Only the operator may do this: who has the broker's token, or calls from its own machine."""
+
+    code = "not_allowed"
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"only the operator may {what}",
+            hint="give the broker's token, or call from its own machine; name a query of yours by its handle",
+        )
+
+
 class SettingsError(TureenError):
     """A setting is out of range, or two settings contradict each other."""
 
     code = "settings"
+
+
+class AttributeRefused(SettingsError):
+    """An attribute that cannot have a value: it is not there, can only be read, or has bounds."""
+
+    code = "attribute_refused"
+
+    def __init__(
+        self, entity: str, name: str, value: Any, settable: Sequence[str], accepts: str | None = None
+    ) -> None:
+        """settable: what can be set. accepts: what the attribute does; None: there is none of this name."""
+        self.entity = entity
+        self.attribute = name
+        told = f"{entity} has no attribute {name!r}"
+        if accepts is not None:
+            told = f"{name} of {entity} cannot be set to {value!r}: {accepts}"
+        can = f"can be set: {', '.join(settable)}" if settable else "nothing of it can be set"
+        super().__init__(told, hint=can)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from time import perf_counter_ns
+from time import perf_counter_ns, thread_time_ns
 
 from broker import logs
 from broker.settings import Settings
@@ -51,7 +51,13 @@ class Engines:
 
     def fresh(self) -> Engine:
         """One that holds nothing."""
-        return Engine(self.limits, functions=self.functions, costs=self.costs, timer=perf_counter_ns)
+        return Engine(
+            self.limits,
+            functions=self.functions,
+            costs=self.costs,
+            timer=perf_counter_ns,
+            clock=thread_time_ns,
+        )
 
     def restored(self, stored: StateSource) -> Engine:
         """One as stored, but for queries that are refused now: a function they call may be gone.
@@ -66,7 +72,12 @@ class Engines:
 
     def _restored(self, stored: StateSource) -> Engine:
         return Engine.restore(
-            stored, self.limits, functions=self.functions, costs=self.costs, timer=perf_counter_ns
+            stored,
+            self.limits,
+            functions=self.functions,
+            costs=self.costs,
+            timer=perf_counter_ns,
+            clock=thread_time_ns,
         )
 
 

@@ -11,15 +11,17 @@ from engine.changes.transition import Transition
 from engine.language.query import Scan
 from engine.model.limits import Limits
 from engine.model.source import SourceName
+from engine.model.usage import Laps
 from engine.operators.scan import ScanAt
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluationContext:
-    """What a scan reads is read once, however often it is asked for."""
+    """What a scan reads is read once, however often it is asked for. laps: where operators are measured."""
 
     transition: Transition
     limits: Limits
+    laps: Laps | None = None
     _histories: dict[int, ScanHistory] = field(default_factory=dict)
 
     @property

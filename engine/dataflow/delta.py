@@ -45,6 +45,12 @@ class Delta:
         """How many pairs there are."""
         return len(self.owners)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the rows as they are held: a word a value, two instants, and whose they are."""
+        words = len(self.temporal.relation.columns) + 2
+        return 8 * words * len(self.temporal) + self.starts.nbytes + self.owners.nbytes
+
     @classmethod
     def of_one_each(cls, temporal: TemporalRelation, owners: Int32Array, ids: Ids | None = None) -> Delta:
         """Rows that are of one column each. owners: int32[n]."""

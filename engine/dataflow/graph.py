@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import get_args
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from engine.changes.context import EvaluationContext
 from engine.changes.temporal_relation import Interval
 from engine.changes.transition import NEVER, Transition
 from engine.dataflow.buffers.buffer import Work
+from engine.dataflow.entities import GraphEntities, OperatorEntity, digest, word_of
 from engine.dataflow.node import Node
 from engine.dataflow.operator_tree import NodeState, OperatorTree, operator_tree
 from engine.dataflow.operators.exits import ExitsNode
@@ -54,6 +56,7 @@ from engine.model.changes import Changes, Operator
 from engine.model.limits import Limits
 from engine.model.maintenance import Strategy
 from engine.model.source import SourceName
+from engine.model.usage import Clock, Laps, Usage
 from engine.operators.gather import schema_of
 from engine.standing.query import StandingQuery
 from engine.stems.table_stem import TableRows
@@ -95,6 +98,7 @@ class _Exit:
     sink: Sink
     nodes: tuple[Node, ...]
     leaves: frozenset[Node]
+    usage: Usage = field(default_factory=Usage)
     _refused: TureenError | None = None
 
     def concerns(self, looked_at: Collection[Node], moving: Collection[Node]) -> bool:
@@ -127,7 +131,10 @@ class _Exit:
     ) -> Iterator[Changes]:
         """What leaves on a transition. broken: gets the queries whose changes cannot be told."""
         if self._refused is None:
-            yield from self.sink.give(context, broken, now_ms)
+            for changes in self.sink.give(context, broken, now_ms):
+                self.usage.rows_out += len(changes)
+                self.usage.bytes_out += changes.table.nbytes
+                yield changes
             return
         broken.update(dict.fromkeys(self.sink.query_ids, self._refused))
         self._refused = None
@@ -137,8 +144,9 @@ class _Exit:
 class Graph:
     """One owner, as the engine."""
 
-    def __init__(self, tables: Container[SourceName] = ()) -> None:
-        """tables: which of the sources are."""
+    def __init__(self, tables: Container[SourceName] = (), clock: Clock | None = None) -> None:
+        """tables: which of the sources are. clock: measures operators."""
+        self._laps = Laps(clock)
         self._tables = tables
         self._nodes: dict[Hashable, Node] = {}
         """Each behind those below it."""
@@ -149,6 +157,8 @@ class Graph:
         """How many queries leave by an exit with a strategy."""
         self._affected_queries = AffectedQueries()
         self._stands: _Stand | None = None
+        self._ids: WeakKeyDictionary[Node, str] = WeakKeyDictionary()
+        """Under which nodes are told of, of those that were."""
 
     def __len__(self) -> int:
         return len(self._members)
@@ -317,6 +327,45 @@ class Graph:
             counted |= nodes
         return found
 
+    def entities(self, over: str) -> GraphEntities:
+        """Its operators and sinks, and which sink each query has. over: the names of its sources.
+
+        O(nodes * sinks that read them + queries).
+        """
+        ids = {key: self._id_of(key, node, over) for key, node in self._nodes.items()}
+        of_node = {id(node): ids[key] for key, node in self._nodes.items()}
+        readers = Counter[int]()
+        for each in self._exits.values():
+            readers.update({id(node): len(each.sink.query_ids) for node in each.nodes})
+        found = [
+            OperatorEntity(
+                ids[key],
+                node.usage,
+                readers[id(node)],
+                tuple(of_node[id(below)] for below in node.inputs),
+                node,
+            )
+            for key, node in self._nodes.items()
+        ]
+        sinks = {end: f"sink/{over}/{digest(end)}" for end in self._exits}
+        found += [
+            OperatorEntity(
+                sinks[end], each.usage, len(each.sink.query_ids), (of_node[id(each.nodes[-1])],), None
+            )
+            for end, each in self._exits.items()
+        ]
+        below = {
+            sinks[end]: tuple(of_node[id(node)] for node in each.nodes) for end, each in self._exits.items()
+        }
+        sink_of = {query_id: sinks[member.sink] for query_id, member in self._members.items()}
+        return GraphEntities(found, below, sink_of)
+
+    def _id_of(self, key: Hashable, node: Node, over: str) -> str:
+        known = self._ids.get(node)
+        if known is None:
+            known = self._ids[node] = f"operator/{over}/{word_of(node)}-{digest(key)}"
+        return known
+
     def forget(self) -> None:
         """Rows have other ordinals now, or history came back: state is made anew."""
         for node in self._nodes.values():
@@ -334,7 +383,8 @@ class Graph:
         if not self._members:
             return
         begin, end = _stands(transition)
-        context = EvaluationContext(transition, limits)
+        laps = self._laps.begin()
+        context = EvaluationContext(transition, limits, laps)
         self._tell_exits(context)
         looked_at = self._looked_at(transition)
         moving = _moving(looked_at, context)
@@ -342,6 +392,7 @@ class Graph:
             for leaf in looked_at:
                 leaf.rest()
             self._let_go(begin, end)
+            self._laps.end()
             return
         if self._stands is not None and self._stands != begin:
             self.forget()
@@ -357,13 +408,18 @@ class Graph:
         for interval in _ways(context.interval, [instants for _, instants in moving.values()], pairs):
             turn = Turn(context, interval)
             for each in exits:
+                if laps is not None:
+                    laps.enter(each.usage)
                 each.tell(lambda sink: sink.take(turn))  # noqa: B023
+                if laps is not None:
+                    laps.leave()
         stale = {node for each in exits if each.is_refused for node in each.nodes}
         for each in exits:
             yield from each.give(context, broken, now_ms)
         for node in nodes:
             node.rest()
         self._forget_stale(stale)
+        self._laps.end()
 
     def _forget_stale(self, stale: set[Node]) -> None:
         """State of nodes is made anew, and that of all that stands over them; leaves have none. Nodes that a

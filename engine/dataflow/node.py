@@ -18,7 +18,9 @@ from engine.dataflow.delta import Delta
 from engine.dataflow.turn import Turn
 from engine.kernels import told as kernels
 from engine.kernels.told import Lists
+from engine.model.attributes import Attribute
 from engine.model.batch import Int32Array, Int64Array
+from engine.model.usage import Usage
 from engine.operators.relation import Relation
 from tureen.errors import TureenError
 
@@ -109,6 +111,7 @@ class Node(ABC):
         """Of a negation and of pairs: rows that came into the answer since it came."""
         self.premature = 0
         """How many of them left it before the exit of their own."""
+        self.usage = Usage()
         self._turn: Turn | None = None
         self._delta: Delta | None = None
 
@@ -117,20 +120,46 @@ class Node(ABC):
         taken in order, none left out. Raises TureenError, then on every later turn of the transition too.
         """
         if self._turn is not turn or self._delta is None:
-            with self._refusing():
-                self._delta = self._changed(turn)
+            laps = turn.context.laps
+            if laps is not None:
+                laps.enter(self.usage)
+            try:
+                with self._refusing():
+                    self._delta = self._changed(turn)
+            finally:
+                if laps is not None:
+                    laps.leave()
             self._turn = turn
+            self._meter(turn, self._delta)
         return self._delta
+
+    def _meter(self, turn: Turn, given: Delta) -> None:
+        """What moved on a turn. A row of several columns counts in each."""
+        usage = self.usage
+        usage.rows_out += len(given)
+        usage.bytes_out += given.nbytes
+        for node in self.inputs:
+            taken = node._delta
+            if node._turn is turn and taken is not None:
+                usage.rows_in += len(taken)
+                usage.bytes_in += taken.nbytes
+        if not self.inputs:
+            usage.rows_in += len(given)
+            usage.bytes_in += given.nbytes
 
     def begin(self, context: EvaluationContext) -> None:
         """A transition begins; the nodes below have begun it. State of columns that came since the last one
         is made. What is refused is raised by :meth:`delta`.
         """
+        if context.laps is not None:
+            context.laps.enter(self.usage)
         with suppress(TureenError), self._refusing():
             for node in self.inputs:
                 if node.refused is not None:
                     raise node.refused
             self._hydrate(context)
+        if context.laps is not None:
+            context.laps.leave()
 
     def rest(self) -> None:
         """A transition is over. State that did not go with all of it is made anew with the next."""
@@ -196,6 +225,19 @@ class Node(ABC):
     def nbytes(self) -> int:
         """Bytes of what is kept."""
         return 0
+
+    def attributes(self) -> tuple[Attribute, ...]:
+        """What can be read of it besides its usage."""
+        work = self.state_work
+        return (
+            Attribute("kept_rows", self.rows, "rows that it keeps, of all queries"),
+            Attribute("kept_bytes", self.nbytes, "what they take"),
+            Attribute("columns", self.columns.count, "what its queries differ in"),
+            Attribute("visited_rows", self.visited, "rows that it looked at"),
+            Attribute("entries_inserted", work.inserted, "entries of its buffers that were put in"),
+            Attribute("entries_deleted", work.deleted, "entries that were taken out"),
+            Attribute("premature_rows", self.premature, "rows of a negation that left before their time"),
+        )
 
     def _check(self) -> None:
         """What is kept holds together."""

@@ -20,7 +20,7 @@ One writer; readers take :meth:`JoinGroup.view`. Cost: O(rows + combinations).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,6 +38,7 @@ from engine.model.attributes import Attribute
 from engine.model.batch import Int64Array
 from engine.model.limits import Limits
 from engine.model.source import SourceName
+from engine.model.usage import Usage
 from engine.stems.data_stem import Rows
 from engine.windows.clauses import Window
 
@@ -92,6 +93,7 @@ class JoinGroup:
         self._work = np.zeros((n, 2), np.int64)
         self._scratch = np.empty((n, 0), np.int64)
         self._lists = Lists.for_rows(LISTS_MAX)
+        self.usage = Usage()
         self._found = 0
         self._saved = 0
         self._view: JoinView | None = None
@@ -326,6 +328,11 @@ class JoinGroup:
             plain = self._n == 2 and self._indexes[0][0].codes.is_plain
             self._view = JoinView(self.shape, keys, self._end, kept, plain)
         return self._view
+
+    def indexes(self) -> Iterator[KeyIndex]:
+        """Those that it probes, each once for each edge that uses it."""
+        for pair in self._indexes:
+            yield from pair
 
     @property
     def nbytes(self) -> int:

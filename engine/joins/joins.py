@@ -15,6 +15,7 @@ from engine.language.query import Query
 from engine.model.batch import Int64Array
 from engine.model.limits import Limits
 from engine.model.source import SourceName
+from engine.model.usage import Stopwatch
 from engine.stems.data_stem import Rows
 
 
@@ -55,7 +56,9 @@ class Joins:
         widths: Mapping[SourceName, int],
         timeless: Collection[SourceName] = (),
         composites_max: int = Limits().composites_max,
+        watch: Stopwatch | None = None,
     ) -> None:
+        self._watch = watch or Stopwatch()
         self.groups: dict[Shape, JoinGroup] = {}
         self._indexes = indexes
         self._widths = dict(widths)
@@ -104,7 +107,8 @@ class Joins:
         """After a step or when queries came: rows below ``ends`` are visible at NOW."""
         self._view = None
         for group in self:
-            group.advance(rows, ends, now_ms)
+            with self._watch.on(group.usage):
+                group.advance(rows, ends, now_ms)
 
     def drop_below(self, source: SourceName, base: int) -> None:
         """Rows of a source are gone."""

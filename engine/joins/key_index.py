@@ -23,6 +23,8 @@ import numpy.typing as npt
 from engine.joins.key_codes import KeyCodes, NumberedKeys, kind_of
 from engine.kernels import key_table
 from engine.language.expressions import Expression
+from engine.language.render import render_expression
+from engine.model.attributes import Attribute
 from engine.model.batch import BoolArray, Int64Array
 from engine.model.source import SourceName
 from engine.operators.relation import Relation
@@ -151,6 +153,16 @@ class KeyIndex:
     @property
     def nbytes(self) -> int:
         return self.keys.nbytes + self.back.nbytes + self.table.nbytes
+
+    def attributes(self) -> tuple[Attribute, ...]:
+        """What can be read of it."""
+        keys = ", ".join(map(render_expression, self.expressions))
+        return (
+            Attribute("source", self.source, "whose rows"),
+            Attribute("key", keys, "by what they are found"),
+            Attribute("rows", len(self), "rows that it holds"),
+            Attribute("joins", self.users, "joins that probe it"),
+        )
 
     def used_codes(self) -> Int64Array:
         """The numbers that retained rows have, distinct and ascending."""

@@ -13,6 +13,7 @@ from engine.language.templates import Read, Templates
 from engine.model.limits import Limits
 from engine.model.persistence import StateSink
 from engine.model.source import Derived, SourceName, Stream
+from engine.model.usage import Stopwatch
 from engine.sources.source import Source
 from engine.standing.query import StandingQuery
 from tureen.errors import SourceConflict, TureenError, UnknownSource
@@ -24,7 +25,15 @@ READ_HINT = "unregister them first: SHOW QUERIES EXTENDED lists what each reads"
 class Catalogue:
     """A name is a stream's or a view's. Whatever something reads stays as it is until that is gone."""
 
-    def __init__(self, limits: Limits, functions: FunctionCatalogue, timer: Timer | None) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        functions: FunctionCatalogue,
+        timer: Timer | None,
+        watch: Stopwatch | None = None,
+    ) -> None:
+        """timer, watch: the engine's, for sources."""
+        self._watch = watch or Stopwatch()
         self.sources: dict[str, Source] = {}
         self.derived: dict[str, Derived] = {}
         self.functions = functions
@@ -78,7 +87,9 @@ class Catalogue:
             hint = "DROP VIEW first, or choose another name"
             raise SourceConflict(f"{stream.name} is a view", hint=hint)
         if there is None:
-            added = self.sources[stream.name] = Source(stream, sql, self._limits, timer=self._timer)
+            added = self.sources[stream.name] = Source(
+                stream, sql, self._limits, timer=self._timer, watch=self._watch
+            )
             added.counted_from_ms = clock_ms
             self.changed()
         elif there.stream != stream:

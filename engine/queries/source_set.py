@@ -18,6 +18,7 @@ from engine.eddy.eddy import Timer
 from engine.joins.group import JoinGroup
 from engine.joins.joins import Joins
 from engine.joins.key_index import KeyIndexes
+from engine.joins.shape import Shape
 from engine.language.expressions import Expression
 from engine.language.query import Query
 from engine.language.templates import FixedQuery, Read
@@ -26,6 +27,7 @@ from engine.model.limits import Limits
 from engine.model.maintenance import Maintenance, QueryOptions
 from engine.model.source import SourceName
 from engine.model.step import Registration
+from engine.model.usage import Stopwatch, Usage
 from engine.operators.maintained.ranked_aggregates import RankedAggregates
 from engine.operators.scan import ScanAt
 from engine.queries.allowance import Allowance
@@ -66,8 +68,15 @@ class SourceSet:
         planner: Planner,
         indexes: KeyIndexes,
         timer: Timer | None,
+        watch: Stopwatch,
     ) -> None:
-        """indexes: by keys of joins, those of the engine. timer: see :mod:`engine.queries.allowance`."""
+        """indexes: by keys of joins, those of the engine. timer: see :mod:`engine.queries.allowance`. watch:
+        the engine's.
+        """
+        self.usage = Usage()
+        self._watch = watch
+        self._shapes: dict[str, Shape] = {}
+        """Of each query that shares a join, of which."""
         self.sources = {source.stream.name: source for source in sources}
         self.standing: dict[str, StandingQuery] = {}
         self._limits = limits
@@ -84,6 +93,7 @@ class SourceSet:
             {source.stream.name: len(source.stream.schema) for source in sources},
             timeless([source.stream for source in sources]),
             limits.composites_max,
+            watch,
         )
         self._reaches: dict[SourceName, SortedList] = {name: SortedList() for name in self.sources}
         self._row_counts: dict[SourceName, SortedList] = {name: SortedList() for name in self.sources}
@@ -114,7 +124,9 @@ class SourceSet:
             self._count_windows(one.like, 1)
         put = self._put(standing, coming)
         shared = [
-            self._joins.add(one.like) for one, kept in zip(coming, put, strict=True) if kept.keeps_matches
+            self._join(kept.query_id, one.like)
+            for one, kept in zip(coming, put, strict=True)
+            if kept.keeps_matches
         ]
         if apply and any(shared):
             self._advance_joins()
@@ -224,10 +236,10 @@ class SourceSet:
         else:
             self._release(before)
         if after.keeps_matches and not before.keeps_matches:
-            self._joins.add(coming.query)
+            self._join(before.query_id, coming.query)
             self._advance_joins()
         elif before.keeps_matches and not after.keeps_matches:
-            self._joins.remove(coming.query)
+            self._part(before.query_id, coming.query)
         (after,) = self._put([after], [coming])
         return after
 
@@ -242,9 +254,20 @@ class SourceSet:
             self._counts.forget(query_id)
         bound = query.query
         if query.keeps_matches:
-            self._joins.remove(bound)
+            self._part(query_id, bound)
         self._release(query)
         self._count_windows(bound, -1)
+
+    def _join(self, query_id: str, query: Query) -> Shape | None:
+        """A query shares a join from now on, if it has one."""
+        shape = self._joins.add(query)
+        if shape is not None:
+            self._shapes[query_id] = shape
+        return shape
+
+    def _part(self, query_id: str, query: Query) -> None:
+        self._shapes.pop(query_id, None)
+        self._joins.remove(query)
 
     def _release(self, query: StandingQuery) -> None:
         for name, (slot, _) in query.places():
@@ -256,7 +279,8 @@ class SourceSet:
         """One of the sources took a step."""
         self._view = None
         if self._lone is not None and len(self._trees):
-            self._trees.advance(self._lone.rows.rows())
+            with self._watch.on(self.usage):
+                self._trees.advance(self._lone.rows.rows())
         if len(self._joins):
             self._advance_joins()
 
@@ -359,7 +383,8 @@ class SourceSet:
         seen = self._seen()
         if self._view is None or self._view.sources is not seen.sources:
             joins = self._joins.view() if len(self._joins) else None
-            kept = self._kept.refresh(self._eager.values(), seen.at, joins)
+            with self._watch.on(self.usage):
+                kept = self._kept.refresh(self._eager.values(), seen.at, joins)
             self._view = SetView(seen.sources, seen.now_ms, seen.at, joins, kept, self._counts)
         return self._view
 
@@ -452,6 +477,13 @@ class SourceSet:
         """Bytes of what is kept of answers."""
         return self._trees.nbytes + sum(map(self._kept.bytes_of, self._eager))
 
+    def own_bytes(self) -> dict[str, int]:
+        """Bytes that queries keep for themselves alone, of those that do. O(queries), O(1) without these."""
+        if not self._eager and not len(self._trees):
+            return {}
+        kept = {query_id: self.answer_bytes(query_id) for query_id in self.standing}
+        return {query_id: held for query_id, held in kept.items() if held}
+
     def answer_bytes(self, query_id: str) -> int:
         """Bytes of what is kept of one query's answer."""
         return self._trees.bytes_of(query_id) + self._kept.bytes_of(query_id)
@@ -459,6 +491,11 @@ class SourceSet:
     def group_of(self, query: StandingQuery) -> JoinGroup | None:
         """The join that a query shares, if there is one."""
         return self._joins.group_of(query.query)
+
+    def group_names(self) -> dict[str, str]:
+        """Of each query that shares a join, what it joins. O(these)."""
+        names = {shape: self._name(group) for shape, group in self._joins.groups.items()}
+        return {query_id: names[shape] for query_id, shape in self._shapes.items()}
 
     def groups(self) -> Iterator[tuple[str, JoinGroup]]:
         """The joins, each by what it joins."""

@@ -6,9 +6,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from engine.eddy.eddy import Timer
 from engine.joins.group import JoinGroup
-from engine.joins.key_index import KeyIndexes
+from engine.joins.key_index import KeyIndex, KeyIndexes
 from engine.model.limits import Limits
 from engine.model.source import SourceName
+from engine.model.usage import Stopwatch
 from engine.queries.planner import Planner
 from engine.queries.source_set import SourceSet
 from engine.results.view import SetView
@@ -21,9 +22,15 @@ class SourceSets:
     """``sources``: all there are, as they come and go. Sets share indexes of rows by the keys of joins."""
 
     def __init__(
-        self, sources: Mapping[str, Source], limits: Limits, planner: Planner, timer: Timer | None
+        self,
+        sources: Mapping[str, Source],
+        limits: Limits,
+        planner: Planner,
+        timer: Timer | None,
+        watch: Stopwatch | None = None,
     ) -> None:
-        """timer: measures what queries that come cost the rows that are there."""
+        """timer: measures what queries that come cost the rows that are there. watch: the engine's."""
+        self._watch = watch or Stopwatch()
         self._sources = sources
         self._limits = limits
         self._planner = planner
@@ -59,7 +66,7 @@ class SourceSets:
 
     def _new(self, key: SetKey) -> SourceSet:
         sources = [self._sources[name] for name in key]
-        return SourceSet(sources, self._limits, self._planner, self._indexes, self._timer)
+        return SourceSet(sources, self._limits, self._planner, self._indexes, self._timer, self._watch)
 
     def unregister(self, query: StandingQuery) -> None:
         """A query goes, and its set with the last."""
@@ -135,6 +142,10 @@ class SourceSets:
 
     def _over(self, names: Iterable[SourceName]) -> dict[SetKey, SourceSet]:
         return {key: over for name in names for key, over in self._readers.get(name, {}).items()}
+
+    def indexes(self) -> Iterator[KeyIndex]:
+        """Those of rows by keys of joins."""
+        return iter(self._indexes)
 
     @property
     def index_bytes(self) -> int:

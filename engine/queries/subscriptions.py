@@ -28,6 +28,7 @@ from engine.model.changes import Changes, Occasion, Operator
 from engine.model.limits import Limits
 from engine.model.maintenance import QueryOptions, Strategy, UnitCosts
 from engine.model.source import SourceName
+from engine.model.usage import Stopwatch, Usage
 from engine.queries.source_sets import SourceSets
 from engine.queries.strategist import Strategist, Way
 from engine.results.view import View
@@ -82,10 +83,17 @@ Marks = Mapping[SetKey, Mark]
 class Subscriptions:
     """One owner, as the engine."""
 
-    def __init__(self, sources: Mapping[str, Source], limits: Limits, units: UnitCosts | None = None) -> None:
+    def __init__(
+        self,
+        sources: Mapping[str, Source],
+        limits: Limits,
+        units: UnitCosts | None = None,
+        watch: Stopwatch | None = None,
+    ) -> None:
         """sources: those there are, as they come and go. units: for the choice of strategies; None: nothing
-        was measured.
+        was measured. watch: the engine's.
         """
+        self._watch = watch or Stopwatch()
         self._sources = sources
         self._limits = limits
         self._strategist = Strategist(sources, units)
@@ -101,6 +109,10 @@ class Subscriptions:
     def nbytes(self) -> int:
         """Bytes of the state that changes come from."""
         return sum(graph.nbytes for graph in self._graphs.values())
+
+    def graphs(self) -> Iterable[tuple[SetKey, Graph]]:
+        """Of the sets with followed queries."""
+        return self._graphs.items()
 
     def strategy_of(self, standing: StandingQuery) -> Strategy | None:
         """How the operators that the changes of a query come from keep rows now; None where it is not
@@ -263,7 +275,8 @@ class Subscriptions:
         return True
 
     def _empty(self, key: SetKey) -> Graph:
-        return Graph(frozenset(name for name in key if self._sources[name].stream.is_table))
+        tables = frozenset(name for name in key if self._sources[name].stream.is_table)
+        return Graph(tables, self._watch.clock)
 
     def explain(self, query: Query, standing: StandingQuery | None = None) -> Explained:
         """The operators that the changes of a query come from, or would if it were followed, and why these.
@@ -315,7 +328,8 @@ class Subscriptions:
             transition = transition_of(mark, sources.mark(), sources.views(), rows, shared)
             if transition is not None:
                 assert sources.now_ms is not None
-                told.changes += graph.advance(transition, self._limits, sources.now_ms, told.broken)
+                with self._watch.on(Usage()):  # the graph divides its time itself
+                    told.changes += graph.advance(transition, self._limits, sources.now_ms, told.broken)
 
     def answers(self, name: SourceName, sets: SourceSets, view: View) -> Answers:
         """As they stand, of the queries over a source of whose history coming back is told: not of those that

@@ -16,6 +16,7 @@ from engine.model.limits import Limits
 from engine.model.persistence import SourceState, StateSink
 from engine.model.source import Stream
 from engine.model.step import Backfill, Position, Records, Refusal, StepResult
+from engine.model.usage import Stopwatch, Usage
 from engine.results.source_view import SourceView
 from engine.sources.backfill import check, origin_of
 from engine.sources.meter import Meter
@@ -35,9 +36,15 @@ class Source:
     """A stream or a table at work. Rows wait in ``pending`` until NOW reaches them, then enter ``rows``."""
 
     def __init__(
-        self, stream: Stream, sql: str, limits: Limits, base: int = 0, timer: Timer | None = None
+        self,
+        stream: Stream,
+        sql: str,
+        limits: Limits,
+        base: int = 0,
+        timer: Timer | None = None,
+        watch: Stopwatch | None = None,
     ) -> None:
-        """timer: measures visits of the eddy's modules."""
+        """timer: measures visits of the eddy's modules. watch: the engine's."""
         self.stream = stream
         self.sql = sql
         self.limits = limits
@@ -45,7 +52,9 @@ class Source:
         self.clock = SourceClock(stream)
         schema = stream.stored_schema
         self.pending = PendingRows(schema)
-        self.queries = QueryStem(schema, timer)
+        self.usage = Usage()
+        self._watch = watch or Stopwatch()
+        self.queries = QueryStem(schema, timer, self._watch)
         self.rows = (
             TableStem(stream, self.queries, base) if stream.is_table else DataStem(schema, self.queries, base)
         )
@@ -155,8 +164,11 @@ class Source:
 
     def _enter(self, arrived: Batch, ascending: bool | None) -> int:
         entering = self.pending.pass_through(self.rows.coded(arrived), self.clock.now_ms, ascending)
+        self.usage.rows_in += len(arrived)
+        self.usage.rows_out += len(entering)
         if len(entering):
-            self.rows.enter(entering)
+            with self._watch.on(self.rows.usage):
+                self.rows.enter(entering)
         if len(self.pending) > self.limits.pending_rows_max:
             hint = "a partition is not read or a timestamp runs ahead; see NOW of the stream's partitions"
             raise LimitExceeded(
@@ -303,6 +315,16 @@ class Source:
                 self.queries.errors,
             )
         return self._view
+
+    def pending_bytes(self) -> int:
+        """Bytes of the rows above NOW. O(pieces * columns)."""
+        return sum(
+            piece.timestamp.nbytes
+            + piece.offset.nbytes
+            + piece.partition.nbytes
+            + sum(one.values.nbytes + (0 if one.valid is None else one.valid.nbytes) for one in piece.columns)
+            for piece in self.pending.pieces()
+        )
 
     def attributes(self) -> tuple[Attribute, ...]:
         """What can be read of this module."""

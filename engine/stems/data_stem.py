@@ -23,6 +23,7 @@ import numpy as np
 from engine.model.attributes import Attribute
 from engine.model.batch import MATCHED_ROWS_MAX, Batch, concatenate
 from engine.model.source import Schema
+from engine.model.usage import Usage
 from engine.results.chunks import CHUNK_WORDS, CHUNKS, ChunkPool
 from engine.results.segment_bits import BitTarget
 from engine.stems.cohorts import Cohorts
@@ -160,6 +161,7 @@ class DataStem:
         self.base = base
         self.origin = 0
         self.whole_from_ms: int | None = None
+        self.usage = Usage()
         self._queries = queries
         self._sealed: list[SegmentView] = []
         self._chunks = chunks
@@ -194,6 +196,7 @@ class DataStem:
 
     def enter(self, rows: EnteringRows) -> None:
         """Rows enter and meet all queries. O(rows * words + candidates)."""
+        self.usage.rows_in += len(rows)
         self._strings.make_room(rows.batches)
         if self._tail.strings is not self._strings.tables:
             self._seal()

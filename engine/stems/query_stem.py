@@ -34,6 +34,7 @@ from engine.language import expressions as ex
 from engine.model.attributes import Attribute
 from engine.model.batch import Batch, BoolArray, Int64Array
 from engine.model.source import Schema
+from engine.model.usage import Stopwatch, Usage
 from engine.results.segment_bits import BitTarget
 from engine.stems.batch_keys import BatchKeys
 from engine.stems.cohorts import SELECTIVE, Cohorts
@@ -74,8 +75,10 @@ class Added:
 class QueryStem:
     """See the module. Not thread-safe: one engine, one owner. ``errors``, ``generations``: int64, by slot."""
 
-    def __init__(self, schema: Schema, timer: Timer | None = None) -> None:
+    def __init__(self, schema: Schema, timer: Timer | None = None, watch: Stopwatch | None = None) -> None:
         self.schema = schema
+        self.usage = Usage()
+        self._watch = watch or Stopwatch()
         self.errors = np.zeros(64, np.int64)
         self.generations = np.zeros(64, np.int64)
         self.holders = np.zeros(64, np.int32)
@@ -311,10 +314,13 @@ class QueryStem:
         Writes the dense cohort's bits of rows start .. start+n of out, and returns the selective one's pairs.
         Rows whose predicate ends as an error are counted.
         """
+        self._watch.enter(self.usage)
         self.sample.observe(rows)
         batch = BatchKeys(rows, self.domains)
         pairs, errors = self._routing.match(rows, batch, self.cohorts.place, out, start)
         self.count_errors(errors)
+        self.usage.rows_in += len(rows)
+        self._watch.leave()
         return pairs
 
     def count_errors(self, counts: dict[int, int]) -> None:

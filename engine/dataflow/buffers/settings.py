@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 
-from engine.model.attributes import Attribute
+from engine.model.attributes import Attribute, AttributeValue, Bounds
 from engine.model.maintenance import PARTITIONS_MAX
 from tureen.errors import SettingsError
 
@@ -31,23 +31,27 @@ def attributes() -> tuple[Attribute, ...]:
             state_partitions,
             "partitions of a calendar of exits, where a query asks for no other number",
             accepts=f"a whole number from 1 to {PARTITIONS_MAX:,}",
+            bounds=Bounds(1, PARTITIONS_MAX),
         ),
         Attribute(
             "expiry_lazy_fraction",
             expiry_lazy_fraction,
             "how long rows may stay behind their exit where nobody sees them leave, of the window's span",
             accepts="a number above 0 and at most 1",
+            bounds=Bounds(0, 1, low_excluded=True),
+            kind="number",
         ),
         Attribute(
             "initial_hash_buckets",
             initial_hash_buckets,
             "room of a buffer that finds rows by their places, when it is made",
             accepts=f"a whole number from 1 to {BUCKETS_MAX:,}",
+            bounds=Bounds(1, BUCKETS_MAX),
         ),
     )
 
 
-def change(name: str, value: str | float) -> None:
+def change(name: str, value: AttributeValue) -> None:
     """Give a setting a value: buffers that are made from now on have it. Raises SettingsError."""
     global state_partitions, expiry_lazy_fraction, initial_hash_buckets
     number = _number(value)
@@ -66,11 +70,11 @@ def change(name: str, value: str | float) -> None:
             )
 
 
-def _number(value: str | float) -> float:
+def _number(value: AttributeValue) -> float:
     """Not a number where it is none."""
     try:
-        return float(value)
-    except (OverflowError, ValueError):
+        return float(value)  # type: ignore[arg-type]
+    except (OverflowError, TypeError, ValueError):
         return math.nan
 
 

@@ -1,0 +1,48 @@
+"""Operators and sinks of a graph as entities: under which ids they are told of, and who shares them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+
+from engine.dataflow.node import Node
+from engine.model.usage import Usage
+
+DIGEST_BYTES = 6
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorEntity:
+    """An operator, or a sink (node: None). queries: how many share it. reads: ids of those below."""
+
+    id: str
+    usage: Usage
+    queries: int
+    reads: tuple[str, ...]
+    node: Node | None
+
+
+@dataclass(frozen=True, slots=True)
+class GraphEntities:
+    """below: of each sink, the operators that it depends on. sink_of: by query id."""
+
+    operators: Sequence[OperatorEntity]
+    below: Mapping[str, Sequence[str]]
+    sink_of: Mapping[str, str]
+
+
+def digest(key: Hashable) -> str:
+    """A short name of a node's key: the same wherever the same operator is made."""
+    return hashlib.blake2b(repr(key).encode(), digest_size=DIGEST_BYTES).hexdigest()
+
+
+def word_of(node: Node) -> str:
+    """What kind of operator it is.
+
+    >>> from engine.dataflow.operators.join import InnerJoinNode
+    >>> word_of(object.__new__(InnerJoinNode))
+    'inner-join'
+    """
+    name = type(node).__name__.removesuffix("Node")
+    return "".join(f"-{c.lower()}" if c.isupper() and i else c.lower() for i, c in enumerate(name))

@@ -1,0 +1,329 @@
+"""The entities of an engine: what they use and hold, and who pays for it.
+
+An entity is anything that has attributes: a source, a synopsis (the rows of a Data SteM, an index by keys,
+what an operator keeps), the Query SteM of a source, a join, an operator or a sink of a graph, a query, the
+engine itself. Most are shared. What a shared entity uses is divided among the queries that read it, in equal
+parts, so that the shares of all queries, and of the entities that nobody reads, are the whole:
+
+    query q1 ... q10 over s      each a tenth of source, SteMs and engine
+    q1, q2 share a join          each half of it as well
+    q1 alone is followed         all of the operators and the sink of its changes as well
+
+A :class:`Report` is taken between two steps, in time O(entities but for queries), and is immutable; what a
+query pays is read off it in any thread.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from engine.dataflow.entities import GraphEntities
+from engine.joins.key_index import KeyIndex
+from engine.model.attributes import Attribute, AttributeValue
+from engine.model.usage import Usage
+from engine.queries.footprint import QUERY_BYTES, VERSION_BYTES
+from engine.queries.source_set import SourceSet
+from engine.sources.source import Source
+from engine.standing.query import SetKey, StandingQuery
+from engine.stems.table_stem import TableStem
+
+KINDS = {
+    "engine": "engine",
+    "state-buffers": "settings",
+    "source": "source",
+    "data-stem": "synopsis",
+    "index": "synopsis",
+    "query-stem": "operator",
+    "join": "operator",
+    "operator": "operator",
+    "sink": "sink",
+    "queries": "operator",
+    "query": "query",
+}
+"""By the first part of an id; others are called by that part itself: ``queue/...`` is a queue."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A :class:`engine.model.usage.Usage` as it stood."""
+
+    cpu_ns: float = 0.0
+    rows_in: int = 0
+    rows_out: int = 0
+    bytes_in: int = 0
+    bytes_out: int = 0
+
+    @classmethod
+    def of(cls, usage: Usage) -> Measured:
+        return cls(usage.cpu_ns, usage.rows_in, usage.rows_out, usage.bytes_in, usage.bytes_out)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """An entity that is no query. attributes: its own, besides usage. readers: queries that share it.
+    reads: ids of entities that it takes rows from.
+    """
+
+    id: str
+    attributes: tuple[Attribute, ...]
+    usage: Measured
+    nbytes: int
+    readers: int
+    reads: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """As :data:`KINDS` has it."""
+        return kind_of(self.id)
+
+
+@dataclass(frozen=True, slots=True)
+class Paid:
+    """What a query pays. rows_in: rows of its sources that entered."""
+
+    cpu_ns: float
+    nbytes: float
+    rows_in: int
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The entities at a position. group_of, sink_of: of queries, the join and the sink that they share.
+    own: bytes that a query keeps for itself alone.
+    """
+
+    position: str
+    parts: tuple[Part, ...]
+    queries: int
+    group_of: Mapping[str, str]
+    below: Mapping[str, Sequence[str]]
+    sink_of: Mapping[str, str]
+    own: Mapping[str, int]
+    _by_id: dict[str, Part] = field(default_factory=dict)
+    _classes: dict[tuple[SetKey, str | None, str | None], Paid] = field(default_factory=dict)
+
+    def part(self, id_: str) -> Part | None:
+        """The entity with an id, if there is one and it is no query."""
+        if not self._by_id:
+            self._by_id.update((part.id, part) for part in self.parts)
+        return self._by_id.get(id_)
+
+    @property
+    def cpu_ns(self) -> float:
+        """Time of all entities."""
+        return sum(part.usage.cpu_ns for part in self.parts)
+
+    def nbytes(self) -> int:
+        """Bytes of all entities."""
+        return sum(part.nbytes for part in self.parts) + QUERY_BYTES * self.queries + sum(self.own.values())
+
+    def paid(self, query: StandingQuery) -> Paid:
+        """What a query pays. O(1), but O(its entities) for the first of those that share the same ones."""
+        query_id = query.query_id
+        own = QUERY_BYTES + self.own.get(query_id, 0)
+        if query.paused:
+            engine = self._share("engine")
+            return Paid(engine.cpu_ns, engine.nbytes + own, 0)
+        of = query.set_key, self.group_of.get(query_id), self.sink_of.get(query_id)
+        shared = self._classes.get(of)
+        if shared is None:
+            shared = self._classes[of] = self._shared(*of)
+        return Paid(shared.cpu_ns, shared.nbytes + own, shared.rows_in)
+
+    def entities_of(self, query: StandingQuery) -> tuple[str, ...]:
+        """The ids of the entities that a query shares."""
+        query_id = query.query_id
+        if query.paused:
+            return ("engine",)
+        return tuple(self._shared_ids(query.set_key, self.group_of.get(query_id), self.sink_of.get(query_id)))
+
+    def _shared_ids(self, key: SetKey, group: str | None, sink: str | None) -> Iterator[str]:
+        yield "engine"
+        for name in key:
+            yield from (f"source/{name}", f"data-stem/{name}", f"query-stem/{name}")
+        yield set_id(key)
+        if group is not None:
+            yield group
+            for id_ in self._part(group).reads:
+                if id_.startswith("index/"):
+                    yield id_
+        if sink is not None:
+            yield from dict.fromkeys(self.below[sink])
+            yield sink
+
+    def _shared(self, key: SetKey, group: str | None, sink: str | None) -> Paid:
+        cpu_ns = nbytes = 0.0
+        rows_in = 0
+        for id_ in self._shared_ids(key, group, sink):
+            share = self._share(id_)
+            cpu_ns += share.cpu_ns
+            nbytes += share.nbytes
+            if id_.startswith("source/"):
+                rows_in += self._part(id_).usage.rows_out
+        return Paid(cpu_ns, nbytes, rows_in)
+
+    def _part(self, id_: str) -> Part:
+        part = self.part(id_)
+        assert part is not None, id_
+        return part
+
+    def _share(self, id_: str) -> Paid:
+        part = self._part(id_)
+        readers = max(1, part.readers)
+        return Paid(part.usage.cpu_ns / readers, part.nbytes / readers, 0)
+
+
+def kind_of(id_: str) -> str:
+    """Of an entity, by its id.
+
+    >>> kind_of("data-stem/orders"), kind_of("queue/orders/3")
+    ('synopsis', 'queue')
+    """
+    first = id_.partition("/")[0]
+    return KINDS.get(first, first)
+
+
+def set_id(key: Iterable[str]) -> str:
+    """Of what is kept for the queries over a set of sources."""
+    return f"queries/{'+'.join(key)}"
+
+
+def report(
+    position: str,
+    modules: Mapping[str, tuple[Attribute, ...]],
+    engine: Usage,
+    queries: int,
+    sources: Mapping[str, Source],
+    sets: Sequence[SourceSet],
+    indexes: Iterable[KeyIndex],
+    graphs: Mapping[SetKey, GraphEntities],
+) -> Report:
+    """Of an engine. modules: their attributes by id, as :meth:`engine.engine.Engine.modules` has them."""
+    reading = Counter[str]()
+    readers: dict[str, int] = {}
+    group_of: dict[str, str] = {}
+    own: dict[str, int] = {}
+    usages: dict[str, Usage] = {"engine": engine}
+    nbytes: dict[str, int] = {}
+    reads: dict[str, tuple[str, ...]] = {}
+    indexed: dict[int, str] = {}
+    by_index = Counter[str]()
+    for number, index in enumerate(indexes):
+        indexed[id(index)] = f"index/{index.source}/{number}"
+    for over in sets:
+        there = sum(not query.paused for query in over.standing.values())
+        reading.update(dict.fromkeys(over.sources, there))
+        id_ = set_id(over.sources)
+        readers[id_], usages[id_] = there, over.usage
+        reads[id_] = tuple(f"query-stem/{name}" for name in over.sources)
+        own.update(over.own_bytes())
+        for name, group in over.groups():
+            id_ = f"join/{name}"
+            usage = group.usage
+            readers[id_], usages[id_], nbytes[id_] = group.queries, usage, group.nbytes
+            probed = dict.fromkeys(indexed[id(one)] for one in group.indexes())
+            reads[id_] = (*probed, *(f"query-stem/{name}" for name in group.shape.inputs))
+            by_index.update(dict.fromkeys(probed, group.queries))
+        group_of.update((query_id, f"join/{name}") for query_id, name in over.group_names().items())
+    parts: list[Part] = []
+    for name, source in sources.items():
+        for kind, usage in (
+            ("source", source.usage),
+            ("data-stem", source.rows.usage),
+            ("query-stem", source.queries.usage),
+        ):
+            usages[f"{kind}/{name}"], readers[f"{kind}/{name}"] = usage, reading[name]
+        columns, matches = source.rows.nbytes()
+        versions = VERSION_BYTES * len(source.rows) if isinstance(source.rows, TableStem) else 0
+        nbytes[f"source/{name}"] = source.pending_bytes()
+        nbytes[f"data-stem/{name}"] = columns + matches + versions
+        nbytes[f"query-stem/{name}"] = source.queries.nbytes()
+        reads[f"query-stem/{name}"] = (f"source/{name}",)
+        reads[f"data-stem/{name}"] = (f"query-stem/{name}",)
+    readers["engine"] = queries
+    nothing = Usage()
+    for id_, attributes in modules.items():
+        usage = usages.get(id_, nothing)
+        parts.append(
+            Part(
+                id_,
+                attributes,
+                Measured.of(usage),
+                nbytes.get(id_, 0),
+                readers.get(id_, 0),
+                reads.get(id_, ()),
+            )
+        )
+    for index in indexes:
+        id_ = indexed[id(index)]
+        parts.append(
+            Part(
+                id_,
+                index.attributes(),
+                Measured(),
+                index.nbytes,
+                by_index[id_],
+                (f"data-stem/{index.source}",),
+            )
+        )
+    below: dict[str, Sequence[str]] = {}
+    sink_of: dict[str, str] = {}
+    for key, graph in graphs.items():
+        for one in graph.operators:
+            node = one.node
+            sources_of = tuple(f"query-stem/{name}" for name in key)
+            parts.append(
+                Part(
+                    one.id,
+                    () if node is None else node.attributes(),
+                    Measured.of(one.usage),
+                    0 if node is None else node.nbytes,
+                    one.queries,
+                    one.reads or sources_of,
+                )
+            )
+        below.update(graph.below)
+        sink_of.update(graph.sink_of)
+    return Report(position, tuple(parts), queries, group_of, below, sink_of, own)
+
+
+def statistics(usage: Measured, nbytes: float, readers: int, cpu_ns: float) -> dict[str, AttributeValue]:
+    """What every entity tells of itself. cpu_ns: of all entities together."""
+    rows_in = usage.rows_in
+    return {
+        "cpu_ns": round(usage.cpu_ns),
+        "cpu_share": usage.cpu_ns / cpu_ns if cpu_ns else 0.0,
+        "rows_in": rows_in,
+        "rows_out": usage.rows_out,
+        "bytes_in": usage.bytes_in,
+        "bytes_out": usage.bytes_out,
+        "selectivity": usage.rows_out / rows_in if rows_in else None,
+        "row_cost_ns": usage.cpu_ns / rows_in if rows_in else None,
+        "memory_bytes": round(nbytes),
+        "queries": readers,
+    }
+
+
+STATISTICS_ABOUT = {
+    "cpu_ns": ("computing time spent in it alone; of a query its parts of what it shares", "ns"),
+    "cpu_share": ("of the computing time of all entities", "share"),
+    "rows_in": ("rows that went into it", "rows"),
+    "rows_out": ("rows that it gave", "rows"),
+    "bytes_in": ("bytes of the rows that went into it, as they are held in memory", "bytes"),
+    "bytes_out": ("bytes of the rows that it gave", "bytes"),
+    "selectivity": ("rows out of rows in", "share"),
+    "row_cost_ns": ("computing time of a row that went in", "ns"),
+    "memory_bytes": ("what it holds; of a query its parts of what it shares, and its own", "bytes"),
+    "queries": ("standing queries that share it", "queries"),
+}
+"""Of each what it is, and its unit."""
+
+
+def statistic_attributes(found: Mapping[str, AttributeValue]) -> tuple[Attribute, ...]:
+    """The same as attributes, which can only be read."""
+    return tuple(
+        Attribute(name, value, STATISTICS_ABOUT[name][0], unit=STATISTICS_ABOUT[name][1])
+        for name, value in found.items()
+    )
