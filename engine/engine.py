@@ -23,7 +23,7 @@ from engine.embedding import Embedding
 from engine.language.functions import BUILT_IN, FunctionCatalogue
 from engine.language.query import Query, Statement
 from engine.language.templates import Read
-from engine.model.attributes import Attribute, AttributeValue
+from engine.model.attributes import Attribute, AttributeValue, version_of
 from engine.model.limits import Limits
 from engine.model.maintenance import Costs, QueryOptions
 from engine.model.persistence import QueryState, StateSink, StateSource
@@ -67,6 +67,7 @@ from engine.standing.query import SetKey, StandingQuery, set_key
 from tureen.errors import (
     AttributeRefused,
     BackfillRefused,
+    EditConflict,
     NotSupported,
     StepOutOfOrder,
     TureenError,
@@ -508,6 +509,7 @@ class Engine(Embedding):
             modules[f"source/{name}"] = source.attributes()
             modules[f"data-stem/{name}"] = source.rows.attributes()
             modules[f"query-stem/{name}"] = source.queries.attributes()
+            modules[f"queue/pending/{name}"] = source.pending.attributes()
         for over in self._sets:
             modules[f"queries/{'+'.join(over.sources)}"] = over.attributes()
         for name, group in self._sets.groups().items():
@@ -577,21 +579,37 @@ class Engine(Embedding):
             query, standing, timer, graph, followed=followed
         )
 
-    def set_attribute(self, module: str, name: str, value: AttributeValue) -> None:
-        """Set what can be set while running; no answer changes. Raises UnknownEntity, AttributeRefused,
-        SettingsError.
+    def edit(self, module: str, values: Mapping[str, AttributeValue], version: int | None = None) -> None:
+        """Set attributes of a module, all or none; no answer changes. version: that they must still have
+        (:func:`engine.model.attributes.version_of`); None: whatever they are.
+
+        Raises UnknownEntity, AttributeRefused, EditConflict.
         """
         attributes = self._attributes_of(module)
         if attributes is None:
             raise UnknownEntity(module)
-        attribute = next((one for one in attributes if one.name == name), None)
+        now = version_of(attributes)
+        if version is not None and version != now:
+            raise EditConflict(module, now)
+        known = {attribute.name: attribute for attribute in attributes}
         settable = [one.name for one in attributes if one.settable]
-        if attribute is None:
-            raise AttributeRefused(module, name, value, settable)
-        value = attribute.read(value)
-        refusal = attribute.refusal(value)
-        if refusal is not None:
-            raise AttributeRefused(module, name, value, settable, refusal)
+        read: dict[str, AttributeValue] = {}
+        for name, value in values.items():
+            attribute = known.get(name)
+            if attribute is None:
+                raise AttributeRefused(module, name, value, settable)
+            read[name] = attribute.read(value)
+            refusal = attribute.refusal(read[name])
+            if refusal is not None:
+                raise AttributeRefused(module, name, value, settable, refusal)
+        for name, value in read.items():
+            self._set(module, name, value)
+
+    def set_attribute(self, module: str, name: str, value: AttributeValue) -> None:
+        """As :meth:`edit`, of one attribute."""
+        self.edit(module, {name: value})
+
+    def _set(self, module: str, name: str, value: AttributeValue) -> None:
         kind, _, of = module.partition("/")
         match kind:
             case buffers.MODULE:

@@ -289,6 +289,22 @@ class AsyncClient:
         """How the answer of a query comes about. Raises UnknownQuery."""
         return await self._http.run(calls.plan(handle, analyze))
 
+    async def entities(self, *, kind: str | None = None, query: str | None = None) -> list[dict[str, Any]]:
+        """Every part of the running plans with what it uses. Raises UnknownQuery."""
+        return await self._http.run(calls.entities(kind, query))
+
+    async def entity(self, id_: str) -> Mapping[str, Any]:
+        """One of them with all its attributes. Raises UnknownEntity."""
+        return await self._http.run(calls.entity(id_))
+
+    async def set_entity(
+        self, id_: str, values: Mapping[str, Any], *, if_version: int | None = None
+    ) -> Mapping[str, Any]:
+        """Set attributes of one, all or none. Raises UnknownEntity, AttributeRefused, EditConflict, and
+        NotAllowed.
+        """
+        return await self._http.run(calls.set_entity(id_, values, if_version))
+
     async def match(
         self,
         source: str,

@@ -135,6 +135,30 @@ def plan(handle: str, analyze: bool) -> Talk[Mapping[str, Any]]:
     return ask(Request("GET", f"{_path(handle)}/plan", json_of, {"analyze": str(analyze).lower()}))
 
 
+def entities(kind: str | None, query: str | None) -> Talk[list[dict[str, Any]]]:
+    """GET /entities, page by page."""
+    found: list[dict[str, Any]] = []
+    wanted = {name: value for name, value in (("kind", kind), ("query", query)) if value is not None}
+    after = ""
+    while True:
+        page = yield Request("GET", "/entities", json_of, {**wanted, "after": after, "limit": PAGE_QUERIES})
+        found += page["entities"]
+        if not page.get("next"):
+            return found
+        after = page["next"]
+
+
+def entity(id_: str) -> Talk[Mapping[str, Any]]:
+    """GET /entities/{id}."""
+    return ask(Request("GET", _entity_path(id_), json_of))
+
+
+def set_entity(id_: str, values: Mapping[str, Any], if_version: int | None) -> Talk[Mapping[str, Any]]:
+    """PATCH /entities/{id}; not said again where the version is to be that of before."""
+    body = {"json": dict(values) | ({} if if_version is None else {"if_version": if_version})}
+    return ask(Request("PATCH", _entity_path(id_), json_of, body=body, again=if_version is None, wait_s=0))
+
+
 def match(source: str, records: Record | Iterable[Record], limit: int) -> Talk[list[Matches]]:
     """POST /match, records one a line; none need no asking."""
     several = [records] if isinstance(records, Mapping | str | bytes) else records
@@ -201,6 +225,10 @@ def bodies(publications: Sequence[Publication]) -> Iterator[Sequence[Publication
             begin, characters = place, size
     if begin < len(publications):
         yield publications[begin:]
+
+
+def _entity_path(id_: str) -> str:
+    return f"/entities/{quote(id_, safe='/')}"
 
 
 def _path(handle: str) -> str:

@@ -376,6 +376,27 @@ class Client:
         """How the answer of a query comes about, by HTTP. Raises UnknownQuery."""
         return self._http.run(calls.plan(handle, analyze))
 
+    def entities(self, *, kind: str | None = None, query: str | None = None) -> list[dict[str, Any]]:
+        """Every part of the running plans with what it uses, by HTTP. kind: only those of a kind; query: only
+        those that a query shares, by its handle or id. Raises UnknownQuery.
+        """
+        return self._http.run(calls.entities(kind, query))
+
+    def entity(self, id_: str) -> Mapping[str, Any]:
+        """One of them with all its attributes, by HTTP. Raises UnknownEntity."""
+        return self._http.run(calls.entity(id_))
+
+    def set_entity(
+        self, id_: str, values: Mapping[str, Any], *, if_version: int | None = None
+    ) -> Mapping[str, Any]:
+        """Set attributes of one, all or none, by HTTP; the entity as it is then. if_version: refuse where it
+        was changed since.
+
+        Raises UnknownEntity, AttributeRefused, EditConflict, NotAllowed; of a query OptionRefused and
+        HandleNeeded.
+        """
+        return self._http.run(calls.set_entity(id_, values, if_version))
+
     def match(
         self,
         source: str,

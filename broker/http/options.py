@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,7 +41,7 @@ _OF_OPERATORS = {"strategy", "structure", "partitions"}
 
 @dataclass(frozen=True, slots=True)
 class ChangeRequest:
-    """options: those that are set. wording: the new text; None: it stays."""
+    """options: those that are set; None: to the default. wording: the new text; None: it stays."""
 
     options: dict[str, Any]
     wording: Wording | None = None
@@ -55,9 +56,9 @@ def change_request(body: bytes, sql_bytes_max: int) -> ChangeRequest:
     for name, value in fields.items():
         if name not in _TYPES:
             raise BadRequest(f"{name!r} cannot be changed", hint=f"{', '.join((*_TYPES, 'sql'))} can")
-        if type(value) not in _TYPES[name]:  # true is no number
+        if value is not None and type(value) not in _TYPES[name]:  # true is no number
             raise BadRequest(f"{name} cannot be {value!r}", hint=_HINT)
-    query_options.check(fields)
+    query_options.check(query_options.given(fields))
     wording = wording_of(given, sql_bytes_max, BadRequest) if len(fields) < len(given) else None
     return ChangeRequest(fields, wording)
 
@@ -71,13 +72,19 @@ class QueryChanges:
         self._writes = writes
         self._turns: weakref.WeakValueDictionary[str, asyncio.Lock] = weakref.WeakValueDictionary()
 
-    async def change(self, name: str, request: ChangeRequest) -> Answer:
-        """(status, the query as GET gives it). Raises UnknownQuery, QueryNotRunning, KafkaUnavailable, and
-        for another text what refuses it.
+    async def change(
+        self, name: str, request: ChangeRequest, require: Callable[[QueryEntry], None] | None = None
+    ) -> Answer:
+        """(status, the query as GET gives it). require: raises where the query is not as it must be, when it
+        is this change's turn.
+
+        Raises UnknownQuery, QueryNotRunning, KafkaUnavailable, and for another text what refuses it.
         """
         changes = request.options
         turn = self._turns.setdefault(name, asyncio.Lock())
         async with turn:
+            if require is not None:
+                require(standing(self._node, name))
             if request.wording is not None:
                 return await self._alterations.alter(name, request.wording, changes)
             entry = standing(self._node, name)

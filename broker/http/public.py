@@ -20,6 +20,7 @@ from broker.http.callers import NDJSON, media_type
 from broker.http.creations import Creations
 from broker.http.described import described, listed
 from broker.http.endings import Endings, end_request
+from broker.http.entities import EVERY_MS, EVERY_MS_MAX, EVERY_MS_MIN, EntityRequests
 from broker.http.errors import install, json
 from broker.http.feed_description import describe
 from broker.http.matching import QUERIES_DEFAULT, QUERIES_MAX, Matching, match_lines, match_request
@@ -59,6 +60,7 @@ def public_api(
     changes = QueryChanges(node, writes)
     matching = Matching(node)
     creations = Creations(settings, node, writes, endings)
+    entities = EntityRequests(node, changes, settings.sql_bytes_max)
     statements = Statements(settings, node, endings, creations, changes)
 
     def operates(request: Request) -> bool:
@@ -166,6 +168,46 @@ def public_api(
     ) -> Response:
         """How the answer comes about: operators, sharing, maintenance, costs."""
         return json(await plan_of(node, named(node, handle, operates(request)), analyze))
+
+    @app.get("/entities", tags=["entities"])
+    async def get_entities(
+        kind: Annotated[
+            str | None, Query(description="query, source, synopsis, operator, queue, sink, ...")
+        ] = None,
+        query: Annotated[
+            str | None, Query(description="Only what this query shares; its handle or id.")
+        ] = None,
+        after: Annotated[str, Query(description="The last id of the previous page.")] = "",
+        limit: Annotated[int, Query(ge=1, le=LIST_MAX)] = 1_000,
+    ) -> Response:
+        """What the engines are made of, with what it uses: time, rows, memory; queries with their shares."""
+        return json(await entities.listed(kind, query, after, limit))
+
+    @app.get("/entities/events", tags=["entities"])
+    async def get_entity_events(
+        request: Request,
+        kind: Annotated[str | None, Query(description="As of the list.")] = None,
+        query: Annotated[str | None, Query(description="As of the list.")] = None,
+        every_ms: Annotated[int, Query(ge=EVERY_MS_MIN, le=EVERY_MS_MAX)] = EVERY_MS,
+    ) -> Response:
+        """What moved in each interval: NDJSON, or SSE where the Accept header asks for it."""
+        as_sse = b"text/event-stream" in dict(request.scope["headers"]).get(b"accept", b"")
+        told = await entities.events(kind, query, every_ms, as_sse)
+        return StreamingResponse(
+            told,
+            media_type="text/event-stream" if as_sse else NDJSON,
+            headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
+        )
+
+    @app.get("/entities/{entity:path}", tags=["entities"])
+    async def get_entity(entity: str) -> Response:
+        """One entity with its attributes: value, type, unit, range, whether it can be set."""
+        return json(await entities.one(entity))
+
+    @app.patch("/entities/{entity:path}", tags=["entities"])
+    async def patch_entity(entity: str, request: Request) -> Response:
+        """Set attributes: `{"name": value, ..., "if_version"?: version}`; a query's by its handle."""
+        return await told(entities.edit(entity, await request.body(), operates(request)))
 
     @app.post("/match", tags=["queries"])
     async def post_match(

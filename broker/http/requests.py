@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from broker.http.errors import BadRequest
+from broker.worker import options as query_options
 from topics.wording import FIELDS, Wording, wording_of
 from tureen.errors import LimitExceeded
 from tureen.protocol import Handle, new_handle
@@ -80,7 +81,9 @@ def register_request(body: bytes, sql_bytes_max: int) -> RegisterRequest:
     if not isinstance(options, dict):
         raise BadRequest("options is not an object")
     wording = wording_of(fields, sql_bytes_max, BadRequest)
-    return RegisterRequest(wording, Handle(handle), options, fields.get("handle") is None)
+    return RegisterRequest(
+        wording, Handle(handle), query_options.given(options), fields.get("handle") is None
+    )
 
 
 def instant_ms(text: str | int | None) -> int | None:

@@ -26,6 +26,11 @@ NONE: Mapping[str, Any] = {}
 """No options: one object for all queries that have none. Never changed."""
 
 
+def given(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Without those that are null: they have their defaults."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
 def as_text(options: Mapping[str, Any]) -> Mapping[str, str]:
     """The options as a step carries them.
 

@@ -10,6 +10,8 @@ given.
 from __future__ import annotations
 
 import math
+import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -149,3 +151,9 @@ class Attribute:
             "range": None if self.bounds is None else self.bounds.as_dict(),
             "changes_answers": self.changes_answers,
         }
+
+
+def version_of(attributes: Iterable[Attribute]) -> int:
+    """Of what can be set: another one as soon as any of it has another value."""
+    settable = [(one.name, one.value) for one in attributes if one.settable]
+    return zlib.crc32(repr(sorted(settable)).encode())

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from engine.dataflow.entities import GraphEntities
 from engine.joins.key_index import KeyIndex
@@ -43,6 +43,23 @@ KINDS = {
     "query": "query",
 }
 """By the first part of an id; others are called by that part itself: ``queue/...`` is a queue."""
+
+
+LISTED = frozenset(
+    {
+        "rows",
+        "kept_rows",
+        "queued_rows",
+        "oldest_ms",
+        "lag_ms",
+        "k_declared",
+        "k_observed",
+        "violations",
+        "fp",
+        "fn",
+    }
+)
+"""Attributes that lists show besides usage, of the entities that have them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +90,10 @@ class Part:
     readers: int
     reads: tuple[str, ...] = ()
 
+    def listed(self) -> dict[str, AttributeValue]:
+        """What lists show of its own attributes."""
+        return {one.name: one.value for one in self.attributes if one.name in LISTED}
+
     @property
     def kind(self) -> str:
         """As :data:`KINDS` has it."""
@@ -81,11 +102,15 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Paid:
-    """What a query pays. rows_in: rows of its sources that entered."""
+    """What a query pays. rows_in: rows of its sources that entered. queued_rows: that wait in queues that it
+    shares. lag_ms: of the source whose NOW is furthest behind the clock.
+    """
 
     cpu_ns: float
     nbytes: float
-    rows_in: int
+    rows_in: int = 0
+    queued_rows: int = 0
+    lag_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +150,12 @@ class Report:
         own = QUERY_BYTES + self.own.get(query_id, 0)
         if query.paused:
             engine = self._share("engine")
-            return Paid(engine.cpu_ns, engine.nbytes + own, 0)
+            return Paid(engine.cpu_ns, engine.nbytes + own)
         of = query.set_key, self.group_of.get(query_id), self.sink_of.get(query_id)
         shared = self._classes.get(of)
         if shared is None:
             shared = self._classes[of] = self._shared(*of)
-        return Paid(shared.cpu_ns, shared.nbytes + own, shared.rows_in)
+        return replace(shared, nbytes=shared.nbytes + own)
 
     def entities_of(self, query: StandingQuery) -> tuple[str, ...]:
         """The ids of the entities that a query shares."""
@@ -142,7 +167,7 @@ class Report:
     def _shared_ids(self, key: SetKey, group: str | None, sink: str | None) -> Iterator[str]:
         yield "engine"
         for name in key:
-            yield from (f"source/{name}", f"data-stem/{name}", f"query-stem/{name}")
+            yield from (f"source/{name}", f"queue/pending/{name}", f"data-stem/{name}", f"query-stem/{name}")
         yield set_id(key)
         if group is not None:
             yield group
@@ -155,14 +180,19 @@ class Report:
 
     def _shared(self, key: SetKey, group: str | None, sink: str | None) -> Paid:
         cpu_ns = nbytes = 0.0
-        rows_in = 0
+        rows_in = queued = 0
+        lag_ms: int | None = None
         for id_ in self._shared_ids(key, group, sink):
-            share = self._share(id_)
+            share, part = self._share(id_), self._part(id_)
             cpu_ns += share.cpu_ns
             nbytes += share.nbytes
             if id_.startswith("source/"):
-                rows_in += self._part(id_).usage.rows_out
-        return Paid(cpu_ns, nbytes, rows_in)
+                rows_in += part.usage.rows_out
+            own = part.listed()
+            queued += int(own.get("queued_rows") or 0)
+            if isinstance(lag := own.get("lag_ms"), int):
+                lag_ms = lag if lag_ms is None else max(lag_ms, lag)
+        return Paid(cpu_ns, nbytes, rows_in, queued, lag_ms)
 
     def _part(self, id_: str) -> Part:
         part = self.part(id_)
@@ -172,7 +202,7 @@ class Report:
     def _share(self, id_: str) -> Paid:
         part = self._part(id_)
         readers = max(1, part.readers)
-        return Paid(part.usage.cpu_ns / readers, part.nbytes / readers, 0)
+        return Paid(part.usage.cpu_ns / readers, part.nbytes / readers)
 
 
 def kind_of(id_: str) -> str:
@@ -237,10 +267,12 @@ def report(
             usages[f"{kind}/{name}"], readers[f"{kind}/{name}"] = usage, reading[name]
         columns, matches = source.rows.nbytes()
         versions = VERSION_BYTES * len(source.rows) if isinstance(source.rows, TableStem) else 0
-        nbytes[f"source/{name}"] = source.pending_bytes()
+        queue = f"queue/pending/{name}"
+        nbytes[queue], readers[queue] = source.pending_bytes(), reading[name]
+        reads[queue] = (f"source/{name}",)
         nbytes[f"data-stem/{name}"] = columns + matches + versions
         nbytes[f"query-stem/{name}"] = source.queries.nbytes()
-        reads[f"query-stem/{name}"] = (f"source/{name}",)
+        reads[f"query-stem/{name}"] = (queue,)
         reads[f"data-stem/{name}"] = (f"query-stem/{name}",)
     readers["engine"] = queries
     nothing = Usage()
@@ -317,6 +349,8 @@ STATISTICS_ABOUT = {
     "row_cost_ns": ("computing time of a row that went in", "ns"),
     "memory_bytes": ("what it holds; of a query its parts of what it shares, and its own", "bytes"),
     "queries": ("standing queries that share it", "queries"),
+    "queued_rows": ("rows that wait in the queues that it shares", "rows"),
+    "lag_ms": ("how far NOW of its sources is behind the clock", "ms"),
 }
 """Of each what it is, and its unit."""
 

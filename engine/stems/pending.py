@@ -13,6 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from engine.kernels.admission import in_order, order_of
+from engine.model.attributes import Attribute
 from engine.model.batch import Batch
 from engine.model.source import Schema
 from engine.stems.entering import EnteringRows, merged
@@ -108,6 +109,14 @@ class PendingRows:
         return released
 
     # --- the store's side -------------------------------------------------------------------------
+
+    def attributes(self) -> tuple[Attribute, ...]:
+        """What can be read of it, as of a queue."""
+        oldest_ms = _first_ms(self._pieces[0]) if self._pieces else None
+        return (
+            Attribute("queued_rows", self._count, "rows that wait"),
+            Attribute("oldest_ms", oldest_ms, "timestamp of the first of them, ms since 1970"),
+        )
 
     def pieces(self) -> list[Batch]:
         """All rows, as they are held."""

@@ -112,6 +112,13 @@ class SourceClock:
     def _out_of_order(self, partition: int) -> StepOutOfOrder:
         return StepOutOfOrder(f"offsets of {self.stream.name}[{partition}] do not follow the last step")
 
+    @property
+    def lag_ms(self) -> int | None:
+        """How far NOW is behind the clock; None before there is a NOW, and of one that has no clock."""
+        if self.now_ms is None or not self.clock_ms:
+            return None
+        return max(0, self.clock_ms - self.now_ms)
+
     def heartbeat(self, empty: Batch, clock_ms: int, lagging: frozenset[int]) -> None:
         """The clock went on without records. empty: a batch of the schema with no row."""
         self.records(empty, clock_ms, lagging)

@@ -160,6 +160,7 @@ def test_reads_name_entities() -> None:
         "source",
         "synopsis",
         "operator",
+        "queue",
         "sink",
     }
     assert kind_of("query/abc") == "query"

@@ -1,0 +1,163 @@
+"""``/entities``: what the engines are made of, what it uses, who pays for it, and what of it can be set.
+
+Everybody who may call the broker may read: nothing here is of a row. An entity that several queries share is
+edited by the operator alone; a query by whoever has its handle, and by the operator by its id. What changes
+answers is an option of a registration, published to the queries' topic, and so a journalled step.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+import orjson
+
+from broker.http.errors import BadRequest
+from broker.http.named import known
+from broker.http.options import QueryChanges, change_request
+from broker.http.requests import body_object
+from broker.worker.entities import QUERY, Entities, Entity
+from broker.worker.node import Node
+from engine.model.attributes import AttributeValue
+from tureen.errors import NotAllowed, TooManyFeeds
+
+HINT = 'for example {"policy": "tickets"}, or {"weight": 2, "if_version": 123} with the version that was read'
+EVERY_MS_MIN, EVERY_MS_MAX, EVERY_MS = 100, 60_000, 1_000
+EVENTS_OPEN_MAX = 16
+"""Streams of events that are open at a time."""
+COUNTED = ("cpu_ns", "rows_in", "rows_out", "bytes_in", "bytes_out")
+"""Statistics that only grow: events have how much."""
+
+
+class EntityRequests:
+    """Reads and edits entities."""
+
+    def __init__(self, node: Node, changes: QueryChanges, sql_bytes_max: int) -> None:
+        self._node = node
+        self._entities = Entities(node)
+        self._changes = changes
+        self._sql_bytes_max = sql_bytes_max
+        self._open = 0
+
+    async def listed(self, kind: str | None, query: str | None, after: str, limit: int) -> dict[str, Any]:
+        """A page. query: a handle, or an id. Raises UnknownQuery."""
+        name = None if query is None else known(self._node, query, operator=True)
+        return await self._entities.listed(kind, name, after, limit)
+
+    async def one(self, id_: str) -> dict[str, Any]:
+        """With all attributes. Raises UnknownEntity, HandleNeeded."""
+        return (await self._found(id_)).as_dict()
+
+    async def _found(self, id_: str) -> Entity:
+        if id_.startswith(QUERY):
+            id_ = QUERY + known(self._node, id_.removeprefix(QUERY), operator=True)
+        return await self._entities.one(id_)
+
+    async def edit(self, id_: str, body: bytes, operator: bool) -> tuple[int, dict[str, Any]]:
+        """Set attributes, all or none; the status and the entity as it is then.
+
+        Raises BadRequest, UnknownEntity, UnknownQuery, HandleNeeded, NotAllowed, AttributeRefused,
+        OptionRefused, EditConflict, KafkaUnavailable.
+        """
+        values = body_object(body, hint=HINT)
+        version = values.pop("if_version", None)
+        if version is not None and (isinstance(version, bool) or not isinstance(version, int)):
+            raise BadRequest("if_version is the number that `version` was", hint=HINT)
+        if not values:
+            raise BadRequest("there is nothing to set", hint=HINT)
+        if id_.startswith(QUERY):
+            return await self._edit_query(id_.removeprefix(QUERY), values, version, operator)
+        if not operator:
+            raise NotAllowed("edit what queries share")
+        await self._entities.set(id_, _plain(values), version)
+        return 200, await self.one(id_)
+
+    async def _edit_query(
+        self, given: str, values: dict[str, Any], version: int | None, operator: bool
+    ) -> tuple[int, dict[str, Any]]:
+        name = known(self._node, given, operator)
+        wanted = change_request(orjson.dumps(values), self._sql_bytes_max)
+        if wanted.wording is not None:
+            raise BadRequest("a text is no attribute", hint="PATCH /queries/{handle} changes it")
+
+        status, told = await self._changes.change(
+            name, wanted, lambda entry: self._entities.require(QUERY + name, entry, version)
+        )
+        if status >= 400:
+            return status, told
+        return status, await self.one(QUERY + name)
+
+    # --- events -----------------------------------------------------------------------------------
+
+    async def events(
+        self, kind: str | None, query: str | None, every_ms: int, as_sse: bool
+    ) -> AsyncIterator[bytes]:
+        """What moved in each interval, an object a line, or an SSE event: the entities of which a count or a
+        size changed. Raises UnknownQuery and TooManyFeeds before the first.
+        """
+        if self._open >= EVENTS_OPEN_MAX:
+            raise TooManyFeeds(EVENTS_OPEN_MAX, hint="close one of the streams of events, or poll /entities")
+        name = None if query is None else known(self._node, query, operator=True)
+        before = await self._statistics(kind, name)
+        return self._told(kind, name, every_ms / 1_000, as_sse, before)
+
+    async def _told(
+        self,
+        kind: str | None,
+        name: str | None,
+        every_s: float,
+        as_sse: bool,
+        before: Mapping[str, Mapping[str, Any]],
+    ) -> AsyncIterator[bytes]:
+        self._open += 1
+        try:
+            while True:
+                await asyncio.sleep(every_s)
+                now = await self._statistics(kind, name)
+                line = orjson.dumps(
+                    {
+                        "at_ms": time.time_ns() // 1_000_000,
+                        "entities": moved(before, now),
+                        "gone": sorted(before.keys() - now.keys()),
+                    }
+                )
+                yield b"event: entities\ndata: " + line + b"\n\n" if as_sse else line + b"\n"
+                before = now
+        finally:
+            self._open -= 1
+
+    async def _statistics(self, kind: str | None, name: str | None) -> dict[str, dict[str, Any]]:
+        return {
+            one["id"]: one["statistics"]
+            for one in (await self._entities.listed(kind, name, "", 1 << 62))["entities"]
+        }
+
+
+def moved(
+    before: Mapping[str, Mapping[str, Any]], now: Mapping[str, Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Of the entities of which a count or the size changed, by how much; new ones began at zero.
+
+    >>> moved({"a": {"rows_in": 3, "memory_bytes": 8}}, {"a": {"rows_in": 5, "memory_bytes": 4}})
+    [{'id': 'a', 'rows_in': 2, 'memory_bytes': 4, 'memory_grown_bytes': -4}]
+    """
+    found = []
+    for id_, one in now.items():
+        was = before.get(id_, {})
+        grown = {name: one[name] - was.get(name, 0) for name in COUNTED if name in one}
+        counts = {name: by for name, by in grown.items() if by}
+        size = one["memory_bytes"] - was.get("memory_bytes", 0)
+        if counts or size:
+            sized = {"memory_bytes": one["memory_bytes"], "memory_grown_bytes": size}
+            found.append({"id": id_} | counts | sized)
+    return found
+
+
+def _plain(values: Mapping[str, Any]) -> dict[str, AttributeValue]:
+    """Raises BadRequest where a value is a list or an object."""
+    for name, value in values.items():
+        if isinstance(value, list | dict):
+            raise BadRequest(f"{name} cannot be a list or an object", hint=HINT)
+    return dict(values)

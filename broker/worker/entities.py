@@ -1,0 +1,361 @@
+"""The entities of a node: those of all its engines, and the queries, with what they use and what can be set.
+
+Ids: ``3/query-stem/orders`` is the Query SteM of the stream orders on shard 3, ``query/<query id>`` a query,
+``state-buffers`` the settings that all engines of the process share.
+
+Engines are asked between two steps (:class:`engine.queries.entities.Report`); what queries pay is worked out
+from that in other threads. Edits are made between two steps too, with the version of what they change
+compared there, so that of two that meet the second is refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, get_args
+
+import orjson
+
+from broker import logs
+from broker.worker import options as query_options
+from broker.worker.entries import QueryEntry
+from broker.worker.node import Node
+from broker.worker.shard import Shard
+from engine.dataflow.buffers import settings as buffers
+from engine.engine import Engine
+from engine.model.attributes import Attribute, AttributeValue, Bounds, version_of
+from engine.model.maintenance import PARTITIONS_MAX, Strategy, Structure, Wanted
+from engine.queries.entities import (
+    Part,
+    Report,
+    statistic_attributes,
+    statistics,
+)
+from engine.standing.query import StandingQuery
+from tureen.errors import (
+    BrokerUnavailable,
+    EditConflict,
+    OptionRefused,
+    UnknownEntity,
+    UnknownQuery,
+)
+
+FRESH_S = 0.25
+"""A report is taken again after so long at the earliest, however many ask."""
+QUERY = "query/"
+AUTO = "auto"
+
+log = logs.get()
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """One as the API tells of it. version: of what of it can be set. reads: entities it takes rows from; of a
+    query those that it shares.
+    """
+
+    id: str
+    kind: str
+    shard: int | None
+    attributes: tuple[Attribute, ...]
+    version: int
+    reads: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {
+            "id": self.id,
+            "kind": self.kind,
+            "shard": self.shard,
+            "version": self.version,
+            "reads": list(self.reads),
+            "attributes": [attribute.as_dict() for attribute in self.attributes],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What was found in the shards at about one time. at_s: on the monotonic clock."""
+
+    at_s: float
+    reports: Mapping[int, Report]
+    standing: Mapping[int, Mapping[str, StandingQuery]]
+
+    @property
+    def cpu_ns(self) -> float:
+        """Computing time of all engines since they were made."""
+        return sum(report.cpu_ns for report in self.reports.values())
+
+    @property
+    def memory_bytes(self) -> int:
+        return sum(report.nbytes() for report in self.reports.values())
+
+    def shared_by(self, name: str) -> set[str] | None:
+        """The ids of the entities that a query shares; None where it does not stand."""
+        for number, queries in self.standing.items():
+            query = queries.get(name)
+            if query is not None:
+                shared = self.reports[number].entities_of(query)
+                return {QUERY + name, *(part_id(number, each) for each in shared)}
+        return None
+
+
+class Entities:
+    """Used on the event loop."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._reading: Reading | None = None
+        self._taking: asyncio.Task[Reading] | None = None
+
+    async def read(self, fresh_s: float = FRESH_S) -> Reading:
+        """Ask all shards that are live. Many who ask at once are answered together."""
+        known = self._reading
+        if known is not None and time.monotonic() - known.at_s < fresh_s:
+            return known
+        if self._taking is None or self._taking.done():
+            self._taking = asyncio.create_task(self._take())
+        return await asyncio.shield(self._taking)
+
+    async def _take(self) -> Reading:
+        live = [shard for shard in self._node.shards if shard.state == "live"]
+        found = await asyncio.gather(*(self._report(shard) for shard in live))
+        reports: dict[int, Report] = {}
+        standing: dict[int, Mapping[str, StandingQuery]] = {}
+        for shard, one in zip(live, found, strict=True):
+            if one is not None:
+                reports[shard.number], standing[shard.number] = one
+        self._reading = Reading(time.monotonic(), reports, standing)
+        return self._reading
+
+    async def _report(self, shard: Shard) -> tuple[Report, Mapping[str, StandingQuery]] | None:
+        """None: it waits for something, and is left out."""
+
+        def take(engine: Engine) -> tuple[Report, Mapping[str, StandingQuery]]:
+            return engine.entities(), engine.view().standing
+
+        with contextlib.suppress(BrokerUnavailable):
+            return await self._node.shards.ask(shard.number, take)
+        return None
+
+    # --- lists ------------------------------------------------------------------------------------
+
+    async def listed(self, kind: str | None, query: str | None, after: str, limit: int) -> dict[str, Any]:
+        """A page of all entities by their ids. kind, query: only those of a kind, or that a query shares, by
+        its id. Raises UnknownQuery.
+        """
+        reading = await self.read()
+        return await asyncio.to_thread(self._page, reading, kind, query, after, limit)
+
+    def _page(
+        self, reading: Reading, kind: str | None, query: str | None, after: str, limit: int
+    ) -> dict[str, Any]:
+        wanted: set[str] | None = None
+        if query is not None:
+            wanted = reading.shared_by(query)
+            if wanted is None:
+                raise UnknownQuery()
+        names = sorted(
+            (id_, number, each)
+            for id_, of, number, each in _all(reading)
+            if id_ > after and (kind is None or kind == of) and (wanted is None or id_ in wanted)
+        )
+        cpu_ns = reading.cpu_ns
+        page = []
+        for id_, number, each in names[:limit]:
+            report = reading.reports[number]
+            if isinstance(each, Part):
+                found = statistics(each.usage, each.nbytes, each.readers, cpu_ns) | each.listed()
+                page.append({"id": id_, "kind": each.kind, "shard": number, "statistics": found})
+            else:
+                page.append(
+                    {
+                        "id": id_,
+                        "kind": "query",
+                        "shard": number,
+                        "statistics": query_statistics(report, each, cpu_ns),
+                    }
+                )
+        return {
+            "entities": page,
+            "next": names[limit - 1][0] if len(names) > limit else None,
+            "total": {"cpu_ns": round(cpu_ns), "memory_bytes": reading.memory_bytes},
+        }
+
+    async def one(self, id_: str) -> Entity:
+        """An entity with all its attributes. Raises UnknownEntity, BrokerUnavailable."""
+        reading = await self.read()
+        if id_.startswith(QUERY):
+            return self._query(id_.removeprefix(QUERY), reading)
+        number, name = self._place(id_)
+        report = reading.reports.get(number)
+        part = None if report is None else report.part(name)
+        if part is None:
+            raise UnknownEntity(id_)
+        found = statistics(part.usage, part.nbytes, part.readers, reading.cpu_ns)
+        return Entity(
+            id_,
+            part.kind,
+            None if name == buffers.MODULE else number,
+            (*part.attributes, *_but(statistic_attributes(found), part.attributes)),
+            version_of(part.attributes),
+            tuple(part_id(number, each) for each in part.reads),
+        )
+
+    def _query(self, name: str, reading: Reading) -> Entity:
+        entry = self._node.directory.queries.get(name)
+        if entry is None:
+            raise UnknownEntity(QUERY + name)
+        own = query_attributes(entry)
+        shared: tuple[str, ...] = ()
+        number = entry.shard
+        if number is not None and number in reading.reports:
+            report, query = reading.reports[number], reading.standing[number].get(name)
+            if query is not None:
+                found = query_statistics(report, query, reading.cpu_ns)
+                own = (
+                    *own,
+                    Attribute("maintained", query.maintenance, "how the answer is maintained now"),
+                    *statistic_attributes(found),
+                )
+                shared = tuple(part_id(number, each) for each in report.entities_of(query))
+        return Entity(QUERY + name, "query", number, own, query_version(entry), shared)
+
+    def _place(self, id_: str) -> tuple[int, str]:
+        """Shard and id there. Raises UnknownEntity."""
+        if id_ == buffers.MODULE:
+            return next((shard.number for shard in self._node.shards if shard.state == "live"), 0), id_
+        number, _, name = id_.partition("/")
+        if not (number.isascii() and number.isdecimal()) or not name or name == buffers.MODULE:
+            raise UnknownEntity(id_)
+        return int(number), name
+
+    # --- edits ------------------------------------------------------------------------------------
+
+    async def set(self, id_: str, values: Mapping[str, AttributeValue], version: int | None) -> None:
+        """Set attributes of an entity that is no query: all, or none. version: that it must still have.
+
+        Raises UnknownEntity, AttributeRefused, EditConflict, BrokerUnavailable.
+        """
+        number, name = self._place(id_)
+        shards = [shard.number for shard in self._node.shards if shard.state == "live"]
+        if number not in shards:
+            raise UnknownEntity(id_)
+
+        def edit(engine: Engine) -> None:
+            engine.edit(name, values, version)
+
+        try:
+            await self._node.shards.ask(number, edit)
+        except UnknownEntity:
+            raise UnknownEntity(id_) from None
+        except EditConflict as conflict:
+            raise EditConflict(id_, conflict.version) from None
+        if name == buffers.MODULE:
+            for other in shards:
+                if other != number:  # what they keep is made anew as the settings say
+                    await self._node.shards.ask(other, lambda engine: engine.edit(name, values, None))
+        self._reading = None
+        log.info("entity_edited", entity=id_, attributes=sorted(values))
+
+    def require(self, id_: str, entry: QueryEntry, version: int | None) -> None:
+        """Raises EditConflict where a query is not of this version any more."""
+        now = query_version(entry)
+        if version is not None and version != now:
+            raise EditConflict(id_, now)
+
+
+def part_id(shard: int, name: str) -> str:
+    """Of an entity of a shard's engine."""
+    return name if name == buffers.MODULE else f"{shard}/{name}"
+
+
+def query_version(entry: QueryEntry) -> int:
+    """Of a query: its text and its options."""
+    return zlib.crc32(orjson.dumps([entry.said, dict(entry.options)], option=orjson.OPT_SORT_KEYS))
+
+
+def query_statistics(report: Report, query: StandingQuery, cpu_ns: float) -> dict[str, AttributeValue]:
+    """What a query uses and pays."""
+    paid = report.paid(query)
+    return {
+        "cpu_ns": round(paid.cpu_ns),
+        "cpu_share": paid.cpu_ns / cpu_ns if cpu_ns else 0.0,
+        "rows_in": paid.rows_in,
+        "row_cost_ns": paid.cpu_ns / paid.rows_in if paid.rows_in else None,
+        "memory_bytes": round(paid.nbytes),
+        "queued_rows": paid.queued_rows,
+        "lag_ms": paid.lag_ms,
+    }
+
+
+def query_attributes(entry: QueryEntry) -> tuple[Attribute, ...]:
+    """What of a query can be set, as its registration has it."""
+    options = query_options.as_text(entry.options)
+    weight: float = query_options.WEIGHT_DEFAULT
+    with contextlib.suppress(OptionRefused):  # a refused registration may have any
+        weight = query_options.weight_of(entry.options)
+    return (
+        Attribute("state", entry.state, "whether it runs"),
+        Attribute(
+            "paused",
+            entry.state == "PAUSED",
+            "it stands, and has no answer",
+            accepts="true or false",
+            changes_answers=True,
+        ),
+        Attribute(
+            "weight",
+            weight,
+            "how much it counts when resources are short",
+            bounds=Bounds(0, query_options.WEIGHT_MAX, low_excluded=True),
+            kind="number",
+        ),
+        Attribute(
+            "maintenance",
+            options.get("maintenance", AUTO),
+            "how the answer is to be maintained",
+            choices=get_args(Wanted),
+        ),
+        Attribute(
+            "strategy",
+            options.get("strategy", AUTO),
+            "how operators of its changes keep rows",
+            choices=(AUTO, *get_args(Strategy)),
+        ),
+        Attribute(
+            "structure",
+            options.get("structure", AUTO),
+            "what a negation's rows are kept in",
+            choices=(AUTO, *get_args(Structure)),
+        ),
+        Attribute(
+            "partitions",
+            options.get("partitions", AUTO),
+            "partitions of its calendars of exits",
+            accepts=f"auto, or a whole number from 1 to {PARTITIONS_MAX:,}",
+        ),
+    )
+
+
+def _all(reading: Reading) -> Iterator[tuple[str, str, int, Part | StandingQuery]]:
+    """(id, kind, shard, entity)."""
+    settings = False
+    for number, report in reading.reports.items():
+        for part in report.parts:
+            if part.id == buffers.MODULE:
+                if settings:
+                    continue
+                settings = True
+            yield part_id(number, part.id), part.kind, number, part
+        for name, query in reading.standing[number].items():
+            yield QUERY + name, "query", number, query
+
+
+def _but(attributes: tuple[Attribute, ...], known: tuple[Attribute, ...]) -> tuple[Attribute, ...]:
+    names = {attribute.name for attribute in known}
+    return tuple(attribute for attribute in attributes if attribute.name not in names)

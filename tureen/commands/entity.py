@@ -1,0 +1,147 @@
+"""``tureen entity``: what the broker's engines are made of, what it uses, and what of it can be set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from tureen import console
+from tureen.units import duration_of_ns, size_of
+
+ROWS_DEFAULT = 50
+
+
+@click.group()
+def entity() -> None:
+    """List, show and set sources, synopses, operators, queues and queries.
+
+    Every part of a running plan is an entity with attributes. Lists show what it uses; `show` has each
+    attribute with its unit and range, and whether it can be set.
+    """
+
+
+@entity.command("list")
+@click.option("--kind", help="Only query, source, synopsis, operator, queue, sink, ...")
+@click.option("--query", metavar="HANDLE|ID", help="Only what this query shares.")
+@click.option(
+    "--limit",
+    type=click.IntRange(1),
+    default=ROWS_DEFAULT,
+    show_default=True,
+    help="Show at most so many rows; --json lists all.",
+)
+@console.broker_options
+def list_(
+    kind: str | None, query: str | None, limit: int, url: str, token: str | None, as_json: bool
+) -> None:
+    """List entities, those that took most computing time first."""
+    with console.client(url, token) as client:
+        found = client.entities(kind=kind, query=query)
+    if as_json:
+        console.show_json(found)
+        return
+    by_time = sorted(found, key=lambda one: -one["statistics"]["cpu_ns"])
+    names = ["entity", "time", "share", "rows in", "rows out", "memory", "queries"]
+    console.show_table(
+        names,
+        [_row(one) for one in by_time[:limit]],
+        [name != "entity" for name in names],
+        [name == "entity" for name in names],
+    )
+    rest = f", {limit:,} shown (--limit)" if len(found) > limit else ""
+    console.err().print(f"{len(found):,} entities{rest}", style="dim")
+
+
+def _row(one: Mapping[str, Any]) -> Sequence[str]:
+    found = one["statistics"]
+    counts = [f"{found[name]:,}" if found.get(name) is not None else "-" for name in ("rows_in", "rows_out")]
+    return (
+        one["id"],
+        duration_of_ns(found["cpu_ns"]),
+        f"{found['cpu_share']:.1%}",
+        *counts,
+        size_of(found["memory_bytes"]),
+        f"{found['queries']:,}" if "queries" in found else "-",
+    )
+
+
+@entity.command()
+@click.argument("entity_id", metavar="ID")
+@console.broker_options
+def show(entity_id: str, url: str, token: str | None, as_json: bool) -> None:
+    """Show the attributes of an entity; of a query: query/HANDLE."""
+    with console.client(url, token) as client:
+        found = client.entity(entity_id)
+    _show(found, as_json)
+
+
+@entity.command("set")
+@click.argument("entity_id", metavar="ID")
+@click.argument("values", metavar="NAME=VALUE...", nargs=-1, required=True)
+@click.option("--if-version", type=int, help="Refuse where it was changed since this version was shown.")
+@console.broker_options
+def set_(
+    entity_id: str,
+    values: tuple[str, ...],
+    if_version: int | None,
+    url: str,
+    token: str | None,
+    as_json: bool,
+) -> None:
+    """Set attributes of an entity while it runs: all of them, or none."""
+    wanted = console.pairs_of(values, "NAME=VALUE")
+    with console.client(url, token) as client:
+        types = {one["name"]: one["type"] for one in client.entity(entity_id)["attributes"]}
+        read = {name: typed(value, types.get(name, "text")) for name, value in wanted.items()}
+        found = client.set_entity(entity_id, read, if_version=if_version)
+    _show(found, as_json)
+
+
+def typed(text: str, type_: str) -> bool | int | float | str:
+    """A value as JSON has it; a text that is none of its type is left to the broker to refuse.
+
+    >>> typed("true", "boolean"), typed("3", "integer"), typed("0.5", "number"), typed("auto", "integer")
+    (True, 3, 0.5, 'auto')
+    """
+    if type_ == "boolean" and text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    if type_ in ("integer", "number"):
+        try:
+            return int(text)
+        except ValueError:
+            pass
+    if type_ == "number":
+        try:
+            return float(text)
+        except ValueError:
+            pass
+    return text
+
+
+def _show(found: Mapping[str, Any], as_json: bool) -> None:
+    if as_json:
+        console.show_json(found)
+        return
+    out = console.out()
+    shard = "" if found["shard"] is None else f", shard {found['shard']}"
+    out.print(
+        f"{found['id']}: {found['kind']}{shard}, version {found['version']}", markup=False, soft_wrap=True
+    )
+    console.show_table(
+        ["attribute", "value", "unit", "set to", "description"],
+        [
+            (
+                one["name"],
+                one["value"],
+                one["unit"] or "",
+                (", ".join(one["choices"]) or one["accepts"]) if one["settable"] else "",
+                one["about"],
+            )
+            for one in found["attributes"]
+        ],
+        [False, True, False, False, False],
+    )
+    for below in found["reads"]:
+        out.print(f"  from {below}", style="dim", markup=False, soft_wrap=True)

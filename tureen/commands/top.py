@@ -1,0 +1,163 @@
+"""``tureen top``: which queries, operators and sources use the broker's time and memory, as it runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tureen import console
+from tureen.units import duration_of_ns, size_of
+from tureen.usage import SORTS, Sort, Use, Uses, ordered, uses
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from tureen.client import Client
+
+EVERY_S = 2.0
+ROWS = 15
+TEXT_CHARACTERS = 70
+
+
+@click.command()
+@click.option("--once", is_flag=True, help="Measure one interval, print it, and end.")
+@click.option(
+    "--every",
+    "every_s",
+    type=click.FloatRange(0.2, 60.0),
+    default=EVERY_S,
+    show_default=True,
+    help="Seconds of an interval.",
+)
+@click.option("--sort", type=click.Choice(SORTS), default="cpu", show_default=True, help="What comes first.")
+@click.option("--kind", help="Only query, source, synopsis, operator, queue, sink, ...")
+@click.option("--limit", type=click.IntRange(1), default=ROWS, show_default=True, help="Rows of each table.")
+@console.broker_options
+def top(
+    once: bool,
+    every_s: float,
+    sort: Sort,
+    kind: str | None,
+    limit: int,
+    url: str,
+    token: str | None,
+    as_json: bool,
+) -> None:
+    """Show who uses the broker's time and memory.
+
+    What queries share is divided among them in equal parts, so the shares of all queries, and of what nobody
+    reads, are 100%.  --json prints a line of JSON for each interval.
+    """
+    with console.client(url, token) as client:
+        watched = _Watched(client)
+        if as_json or once:
+            while True:
+                found = watched.next(every_s)
+                if as_json:
+                    console.show_json(as_json_value(found, sort, kind, limit))
+                else:
+                    for table in tables(found, watched.texts, sort, kind, limit):
+                        console.out().print(table)
+                if once:
+                    return
+        _live(watched, every_s, sort, kind, limit)
+
+
+class _Watched:
+    """A broker, looked at again and again. texts: of queries, by entity id."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._before = client.entities()
+        self._began_s = time.monotonic()
+        self.texts = self._texts()
+
+    def _texts(self) -> dict[str, str]:
+        return {f"query/{one.query_id}": " ".join((one.sql or "").split()) for one in self._client.queries()}
+
+    def next(self, every_s: float) -> Uses:
+        """What was used until so many seconds after the last look."""
+        time.sleep(max(0.0, self._began_s + every_s - time.monotonic()))
+        now, at_s = self._client.entities(), time.monotonic()
+        found = uses(self._before, now, at_s - self._began_s)
+        if any(one.kind == "query" and one.id not in self.texts for one in found.found):
+            self.texts = self._texts()
+        self._before, self._began_s = now, at_s
+        return found
+
+
+def _live(watched: _Watched, every_s: float, sort: Sort, kind: str | None, limit: int) -> None:
+    from rich.console import Group
+    from rich.live import Live
+
+    out = console.out()
+    with Live(console=out, auto_refresh=False, screen=out.is_terminal) as view:
+        try:
+            while True:
+                found = watched.next(every_s)
+                view.update(Group(*tables(found, watched.texts, sort, kind, limit)), refresh=True)
+        except KeyboardInterrupt:
+            return
+
+
+def as_json_value(found: Uses, sort: Sort, kind: str | None, limit: int) -> dict[str, Any]:
+    """An interval as JSON has it."""
+    shown = [found.of_kind(kind)] if kind else [found.of_kind("query"), found.of_kind(None)]
+    return {
+        "seconds": round(found.seconds, 3),
+        "cores": found.cores,
+        "memory_bytes": found.memory_bytes,
+        "unread_share": found.unread_share,
+        "entities": [one.as_dict() for of in shown for one in ordered(of, sort)[:limit]],
+    }
+
+
+def tables(
+    found: Uses, texts: Mapping[str, str], sort: Sort, kind: str | None, limit: int
+) -> list[Table | str]:
+    """An interval as people read it: queries, then what they share."""
+    head = (
+        f"{found.cores:.1%} of a core in {found.seconds:.1f} s, {size_of(found.memory_bytes)}, "
+        f"{found.unread_share:.1%} of the time in what no query reads"
+    )
+    shown: list[Table | str] = [head]
+    for title, of in (
+        [(kind, found.of_kind(kind))]
+        if kind
+        else [("queries", found.of_kind("query")), ("shared by them", found.of_kind(None))]
+    ):
+        first = ordered(of, sort)[:limit]
+        shown.append(_table(f"{title}: {len(first):,} of {len(of):,}, by {sort}", first, texts))
+    return shown
+
+
+def _table(title: str, found: list[Use], texts: Mapping[str, str]) -> Table:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, title=Text(title), title_justify="left", pad_edge=False)
+    for name in ("cpu", "rows/s in", "out", "memory", "queued", "lag", "shared by"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("entity", overflow="ellipsis", no_wrap=True)
+    for one in found:
+        text = texts.get(one.id)
+        name = one.id if text is None else f"{one.id.removeprefix('query/')}  {text[:TEXT_CHARACTERS]}"
+        table.add_row(
+            f"{one.cpu_share:.1%}",
+            _count(one.rows_in_per_s),
+            _count(one.rows_out_per_s),
+            size_of(one.memory_bytes),
+            _count(one.queued_rows),
+            "-" if one.lag_ms is None else duration_of_ns(one.lag_ms * 1e6),
+            "-" if one.queries is None else f"{one.queries:,}",
+            Text(console.cell(name)),
+        )
+    return table
+
+
+def _count(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.0f}"
