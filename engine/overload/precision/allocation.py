@@ -1,0 +1,496 @@
+"""Shares for all entities that make the sum of losses small within the budgets (STREAM, section 5.3).
+
+The paper solves one query. Many are solved so (derived here): equal plans are one group of variables, the
+budget is split over the parts that no entity connects by marginal loss per unit of cost, each part is solved
+with its share, and again, until the total moves by less than 0.1 % or after 10 rounds. Exact queries are
+served first, in full. Where bounds cannot all be kept, those of the least weighty queries are given up.
+
+With two budgets, cost is a weighted mean of both (surrogate constraint), the weight found by bisection.
+Deterministic. Cost: O(queries) and, for each part that changed, some ten local solves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from engine.overload.precision.grouping import Group, Part, parts_of
+from engine.overload.precision.part_functions import PartFunctions
+from engine.overload.precision.part_solver import (
+    BROKEN,
+    QUICK,
+    WHOLE,
+    Effort,
+    Found,
+    Limit,
+    best_of,
+    cheapest,
+    slope_at,
+)
+from engine.overload.precision.precision import FloatArray
+from engine.overload.precision.problem import Allocation, EntityId, Outcome, Problem, QueryId, Solved
+from engine.overload.precision.split import between, hull_of, split
+
+MEMORY_MAX = 12
+"""So many solved points of a part are remembered."""
+
+SEEDS = (0.5, 0.75, 0.25)
+"""Shares of what lies between the least and the greatest cost of a part, at which it is solved first."""
+
+WIDE = 0.05
+"""A segment of this share of a part's costs is worth looking into."""
+
+
+@dataclass(frozen=True, slots=True)
+class SolverSettings:
+    """rounds, settled: when the split is done: after so many, or when the total moves by less than this share
+    of it. together_max: up to so many free variables are solved as one part. polished_max: up to so many are
+    solved as one part from what the split gave, which divides no part well whose loss is concave. gain_min:
+    by this share of the last loss a new allocation must be better, or the last stays (hysteresis).
+    """
+
+    rounds: int = 10
+    settled: float = 1e-3
+    together_max: int = 8
+    polished_max: int = 48
+    gain_min: float = 0.02
+    effort: Effort = WHOLE
+    effort_many: Effort = QUICK
+
+
+DEFAULT = SolverSettings()
+
+
+def solve(
+    problem: Problem, previous: Allocation | None = None, settings: SolverSettings = DEFAULT
+) -> Allocation:
+    """The allocation. previous: of the last time, from which it starts, of whatever problem."""
+    parts = parts_of(problem, settings.together_max)
+    found = _Solver(problem, parts, previous, settings).allocation()
+    free = sum(int(np.sum(part.high > part.low)) for part in parts)
+    if found.rounds == 0 or found.kept or free > settings.polished_max:
+        return found
+    whole = replace(settings, together_max=free, gain_min=0.0)
+    polished = _Solver(problem, parts_of(problem, free), found, whole).allocation()
+    return replace(polished, rounds=found.rounds, memory=found.memory, kept=False)
+
+
+@dataclass(slots=True)
+class _State:
+    """Of a part. points: solved ones, with costs in the unit of the present limit. known: they come from the
+    last time, so that the part need not be solved again.
+    """
+
+    functions: PartFunctions
+    begin: tuple[FloatArray, ...]
+    points: list[Solved] = field(default_factory=list)
+    known: bool = False
+
+
+class _Solver:
+    def __init__(
+        self, problem: Problem, parts: Sequence[Part], previous: Allocation | None, settings: SolverSettings
+    ) -> None:
+        self._problem = problem
+        self._parts = parts
+        self._previous = previous
+        self._settings = settings
+        self._converged = True
+        self._rounds = 0
+
+    def allocation(self) -> Allocation:
+        """As the settings ask."""
+        states = self._states(frozenset())
+        highest = [part.high for part in self._parts]
+        if self._fits(states, highest) and self._is_lossless(states, highest):
+            return self._result(states, highest, frozenset())
+        given_up = self._unreachable(states)
+        if given_up:
+            states = self._states(given_up)
+        found = self._balanced(states)
+        if not self._converged and (last := self._last(states)) is not None and self._fits(states, last):
+            found = min(found, last, key=lambda xs: self._loss(states, xs))
+        return self._result(states, found, given_up)
+
+    def _states(self, given_up: frozenset[QueryId]) -> list[_State]:
+        last = None if self._previous is None else self._previous.x
+        return [
+            _State(PartFunctions(part, self._problem.fp_share, given_up), _begin(part, last))
+            for part in self._parts
+        ]
+
+    # --- limits -----------------------------------------------------------------------------------
+
+    def _limits(self) -> list[Limit]:
+        """Of each budget there is, as shares of it; a budget of nothing allows what costs nothing."""
+        found = []
+        if (budget := self._problem.budget_bytes) is not None:
+            found.append(Limit(1.0 / budget, 0.0, 1.0) if budget else Limit(1.0, 0.0, 0.0))
+        if (budget := self._problem.budget_cpu_ns) is not None:
+            found.append(Limit(0.0, 1.0 / budget, 1.0) if budget else Limit(0.0, 1.0, 0.0))
+        return found
+
+    def _fits(self, states: Sequence[_State], xs: Sequence[FloatArray]) -> bool:
+        return all(_total(states, xs, limit) <= limit.most * (1.0 + 1e-9) + 1e-12 for limit in self._limits())
+
+    def _is_lossless(self, states: Sequence[_State], xs: Sequence[FloatArray]) -> bool:
+        return all(
+            state.functions.loss(x[:, None])[0] <= 1e-12 and state.functions.excess(x[:, None])[0] <= 0.0
+            for state, x in zip(states, xs, strict=True)
+        )
+
+    def _loss(self, states: Sequence[_State], xs: Sequence[FloatArray]) -> float:
+        return float(sum(state.functions.loss(x[:, None])[0] for state, x in zip(states, xs, strict=True)))
+
+    # --- bounds that cannot be kept ---------------------------------------------------------------
+
+    def _unreachable(self, states: Sequence[_State]) -> frozenset[QueryId]:
+        """The queries whose bounds are given up, the least weighty ones."""
+        bounded = [group for state in states for group in state.functions.bounded]
+        bounded.sort(key=lambda group: group.heaviest)
+        if not bounded or self._reachable(frozenset()):
+            return frozenset()
+        low, high = 1, len(bounded)
+        while low < high:
+            middle = (low + high) // 2
+            if self._reachable(_queries(bounded[:middle])):
+                high = middle
+            else:
+                low = middle + 1
+        return _queries(bounded[:low])
+
+    def _reachable(self, given_up: frozenset[QueryId]) -> bool:
+        """Whether all other bounds can be kept together within the budgets."""
+        states = self._states(given_up)
+        limits = self._limits()
+        weights = (0.5, 1.0, 0.0, 0.25, 0.75) if len(limits) == 2 else (1.0,)
+        for weight in weights:
+            limit = _mixed(limits, weight)
+            xs = []
+            for state in states:
+                if not state.functions.bounded:
+                    xs.append(state.functions.part.low)
+                    continue
+                found = cheapest(state.functions, limit, state.begin, self._settings.effort_many)
+                if found.excess > BROKEN:
+                    return False
+                xs.append(found.x)
+            if self._fits(states, xs):
+                return True
+        return False
+
+    # --- the split --------------------------------------------------------------------------------
+
+    def _balanced(self, states: list[_State]) -> list[FloatArray]:
+        """The best shares, by part."""
+        limits = self._limits()
+        free = [place for place, part in enumerate(self._parts) if np.any(part.high > part.low)]
+        found = [part.low for part in self._parts]
+        if len(free) <= 1 or not limits:
+            fixed = [_total(states, found, limit) for limit in limits]
+            for place in free:
+                state = states[place]
+                own = [limit.cost(state.functions, found[place][:, None])[0] for limit in limits]
+                room = [
+                    replace(limit, most=max(limit.most - other + mine, 0.0))
+                    for limit, other, mine in zip(limits, fixed, own, strict=True)
+                ]
+                result = self._best(state, room, state.begin, self._settings.effort)
+                found[place] = result.x
+            return found
+        return self._weighted(states, limits)
+
+    def _weighted(self, states: list[_State], limits: Sequence[Limit]) -> list[FloatArray]:
+        """With two budgets, the weight of the first in the cost, by bisection."""
+        if len(limits) == 1:
+            return self._split(states, limits[0])
+        for weight, other in ((1.0, limits[1]), (0.0, limits[0])):
+            found = self._split(states, _mixed(limits, weight))
+            if _total(states, found, other) <= other.most * (1.0 + 1e-9):
+                return found
+        low, high = 0.0, 1.0
+        best: tuple[float, list[FloatArray]] | None = None
+        for _ in range(6):
+            weight = (low + high) / 2.0
+            found = self._split(states, _mixed(limits, weight))
+            over = [_total(states, found, limit) / max(limit.most, 1e-300) for limit in limits]
+            fitting = self._shrunk(states, found)
+            loss = sum(state.functions.loss(x[:, None])[0] for state, x in zip(states, fitting, strict=True))
+            if best is None or loss < best[0]:
+                best = loss, fitting
+            if max(over) <= 1.0 + 1e-6:
+                break
+            low, high = (weight, high) if over[0] > over[1] else (low, weight)
+        assert best is not None
+        return best[1]
+
+    def _shrunk(self, states: Sequence[_State], xs: list[FloatArray]) -> list[FloatArray]:
+        """Shares moved towards the least ones, all by as much, until they fit."""
+        if self._fits(states, xs):
+            return xs
+        low, high = 0.0, 1.0
+        lows = [part.low for part in self._parts]
+        for _ in range(40):
+            middle = (low + high) / 2.0
+            moved = [one + middle * (x - one) for one, x in zip(lows, xs, strict=True)]
+            low, high = (middle, high) if self._fits(states, moved) else (low, middle)
+        return [one + low * (x - one) for one, x in zip(lows, xs, strict=True)]
+
+    def _split(self, states: list[_State], limit: Limit) -> list[FloatArray]:
+        """The budget split over the parts, each solved with its share."""
+        settings = self._settings
+        for state in states:
+            self._ends(state, limit)
+        total, best = np.inf, None
+        for _ in range(settings.rounds):
+            self._rounds += 1
+            hulls = [hull_of(state.points) for state in states]
+            shares = split(hulls, limit.most)
+            found = []
+            for state, hull, share in zip(states, hulls, shares, strict=True):
+                found.append(self._at(state, hull, limit, float(share)))
+            now = sum(one.loss for one in found)
+            moved = abs(total - now)
+            if best is None or now < total:
+                best, total = found, now
+            if moved <= settings.settled * max(total, 1e-12):
+                break
+        assert best is not None
+        return [np.array(one.x) for one in best]
+
+    def _ends(self, state: _State, limit: Limit) -> None:
+        """The points that need no solving, those of the last time, and the least that keeps the bounds."""
+        functions = state.functions
+        part = functions.part
+        least = part.low
+        if functions.bounded and functions.excess(least[:, None])[0] > BROKEN:
+            least = cheapest(functions, limit, state.begin, self._settings.effort_many).x
+        known = () if self._previous is None else self._previous.memory.get(part.key, ())
+        remembered = [np.array(one.x) for one in (*state.points, *known)]
+        slopes = [one.slope for one in (*state.points, *known)]
+        points = [least, part.high, *remembered] if np.any(part.high > least) else [least]
+        x = np.stack(points, axis=1)
+        costs, losses = limit.cost(functions, x), functions.loss(x)
+        kept = functions.excess(x) <= BROKEN
+        kept[0] = True
+        ends = [slope_at(functions, limit, one) for one in points[:2]] if not known else [np.inf, 0.0]
+        found = [
+            Solved(float(cost), float(loss), float(slope), tuple(map(float, one)))
+            for cost, loss, slope, one, keeps in zip(
+                costs, losses, [*ends, *slopes], points, kept, strict=False
+            )
+            if keeps
+        ]
+        state.points = found
+        state.known = len(known) >= 3
+        if not state.known and len(found) == 2:
+            self._begin_curve(state, limit)
+
+    def _begin_curve(self, state: _State, limit: Limit) -> None:
+        """Some points between the ends, the others from the first: a chord hides what is convex below it."""
+        least, most = state.points[0].cost, state.points[1].cost
+        if most <= least:
+            return
+        middle = None
+        for share in SEEDS:
+            begin = state.begin if middle is None else (np.array(middle.x),)
+            found = self._solve_at(state, limit, least + share * (most - least), begin, many=middle is None)
+            middle = middle or found
+
+    def _solve_at(
+        self, state: _State, limit: Limit, share: float, begin: Sequence[FloatArray], *, many: bool
+    ) -> Solved:
+        """A part solved with a share of the budget, which becomes one of its points."""
+        effort = self._settings.effort_many
+        result = self._best(
+            state, [replace(limit, most=share)], begin, effort if many else replace(effort, starts=1)
+        )
+        cost = float(limit.cost(state.functions, result.x[:, None])[0])
+        slope = slope_at(state.functions, limit, result.x)
+        solved = Solved(cost, result.loss, slope, tuple(map(float, result.x)))
+        if result.excess <= BROKEN:
+            state.points.append(solved)
+        return solved
+
+    def _at(self, state: _State, hull: Sequence[Solved], limit: Limit, share: float) -> Solved:
+        """A part with its share: solved, or one of its points."""
+        for place, vertex in enumerate(hull):
+            if abs(vertex.cost - share) <= 1e-9 * max(1.0, share):
+                self._look_beside(state, hull, limit, place)
+                return vertex
+        functions = state.functions
+        x, chord = between(hull, share)
+        begun = x[:, None]
+        loss = float(functions.loss(begun)[0])
+        fitting = limit.cost(functions, begun)[0] <= share * (1.0 + 1e-9)
+        kept = functions.excess(begun)[0] <= BROKEN
+        if state.known and fitting and kept and loss <= chord + 1e-9 + 1e-3 * abs(chord):
+            return Solved(share, loss, slope_at(functions, limit, x), tuple(map(float, x)))
+        return self._solve_at(state, limit, share, (x,), many=False)
+
+    def _look_beside(self, state: _State, hull: Sequence[Solved], limit: Limit, place: int) -> None:
+        """Solve the middle of the wider segment at a vertex, where that is wide: the split may have come to
+        this vertex only because nothing better is known.
+        """
+        if state.known:
+            return
+        whole = hull[-1].cost - hull[0].cost
+        beside = [
+            (other.cost - one.cost, one, other)
+            for one, other in zip(hull[max(0, place - 1) :], hull[max(1, place) : place + 2], strict=False)
+        ]
+        width, one, other = max(beside, key=lambda each: each[0], default=(0.0, None, None))
+        if one is not None and other is not None and width > WIDE * whole:
+            x, _ = between((one, other), one.cost + width / 2.0)
+            self._solve_at(state, limit, one.cost + width / 2.0, (x,), many=False)
+
+    def _best(
+        self, state: _State, limits: Sequence[Limit], begin: Sequence[FloatArray], effort: Effort
+    ) -> Found:
+        found = best_of(state.functions, limits, begin, effort)
+        self._converged &= found.converged
+        return found
+
+    # --- the result -------------------------------------------------------------------------------
+
+    def _last(self, states: Sequence[_State]) -> list[FloatArray] | None:
+        """The last allocation, where it fits; shares as the costs, where there is none."""
+        last = [state.begin[0] if state.begin else None for state in states]
+        if any(x is None for x in last):
+            return None
+        return self._shrunk(states, [x for x in last if x is not None])
+
+    def _result(
+        self, states: Sequence[_State], xs: list[FloatArray], given_up: frozenset[QueryId]
+    ) -> Allocation:
+        """With hysteresis against what stands."""
+        kept = False
+        losses = [state.functions.loss(x[:, None])[0] for state, x in zip(states, xs, strict=True)]
+        loss = float(sum(losses))
+        last = None if self._previous is None else self._last(states)
+        if last is not None and self._fits(states, last) and self._keeps_bounds(states, last):
+            before = float(
+                sum(state.functions.loss(x[:, None])[0] for state, x in zip(states, last, strict=True))
+            )
+            if before - loss <= self._settings.gain_min * before and before <= 2.0 * loss + 1e-9:
+                kept, xs, loss = True, last, before
+        bytes_ = float(sum(state.functions.bytes(x[:, None])[0] for state, x in zip(states, xs, strict=True)))
+        cpu_ns = float(
+            sum(state.functions.cpu_ns(x[:, None])[0] for state, x in zip(states, xs, strict=True))
+        )
+        memory: dict[Hashable, tuple[Solved, ...]] = {
+            state.functions.part.key: tuple(hull_of(state.points)[:MEMORY_MAX])
+            for state in states
+            if state.points
+        }
+        return Allocation(
+            _by_entity(self._parts, xs),
+            self._expected(states, xs),
+            given_up,
+            loss,
+            bytes_,
+            cpu_ns,
+            self._fits(states, xs),
+            self._converged,
+            kept,
+            self._rounds,
+            memory,
+        )
+
+    def _keeps_bounds(self, states: Sequence[_State], xs: Sequence[FloatArray]) -> bool:
+        return all(
+            state.functions.excess(x[:, None])[0] <= BROKEN
+            for state, x in zip(states, xs, strict=True)
+            if state.functions.bounded
+        )
+
+    def _expected(self, states: Sequence[_State], xs: Sequence[FloatArray]) -> dict[QueryId, Outcome]:
+        found: dict[QueryId, Outcome] = {}
+        for state, x in zip(states, xs, strict=True):
+            for group in state.functions.part.groups:
+                flow = state.functions.flow(group, x[:, None])
+                error = None if flow.error is None else float(flow.error[0])
+                outcome = Outcome(float(flow.precision.fp[0]), float(flow.precision.fn[0]), error)
+                found.update(dict.fromkeys(group.queries, outcome))
+        for query in self._problem.queries:
+            if query.exact:
+                flow = query.shape.at(np.ones((query.shape.slots, 1)))
+                error = None if flow.error is None else float(flow.error[0])
+                found[query.id] = Outcome(float(flow.precision.fp[0]), float(flow.precision.fn[0]), error)
+        return found
+
+
+def equal(problem: Problem) -> Allocation:
+    """Every entity gets as many bytes (and as much CPU time) as every other, up to what it can use."""
+    return _plainly(problem, _filled_evenly)
+
+
+def proportional(problem: Problem) -> Allocation:
+    """Every entity gets the same share of what lies between its least and greatest."""
+    return _plainly(problem, lambda part, level: part.low + level * (part.high - part.low))
+
+
+def _filled_evenly(part: Part, level: float) -> FloatArray:
+    """level: of the most that one entity can use, in (0, 1]."""
+    costs = np.maximum(part.bytes + part.cpu_ns, 1e-300)
+    copies = np.array([len(names) for names in part.entities], np.float64)
+    return np.clip(level * copies / costs, part.low, part.high)
+
+
+def _plainly(problem: Problem, at: Callable[[Part, float], FloatArray]) -> Allocation:
+    """The highest level at which all parts fit."""
+    parts = parts_of(problem, 0)
+    solver = _Solver(problem, parts, None, DEFAULT)
+    states = solver._states(frozenset())
+    low, high = 0.0, 1.0
+    if at is _filled_evenly:
+        high = max((float(np.max(part.bytes + part.cpu_ns, initial=0.0)) for part in parts), default=0.0)
+    if solver._fits(states, [at(part, high) for part in parts]):
+        low = high
+    for _ in range(60):
+        middle = (low + high) / 2.0
+        low, high = (
+            (middle, high) if solver._fits(states, [at(part, middle) for part in parts]) else (low, middle)
+        )
+    return solver._result(states, [at(part, low) for part in parts], frozenset())
+
+
+def _begin(part: Part, last: Mapping[EntityId, float] | None) -> tuple[FloatArray, ...]:
+    """What stood last, where all of it did."""
+    if last is None or not all(names[0] in last for names in part.entities):
+        return ()
+    x = np.array([last[names[0]] for names in part.entities])
+    return (np.clip(x, part.low, part.high),)
+
+
+def _by_entity(parts: Sequence[Part], xs: Sequence[FloatArray]) -> dict[EntityId, float]:
+    return {
+        name: float(share)
+        for part, x in zip(parts, xs, strict=True)
+        for names, share in zip(part.entities, x, strict=True)
+        for name in names
+    }
+
+
+def _total(states: Sequence[_State], xs: Sequence[FloatArray], limit: Limit) -> float:
+    return float(sum(limit.cost(state.functions, x[:, None])[0] for state, x in zip(states, xs, strict=True)))
+
+
+def _mixed(limits: Sequence[Limit], weight: float) -> Limit:
+    """One limit for both; weight: of the first."""
+    if len(limits) == 1:
+        return limits[0]
+    if not limits:
+        return Limit(0.0, 0.0, 0.0)
+    one, other = limits
+    return Limit(
+        weight * one.per_byte,
+        (1.0 - weight) * other.per_cpu_ns,
+        weight * one.most + (1.0 - weight) * other.most,
+    )
+
+
+def _queries(groups: Sequence[Group]) -> frozenset[QueryId]:
+    return frozenset(name for group in groups for name in group.queries)

@@ -1,0 +1,29 @@
+"""What imprecision costs: the sum that allocation makes small (STREAM, section 5.3)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.overload.precision.precision import FloatArray
+from engine.overload.precision.shape import Flow
+
+
+def loss_of(flow: Flow, fp_share: float) -> FloatArray:
+    """Of a query of weight 1, float64[points]: a FP + (1 - a) FN of rows, the relative error of aggregates
+    (at most 1: an answer that is off by more is worth nothing either).
+    """
+    if flow.error is not None:
+        return np.minimum(flow.error, 1.0)
+    return fp_share * flow.precision.fp + (1.0 - fp_share) * flow.precision.fn
+
+
+def excess_of(
+    flow: Flow, max_fp: float | None, max_fn: float | None, max_error: float | None
+) -> list[FloatArray]:
+    """By how much the precision of a query is above each of its bounds, float64[points]; below 0: it is
+    kept.
+    """
+    bounds = [(flow.precision.fp, max_fp), (flow.precision.fn, max_fn)]
+    if flow.error is not None:
+        bounds.append((np.minimum(flow.error, 1e6), max_error))
+    return [value - most for value, most in bounds if most is not None]
