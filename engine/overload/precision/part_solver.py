@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +25,11 @@ POINTS = 64
 BROKEN = 1e-6
 """A bound counts as kept up to this."""
 
-_FITS = 1e-9
+ROUNDING = 1e-9
+"""A limit counts as kept up to this share of it."""
+
+CORNERED_MAX = 6
+"""Of so many free variables all corners are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +54,7 @@ class Limit:
 class Effort:
     """starts: local solves of a part; with one, from what is given alone. iterations: of each at most."""
 
-    starts: int = 4
+    starts: int = 6
     iterations: int = 100
 
 
@@ -164,7 +169,28 @@ def _starts(functions: PartFunctions, limits: Sequence[Limit], begin: Sequence[F
     spread = part.low[:, None] + span[:, None] * _even(part.variables, POINTS)
     given = [np.clip(one, part.low, part.high)[:, None] for one in begin]
     points = np.concatenate([*given, part.high[:, None], _filled(functions, limits), spread], axis=1)
-    return _fitted(functions, limits, points)
+    return np.concatenate([_fitted(functions, limits, points), _corners(functions, limits)], axis=1)
+
+
+def _corners(functions: PartFunctions, limits: Sequence[Limit]) -> FloatArray:
+    """Of few variables, all least and greatest shares that fit, and those with one share in between that
+    fills a limit: the optima of linear losses. What gives no row at all gives no wrong one, so that a loss
+    may jump at the least share.
+    """
+    part = functions.part
+    free = np.flatnonzero(part.high > part.low)
+    if len(free) > CORNERED_MAX:
+        return np.zeros((part.variables, 0))
+    full = np.array(list(product((False, True), repeat=len(free)))).T
+    corners = np.repeat(part.low[:, None], full.shape[1], axis=1)
+    corners[free] = np.where(full, part.high[free, None], part.low[free, None])
+    corners = corners[:, _fits(functions, limits, corners)]
+    found = [corners]
+    for variable in free:
+        edges = corners.copy()
+        edges[variable] = part.high[variable]
+        found.append(_fitted(functions, limits, edges, corners))
+    return np.concatenate(found, axis=1)
 
 
 def _filled(functions: PartFunctions, limits: Sequence[Limit]) -> FloatArray:
@@ -180,7 +206,7 @@ def _filled(functions: PartFunctions, limits: Sequence[Limit]) -> FloatArray:
             for variable in order:
                 fuller = present.copy()
                 fuller[variable] = part.high[variable]
-                fuller = _fitted(functions, limits, fuller[:, None], present)[:, 0]
+                fuller = _fitted(functions, limits, fuller[:, None], present[:, None])[:, 0]
                 full = fuller[variable] >= part.high[variable] - 1e-12
                 present = fuller
                 found.append(present)
@@ -189,27 +215,29 @@ def _filled(functions: PartFunctions, limits: Sequence[Limit]) -> FloatArray:
     return np.stack(found, axis=1) if found else part.high[:, None]
 
 
+def _fits(functions: PartFunctions, limits: Sequence[Limit], x: FloatArray) -> npt.NDArray[np.bool_]:
+    """Which points do, bool[points]."""
+    found = np.ones(x.shape[1], bool)
+    for limit in limits:
+        found &= limit.cost(functions, x) <= limit.most * (1.0 + ROUNDING) + 1e-300
+    return found
+
+
 def _fitted(
     functions: PartFunctions, limits: Sequence[Limit], x: FloatArray, base: FloatArray | None = None
 ) -> FloatArray:
-    """Each point, moved towards the base (the least shares) as far as the limits ask. Shape as x."""
+    """Each point, moved as far as the limits ask towards its base, else the least shares. Shapes as x."""
     part = functions.part
     x = np.clip(x, part.low[:, None], part.high[:, None])
-    from_ = (part.low if base is None else base)[:, None]
+    from_ = part.low[:, None] if base is None else base
 
-    def fits(points: FloatArray) -> npt.NDArray[np.bool_]:
-        found = np.ones(points.shape[1], bool)
-        for limit in limits:
-            found &= limit.cost(functions, points) <= limit.most * (1.0 + _FITS) + 1e-300
-        return found
-
-    inside = fits(x)
+    inside = _fits(functions, limits, x)
     if inside.all():
         return x
     low, high = np.zeros(x.shape[1]), np.ones(x.shape[1])
     for _ in range(40):
         middle = (low + high) / 2.0
-        fitting = fits(from_ + middle * (x - from_))
+        fitting = _fits(functions, limits, from_ + middle * (x - from_))
         low, high = np.where(fitting, middle, low), np.where(fitting, high, middle)
     return np.where(inside, x, from_ + low * (x - from_))
 
