@@ -17,10 +17,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from engine.overload.precision.grouping import Group, Part, parts_of
+from engine.overload.precision.loss import loss_of
 from engine.overload.precision.part_functions import PartFunctions
 from engine.overload.precision.part_solver import (
     BROKEN,
     QUICK,
+    ROUNDING,
     WHOLE,
     Effort,
     Found,
@@ -30,7 +32,16 @@ from engine.overload.precision.part_solver import (
     slope_at,
 )
 from engine.overload.precision.precision import FloatArray
-from engine.overload.precision.problem import Allocation, EntityId, Outcome, Problem, QueryId, Solved
+from engine.overload.precision.problem import (
+    Allocation,
+    Curve,
+    EntityId,
+    Outcome,
+    Problem,
+    QueryId,
+    Solved,
+)
+from engine.overload.precision.shape import Flow
 from engine.overload.precision.split import between, hull_of, split
 
 MEMORY_MAX = 12
@@ -38,6 +49,12 @@ MEMORY_MAX = 12
 
 SEEDS = (0.5, 0.75, 0.25)
 """Shares of what lies between the least and the greatest cost of a part, at which it is solved first."""
+
+NARROW = 0.6
+"""On segments up to this share of a part's costs, what lies between two solved points needs no solving."""
+
+BESIDE = 1e-3
+"""A point that costs less than the share of a part by so much of its costs is taken for solved with it."""
 
 WIDE = 0.05
 """A segment of this share of a part's costs is worth looking into."""
@@ -79,14 +96,15 @@ def solve(
 
 @dataclass(slots=True)
 class _State:
-    """Of a part. points: solved ones, with costs in the unit of the present limit. known: they come from the
-    last time, so that the part need not be solved again.
+    """Of a part. points: solved ones. unit: of their costs. known: they come from the last time, and the part
+    is what it was, so that it need not be solved again.
     """
 
     functions: PartFunctions
     begin: tuple[FloatArray, ...]
     points: list[Solved] = field(default_factory=list)
     known: bool = False
+    unit: tuple[float, float] | None = None
 
 
 class _Solver:
@@ -243,6 +261,9 @@ class _Solver:
         settings = self._settings
         for state in states:
             self._ends(state, limit)
+            state.unit = limit.unit
+        if (last := self._good_enough(states, limit)) is not None:
+            return last
         total, best = np.inf, None
         for _ in range(settings.rounds):
             self._rounds += 1
@@ -260,32 +281,50 @@ class _Solver:
         assert best is not None
         return [np.array(one.x) for one in best]
 
+    def _good_enough(self, states: Sequence[_State], limit: Limit) -> list[FloatArray] | None:
+        """The last allocation, where what is known of the parts promises too little of another one."""
+        last = None if self._previous is None else self._last(states)
+        if last is None or not self._fits(states, last) or not self._keeps_bounds(states, last):
+            return None
+        hulls = [hull_of(state.points) for state in states]
+        shares = split(hulls, limit.most)
+        promised = sum(between(hull, float(share))[1] for hull, share in zip(hulls, shares, strict=True))
+        before = self._loss(states, last)
+        return last if before - promised <= self._settings.gain_min * before else None
+
     def _ends(self, state: _State, limit: Limit) -> None:
-        """The points that need no solving, those of the last time, and the least that keeps the bounds."""
+        """The points to begin with: those of the last time; else the ends, which need no solving, and some
+        between.
+        """
         functions = state.functions
         part = functions.part
+        memory: Mapping[Hashable, Curve] = {} if self._previous is None else self._previous.memory
+        known = memory.get(part.key)
+        if known is not None and known.unit == limit.unit and not functions.bounded and not state.points:
+            state.points = list(known.points)
+            state.known = True
+            return
+        near = known or memory.get(part.entities)
         least = part.low
         if functions.bounded and functions.excess(least[:, None])[0] > BROKEN:
             least = cheapest(functions, limit, state.begin, self._settings.effort_many).x
-        known = () if self._previous is None else self._previous.memory.get(part.key, ())
-        remembered = [np.array(one.x) for one in (*state.points, *known)]
-        slopes = [one.slope for one in (*state.points, *known)]
-        points = [least, part.high, *remembered] if np.any(part.high > least) else [least]
+        points = [least, part.high] if np.any(part.high > least) else [least]
+        slopes = [slope_at(functions, limit, one) for one in points]
+        for solved in (*state.points, *(() if near is None else near.points)):
+            if len(solved.x) == part.variables:
+                points.append(np.clip(np.array(solved.x), least, part.high))
+                slopes.append(slope_at(functions, limit, points[-1]))
         x = np.stack(points, axis=1)
         costs, losses = limit.cost(functions, x), functions.loss(x)
         kept = functions.excess(x) <= BROKEN
         kept[0] = True
-        ends = [slope_at(functions, limit, one) for one in points[:2]] if not known else [np.inf, 0.0]
-        found = [
-            Solved(float(cost), float(loss), float(slope), tuple(map(float, one)))
-            for cost, loss, slope, one, keeps in zip(
-                costs, losses, [*ends, *slopes], points, kept, strict=False
-            )
+        state.points = [
+            Solved(float(cost), float(loss), slope, tuple(map(float, one)))
+            for cost, loss, slope, one, keeps in zip(costs, losses, slopes, points, kept, strict=True)
             if keeps
         ]
-        state.points = found
-        state.known = len(known) >= 3
-        if not state.known and len(found) == 2:
+        state.known = False
+        if len(points) == 2 and len(state.points) == 2:
             self._begin_curve(state, limit)
 
     def _begin_curve(self, state: _State, limit: Limit) -> None:
@@ -321,13 +360,18 @@ class _Solver:
                 self._look_beside(state, hull, limit, place)
                 return vertex
         functions = state.functions
-        x, chord = between(hull, share)
-        begun = x[:, None]
-        loss = float(functions.loss(begun)[0])
-        fitting = limit.cost(functions, begun)[0] <= share * (1.0 + 1e-9)
-        kept = functions.excess(begun)[0] <= BROKEN
-        if state.known and fitting and kept and loss <= chord + 1e-9 + 1e-3 * abs(chord):
-            return Solved(share, loss, slope_at(functions, limit, x), tuple(map(float, x)))
+        x, chord, width = between(hull, share)
+        if state.known and width <= NARROW * (hull[-1].cost - hull[0].cost):
+            # The split divides at most one segment that is concave; there the part gets less than its share.
+            begun = x[:, None]
+            loss = float(functions.loss(begun)[0])
+            fitting = limit.cost(functions, begun)[0] <= share * (1.0 + ROUNDING)
+            if fitting and loss <= chord + 1e-9 + self._settings.gain_min * abs(chord):
+                return Solved(share, loss, 0.0, tuple(map(float, x)))
+        span = hull[-1].cost - hull[0].cost
+        solved = [one for one in state.points if 0.0 <= share - one.cost <= BESIDE * span]
+        if solved:
+            return min(solved, key=lambda one: one.loss)
         return self._solve_at(state, limit, share, (x,), many=False)
 
     def _look_beside(self, state: _State, hull: Sequence[Solved], limit: Limit, place: int) -> None:
@@ -343,7 +387,7 @@ class _Solver:
         ]
         width, one, other = max(beside, key=lambda each: each[0], default=(0.0, None, None))
         if one is not None and other is not None and width > WIDE * whole:
-            x, _ = between((one, other), one.cost + width / 2.0)
+            x, _, _ = between((one, other), one.cost + width / 2.0)
             self._solve_at(state, limit, one.cost + width / 2.0, (x,), many=False)
 
     def _best(
@@ -366,38 +410,51 @@ class _Solver:
         self, states: Sequence[_State], xs: list[FloatArray], given_up: frozenset[QueryId]
     ) -> Allocation:
         """With hysteresis against what stands."""
-        kept = False
-        losses = [state.functions.loss(x[:, None])[0] for state, x in zip(states, xs, strict=True)]
-        loss = float(sum(losses))
         last = None if self._previous is None else self._last(states)
-        if last is not None and self._fits(states, last) and self._keeps_bounds(states, last):
-            before = float(
-                sum(state.functions.loss(x[:, None])[0] for state, x in zip(states, last, strict=True))
-            )
-            if before - loss <= self._settings.gain_min * before and before <= 2.0 * loss + 1e-9:
-                kept, xs, loss = True, last, before
-        bytes_ = float(sum(state.functions.bytes(x[:, None])[0] for state, x in zip(states, xs, strict=True)))
-        cpu_ns = float(
-            sum(state.functions.cpu_ns(x[:, None])[0] for state, x in zip(states, xs, strict=True))
-        )
-        memory: dict[Hashable, tuple[Solved, ...]] = {
-            state.functions.part.key: tuple(hull_of(state.points)[:MEMORY_MAX])
-            for state in states
-            if state.points
-        }
+        if last is not None and not (self._fits(states, last) and self._keeps_bounds(states, last)):
+            last = None
+        points = [np.stack([x, x if last is None else last[place]], axis=1) for place, x in enumerate(xs)]
+        flows = [
+            [state.functions.flow(group, x) for group in state.functions.part.groups]
+            for state, x in zip(states, points, strict=True)
+        ]
+        losses = np.zeros(2)
+        for state, inside in zip(states, flows, strict=True):
+            for group, flow in zip(state.functions.part.groups, inside, strict=True):
+                losses += group.weight * loss_of(flow, self._problem.fp_share)
+        loss, before = float(losses[0]), float(losses[1])
+        kept = last is not None and before - loss <= self._settings.gain_min * before
+        if kept:
+            assert last is not None
+            xs = last
         return Allocation(
             _by_entity(self._parts, xs),
-            self._expected(states, xs),
+            self._expected(states, flows, int(kept)),
             given_up,
-            loss,
-            bytes_,
-            cpu_ns,
+            before if kept else loss,
+            float(sum(state.functions.bytes(x[:, None])[0] for state, x in zip(states, xs, strict=True))),
+            float(sum(state.functions.cpu_ns(x[:, None])[0] for state, x in zip(states, xs, strict=True))),
             self._fits(states, xs),
             self._converged,
             kept,
             self._rounds,
-            memory,
+            self._memory(states, xs),
         )
+
+    def _memory(self, states: Sequence[_State], xs: Sequence[FloatArray]) -> dict[Hashable, Curve]:
+        """What the next time begins with: the ends of each curve, and what is next to the present point."""
+        found: dict[Hashable, Curve] = {}
+        for state, x in zip(states, xs, strict=True):
+            if state.unit is None:
+                continue
+            hull = hull_of(state.points)
+            if len(hull) > MEMORY_MAX:
+                here = float(Limit(*state.unit, 0.0).cost(state.functions, x[:, None])[0])
+                inner = sorted(hull[1:-1], key=lambda one: abs(one.cost - here))[: MEMORY_MAX - 2]
+                hull = [hull[0], *inner, hull[-1]]
+            part = state.functions.part
+            found[part.key] = found[part.entities] = Curve(state.unit, tuple(hull))
+        return found
 
     def _keeps_bounds(self, states: Sequence[_State], xs: Sequence[FloatArray]) -> bool:
         return all(
@@ -406,13 +463,14 @@ class _Solver:
             if state.functions.bounded
         )
 
-    def _expected(self, states: Sequence[_State], xs: Sequence[FloatArray]) -> dict[QueryId, Outcome]:
+    def _expected(
+        self, states: Sequence[_State], flows: Sequence[Sequence[Flow]], point: int
+    ) -> dict[QueryId, Outcome]:
         found: dict[QueryId, Outcome] = {}
-        for state, x in zip(states, xs, strict=True):
-            for group in state.functions.part.groups:
-                flow = state.functions.flow(group, x[:, None])
-                error = None if flow.error is None else float(flow.error[0])
-                outcome = Outcome(float(flow.precision.fp[0]), float(flow.precision.fn[0]), error)
+        for state, inside in zip(states, flows, strict=True):
+            for group, flow in zip(state.functions.part.groups, inside, strict=True):
+                error = None if flow.error is None else float(flow.error[point])
+                outcome = Outcome(float(flow.precision.fp[point]), float(flow.precision.fn[point]), error)
                 found.update(dict.fromkeys(group.queries, outcome))
         for query in self._problem.queries:
             if query.exact:

@@ -40,6 +40,11 @@ class Limit:
     per_cpu_ns: float
     most: float
 
+    @property
+    def unit(self) -> tuple[float, float]:
+        """What a byte and a ns cost."""
+        return self.per_byte, self.per_cpu_ns
+
     def cost(self, functions: PartFunctions, x: FloatArray) -> FloatArray:
         """float64[points]."""
         found = np.zeros(x.shape[1])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NewType
 
@@ -119,7 +119,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Solved:
-    """A part of the problem, solved with some share of the budget: what the next time begins with.
+    """A part of the problem, solved with some share of the budget.
 
     cost: the share of the whole budget it took; slope: loss that one more unit of cost would save; x:
     float64[variables of the part], a tuple.
@@ -132,8 +132,16 @@ class Solved:
 
 
 @dataclass(frozen=True, slots=True)
+class Curve:
+    """Solved points of a part. unit: (per byte, per ns) of their costs."""
+
+    unit: tuple[float, float]
+    points: tuple[Solved, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Allocation:
-    """Who gets how much.
+    """Who gets how much. memory: by what a part is, and by its entities, what the next time begins with.
 
     x: the share of each entity. expected: of each query. unreachable: queries whose bounds cannot be kept
     with the budget, the least weighty ones; the best is done for them without. fits: False where even the
@@ -152,4 +160,4 @@ class Allocation:
     converged: bool = True
     kept: bool = False
     rounds: int = 0
-    memory: Mapping[object, tuple[Solved, ...]] = field(default_factory=dict, repr=False)
+    memory: Mapping[Hashable, Curve] = field(default_factory=dict, repr=False)

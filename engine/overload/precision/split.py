@@ -73,15 +73,15 @@ def split(hulls: Sequence[Sequence[Solved]], budget: float) -> FloatArray:
     return first + np.bincount(part, least, len(hulls))
 
 
-def between(hull: Sequence[Solved], cost: float) -> tuple[FloatArray, float]:
-    """Shares and loss on the chord of a hull at a cost: x float64[variables] of the part."""
+def between(hull: Sequence[Solved], cost: float) -> tuple[FloatArray, float, float]:
+    """On the chord of a hull at a cost: shares, float64[variables], loss, and the width of the chord."""
     costs = np.array([point.cost for point in hull])
     place = int(np.clip(np.searchsorted(costs, cost, side="right") - 1, 0, max(0, len(hull) - 2)))
     here, there = hull[place], hull[min(place + 1, len(hull) - 1)]
     width = there.cost - here.cost
     share = 0.0 if width <= 0.0 else float(np.clip((cost - here.cost) / width, 0.0, 1.0))
     x = (1.0 - share) * np.array(here.x) + share * np.array(there.x)
-    return x, (1.0 - share) * here.loss + share * there.loss
+    return x, (1.0 - share) * here.loss + share * there.loss, width
 
 
 def _chord(one: Solved, other: Solved) -> float:
