@@ -7,7 +7,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 import orjson
 
-from topics.wording import FIELDS, Values, wording_of
+from topics.wording import FIELDS, Values, planned, wording_of
 from tureen.errors import LimitExceeded, QueryError
 from tureen.protocol import QUERY_ID_CHARACTERS
 
@@ -82,7 +82,7 @@ def registration(query_id: str, value: bytes | None, sql_bytes_max: int) -> Comm
     """A record of ``.queries``, by its id. Raises MalformedRecord, LimitExceeded."""
     if value is None:
         return {"kind": "unregister", "name": query_id}
-    fields = _object(value, sql_bytes_max)
+    fields = planned(_object(value, sql_bytes_max), MalformedRecord)
     options = fields.get("options")
     if options is None:
         options = {}
@@ -92,7 +92,7 @@ def registration(query_id: str, value: bytes | None, sql_bytes_max: int) -> Comm
     if unknown:
         raise MalformedRecord(
             f"unknown field {unknown[0]!r}",
-            hint='the fields are "sql", or "template" and "parameters", and "options"',
+            hint='the fields are "sql", or "template" and "parameters", or "plan", and "options"',
         )
     wording = wording_of(fields, sql_bytes_max, MalformedRecord)
     command: Command = {"kind": "register", "name": query_id, "sql": wording.sql, "options": options}

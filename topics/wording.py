@@ -3,6 +3,9 @@
     {"sql": "SELECT a FROM s WHERE b > 5"}
     {"template": "SELECT a FROM s WHERE b > ?", "parameters": [5]}
     {"template": "SELECT a FROM s WHERE b > :low", "parameters": {"low": 5}}
+    {"plan": {"version": 1, "nodes": {...}, "output": "..."}}
+
+A plan is its text and its options (:mod:`tureen.plan_files.text`): what is registered is these.
 
 What parameters mean is told in :mod:`engine.language.parameters`.
 """
@@ -16,8 +19,9 @@ from typing import Any
 import orjson
 
 from tureen.errors import LimitExceeded, TureenError
+from tureen.plan_files.text import text_of
 
-FIELDS = frozenset({"sql", "template", "parameters"})
+FIELDS = frozenset({"sql", "template", "parameters", "plan"})
 HINT = 'write {"sql": "SELECT ..."}, or {"template": "SELECT ... > ?", "parameters": [5]}'
 
 Values = list[Any] | Mapping[str, Any]
@@ -47,6 +51,23 @@ def said(sql: str, parameters: Any) -> str:
     return (
         sql if parameters is None else orjson.dumps([sql, parameters], option=orjson.OPT_SORT_KEYS).decode()
     )
+
+
+def planned(fields: Mapping[str, Any], refusal: type[TureenError]) -> Mapping[str, Any]:
+    """A record or a request with the text and the options of its plan in the place of that, if it has one.
+
+    Options that it has besides win. Raises PlanRefused; ``refusal`` where it has a text as well.
+    """
+    if "plan" not in fields:
+        return fields
+    if fields.keys() & {"sql", "template", "parameters"}:
+        raise refusal("both a plan and a text are given", hint=HINT)
+    plan = fields["plan"]
+    rest = {name: value for name, value in fields.items() if name != "plan"}
+    sql = text_of(plan).sql
+    own = {name: value for name, value in plan.get("options", {}).items() if value is not None}
+    options = fields.get("options") or {}
+    return {**rest, "sql": sql, "options": own | options if isinstance(options, dict) else options}
 
 
 def wording_of(fields: Mapping[str, Any], sql_bytes_max: int, refusal: type[TureenError]) -> Wording:

@@ -159,6 +159,28 @@ def set_entity(id_: str, values: Mapping[str, Any], if_version: int | None) -> T
     return ask(Request("PATCH", _entity_path(id_), json_of, body=body, again=if_version is None, wait_s=0))
 
 
+def plan_file(handle: str) -> Talk[dict[str, Any]]:
+    """GET /plans/{handle}."""
+    return ask(Request("GET", f"/plans/{quote(handle, safe='')}", json_of))
+
+
+def validate_plan(plan: Mapping[str, Any]) -> Talk[dict[str, Any]]:
+    """POST /plans/validate."""
+    return ask(Request("POST", "/plans/validate", json_of, body={"json": {"plan": plan}}))
+
+
+def apply_plan(handle: str, plan: Mapping[str, Any]) -> Talk[QueryStatus]:
+    """PUT /plans/{handle}; again changes nothing."""
+    body = {"json": {"plan": plan}}
+    return ask(Request("PUT", f"/plans/{quote(handle, safe='')}", _status, body=body, wait_s=0))
+
+
+def register_plan(handle: str, plan: Mapping[str, Any], wait_s: float) -> Talk[QueryStatus]:
+    """POST /queries with a plan."""
+    body = {"json": {"plan": plan, "handle": handle}}
+    return ask(Request("POST", "/queries", _status, body=body, wait_s=wait_s))
+
+
 def match(source: str, records: Record | Iterable[Record], limit: int) -> Talk[list[Matches]]:
     """POST /match, records one a line; none need no asking."""
     several = [records] if isinstance(records, Mapping | str | bytes) else records

@@ -98,6 +98,31 @@ class NotSupported(QueryError):
     code = "not_supported"
 
 
+class PlanRefused(QueryError):
+    """A plan that is none, or whose expressions are refused. ``path`` leads to what is wrong; line and column
+    are those within an expression.
+    """
+
+    code = "plan_refused"
+
+    def __init__(self, path: str, reason: str, **facts: Any) -> None:
+        self.path = path
+        super().__init__(f"{path}: {reason}", **facts)
+
+
+class PlanIsAnother(TureenError):
+    """A plan that would make a running query another one, instead of having it run in another way."""
+
+    code = "plan_is_another"
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        super().__init__(
+            f"{path}: with this plan it would be another query",
+            hint="change its text by PATCH or ALTER QUERY, or register the plan as a query of its own",
+        )
+
+
 class LimitExceeded(TureenError):
     """A limit was reached. ``limit`` is the setting's name, ``allowed`` its value, ``got`` what was asked."""
 

@@ -34,6 +34,8 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "structure": (str,),
     "partitions": (int, str),
 }
+CHANGEABLE = tuple(_TYPES)
+"""Options that can be changed while a query runs."""
 _HINT = 'for example {"paused": true}, {"maintenance": "eager"}, {"weight": 2} or {"sql": "SELECT ..."}'
 _OF_OPERATORS = {"strategy", "structure", "partitions"}
 """Whether a query can have these depends on what it does."""
@@ -52,6 +54,8 @@ def change_request(body: bytes, sql_bytes_max: int) -> ChangeRequest:
     given = body_object(body, hint=_HINT)
     if not given:
         raise BadRequest("there is nothing to change", hint=_HINT)
+    if "plan" in given:
+        raise BadRequest("a plan is applied whole", hint='send {"plan": {...}} and nothing else')
     fields = {name: value for name, value in given.items() if name not in FIELDS}
     for name, value in fields.items():
         if name not in _TYPES:

@@ -7,6 +7,7 @@ off and nothing logs a path.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable
 from typing import Annotated
 
@@ -27,6 +28,7 @@ from broker.http.matching import QUERIES_DEFAULT, QUERIES_MAX, Matching, match_l
 from broker.http.named import is_operator, named, opened
 from broker.http.options import QueryChanges, change_request
 from broker.http.pages import serve_pages
+from broker.http.plan_files import PlanFiles
 from broker.http.plans import plan_of
 from broker.http.requests import register_request
 from broker.http.statements import Statements
@@ -36,6 +38,8 @@ from broker.worker.metrics import Metrics
 from broker.worker.node import Node
 from broker.worker.publisher import Publisher
 from broker.worker.status import readiness, source_list, status
+from tureen.errors import QueryError
+from tureen.plan_files.schema import schema as plan_schema
 from tureen.protocol import SnapshotFormat
 
 LIST_MAX = 10_000
@@ -61,6 +65,7 @@ def public_api(
     matching = Matching(node)
     creations = Creations(settings, node, writes, endings)
     entities = EntityRequests(node, changes, settings.sql_bytes_max)
+    plan_files = PlanFiles(node, changes, entities, settings.sql_bytes_max)
     statements = Statements(settings, node, endings, creations, changes)
 
     def operates(request: Request) -> bool:
@@ -96,12 +101,17 @@ def public_api(
 
     @app.post("/queries", tags=["queries"])
     async def post_query(request: Request) -> Response:
-        """Register `{"sql", "handle"?, "options"?}`; NDJSON for many, answered line by line."""
+        """Register `{"sql" | "plan", "handle"?, "options"?}`; NDJSON for many, answered line by line."""
         if media_type(dict(request.scope["headers"])) == NDJSON:
             answers = writes.register_many(parts(request, settings.request_bytes_max))
             first = await anext(answers, b"")  # what refuses the whole body is raised here
             return StreamingResponse(_all(first, answers), media_type=NDJSON)
-        return await told(writes.register(register_request(await request.body(), settings.sql_bytes_max)))
+        body = await asyncio.to_thread(plan_files.whole, await request.body())
+        try:
+            return await told(writes.register(register_request(body, settings.sql_bytes_max)))
+        except QueryError:
+            await asyncio.to_thread(plan_files.checked, body)  # that of a plan has a path
+            raise
 
     @app.get("/queries", tags=["queries"])
     async def get_queries(
@@ -168,6 +178,26 @@ def public_api(
     ) -> Response:
         """How the answer comes about: operators, sharing, maintenance, costs."""
         return json(await plan_of(node, named(node, handle, operates(request)), analyze))
+
+    @app.get("/plans/schema", tags=["plans"])
+    async def get_plan_schema() -> Response:
+        """The JSON Schema of plans."""
+        return json(plan_schema())
+
+    @app.post("/plans/validate", tags=["plans"])
+    async def post_plan(request: Request) -> Response:
+        """Check `{"plan"}`: its text in SQL, its columns, and the plan as it is exported."""
+        return json(await plan_files.validated(await request.body()))
+
+    @app.get("/plans/{handle}", tags=["plans"])
+    async def get_plan_file(handle: str) -> Response:
+        """The plan of a query, as a file has it, by its handle or id."""
+        return json(await plan_files.exported(handle))
+
+    @app.put("/plans/{handle}", tags=["plans"])
+    async def put_plan_file(handle: str, request: Request) -> Response:
+        """Apply `{"plan"}` to a query that runs: its options, and attributes of what it shares."""
+        return await told(plan_files.apply(handle, await request.body(), operates(request)))
 
     @app.get("/entities", tags=["entities"])
     async def get_entities(

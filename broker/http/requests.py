@@ -11,7 +11,7 @@ import orjson
 
 from broker.http.errors import BadRequest
 from broker.worker import options as query_options
-from topics.wording import FIELDS, Wording, wording_of
+from topics.wording import FIELDS, Wording, planned, wording_of
 from tureen.errors import LimitExceeded
 from tureen.protocol import Handle, new_handle
 
@@ -57,14 +57,15 @@ def sql_of(fields: dict[str, Any], sql_bytes_max: int) -> str:
 
 
 def register_request(body: bytes, sql_bytes_max: int) -> RegisterRequest:
-    """``{"sql", "handle"?, "options"?}``, or ``template`` and ``parameters`` in the place of ``sql``.
+    """``{"sql", "handle"?, "options"?}``, or ``template`` and ``parameters``, or ``plan`` in the place of
+    ``sql``.
 
-    Raises BadRequest, LimitExceeded.
+    Raises BadRequest, LimitExceeded, PlanRefused.
     """
-    fields = body_object(body)
+    fields = dict(planned(body_object(body), BadRequest))
     unknown = sorted(fields.keys() - FIELDS - {"handle", "options"})
     if unknown:
-        hint = "the fields are sql, or template and parameters, and handle and options"
+        hint = "the fields are sql, or template and parameters, or plan, and handle and options"
         raise BadRequest(f"unknown field {unknown[0]!r}", hint=hint)
     handle = fields.get("handle")
     if handle is None:

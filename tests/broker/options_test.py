@@ -102,7 +102,6 @@ def test_maintenance_that_is_left_open_follows_the_load(
         ({"weight": 0}, "option_refused"),
         ({"maintenance": "busy"}, "option_refused"),
         ({"strategy": "fast"}, "option_refused"),
-        ({"strategy": None}, "bad_request"),
         ({"strategy": "direct", "structure": "tree"}, "option_refused"),
         ({"partitions": 0}, "option_refused"),
         ({"partitions": 65_537}, "option_refused"),

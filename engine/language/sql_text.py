@@ -1,0 +1,159 @@
+"""Bound expressions and windows as SQL that binds to them again.
+
+Unlike :mod:`engine.language.render`, whose text is for people, what is written here is read: columns by the
+names that the text around gives them, literals so that they get their types back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from engine.language.expressions import (
+    And,
+    Arithmetic,
+    Case,
+    Cast,
+    Column,
+    Compare,
+    Expression,
+    Function,
+    In,
+    IsNull,
+    Like,
+    Literal,
+    Negate,
+    Not,
+    Or,
+)
+from engine.language.instants import date_text, timestamp_text
+from engine.language.query import AggregateCall, SortKey
+from engine.language.render import render_span
+from engine.model.types import Kind
+from engine.windows.clauses import Instant, RowWindow, TimeWindow, Window
+
+Name = Callable[[int], str]
+"""How a column is written, by its place."""
+
+_PLAIN = (Kind.INTEGER, Kind.STRING, Kind.BOOLEAN, Kind.DATE, Kind.TIMESTAMP, Kind.NULL)
+
+
+def expression_sql(expression: Expression, name: Name) -> str:
+    """One expression, in brackets where it has parts."""
+
+    def sql(part: Expression) -> str:
+        return expression_sql(part, name)
+
+    match expression:
+        case Column(index=index):
+            return name(index)
+        case Literal():
+            return literal_sql(expression)
+        case Compare(op, left, right):
+            return f"({sql(left)} {op} {sql(right)})"
+        case Arithmetic(op, left, right):
+            return f"({sql(left)} {op} {sql(right)})"
+        case And(operands):
+            return f"({' AND '.join(map(sql, operands))})"
+        case Or(operands):
+            return f"({' OR '.join(map(sql, operands))})"
+        case Not(operand):
+            return f"(NOT {sql(operand)})"
+        case IsNull(operand):
+            return f"({sql(operand)} IS NULL)"
+        case In(operand, choices):
+            return f"({sql(operand)} IN ({', '.join(map(_choice_sql, choices))}))"
+        case Like(operand, pattern, escape, ignore_case):
+            tail = "" if escape is None else f" ESCAPE {_quoted(escape)}"
+            return f"({sql(operand)} {'ILIKE' if ignore_case else 'LIKE'} {_quoted(pattern)}{tail})"
+        case Negate(operand):
+            return f"(-{sql(operand)})"
+        case Case(branches, otherwise):
+            whens = " ".join(f"WHEN {sql(condition)} THEN {sql(value)}" for condition, value in branches)
+            return f"(CASE {whens} ELSE {sql(otherwise)} END)"
+        case Cast(operand, type_, lenient):
+            return f"{'TRY_CAST' if lenient else 'CAST'}({sql(operand)} AS {type_})"
+        case Function("||", (left, right)):
+            return f"({sql(left)} || {sql(right)})"
+        case Function("EXTRACT", (Literal(value=part), operand)):
+            return f"EXTRACT({part} FROM {sql(operand)})"
+        case Function(function, arguments):
+            return f"{function}({', '.join(_argument_sql(argument, name) for argument in arguments)})"
+
+
+def literal_sql(literal: Literal) -> str:
+    """With its type."""
+    text = _plain_sql(literal)
+    return text if literal.type.kind in _PLAIN else f"CAST({text} AS {literal.type})"
+
+
+def _argument_sql(argument: Expression, name: Name) -> str:
+    """A literal gets the type that the function takes."""
+    return _plain_sql(argument) if isinstance(argument, Literal) else expression_sql(argument, name)
+
+
+def _choice_sql(literal: Literal) -> str:
+    """In a list a literal gets the type of what it is compared with."""
+    return _plain_sql(literal)
+
+
+def _plain_sql(literal: Literal) -> str:
+    value, kind = literal.value, literal.type.kind
+    if value is None:
+        return "NULL"
+    if isinstance(value, str):
+        return _quoted(value)
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if kind is Kind.DATE and isinstance(value, int):
+        return f"DATE '{date_text(value)}'"
+    if kind is Kind.TIMESTAMP and isinstance(value, int):
+        return f"TIMESTAMP '{timestamp_text(value)}'"
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return _quoted(str(value))
+    return str(value)
+
+
+def call_sql(call: AggregateCall, name: Name) -> str:
+    """One aggregate."""
+    inside = ", ".join(_argument_sql(argument, name) for argument in call.arguments) or "*"
+    distinct = "DISTINCT " if call.distinct else ""
+    keep = "" if call.filter is None else f" FILTER (WHERE {expression_sql(call.filter, name)})"
+    return f"{call.function}({distinct}{inside}){keep}"
+
+
+def sort_key_sql(key: SortKey, name: Name) -> str:
+    """What ORDER BY has of one key."""
+    nulls = "" if key.nulls_first == key.descending else " NULLS FIRST" if key.nulls_first else " NULLS LAST"
+    return expression_sql(key.expression, name) + (" DESC" if key.descending else "") + nulls
+
+
+def bracket_sql(window: Window, name: Name) -> str | None:
+    """What stands in the brackets behind a source; "" for none, None where the window is no such clause."""
+    if isinstance(window, RowWindow):
+        keys = ", ".join(expression_sql(key, name) for key in window.keys)
+        by = f"PARTITION BY {keys} " if keys else ""
+        where = "" if window.filter is None else f" WHERE {expression_sql(window.filter, name)}"
+        return f"{by}ROWS {window.rows}{where}"
+    slide = "" if window.slide_ms is None else f" SLIDE {render_span(window.slide_ms)}"
+    if not window.end.relative or window.end.ms:
+        return None
+    if window.begin is None:
+        return f"UNBOUNDED{slide}" if slide else ""
+    if not window.begin.relative or window.begin.ms > 0:
+        return None
+    return f"RANGE {render_span(-window.begin.ms)}{slide}" if window.begin.ms else f"NOW{slide}"
+
+
+def ends_sql(window: TimeWindow) -> tuple[str, str] | None:
+    """BEGIN and END of a window; None where it has no beginning."""
+    return None if window.begin is None else (_instant_sql(window.begin), _instant_sql(window.end))
+
+
+def _instant_sql(instant: Instant) -> str:
+    if not instant.relative:
+        return f"TIMESTAMP '{timestamp_text(instant.ms)}'"
+    return f"NOW - {render_span(-instant.ms)}" if instant.ms else "NOW"
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
