@@ -13,6 +13,7 @@ from engine.model.batch import Batch, Column
 from engine.model.source import Field, Schema
 from engine.model.step import Register, Registration, StepResult
 from engine.model.types import DOUBLE, INTEGER, TIMESTAMP
+from engine.model.usage import Clock
 
 SCHEMA = Schema(
     (
@@ -29,8 +30,11 @@ REGISTERED_TOGETHER = 1_000
 class Events:
     """An engine with streams of this kind, and their rows to come. One owner."""
 
-    def __init__(self, rng: np.random.Generator, names: Iterable[str], retain_ms: int) -> None:
-        self.engine = Engine()
+    def __init__(
+        self, rng: np.random.Generator, names: Iterable[str], retain_ms: int, clock: Clock | None = None
+    ) -> None:
+        """clock: the engine measures its entities by it."""
+        self.engine = Engine(clock=clock)
         self._rng = rng
         self._rows = dict.fromkeys(names, 0)
         self._clock_ms = 0

@@ -46,6 +46,10 @@ RUNS = {
         "--queries 40 --shapes 1 4 --steps 20",
         ["ms_per_step.all", "ms_per_step.shapes4", "deltas_per_s", "state_bytes_per_group"],
     ),
+    "entities": (
+        "--entities 300 --steps 12 --edits 12",
+        ["list_ms", "report_ms", "statistics_share", "edit_stall_ms.p99", "edit_stall_ms.buffers"],
+    ),
     "hydrate": (
         "--rows 100000 --more 3 --queries 50",
         ["ms.group", "ms.more", "ms.more64", "rows_visited.more", "restart_s", "changes.restart"],
