@@ -25,6 +25,7 @@ from rich.text import Text
 from broker.demo import screen
 from broker.demo.audience import Audience, Progress, Verdict
 from broker.demo.board import BOARD, CREATES
+from broker.demo.bursts import KEY, Bursts, keys
 from broker.demo.dashboards import FOLLOWED, dashboards
 from broker.demo.flights import Data, Replayed, load, planes
 from broker.demo.queries import Standing, count_of_all, headlines, standing, watch_list
@@ -88,6 +89,7 @@ class Speed(click.ParamType):
     show_default=True,
     help="Number of aggregates whose changes are written to result topics.",
 )
+@click.option("--burst", is_flag=True, help="Bursts come by themselves; else the key b switches one on.")
 @click.option("--keep", is_flag=True, help="Keep running after the replay, until Ctrl-C.")
 @json_option
 def demo(
@@ -96,6 +98,7 @@ def demo(
     wanted: int | None,
     rows_wanted: int | None,
     followed: int,
+    burst: bool,
     keep: bool,
     as_json: bool,
 ) -> None:
@@ -106,10 +109,12 @@ def demo(
     """
     console = Console(stderr=True, highlight=False)
     headless = headless or as_json or not console.is_terminal
-    speed = speed or ("max" if headless else DAYS_PER_S)
+    speed = speed or ("max" if headless and not burst else DAYS_PER_S)
+    if burst and speed == "max":
+        raise click.UsageError("--burst needs a speed that can be exceeded: give --speed a number")
     with interruptible():
         show = Show(console, headless, as_json, None if speed == "max" else float(speed))
-        sys.exit(0 if show.run(wanted, rows_wanted, followed, keep) else 1)
+        sys.exit(0 if show.run(wanted, rows_wanted, followed, burst, keep) else 1)
 
 
 @contextlib.contextmanager
@@ -139,7 +144,9 @@ class Show:
         self.days_per_s = days_per_s
         self.seconds: dict[str, float] = {}
 
-    def run(self, wanted: int | None, rows_wanted: int | None, followed: int, keep: bool) -> bool:
+    def run(
+        self, wanted: int | None, rows_wanted: int | None, followed: int, burst: bool, keep: bool
+    ) -> bool:
         """True when every checked answer was right."""
         with contextlib.ExitStack() as stack:
             aside = stack.enter_context(ThreadPoolExecutor(2))
@@ -171,7 +178,9 @@ class Show:
             replay.start()
             # Most queries come while data flows: they see what was before as well as what comes after.
             registering = aside.submit(audience.register, len(queries))
-            self._follow(running, replay, audience, board, handle, absent)
+            bursts = Bursts(client, replay, by_itself=burst)
+            self._follow(running, replay, audience, board, handle, absent, bursts)
+            bursts.end()
             if replay.error is not None:
                 raise replay.error
             self.seconds["replay"] = time.monotonic() - began
@@ -190,6 +199,8 @@ class Show:
             good = not verdict.wrong and not progress.late and not progress.refused
             registered = len(queries) + len(BOARD) + followed
             more = {"queries": registered, "followed": followed, "matched": matched.total}
+            if bursts.count:
+                more |= bursts.facts()
             self._conclude(replay, progress, verdict, {**more, **returned, **late}, good)
             if not self.as_json:
                 self._look_next(client, board, flights, matched, keep)
@@ -238,12 +249,14 @@ class Show:
         board: Audience,
         handle: Handle,
         absent: Standing,
+        bursts: Bursts,
     ) -> None:
         """Until the replay is over."""
         if self.headless:
             told = 0.0
             while not replay.done:
                 running.check()
+                bursts.tick()
                 if not self.as_json and replay.seconds - told >= 10.0:
                     told = replay.seconds
                     now = audience.progress()
@@ -257,12 +270,21 @@ class Show:
         drawn = [place for place, one in enumerate(BOARD) if one.drawn]
         tiles = {place: screen.tile(BOARD[place], board.look(place)) for place in drawn}
         turn = cycle(drawn)
-        self.console.print("\nTry it from another terminal while this runs:", style="bold")
+        self.console.print(
+            f"\nThe key {KEY} switches a burst on and off. Try it from another terminal while this runs:",
+            style="bold",
+        )
         self._invite(running, handle)
-        with Live(console=self.console, auto_refresh=False, transient=True) as view:
+        with (
+            keys() as pressed,
+            Live(console=self.console, auto_refresh=False, transient=True) as view,
+        ):
             while not replay.done:
                 frame = time.monotonic()
                 running.check()
+                if pressed.pressed(KEY):
+                    bursts.switch()
+                bursts.tick()
                 progress = audience.progress()
                 found = [int(audience.look(i).table["flights"][0].as_py()) for i in range(len(titles))]
                 for place in islice(turn, TILES_A_FRAME):
@@ -272,6 +294,8 @@ class Show:
                     screen.watched(f"a watch-list: {absent.title}", audience.client.snapshot(handle)),
                     *tiles.values(),
                 ]
+                if bursts.count:
+                    panels.insert(0, screen.burst(bursts))
                 audience.glance(GLANCE_S)
                 view.update(
                     screen.live(self.console, replay, progress, audience.matches, panels, replay.seconds),
@@ -392,6 +416,13 @@ class Show:
                 + ("all equal" if not verdict.wrong else f"{len(verdict.wrong):,} WRONG")
                 + (f"; {progress.late:,} rows late, {progress.refused:,} refused" if not good else "")
             )
+        if more.get("burst_paid") and not self.as_json:
+            click.echo(
+                f"{more['bursts']} bursts: {more['burst_cores']:.0%} of a core in the last one, "
+                f"{more['calm_cores'] or 0:.0%} before; most was paid by"
+            )
+            for one in more["burst_paid"]:
+                click.echo(f"  {one['cpu_share']:6.2%}  {one['query'][:100]}")
         for line in verdict.wrong[:5]:
             click.echo(f"  wrong: {line}", err=True)
         if progress.late:
@@ -421,7 +452,12 @@ class Show:
             "SELECT dest, COUNT(*) AS flights FROM flights [RANGE 1 DAY] WHERE dep_delay > 60"
             " GROUP BY dest ORDER BY flights DESC LIMIT 5"
         )
-        lines += [f"{command} queries", f"{command} snapshot {handle}", f'{command} sql "{late}"']
+        lines += [
+            f"{command} top",
+            f"{command} queries",
+            f"{command} snapshot {handle}",
+            f'{command} sql "{late}"',
+        ]
         for line in lines:
             self._say(line)
         self.console.print()

@@ -18,6 +18,7 @@ from rich.text import Text
 
 from broker.demo.audience import Progress
 from broker.demo.board import Tile
+from broker.demo.bursts import FACTOR, Bursts, paying
 from broker.demo.replay import DAY_MS, Replay
 from tureen.console import cell, instant_of_ms
 from tureen.snapshot import Snapshot
@@ -59,6 +60,20 @@ def counts(titles: Sequence[str], now: Sequence[int], before: Sequence[int]) -> 
 def watched(title: str, snapshot: Snapshot) -> RenderableType:
     """The last rows of an answer."""
     return _panel(title, rows(snapshot, WATCHED_ROWS))
+
+
+def burst(bursts: Bursts) -> RenderableType:
+    """Who pays for the last burst that is over, and who paid before it."""
+    table = Table.grid(padding=(0, 1, 0, 0), expand=True)
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(overflow="ellipsis", no_wrap=True, ratio=1)
+    for title, found in (("burst", bursts.burst), ("before", bursts.calm)):
+        if found is not None:
+            table.add_row(Text(f"{found.cores:.0%}", style="bold"), Text(f"of a core: {title}", style="bold"))
+            for one in paying(found)[:3]:
+                table.add_row(f"{one.cpu_share:.1%}", Text(cell(bursts.texts.get(one.id, one.id))))
+    title = f"a burst, {FACTOR:g} times as fast" if bursts.is_on else "who paid for the burst"
+    return _panel(title, table)
 
 
 def tile(one: Tile, snapshot: Snapshot) -> RenderableType:

@@ -188,6 +188,30 @@ def test_headless_on_a_few_rows_all_answers_equal(tmp_path: Path) -> None:
     assert facts["away_rows"] > 0
 
 
+def test_a_burst_is_measured_and_told(tmp_path: Path) -> None:
+    run = demo(
+        tmp_path,
+        *("--rows", "12000", "--queries", "200", "--followed", "100", "--speed", "0.5", "--burst", "--json"),
+    )
+    out, err = run.communicate(timeout=110)
+    assert run.returncode == 0, err
+    facts = json.loads(out)
+    assert facts["ok"]
+    assert facts["bursts"] >= 1
+    assert facts["burst_cores"] > 0
+    shares = [one["cpu_share"] for one in facts["burst_paid"]]
+    assert shares == sorted(shares, reverse=True)
+    assert shares[0] > 0
+    assert all("SELECT" in one["query"] for one in facts["burst_paid"])
+
+
+def test_a_burst_is_the_same_data_sooner() -> None:
+    flights, weather = load(2_000)
+    plain, fast = (Replay([flights, weather], "127.0.0.1:1", 2.0) for _ in range(2))
+    fast.factor = 8.0
+    assert fast._due([0, 0], 8 * 0.25) - fast.begin_ms == 8 * (plain._due([0, 0], 0.25) - plain.begin_ms)
+
+
 @pytest.mark.slow
 def test_interrupted_it_stops_everything_and_the_next_one_starts_clean(tmp_path: Path) -> None:
     run = demo(tmp_path, "--speed", "1")
