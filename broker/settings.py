@@ -232,6 +232,9 @@ class Settings(BaseSettings):
         le=64 * MIB,
         description="Key and value of one record of a result topic; Kafka's default for topics.",
     )
+    plans_mirror: bool = Field(
+        True, description="Plans of registered queries are written to the topic .plans."
+    )
     changes_max: int = Field(
         1_000_000,
         ge=1,

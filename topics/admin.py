@@ -99,6 +99,7 @@ def service_topics(names: TopicNames, policies: Policies) -> list[TopicPolicy]:
         TopicPolicy(names.queries, policies.shards, compacted | plain, control, True, least),
         TopicPolicy(names.sources, 1, compacted | plain, control, True, least),
         TopicPolicy(names.status, 1, compacted, least=least),
+        TopicPolicy(names.plans, 1, compacted, least=least),
         TopicPolicy(names.steps, policies.shards, steps, fixed_partitions=True, least=least),
         TopicPolicy(names.snapshot_requests, 1, requests | plain, control),
         *letter_topics(names, policies),

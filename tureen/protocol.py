@@ -81,6 +81,11 @@ class TopicNames:
         return f"{self.service_id}.status"
 
     @property
+    def plans(self) -> str:
+        """The plans of the registered queries, for readers."""
+        return f"{self.service_id}.plans"
+
+    @property
     def steps(self) -> str:
         return f"{self.service_id}.steps"
 

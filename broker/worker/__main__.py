@@ -45,6 +45,7 @@ from broker.worker.functions import load
 from broker.worker.memory import Memory
 from broker.worker.metrics import Metrics
 from broker.worker.node import Node
+from broker.worker.plan_mirror import PlanMirror
 from broker.worker.publisher import Publisher
 from broker.worker.relief import Relief
 from topics.admin import Admin
@@ -148,9 +149,11 @@ class Worker:
             asyncio.ensure_future(servers[1].serve([private_socket(self.settings.socket_path)])),
         ]
         relief = Relief(self.settings, self.node, self.memory, publisher)
+        mirror = PlanMirror(self.settings, self.node, publisher)
         self.metrics.pauses = lambda: relief.pauses
         works = (
             relief.run(),
+            mirror.run(),
             self._start(),
             self._sample(),
             self._beat(),

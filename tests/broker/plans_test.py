@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.broker.conftest import stream_sql
-from tests.broker.running import Broker
+from tests.broker.running import Broker, broker
 from tests.kafka import wait_until
 from tureen.cli import main
 from tureen.protocol import new_handle, query_id
@@ -168,6 +169,37 @@ def test_a_plan_is_applied_to_a_query_that_runs(shared: Broker, name: str) -> No
     assert (refused.status_code, refused.json()["code"]) == (409, "plan_is_another")
     assert refused.json()["message"].startswith(f"nodes.{name}.where")
     assert shared.http.put("/plans/nobody", json={"plan": plan}).status_code == 404
+
+
+def mirrored(one: Broker) -> dict[str, list[Any]]:
+    """Query id -> what was written of it to the topic of plans."""
+    found: dict[str, list[Any]] = {}
+    for record in one.records(one.names.plans):
+        value = record.value()
+        found.setdefault(record.key().decode(), []).append(None if value is None else json.loads(value))
+    return found
+
+
+def test_plans_are_mirrored_and_only_what_differs_is_written(kafka: str, tmp_path: Path) -> None:
+    with broker(kafka, tmp_path / "data", f"t{uuid.uuid4().hex[:12]}") as one:
+        one.create(stream_sql("s"))
+        kept, gone = one.register(SQL.format("s")), one.register("SELECT id FROM s")
+        name, other = query_id(kept), query_id(gone)
+        wait_until(lambda: {name, other} <= mirrored(one).keys())
+        (told,) = mirrored(one)[name]
+        assert told["plan"] == one.http.get(f"/plans/{kept}").json()
+        assert told["state"] == "RUNNING"
+        assert told["running"]["maintenance"] in ("none", "lazy", "eager")
+        one.http.patch(f"/queries/{kept}", json={"weight": 7})
+        wait_until(lambda: mirrored(one)[name][-1]["plan"].get("options") == {"weight": 7})
+        one.http.delete(f"/queries/{gone}")
+        wait_until(lambda: mirrored(one)[other][-1] is None)
+        before = mirrored(one)[name]
+        one.stop()
+        one.start()
+        new = query_id(one.register("SELECT v FROM s"))
+        wait_until(lambda: new in mirrored(one))
+        assert mirrored(one)[name] == before
 
 
 def command(shared: Broker, *args: str) -> Result:

@@ -26,9 +26,9 @@ def test_service_topics_are_made_and_then_found(admin: Admin, service_id: str) -
     made = admin.topics()
     assert made[names.queries] == made[names.steps] == 2
     every = [n for n in made if n.startswith(service_id)]
-    assert len(every) == 7
+    assert len(every) == 8
     policies = {name: config["cleanup.policy"] for name, config in admin.configs(every).items()}
-    compacted = {names.queries, names.sources, names.status}
+    compacted = {names.queries, names.sources, names.status, names.plans}
     assert policies == {name: "compact" if name in compacted else "delete" for name in every}
     admin.delete_topics(every)
 
