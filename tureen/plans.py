@@ -20,6 +20,10 @@ from typing import Any
 COLUMNS = ("operator", "detail", "est. rows", "est. ms")
 VERBOSE_COLUMNS = ("operator", "detail", "edge", "est. rows", "est. ms")
 ANALYZED_COLUMNS = ("rows", "ms")
+PRECISION_COLUMNS = ("wrong", "missing", "error")
+"""Of what leaves an operator, as expected: wrong rows by rows given, missing ones by rows due, and half the
+95 % interval of an aggregate relative to its value, all in percent. Only where an operator is not exact.
+"""
 
 
 def is_analyzed(plan: Mapping[str, Any]) -> bool:
@@ -27,9 +31,16 @@ def is_analyzed(plan: Mapping[str, Any]) -> bool:
     return any(step.get("actual_rows") is not None for step in plan["steps"])
 
 
+def is_approximate(plan: Mapping[str, Any]) -> bool:
+    """Whether some operator is expected to give less than it should."""
+    return any(step.get("expected") is not None for step in plan["steps"])
+
+
 def columns(plan: Mapping[str, Any], *, verbose: bool = False) -> tuple[str, ...]:
     """The names of :func:`rows`."""
-    return (VERBOSE_COLUMNS if verbose else COLUMNS) + (ANALYZED_COLUMNS if is_analyzed(plan) else ())
+    found: tuple[str, ...] = VERBOSE_COLUMNS if verbose else COLUMNS
+    found += ANALYZED_COLUMNS if is_analyzed(plan) else ()
+    return found + (PRECISION_COLUMNS if is_approximate(plan) else ())
 
 
 def rows(plan: Mapping[str, Any], *, verbose: bool = False) -> list[tuple[Any, ...]]:
@@ -37,13 +48,14 @@ def rows(plan: Mapping[str, Any], *, verbose: bool = False) -> list[tuple[Any, .
 
     A query that emits its changes has one more row before them.
     """
-    analyzed = is_analyzed(plan)
+    analyzed, approximate = is_analyzed(plan), is_approximate(plan)
     found: list[tuple[Any, ...]] = []
     if plan["emit"] is not None:
         last = plan["steps"][-1]
         edge = (last["pattern"],) if verbose else ()
         emitted = f"emit {plan['operator']}", "; ".join(changes(plan)), *edge
-        found.append((*emitted, round(last["estimated_rows"]), None, *((None, None) if analyzed else ())))
+        none = (None,) * ((2 if analyzed else 0) + (3 if approximate else 0))
+        found.append((*emitted, round(last["estimated_rows"]), None, *none))
     for depth, step in enumerate(reversed(plan["steps"]), len(found)):
         row: tuple[Any, ...] = (
             ("  " * (depth - 1) + "└ " if depth else "") + step["operator"],
@@ -54,8 +66,14 @@ def rows(plan: Mapping[str, Any], *, verbose: bool = False) -> list[tuple[Any, .
         )
         if analyzed:
             row += (step["actual_rows"], _ms(step["actual_ns"]))
+        if approximate:
+            row += tuple(_percent((step["expected"] or {}).get(name)) for name in ("fp", "fn", "error"))
         found.append(row)
     return found
+
+
+def _percent(share: float | None) -> str | None:
+    return None if share is None else f"{100 * share:.3g} %"
 
 
 def headline(plan: Mapping[str, Any]) -> list[str]:

@@ -33,6 +33,7 @@ from engine.language.query import (
 )
 from engine.language.render import render_expression, render_scan, render_stage
 from engine.language.update_patterns import update_patterns
+from engine.model.approximation import Expected
 from engine.model.changes import Operator
 from engine.model.limits import Limits
 from engine.model.maintenance import Costs, Maintenance, MaintenanceChoice
@@ -40,6 +41,7 @@ from engine.model.source import SourceName, Stream
 from engine.operators.pipeline import relation_of
 from engine.operators.relation import Relation
 from engine.operators.scan import ScanAt, is_range
+from engine.overload.precision.of_query import approximate_steps
 from engine.standing.query import StandingQuery
 from engine.stems.query_stem import QueryStem
 
@@ -56,7 +58,8 @@ class PlanStep:
     """One operator, from the scan up, with what it does, a line each.
 
     pattern: update pattern of the edge that leaves it (MON, WKS, WK, STR). estimated_ns: of one evaluation;
-    None where nothing was measured. actual_*: of ANALYZE.
+    None where nothing was measured. actual_*: of ANALYZE. expected: the precision of what leaves it; None
+    where that is exact, or nothing tells.
     """
 
     operator: str
@@ -66,6 +69,7 @@ class PlanStep:
     estimated_ns: float | None
     actual_rows: int | None = None
     actual_ns: int | None = None
+    expected: Expected | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +145,12 @@ def explain(
             zip(_lines(query), update_patterns(query, tables), rows, strict=True)
         )
     ]
+    precision = approximate_steps(query, lambda inner: list(_estimated_rows(inner, at)))
+    if precision is not None:
+        steps = [
+            replace(step, expected=Expected(one.fp, one.fn, one.error))
+            for step, one in zip(steps, precision, strict=True)
+        ]
     if timer is not None:
         steps = [
             replace(step, actual_rows=found, actual_ns=spent)

@@ -217,7 +217,8 @@ class Selected:
 
     def at(self, x: FloatArray) -> Flow:
         flow = self.below.at(x)
-        return Flow(composition.selected(flow.precision, wrong_passes=self.wrong_passes), flow.sampled)
+        found = composition.selected(flow.precision, wrong_passes=self.wrong_passes)
+        return Flow(found, flow.sampled, flow.error)
 
 
 @dataclass(frozen=True, slots=True)
