@@ -21,6 +21,7 @@ from engine.dataflow.buffers import settings as buffers
 from engine.eddy.eddy import Timer
 from engine.embedding import Embedding
 from engine.language.functions import BUILT_IN, FunctionCatalogue
+from engine.language.parameters import text_of
 from engine.language.query import Query, Statement
 from engine.language.templates import Read
 from engine.model.attributes import Attribute, AttributeValue, version_of
@@ -48,6 +49,7 @@ from engine.model.step import (
     Written,
 )
 from engine.model.usage import Clock, Stopwatch, Usage
+from engine.overload.proposals.proposal import Proposal
 from engine.queries.allowance import Allowance
 from engine.queries.catalogue import Catalogue
 from engine.queries.coming import Coming
@@ -569,15 +571,35 @@ class Engine(Embedding):
                 raise UnknownQuery()
             query = standing.query
         else:
-            statement = self.prepare(sql or "")
-            if not isinstance(statement, Query):
-                raise NotSupported("only a SELECT has a plan", hint="EXPLAIN SELECT ...", line=1, column=1)
-            query = statement
+            query = self._selected(sql or "")
         graph = self._following.explain(query, standing)
         followed = query_id is not None and query_id in self._following
         return self._sets.seen(set_key(query.sources)).explain(
             query, standing, timer, graph, followed=followed
         )
+
+    def proposals(self, *, query_id: str | None = None, sql: str | None = None) -> tuple[Proposal, ...]:
+        """Texts that use fewer resources than that of a standing query, or of a SELECT that is not
+        registered, with what each saves and costs; nothing changes (STREAM, section 5.1).
+
+        Raises UnknownQuery, QueryError, LimitExceeded.
+        """
+        if query_id is not None:
+            standing = self._queries.get(query_id)
+            if standing is None:
+                raise UnknownQuery()
+            sql = text_of(standing.registration)
+        query = self._selected(sql or "")
+        return self._sets.seen(set_key(query.sources)).proposals(
+            query, query.sql, self.catalogue, self._selected
+        )
+
+    def _selected(self, sql: str) -> Query:
+        """What a SELECT means."""
+        statement = self.prepare(sql)
+        if not isinstance(statement, Query):
+            raise NotSupported("only a SELECT has a plan", hint="EXPLAIN SELECT ...", line=1, column=1)
+        return statement
 
     def edit(self, module: str, values: Mapping[str, AttributeValue], version: int | None = None) -> None:
         """Set attributes of a module, all or none; no answer changes. version: that they must still have

@@ -118,6 +118,10 @@ class AsyncQuery(Handled["AsyncClient"]):
         """How its answer comes about; analyze: evaluate it once. Raises UnknownQuery."""
         return await self._client.plan(self.handle, analyze=analyze)
 
+    async def proposals(self) -> list[dict[str, Any]]:
+        """Other texts that use fewer resources, each with what it saves and costs. Raises UnknownQuery."""
+        return await self._client.proposals(self.handle)
+
 
 class AsyncClient:
     """A connection to one broker, for asyncio. Close it, or use it in an ``async with``.
@@ -288,6 +292,12 @@ class AsyncClient:
     async def plan(self, handle: str, *, analyze: bool = False) -> Mapping[str, Any]:
         """How the answer of a query comes about. Raises UnknownQuery."""
         return await self._http.run(calls.plan(handle, analyze))
+
+    async def proposals(self, handle: str) -> list[dict[str, Any]]:
+        """Other texts for a query that use fewer resources, each with what it saves and costs: ``alter`` the
+        query to approve one. Raises UnknownQuery.
+        """
+        return await self._http.run(calls.proposals(handle))
 
     async def entities(self, *, kind: str | None = None, query: str | None = None) -> list[dict[str, Any]]:
         """Every part of the running plans with what it uses. Raises UnknownQuery."""

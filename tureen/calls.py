@@ -135,6 +135,11 @@ def plan(handle: str, analyze: bool) -> Talk[Mapping[str, Any]]:
     return ask(Request("GET", f"{_path(handle)}/plan", json_of, {"analyze": str(analyze).lower()}))
 
 
+def proposals(handle: str) -> Talk[list[dict[str, Any]]]:
+    """GET /queries/{handle}/proposals."""
+    return ask(Request("GET", f"{_path(handle)}/proposals", lambda answer: json_of(answer)["proposals"]))
+
+
 def entities(kind: str | None, query: str | None) -> Talk[list[dict[str, Any]]]:
     """GET /entities, page by page."""
     found: list[dict[str, Any]] = []

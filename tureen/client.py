@@ -146,6 +146,10 @@ class Query(Handled["Client"]):
         """
         return self._client.plan(self.handle, analyze=analyze)
 
+    def proposals(self) -> list[dict[str, Any]]:
+        """Other texts that use fewer resources, each with what it saves and costs. Raises UnknownQuery."""
+        return self._client.proposals(self.handle)
+
 
 class Client:
     """A connection to one broker. Close it, or use it in a ``with``. Threads may share it by HTTP only."""
@@ -375,6 +379,12 @@ class Client:
     def plan(self, handle: str, *, analyze: bool = False) -> Mapping[str, Any]:
         """How the answer of a query comes about, by HTTP. Raises UnknownQuery."""
         return self._http.run(calls.plan(handle, analyze))
+
+    def proposals(self, handle: str) -> list[dict[str, Any]]:
+        """Other texts for a query that use fewer resources, each with what it saves and costs, by HTTP:
+        ``alter`` the query to approve one. Raises UnknownQuery.
+        """
+        return self._http.run(calls.proposals(handle))
 
     def plan_file(self, handle: str) -> dict[str, Any]:
         """The plan of a query as a file has it, by its handle or id, by HTTP. Raises UnknownQuery."""

@@ -14,7 +14,7 @@ engine: ``edge``, the update pattern of the rows that leave an operator, and how
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 COLUMNS = ("operator", "detail", "est. rows", "est. ms")
@@ -74,6 +74,40 @@ def rows(plan: Mapping[str, Any], *, verbose: bool = False) -> list[tuple[Any, .
 
 def _percent(share: float | None) -> str | None:
     return None if share is None else f"{100 * share:.3g} %"
+
+
+PROPOSAL_COLUMNS = (
+    "#",
+    "rule",
+    "source",
+    "change",
+    "rows",
+    "saves",
+    "answer rows",
+    *PRECISION_COLUMNS,
+    "allowed",
+)
+PROPOSAL_TEXTS = ("rule", "source", "change", "allowed")
+
+
+def proposal_rows(found: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
+    """One row for each proposal, for :data:`PROPOSAL_COLUMNS`: rows of the source and of the answer as
+    estimated with it, bytes that it saves at most, and precision against the present text.
+    """
+    return [
+        (
+            number,
+            one["rule"],
+            one["source"],
+            one["change"],
+            round(one["rows_after"]),
+            round(one["bytes_saved"]),
+            round(one["answer_rows_after"]),
+            *(_percent((one["expected"] or {}).get(name)) for name in ("fp", "fn", "error")),
+            "yes" if one["within_tolerance"] else "ask",
+        )
+        for number, one in enumerate(found, 1)
+    ]
 
 
 def headline(plan: Mapping[str, Any]) -> list[str]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from time import perf_counter_ns
 from typing import Any
 
 from broker.http.described import standing
 from broker.http.errors import QueryNotRunning
 from broker.worker.node import Node
+from engine.engine import Engine
 from engine.language.query import Query
-from engine.queries.explain import Plan
+from engine.overload.proposals.proposal import Proposal
 
 
 async def plan_of(node: Node, query_id: str, analyze: bool) -> dict[str, Any]:
@@ -23,26 +25,55 @@ async def plan_of(node: Node, query_id: str, analyze: bool) -> dict[str, Any]:
     return found.as_dict()
 
 
+async def proposals_of(node: Node, query_id: str) -> list[dict[str, Any]]:
+    """Other texts that would use less, of a query that stands. Raises as :func:`plan_of`."""
+    entry = standing(node, query_id)
+    if entry.shard is None:
+        raise QueryNotRunning(entry.state, entry.error)
+    found = await node.shards.ask(entry.shard, lambda engine: engine.proposals(query_id=query_id))
+    return _listed(found)
+
+
+async def proposals_for(node: Node, query: Query) -> list[dict[str, Any]]:
+    """The same of a SELECT that is not registered. Raises as :func:`plan_for`."""
+    shard = _beside(node, query)
+    if shard is None:
+        found = await asyncio.to_thread(lambda: _without_rows(node, query).proposals(sql=query.sql))
+    else:
+        found = await node.shards.ask(shard, lambda engine: engine.proposals(sql=query.sql))
+    return _listed(found)
+
+
+def _listed(found: Sequence[Proposal]) -> list[dict[str, Any]]:
+    return [proposal.as_dict() for proposal in found]
+
+
 async def plan_for(node: Node, query: Query, analyze: bool) -> dict[str, Any]:
     """Of a SELECT that is not registered. Raises BrokerUnavailable, and what its text is refused with."""
     timer = perf_counter_ns if analyze else None
-    directory = node.directory
-    shard = directory.home_of(query.sources)
-    there = set(node.hosting.guests_on(shard))
-    there |= {name for name, one in directory.sources.items() if one.shard == shard}
-    there |= {name for name, one in directory.views.items() if one.shard == shard}
-    if not there.issuperset((*query.sources, *query.uses)):
-        found = await asyncio.to_thread(_without_rows, node, query)
+    shard = _beside(node, query)
+    if shard is None:
+        found = await asyncio.to_thread(lambda: _without_rows(node, query).explain(sql=query.sql))
     else:
         found = await node.shards.ask(shard, lambda engine: engine.explain(sql=query.sql, timer=timer))
     return found.as_dict()
 
 
-def _without_rows(node: Node, query: Query) -> Plan:
-    """The plan of a text whose sources do not stand side by side yet: over no rows, so nothing is timed."""
+def _beside(node: Node, query: Query) -> int | None:
+    """The shard on which all that a text reads stands side by side; None: there is none yet."""
+    directory = node.directory
+    shard = directory.home_of(query.sources)
+    there = set(node.hosting.guests_on(shard))
+    there |= {name for name, one in directory.sources.items() if one.shard == shard}
+    there |= {name for name, one in directory.views.items() if one.shard == shard}
+    return shard if there.issuperset((*query.sources, *query.uses)) else None
+
+
+def _without_rows(node: Node, query: Query) -> Engine:
+    """An engine with what a text reads and no rows, so that nothing is timed."""
     engine = node.engines.fresh()
     for name in query.sources:
         engine.create(node.directory.sources[name].sql)
     for view in sorted((node.directory.views[name] for name in query.uses), key=lambda one: len(one.uses)):
         engine.create(view.sql)
-    return engine.explain(sql=query.sql)
+    return engine

@@ -29,7 +29,7 @@ from broker.http.named import is_operator, named, opened
 from broker.http.options import QueryChanges, change_request
 from broker.http.pages import serve_pages
 from broker.http.plan_files import PlanFiles
-from broker.http.plans import plan_of
+from broker.http.plans import plan_of, proposals_of
 from broker.http.requests import register_request
 from broker.http.statements import Statements
 from broker.http.writes import Answer, Writes
@@ -178,6 +178,14 @@ def public_api(
     ) -> Response:
         """How the answer comes about: operators, sharing, maintenance, costs."""
         return json(await plan_of(node, named(node, handle, operates(request)), analyze))
+
+    @app.get("/queries/{handle}/proposals", tags=["queries"])
+    async def get_proposals(request: Request, handle: str) -> Response:
+        """Other texts for the query that use fewer resources, with what each saves and costs. PATCH the query
+        with the text of one to approve it.
+        """
+        name = named(node, handle, operates(request))
+        return json({"proposals": await proposals_of(node, name)})
 
     @app.get("/plans/schema", tags=["plans"])
     async def get_plan_schema() -> Response:

@@ -23,7 +23,7 @@ from broker.http.described import listed
 from broker.http.endings import Endings
 from broker.http.named import known, named, opened
 from broker.http.options import ChangeRequest, QueryChanges
-from broker.http.plans import plan_for, plan_of
+from broker.http.plans import plan_for, plan_of, proposals_for, proposals_of
 from broker.http.requests import body_object, sql_of
 from broker.http.writes import Answer
 from broker.settings import Settings
@@ -150,12 +150,15 @@ class Statements:
     async def _explained(self, statement: Explain) -> Table:
         if statement.query is not None:
             plan = await plan_for(self._node, statement.query, statement.analyze)
+            proposals = await proposals_for(self._node, statement.query)
         else:
             assert statement.handle is not None
             given = statement.handle
             name = named(self._node, given, operator=True)
             plan = await plan_of(self._node, name, statement.analyze)
-        return {"columns": plans.columns(plan), "rows": plans.rows(plan), "plan": plan}
+            proposals = await proposals_of(self._node, name)
+        columns, rows = plans.columns(plan), plans.rows(plan)
+        return {"columns": columns, "rows": rows, "plan": plan, "proposals": proposals}
 
 
 def _table(shown: dict[str, Callable[[dict[str, Any]], Any]], found: Iterable[dict[str, Any]]) -> Table:

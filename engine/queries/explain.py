@@ -136,7 +136,7 @@ def explain(
     timer: to ANALYZE. joined: the modules of the join that it shares. waits_for: streams without a NOW.
     graph: the operators of its changes. followed: it emits them, or somebody follows it.
     """
-    rows = list(_estimated_rows(query, at))
+    rows = list(estimated_rows(query, at))
     tables = {name: stream for name, stream in streams.items() if stream.is_table}
     key = result_key(query, streams)
     steps = [
@@ -145,7 +145,7 @@ def explain(
             zip(_lines(query), update_patterns(query, tables), rows, strict=True)
         )
     ]
-    precision = approximate_steps(query, lambda inner: list(_estimated_rows(inner, at)))
+    precision = approximate_steps(query, lambda inner: list(estimated_rows(inner, at)))
     if precision is not None:
         steps = [
             replace(step, expected=Expected(one.fp, one.fn, one.error))
@@ -192,7 +192,7 @@ def _predicates(
         yield PlanPredicate(source, render_expression(predicate), facts)
 
 
-def _estimated_rows(query: Query, at: Mapping[SourceName, ScanAt]) -> Iterable[float]:
+def estimated_rows(query: Query, at: Mapping[SourceName, ScanAt]) -> Iterable[float]:
     """Of the scan, then of each stage."""
     rows = _scanned(query.scan, at[query.source])
     yield rows
@@ -221,7 +221,7 @@ def _scanned(scan: Scan, at: ScanAt) -> float:
 def _left(stage: Stage, rows: float, at: Mapping[SourceName, ScanAt]) -> float:
     match stage:
         case Join(inner, kind, keys):
-            *_, others = _estimated_rows(inner, at)
+            *_, others = estimated_rows(inner, at)
             if kind in ("semi", "anti"):
                 return rows * JOINED
             found = max(rows, others) if keys else rows * others * FILTERED
@@ -229,10 +229,10 @@ def _left(stage: Stage, rows: float, at: Mapping[SourceName, ScanAt]) -> float:
                 found, rows if kind in ("left", "full") else 0, others if kind in ("right", "full") else 0
             )
         case SetOperation("union", inner):
-            *_, others = _estimated_rows(inner, at)
+            *_, others = estimated_rows(inner, at)
             return rows + others
         case SetOperation(kind, inner):
-            *_, others = _estimated_rows(inner, at)
+            *_, others = estimated_rows(inner, at)
             return min(rows, others) * JOINED if kind == "intersect" else max(rows - others, rows * JOINED)
         case Aggregate(keys=()):
             return 1

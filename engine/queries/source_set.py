@@ -7,7 +7,7 @@ combinations of rows that queries which join by the same keys have in common (:m
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sortedcontainers import SortedList
@@ -30,10 +30,13 @@ from engine.model.step import Registration
 from engine.model.usage import Stopwatch, Usage
 from engine.operators.maintained.ranked_aggregates import RankedAggregates
 from engine.operators.scan import ScanAt
+from engine.overload.proposals.proposal import Proposal
+from engine.overload.proposals.sources_in_text import Catalogue
 from engine.queries.allowance import Allowance
 from engine.queries.coming import Coming
 from engine.queries.explain import Plan, explain
 from engine.queries.planner import Planner, Setting
+from engine.queries.proposing import proposals_for
 from engine.results.kept import KeptAnswers
 from engine.results.row_counts import RowCounts
 from engine.results.source_view import SourceView, now_of, sources_at, timeless
@@ -390,6 +393,12 @@ class SourceSet:
 
     def _setting(self) -> Setting:
         return Setting({name: source.meter for name, source in self.sources.items()}, self._seen().at)
+
+    def proposals(
+        self, query: Query, sql: str, catalogue: Catalogue, bind: Callable[[str], Query]
+    ) -> tuple[Proposal, ...]:
+        """Other texts that use less, for a query over these sources that ``sql`` means."""
+        return proposals_for(query, sql, catalogue, self.sources, self._setting().at, self._limits, bind)
 
     def explain(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -23,8 +23,13 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Also show update patterns (edge) and shared predicates; with --analyze, rows in each module.",
 )
+@click.option(
+    "--proposals", is_flag=True, help="Show texts that use fewer resources instead, and what each would cost."
+)
 @console.broker_options
-def explain(subject: str, analyze: bool, verbose: bool, url: str, token: str | None, as_json: bool) -> None:
+def explain(
+    subject: str, analyze: bool, verbose: bool, proposals: bool, url: str, token: str | None, as_json: bool
+) -> None:
     """Show the plan of a registered query, or of a SELECT.
 
     The plan has the operators with their windows and predicates, estimated rows and times, and how the answer
@@ -32,8 +37,19 @@ def explain(subject: str, analyze: bool, verbose: bool, url: str, token: str | N
     prints all of it.
     """
     with console.client(url, token) as client:
+        if proposals:
+            if is_select(subject):
+                found = _of_select(client, console.about(subject), "EXPLAIN ")["proposals"]
+            else:
+                found = client.proposals(subject)
+            if as_json:
+                console.show_json({"proposals": found})
+            else:
+                show_proposals(found)
+            return
         if is_select(subject):
-            plan = _of_select(client, console.about(subject), "EXPLAIN ANALYZE " if analyze else "EXPLAIN ")
+            before = "EXPLAIN ANALYZE " if analyze else "EXPLAIN "
+            plan = _of_select(client, console.about(subject), before)["plan"]
         else:
             plan = client.plan(subject, analyze=analyze)
     if as_json:
@@ -43,14 +59,26 @@ def explain(subject: str, analyze: bool, verbose: bool, url: str, token: str | N
 
 
 def _of_select(client: Client, text: str, before: str) -> Mapping[str, Any]:
-    """Its plan. Columns of a refusal are those of the text, without what stands before it."""
+    """Its plan and proposals. Columns of a refusal are those of the text, without what stands before it."""
     try:
-        plan: Mapping[str, Any] = client.execute(before + text).facts["plan"]
+        found: Mapping[str, Any] = client.execute(before + text).facts
     except QueryError as error:
         if error.line == 1 and error.column is not None:
             error.column -= len(before)
         raise
-    return plan
+    return found
+
+
+def show_proposals(found: Sequence[Mapping[str, Any]]) -> None:
+    """A table, and the texts below it."""
+    out = console.out()
+    if not found:
+        out.print("no other text is proposed", style="dim")
+        return
+    numeric = [name not in plans.PROPOSAL_TEXTS for name in plans.PROPOSAL_COLUMNS]
+    console.show_table(plans.PROPOSAL_COLUMNS, plans.proposal_rows(found), numeric)
+    for number, one in enumerate(found, 1):
+        out.print(f"{number}: {one['sql']}", markup=False, soft_wrap=True)
 
 
 def _show_costs(plan: Mapping[str, Any]) -> None:

@@ -1,0 +1,54 @@
+"""Texts proposed instead of a query's, over the rows that its sources hold now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from engine.language.query import Query
+from engine.model.limits import Limits
+from engine.model.source import SourceName
+from engine.model.tolerance import EXACT, Tolerance
+from engine.operators.scan import ScanAt
+from engine.overload.proposals.proposal import Proposal
+from engine.overload.proposals.propose import propose
+from engine.overload.proposals.sources_in_text import Catalogue
+from engine.queries.explain import estimated_rows
+from engine.sources.source import Source
+
+ROW_BYTES = 64.0
+"""Of a row of a source that holds none yet."""
+
+ORIGIN_BYTES = 20
+"""Instant, partition and offset of a row."""
+
+
+def proposals_for(
+    query: Query,
+    sql: str,
+    catalogue: Catalogue,
+    sources: Mapping[SourceName, Source],
+    at: Mapping[SourceName, ScanAt],
+    limits: Limits,
+    bind: Callable[[str], Query],
+) -> tuple[Proposal, ...]:
+    """Of a query that the text ``sql`` means. at: what its sources hold."""
+    tolerance: Tolerance = getattr(query, "tolerance", EXACT)
+    row_bytes = {name: _row_bytes(sources[name]) for name in query.sources}
+    return propose(
+        query,
+        sql,
+        catalogue,
+        limits,
+        bind,
+        lambda inner: list(estimated_rows(inner, at)),
+        row_bytes,
+        tolerance,
+    )
+
+
+def _row_bytes(source: Source) -> float:
+    """Of its columns, its instant and where it comes from; strings that tables hold are not in it."""
+    parts = source.rows.rows().parts
+    if not parts:
+        return ROW_BYTES
+    return ORIGIN_BYTES + float(sum(column.values.itemsize for column in parts[-1].columns))
