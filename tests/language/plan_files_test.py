@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -230,6 +231,22 @@ def test_the_schema_accepts_what_is_a_plan_and_refuses_what_has_another_shape() 
     }
     for name in REFUSED.keys() - by_names - by_text:
         assert not SCHEMA.is_valid(REFUSED[name][0]), name
+
+
+def test_the_published_schema_is_that_of_the_code() -> None:
+    page = Path(__file__).parents[2] / "docs" / "plan-schema.json"
+    assert json.loads(page.read_text(encoding="utf-8")) == schema()
+
+
+def test_the_example_of_the_page_is_a_plan() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "plans.md").read_text(encoding="utf-8")
+    example = read(page.partition("```yaml\n")[2].partition("```")[0], "a.yaml")
+    SCHEMA.validate(example)
+    assert bind(text_of(example).sql)
+    _, _, rows = page.partition("| `op` |")
+    for op, fields in OPERATORS.items():
+        (line,) = (line for line in rows.splitlines() if line.startswith(f"| `{op}` |"))
+        assert all(f"`{field}`" in line for field in fields), op
 
 
 @pytest.mark.parametrize(
