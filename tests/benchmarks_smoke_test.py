@@ -29,6 +29,10 @@ RUNS = {
         ["rows_per_s.q40", "register_s.q1", "restart_s.q40", "resident_bytes_per_query.q40"],
     ),
     "memory": ("--queries 300 --rows 100000 --standing 20 --no-broker", ["bytes_per_query", "bytes_per_row"]),
+    "precision": (
+        "--queries 40 --shapes 4 --problems 2 --cases DISTINCT",
+        ["loss.optimal", "loss_ratio_to_grid", "solve_ms", "resolve_ms", "error_fp.max", "error_fn.max"],
+    ),
     "sharing": (
         "--queries 10 --rate 5 --rows 2000 --alone 2 --keys 50",
         ["bytes_ratio_to_widest", "rows_per_s.shared", "rows_per_s.unshared", "shared_to_unshared"],

@@ -413,23 +413,25 @@ class _Solver:
         last = None if self._previous is None else self._last(states)
         if last is not None and not (self._fits(states, last) and self._keeps_bounds(states, last)):
             last = None
-        points = [np.stack([x, x if last is None else last[place]], axis=1) for place, x in enumerate(xs)]
-        flows = [
-            [state.functions.flow(group, x) for group in state.functions.part.groups]
-            for state, x in zip(states, points, strict=True)
+        # One pass for both; of what was decided to stay the figures are known.
+        stays = last is not None and all(map(np.array_equal, xs, last))
+        both = None if stays else last
+        points = [
+            x[:, None] if both is None else np.stack([x, both[place]], axis=1) for place, x in enumerate(xs)
         ]
-        losses = np.zeros(2)
+        flows = [state.functions.flows(x) for state, x in zip(states, points, strict=True)]
+        losses = np.zeros(1 if both is None else 2)
         for state, inside in zip(states, flows, strict=True):
             for group, flow in zip(state.functions.part.groups, inside, strict=True):
                 losses += group.weight * loss_of(flow, self._problem.fp_share)
-        loss, before = float(losses[0]), float(losses[1])
+        loss, before = float(losses[0]), float(losses[-1])
         kept = last is not None and before - loss <= self._settings.gain_min * before
         if kept:
             assert last is not None
             xs = last
         return Allocation(
             _by_entity(self._parts, xs),
-            self._expected(states, flows, int(kept)),
+            self._expected(states, flows, len(losses) - 1 if kept else 0),
             given_up,
             before if kept else loss,
             float(sum(state.functions.bytes(x[:, None])[0] for state, x in zip(states, xs, strict=True))),

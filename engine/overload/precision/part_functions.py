@@ -43,16 +43,26 @@ class PartFunctions:
             group for group in part.groups if group.is_bounded and given_up.isdisjoint(group.queries)
         )
         self._known: tuple[bytes, Slopes] | None = None
+        self._flows: tuple[bytes, list[Flow]] | None = None
 
     def flow(self, group: Group, x: FloatArray) -> Flow:
         """x: float64[variables, points]."""
         return group.shape.at(x[list(group.places)])
 
+    def flows(self, x: FloatArray) -> list[Flow]:
+        """Of all groups, at x float64[variables, points]; those of the last single point are remembered."""
+        if x.shape[1] != 1:
+            return [self.flow(group, x) for group in self.part.groups]
+        name = x.tobytes()
+        if self._flows is None or self._flows[0] != name:
+            self._flows = name, [self.flow(group, x) for group in self.part.groups]
+        return self._flows[1]
+
     def loss(self, x: FloatArray) -> FloatArray:
         """float64[points], of x float64[variables, points]."""
         found = np.zeros(x.shape[1])
-        for group in self.part.groups:
-            found += group.weight * loss_of(self.flow(group, x), self._fp_share)
+        for group, flow in zip(self.part.groups, self.flows(x), strict=True):
+            found += group.weight * loss_of(flow, self._fp_share)
         return found
 
     def excess(self, x: FloatArray) -> FloatArray:
