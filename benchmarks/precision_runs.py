@@ -239,8 +239,8 @@ CASES = (
         "SELECT DISTINCT k FROM a [RANGE 300 SECONDS]",
         "SELECT DISTINCT k FROM a [RANGE 100 SECONDS]",
         True,
-        (1_000, 1),
-        (5, 1),
+        (8_000, 1),
+        (40, 1),
         lambda whole, less, rows: _distinct(rows),
     ),
 )
