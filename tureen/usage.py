@@ -71,9 +71,10 @@ def uses(before: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]], 
         one["id"]: max(0.0, one["statistics"]["cpu_ns"] - was.get(one["id"], nothing).get("cpu_ns", 0))
         for one in now
     }
-    parts = [one for one in now if one["kind"] != "query"]
-    total_ns = sum(added[one["id"]] for one in parts)
-    unread_ns = sum(added[one["id"]] for one in parts if not one["statistics"].get("queries"))
+    queries = [one for one in now if one["kind"] == "query"]
+    unread = [one for one in now if one["kind"] != "query" and not one["statistics"].get("queries")]
+    unread_ns = sum(added[one["id"]] for one in unread)
+    total_ns = unread_ns + sum(added[one["id"]] for one in queries)
 
     def per_s(one: Mapping[str, Any], name: str) -> float | None:
         value = one["statistics"].get(name)
@@ -96,7 +97,7 @@ def uses(before: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]], 
         )
         for one in now
     )
-    memory = sum(int(one["statistics"]["memory_bytes"]) for one in parts)
+    memory = sum(int(one["statistics"]["memory_bytes"]) for one in (*queries, *unread))
     return Uses(
         seconds,
         total_ns / (1e9 * seconds),

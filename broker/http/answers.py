@@ -211,7 +211,9 @@ class Snapshots:
             position = str(Cursor(found.position, found.now_ms, birth))
         with self._node.memory.answering(found.rows.nbytes):
             data = encode(found, form, self._settings.snapshot_bytes_max, position)
-        return Taken(found, data, position), time.thread_time() - busy_s
+        cost_s = time.thread_time() - busy_s
+        self._node.shards[shard].asked.spend(name, cost_s)
+        return Taken(found, data, position), cost_s
 
     async def _completed(self, view: View, name: str, form: SnapshotFormat, at_ms: int | None) -> Taken:
         """The same with rows of the archive, by threads of its own."""

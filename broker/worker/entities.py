@@ -79,16 +79,20 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was found in the shards at about one time. at_s: on the monotonic clock."""
+    """What was found in the shards at about one time. at_s: on the monotonic clock. answers_ns: computing
+    time of answers that queries were asked for, besides that of engines.
+    """
 
     at_s: float
     reports: Mapping[int, Report]
     standing: Mapping[int, Mapping[str, StandingQuery]]
+    answers_ns: Mapping[int, Mapping[str, float]]
 
     @property
     def cpu_ns(self) -> float:
-        """Computing time of all engines since they were made."""
-        return sum(report.cpu_ns for report in self.reports.values())
+        """Computing time of all engines since they were made, and of answers."""
+        answers = sum(sum(found.values()) for found in self.answers_ns.values())
+        return answers + sum(report.cpu_ns for report in self.reports.values())
 
     @property
     def memory_bytes(self) -> int:
@@ -129,7 +133,12 @@ class Entities:
         for shard, one in zip(live, found, strict=True):
             if one is not None:
                 reports[shard.number], standing[shard.number] = one
-        self._reading = Reading(time.monotonic(), reports, standing)
+        answers = {
+            shard.number: shard.asked.spent_ns(standing[shard.number])
+            for shard in live
+            if shard.number in standing
+        }
+        self._reading = Reading(time.monotonic(), reports, standing, answers)
         return self._reading
 
     async def _report(self, shard: Shard) -> tuple[Report, Mapping[str, StandingQuery]] | None:
@@ -181,7 +190,8 @@ class Entities:
         if number is not None and number in reading.reports:
             report, query = reading.reports[number], reading.standing[number].get(name)
             if query is not None:
-                found = query_statistics(report, query, reading.cpu_ns)
+                answers_ns = reading.answers_ns[number].get(name, 0.0)
+                found = query_statistics(report, query, reading.cpu_ns, answers_ns)
                 own = (
                     *own,
                     Attribute("maintained", query.maintenance, "how the answer is maintained now"),
@@ -262,7 +272,9 @@ def page_of(reading: Reading, kind: str | None, query: str | None, after: str, l
                     "id": id_,
                     "kind": "query",
                     "shard": number,
-                    "statistics": query_statistics(report, each, cpu_ns),
+                    "statistics": query_statistics(
+                        report, each, cpu_ns, reading.answers_ns[number].get(each.query_id, 0.0)
+                    ),
                 }
             )
     return {
@@ -282,12 +294,16 @@ def query_version(entry: QueryEntry) -> int:
     return zlib.crc32(orjson.dumps([entry.said, dict(entry.options)], option=orjson.OPT_SORT_KEYS))
 
 
-def query_statistics(report: Report, query: StandingQuery, cpu_ns: float) -> dict[str, AttributeValue]:
-    """What a query uses and pays."""
+def query_statistics(
+    report: Report, query: StandingQuery, cpu_ns: float, answers_ns: float
+) -> dict[str, AttributeValue]:
+    """What a query uses and pays. cpu_ns: of all. answers_ns: of its answers."""
     paid = report.paid(query)
+    own_ns = paid.cpu_ns + answers_ns
     return {
-        "cpu_ns": round(paid.cpu_ns),
-        "cpu_share": paid.cpu_ns / cpu_ns if cpu_ns else 0.0,
+        "cpu_ns": round(own_ns),
+        "cpu_share": own_ns / cpu_ns if cpu_ns else 0.0,
+        "answers_cpu_ns": round(answers_ns),
         "rows_in": paid.rows_in,
         "row_cost_ns": paid.cpu_ns / paid.rows_in if paid.rows_in else None,
         "memory_bytes": round(paid.nbytes),

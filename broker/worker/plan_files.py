@@ -7,7 +7,6 @@ is exported as its text alone. So export, import, export always gives the same p
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from broker.worker import options as query_options
@@ -15,7 +14,7 @@ from broker.worker.directory import Directory
 from broker.worker.entries import QueryEntry
 from engine.language.query import Query
 from engine.language.render import render_query
-from engine.queries.plan_files import NoPlan, plan_of
+from engine.queries.plan_files import NoPlan, bare, commuted, plan_of
 from topics.wording import Values
 from tureen.errors import NotSupported, PlanRefused, QueryError, TureenError
 from tureen.plan_files.schema import VERSION
@@ -53,9 +52,15 @@ def query_of(directory: Directory, plan: Any) -> Query:
         raise text.refusal(refused) from None
 
 
-def canonical(directory: Directory, query: Query) -> Mapping[str, Any] | str:
-    """Equal for queries that are the same: the plan; the rendered query where there is none."""
-    return _plan(directory, query) or _shown(query)
+def canonical(directory: Directory, query: Query) -> Mapping[str, Any]:
+    """Equal for queries that are the same but for the order of conditions: the plan; the rendered query
+    where there is none.
+    """
+    query = commuted(bare(query))
+    try:
+        return plan_of(query, directory.streams())
+    except NoPlan:
+        return {"sql": render_query(query)}
 
 
 def _plan(directory: Directory, query: Query) -> dict[str, Any] | None:
@@ -64,16 +69,11 @@ def _plan(directory: Directory, query: Query) -> dict[str, Any] | None:
     try:
         plan = plan_of(query, streams)
         again = _query(directory, text_of(plan).sql, None)
-        if _shown(again) == _shown(query) and plan_of(again, streams) == plan:
+        if bare(again) == bare(query) and plan_of(again, streams) == plan:
             return plan
     except (NoPlan, TureenError):
         pass
     return None
-
-
-def _shown(query: Query) -> str:
-    """The query without the names of the views that it was written with."""
-    return render_query(replace(query, uses=()))
 
 
 def _query(directory: Directory, sql: str, parameters: Values | None) -> Query:

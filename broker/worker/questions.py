@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from concurrent.futures import Future
 from threading import Lock
 from typing import Any, TypeVar
@@ -58,7 +58,9 @@ class Questions:
 
 
 class Asked:
-    """How often each query was asked for its answer, lately. ``count`` from any thread."""
+    """How often each query was asked for its answer, lately, and what its answers took. ``count`` and
+    ``spend`` from any thread.
+    """
 
     def __init__(self, period_s: float) -> None:
         self._period_s = period_s
@@ -66,6 +68,19 @@ class Asked:
         self._now: Counter[str] = Counter()
         self._before: deque[Counter[str]] = deque(maxlen=BUCKETS)
         self._turned_s = time.monotonic()
+        self._spent_s: dict[str, float] = {}
+
+    def spend(self, query_id: str, seconds: float) -> None:
+        """An answer took so much computing time."""
+        with self._lock:
+            self._spent_s[query_id] = self._spent_s.get(query_id, 0.0) + seconds
+
+    def spent_ns(self, standing: Container[str]) -> dict[str, float]:
+        """Computing time of all answers so far, of queries that stand; of the others it is forgotten."""
+        with self._lock:
+            for name in [name for name in self._spent_s if name not in standing]:
+                del self._spent_s[name]
+            return {name: 1e9 * seconds for name, seconds in self._spent_s.items()}
 
     def count(self, query_id: str) -> None:
         with self._lock:

@@ -340,6 +340,7 @@ def statistics(usage: Measured, nbytes: float, readers: int, cpu_ns: float) -> d
 
 STATISTICS_ABOUT = {
     "cpu_ns": ("computing time spent in it alone; of a query its parts of what it shares", "ns"),
+    "answers_cpu_ns": ("computing time of the answers that it was asked for", "ns"),
     "cpu_share": ("of the computing time of all entities", "share"),
     "rows_in": ("rows that went into it", "rows"),
     "rows_out": ("rows that it gave", "rows"),

@@ -9,9 +9,11 @@ as its text, whole.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, TypeVar, cast
 
 from engine.language.bind.outputs import unique
+from engine.language.expressions import And, Or
 from engine.language.query import (
     Aggregate,
     Distinct,
@@ -54,6 +56,39 @@ def plan_of(query: Query, streams: Mapping[SourceName, Stream]) -> dict[str, Any
     output, _ = writer.query(query)
     plan: dict[str, Any] = {"version": PLAN_VERSION, "nodes": writer.nodes, "output": output}
     return plan | _changes(query)
+
+
+def bare(query: Query) -> Query:
+    """The query without its text and the names of the views that it was written with: equal where two mean
+    the same in the same way.
+    """
+    stages = tuple(
+        replace(stage, inner=bare(stage.inner))
+        if isinstance(stage, SemiJoin | Join | SetOperation)
+        else stage
+        for stage in query.stages
+    )
+    return replace(query, sql="", uses=(), stages=stages)
+
+
+Value = TypeVar("Value")
+
+
+def commuted(value: Value) -> Value:
+    """A query, or any part of it, with conditions that may stand in any order in one order: equal where two
+    mean the same but for that.
+    """
+    found: Any = value
+    if isinstance(value, tuple):
+        found = tuple(commuted(one) for one in value)
+    elif is_dataclass(value) and not isinstance(value, type):
+        parts = {one.name: commuted(getattr(value, one.name)) for one in fields(value) if one.init}
+        if isinstance(value, And | Or):
+            parts["operands"] = tuple(sorted(parts["operands"], key=repr))
+        elif isinstance(value, Join):
+            parts["keys"] = tuple(sorted(parts["keys"], key=repr))
+        found = replace(value, **parts)
+    return cast("Value", found)
 
 
 def _changes(query: Query) -> dict[str, Any]:

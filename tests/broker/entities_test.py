@@ -88,6 +88,18 @@ def test_shares_are_the_whole(shared: Broker, handles: list[str]) -> None:
     assert sum(queries) + sum(unread) == pytest.approx(1.0)
 
 
+def test_answers_are_paid_by_who_is_asked(shared: Broker, handles: list[str]) -> None:
+    def answers_ns(handle: str) -> int:
+        told = shared.http.get(f"/entities/query/{handle}").json()["attributes"]
+        return int(next(one["value"] for one in told if one["name"] == "answers_cpu_ns"))
+
+    before = [answers_ns(handle) for handle in handles]
+    for _ in range(5):
+        shared.rows(handles[0])
+    wait_until(lambda: answers_ns(handles[0]) > before[0])
+    assert answers_ns(handles[1]) == before[1]
+
+
 def test_pages_follow_each_other(shared: Broker, handles: list[str]) -> None:
     whole = [one["id"] for one in listed(shared, limit=10_000)]
     pages: list[str] = []

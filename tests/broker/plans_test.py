@@ -164,6 +164,12 @@ def test_a_plan_is_applied_to_a_query_that_runs(shared: Broker, name: str) -> No
     assert shared.rows(handle) == before
     assert shared.http.put(path, json={"plan": plan}).json()["options"] == {}
 
+    same = dict(plan, nodes={f"{n}_": {**node} for n, node in plan["nodes"].items()})
+    same["output"] += "_"
+    for node in same["nodes"].values():
+        node |= {"input": node["input"] + "_"} if "input" in node else {}
+    assert shared.http.put(path, json={"plan": same}).status_code == 200
+
     plan["nodes"][name]["where"] = "v > 3"
     refused = shared.http.put(path, json={"plan": plan})
     assert (refused.status_code, refused.json()["code"]) == (409, "plan_is_another")
