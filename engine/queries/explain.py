@@ -129,12 +129,14 @@ def explain(
     joined: Mapping[str, tuple[ModuleStatistics, ...]],
     waits_for: tuple[str, ...],
     graph: Explained,
+    late: Mapping[SourceName, float],
     *,
     followed: bool,
 ) -> Plan:
     """The plan. streams: those it reads, tables too. standing: None for a query that is not registered.
     timer: to ANALYZE. joined: the modules of the join that it shares. waits_for: streams without a NOW.
-    graph: the operators of its changes. followed: it emits them, or somebody follows it.
+    graph: the operators of its changes. late: the share of rows of each source that came too late. followed:
+    it emits them, or somebody follows it.
     """
     rows = list(estimated_rows(query, at))
     tables = {name: stream for name, stream in streams.items() if stream.is_table}
@@ -145,7 +147,7 @@ def explain(
             zip(_lines(query), update_patterns(query, tables), rows, strict=True)
         )
     ]
-    precision = approximate_steps(query, lambda inner: list(estimated_rows(inner, at)))
+    precision = approximate_steps(query, lambda inner: list(estimated_rows(inner, at)), late)
     if precision is not None:
         steps = [
             replace(step, expected=Expected(one.fp, one.fn, one.error))

@@ -442,6 +442,7 @@ class SourceSet:
             joined,
             waits_for,
             graph,
+            {name: source.late_share for name, source in self.sources.items()},
             followed=followed,
         )
 

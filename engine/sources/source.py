@@ -326,6 +326,11 @@ class Source:
             for piece in self.pending.pieces()
         )
 
+    @property
+    def late_share(self) -> float:
+        """Of the rows that came, those that were too late for every answer."""
+        return self.late / (self.late + self.rows.end) if self.late else 0.0
+
     def attributes(self) -> tuple[Attribute, ...]:
         """What can be read of this module."""
         return (

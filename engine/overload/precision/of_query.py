@@ -11,7 +11,7 @@ section 5.3); on any other scan it misses rows of the answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +28,7 @@ from engine.language.query import (
     SetOperation,
     Stage,
 )
+from engine.model.source import SourceName
 from engine.overload.precision.precision import FloatArray
 from engine.overload.precision.problem import Outcome
 from engine.overload.precision.resources import Table
@@ -51,6 +52,8 @@ RowsOf = Callable[[Query], Sequence[float]]
 
 SCALED = frozenset({"COUNT", "SUM", "AVG"})
 """Aggregates of which a sample gives an unbiased value; others are what they are over the rows kept."""
+
+NONE_LATE: Mapping[SourceName, float] = {}
 
 COPIES_MAX = 64
 """Copies of a value are counted up to this."""
@@ -78,11 +81,14 @@ class QueryShape:
         return tuple(found)
 
 
-def shape_of_query(query: Query, rows_of: RowsOf, *, scaled: bool = True) -> QueryShape:
-    """The shape of what a query asks for. Cost: O(stages), and what rows_of costs. scaled: COUNT and SUM are
+def shape_of_query(
+    query: Query, rows_of: RowsOf, late: Mapping[SourceName, float] = NONE_LATE, *, scaled: bool = True
+) -> QueryShape:
+    """The shape of what a query asks for. Cost: O(stages), and what rows_of costs. late: of each source the
+    share of its rows that come too late; none of those that it does not name. scaled: COUNT and SUM are
     divided by the share of rows that samples keep.
     """
-    builder = _Builder(rows_of, scaled)
+    builder = _Builder(rows_of, late, scaled)
     steps = builder.steps(query)
     return QueryShape(steps, builder.slots)
 
@@ -124,8 +130,9 @@ def window_share(asked: Scan, given: Scan) -> float | None:
 
 
 class _Builder:
-    def __init__(self, rows_of: RowsOf, scaled: bool) -> None:
+    def __init__(self, rows_of: RowsOf, late: Mapping[SourceName, float], scaled: bool) -> None:
         self._rows_of = rows_of
+        self._late = late
         self._scaled = scaled
         self.slots = 0
 
@@ -137,7 +144,8 @@ class _Builder:
         first = query.stages[0] if query.stages else None
         at_join = joined or _keeps_windows(first)
         own = WindowCut(Table.linear(1.0), slot)
-        scan = Input() if at_join else Input(own=own)
+        late = self._late.get(query.source, 0.0)
+        scan = Input(late) if at_join else Input(late, own)
         found: list[Node] = [Sampled(scan, slot + 1)]
         window: _Window | None = _Window(_span(query.scan), slot) if at_join else None
         for place, stage in enumerate(query.stages):
@@ -220,16 +228,20 @@ def _copies(rows: float, values: float) -> tuple[tuple[int, float], ...]:
 
 
 def approximate_steps(
-    query: Query, rows_of: RowsOf, asked: Query | None = None
+    query: Query,
+    rows_of: RowsOf,
+    late: Mapping[SourceName, float] = NONE_LATE,
+    asked: Query | None = None,
 ) -> tuple[Outcome, ...] | None:
     """What each step of a query may expect: the scan, then each stage; None where all is exact, or nothing is
-    known. asked: what was registered, where the query is that with less.
+    known. late: as of :func:`shape_of_query`. asked: what was registered, where the query is that with less.
     """
-    if is_exact(query) and (asked is None or asked == query):
+    timely = not any(late.get(name, 0.0) > 0.0 for name in query.sources)
+    if is_exact(query) and timely and (asked is None or asked == query):
         return None
     shares = shares_of(query if asked is None else asked, query)
     if shares is None:
         return None
     # What the text itself samples is meant so: its COUNT is that of the sample.
-    shape = shape_of_query(query if asked is None else asked, rows_of, scaled=asked is not None)
+    shape = shape_of_query(query if asked is None else asked, rows_of, late, scaled=asked is not None)
     return shape.expected(shares)

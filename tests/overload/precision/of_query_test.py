@@ -1,0 +1,118 @@
+"""What queries may expect that read less than they ask for, and how EXPLAIN shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from engine.engine import Engine
+from engine.language.query import Query
+from engine.overload.precision.of_query import approximate_steps, shape_of_query, shares_of
+from engine.overload.precision.problem import Outcome
+from tests.strategies import batch_of
+from tureen import plans
+
+ASKED, GIVEN = "[RANGE 100 SECONDS]", "[RANGE 40 SECONDS]"
+
+
+@pytest.fixture
+def engine() -> Engine:
+    made = Engine()
+    for name in "st":
+        made.create(
+            f"CREATE STREAM {name} (k STRING, v BIGINT, ts TIMESTAMP NOT NULL) WITH (timestamp = 'ts')"
+        )
+    return made
+
+
+def bound(engine: Engine, sql: str) -> Query:
+    query = engine.prepare(sql)
+    assert isinstance(query, Query)
+    return query
+
+
+def rows_of(query: Query) -> Sequence[float]:
+    """100 rows from each scan, half of what comes into each stage leaves it."""
+    return [100.0 / 2**place for place in range(len(query.stages) + 1)]
+
+
+def expected(engine: Engine, sql: str) -> Outcome:
+    """Of the answer, where the first window is shorter than asked for."""
+    asked = bound(engine, sql.format(ASKED))
+    found = approximate_steps(bound(engine, sql.format(GIVEN)), rows_of, asked=asked)
+    assert found is not None
+    assert len(found) == len(asked.stages) + 1
+    return found[-1]
+
+
+def test_shorter_window_of_a_selection_misses_rows(engine: Engine) -> None:
+    one = expected(engine, "SELECT v FROM s {} WHERE v > 3")
+    assert (one.fp, one.fn, one.error) == (0.0, pytest.approx(0.6), None)
+
+
+def test_shorter_window_of_a_join_misses_pairs_by_both_windows(engine: Engine) -> None:
+    one = expected(engine, "SELECT s.v FROM s {} JOIN t [RANGE 60 SECONDS] ON s.k = t.k")
+    assert one.fn == pytest.approx(1 - (40 + 60) / (100 + 60))
+
+
+def test_window_of_an_inner_query_counts_there(engine: Engine) -> None:
+    one = expected(engine, "SELECT v FROM s [ROWS 5] WHERE v IN (SELECT v FROM t {})")
+    assert one.fn == pytest.approx(0.6)
+
+
+def test_less_on_the_right_of_a_negation_gives_wrong_rows(engine: Engine) -> None:
+    one = expected(engine, "SELECT v FROM s [ROWS 5] WHERE v NOT IN (SELECT v FROM t {})")
+    assert one.fn == 0.0
+    # Half of the rows are on the right, of which three in five are not found there.
+    assert one.fp == pytest.approx(0.3 / (0.3 + 0.5))
+
+
+def test_union_is_weighed_by_rows(engine: Engine) -> None:
+    one = expected(engine, "SELECT v FROM s {} UNION ALL SELECT v FROM t [RANGE 100 SECONDS]")
+    assert one.fn == pytest.approx(0.3, abs=0.11)
+    assert one.fp == 0.0
+
+
+def test_value_is_missing_when_all_its_copies_are(engine: Engine) -> None:
+    assert expected(engine, "SELECT DISTINCT v FROM s {}").fn == pytest.approx(0.6**2)
+
+
+def test_aggregate_has_an_error(engine: Engine) -> None:
+    one = expected(engine, "SELECT COUNT(*) AS n FROM s {}")
+    assert (one.fp, one.fn) == (0.0, 0.0)
+    assert one.error == pytest.approx(0.6)
+
+
+def test_nothing_is_expected_of_exact_queries_and_of_windows_where_none_was(engine: Engine) -> None:
+    query = bound(engine, f"SELECT v FROM s {ASKED}")
+    assert approximate_steps(query, rows_of) is None
+    assert approximate_steps(query, rows_of, asked=bound(engine, "SELECT v FROM s")) is None
+
+
+def test_slots_are_two_for_each_scan(engine: Engine) -> None:
+    query = bound(engine, f"SELECT s.v FROM s {ASKED} JOIN t {ASKED} ON s.k = t.k")
+    shape = shape_of_query(query, rows_of)
+    assert shape.slots == 4
+    other = bound(engine, f"SELECT s.v FROM s {ASKED} JOIN t {GIVEN} ON s.k = t.k")
+    shares = shares_of(query, other)
+    assert shares is not None
+    assert shares.tolist() == pytest.approx([1.0, 1.0, 0.4, 1.0])
+    assert shape.plan.slots == 4
+
+
+def test_late_rows_are_missing(engine: Engine) -> None:
+    schema = engine.catalogue["s"].schema
+    rows = [(0, place, 1_000 * place, ("k", place)) for place in range(15)]
+    engine.ingest("s", batch_of(schema, rows), clock_ms=10**6)
+    assert engine.explain(sql="SELECT v FROM s").steps[0].expected is None
+    late = [(0, 15 + place, 0, ("k", 0)) for place in range(5)]
+    engine.ingest("s", batch_of(schema, late), clock_ms=10**6)
+    plan = engine.explain(sql="SELECT v FROM s")
+    share = engine.stats()["source/s"]["late_rows"] / (5 + 14)  # type: ignore[operator]
+    assert [step.expected is not None and step.expected.fn for step in plan.steps] == [
+        pytest.approx(share)
+    ] * 2
+    shown = plan.as_dict()
+    assert plans.columns(shown)[-3:] == plans.PRECISION_COLUMNS
+    assert plans.rows(shown)[0][-3:] == ("0 %", "26.3 %", None)
