@@ -457,6 +457,29 @@ class StoreCorrupt(StoreError):
     code = "store_corrupt"
 
 
+# --- precision ------------------------------------------------------------------------------------
+
+
+class PrecisionUnreachable(TureenError):
+    """What a query tolerates cannot be kept with the memory and the time there are; it is answered as well as
+    they allow. ``fp``, ``fn``, ``error`` are what is expected of its answer; None: nothing is.
+    """
+
+    code = "precision_unreachable"
+
+    def __init__(self, fp: float | None, fn: float | None, error: float | None, **facts: Any) -> None:
+        self.fp = fp
+        self.fn = fn
+        self.error = error
+        shares = {"wrong rows": fp, "missing rows": fn, "error": error}
+        told = ", ".join(f"{name} {100 * one:.3g} %" for name, one in shares.items() if one is not None)
+        super().__init__(
+            f"max_fp, max_fn or max_error cannot be kept; expected are {told}",
+            hint="raise the query's weight, or what it tolerates, or give the broker more memory",
+            **facts,
+        )
+
+
 # --- service --------------------------------------------------------------------------------------
 
 

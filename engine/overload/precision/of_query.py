@@ -1,7 +1,7 @@
 """What precision a query may expect when it reads less than its text asks for.
 
-The shape of a bound query (:mod:`.shape`) has two slots for each of its scans, in the order of
-``Query.scans()``: the share of its window that is kept, then the share of its rows that a sample keeps. What
+The shape of a bound query (:mod:`.shape`) has up to two slots for each of its scans, in the order of
+``Query.scans()``: the share of its window that is kept, and the share of its rows that a sample keeps. What
 was not measured is estimated as EXPLAIN does: rows of each step come in, and of DISTINCT and EXCEPT the
 shares that these make likely.
 
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -60,11 +61,29 @@ COPIES_MAX = 64
 
 
 @dataclass(frozen=True, slots=True)
+class Knob:
+    """What may be given less. scan: its place in ``Query.scans()``."""
+
+    scan: int
+    kind: Literal["window", "rate"]
+
+
+Turned = Callable[[Knob], float | None]
+"""The share at which a knob gives all that the query asks for; None: it cannot be turned."""
+
+
+@dataclass(frozen=True, slots=True)
 class QueryShape:
-    """steps: of the scan, then of each stage, what leaves it; slots: two for each scan."""
+    """steps: of the scan, then of each stage, what leaves it. knobs: what each slot is. A rate that is
+    no slot counts as whole.
+    """
 
     steps: tuple[Node, ...]
-    slots: int
+    knobs: tuple[Knob, ...]
+
+    @property
+    def slots(self) -> int:
+        return len(self.knobs)
 
     @property
     def plan(self) -> PlanShape:
@@ -82,15 +101,20 @@ class QueryShape:
 
 
 def shape_of_query(
-    query: Query, rows_of: RowsOf, late: Mapping[SourceName, float] = NONE_LATE, *, scaled: bool = True
+    query: Query,
+    rows_of: RowsOf,
+    late: Mapping[SourceName, float] = NONE_LATE,
+    turned: Turned = lambda knob: 1.0,
+    *,
+    scaled: bool = True,
 ) -> QueryShape:
     """The shape of what a query asks for. Cost: O(stages), and what rows_of costs. late: of each source the
-    share of its rows that come too late; none of those that it does not name. scaled: COUNT and SUM are
-    divided by the share of rows that samples keep.
+    share of its rows that come too late; none of those that it does not name. turned: which slots there are.
+    scaled: COUNT and SUM are divided by the share of rows that samples keep.
     """
-    builder = _Builder(rows_of, late, scaled)
+    builder = _Builder(rows_of, late, turned, scaled)
     steps = builder.steps(query)
-    return QueryShape(steps, builder.slots)
+    return QueryShape(steps, tuple(builder.knobs))
 
 
 def shares_of(asked: Query, given: Query) -> FloatArray | None:
@@ -130,44 +154,57 @@ def window_share(asked: Scan, given: Scan) -> float | None:
 
 
 class _Builder:
-    def __init__(self, rows_of: RowsOf, late: Mapping[SourceName, float], scaled: bool) -> None:
+    def __init__(
+        self, rows_of: RowsOf, late: Mapping[SourceName, float], turned: Turned, scaled: bool
+    ) -> None:
         self._rows_of = rows_of
         self._late = late
+        self._turned = turned
         self._scaled = scaled
-        self.slots = 0
+        self._scans = 0
+        self.knobs: list[Knob] = []
+
+    def _slot(self, knob: Knob) -> tuple[int | None, float]:
+        """Of a knob, and the share at which it gives all."""
+        whole = self._turned(knob)
+        if whole is None:
+            return None, 1.0
+        self.knobs.append(knob)
+        return len(self.knobs) - 1, whole
 
     def steps(self, query: Query, *, joined: bool = False) -> tuple[Node, ...]:
         """joined: its window counts at the join above."""
         rows = list(self._rows_of(query))
-        slot = self.slots
-        self.slots += 2
+        place = self._scans
+        self._scans += 1
+        slot, whole = self._slot(Knob(place, "window"))
+        rate_slot, _ = self._slot(Knob(place, "rate"))
         first = query.stages[0] if query.stages else None
         at_join = joined or _keeps_windows(first)
-        own = WindowCut(Table.linear(1.0), slot)
+        own = WindowCut(_up_to(whole, 1.0), slot)
         late = self._late.get(query.source, 0.0)
         scan = Input(late) if at_join else Input(late, own)
-        found: list[Node] = [Sampled(scan, slot + 1)]
-        window: _Window | None = _Window(_span(query.scan), slot) if at_join else None
+        found: list[Node] = [Sampled(scan, rate_slot)]
+        window: _Window | None = _Window(_span(query.scan), whole, slot) if at_join else None
         for place, stage in enumerate(query.stages):
             found.append(self._above(stage, found[-1], rows[place], rows[place + 1], window))
             if not isinstance(stage, Project | Filter):
-                window = None if window is None else _Window(window.span, None)
+                window = None if window is None else _Window(window.span, 1.0, None)
         return tuple(found)
 
     def _above(self, stage: Stage, below: Node, rows: float, given: float, window: _Window | None) -> Node:
         match stage:
             case Join(inner, kind):
-                slot = self.slots
                 if kind == "anti":
                     return self._negated(stage, below, rows, given)
+                knob = Knob(self._scans, "window")
                 right = self.steps(inner, joined=_is_plain(inner))[-1]
                 if not _is_plain(inner):
                     return Joined(below, right)
-                whole = 1.0 if window is None else window.span
-                left = Table.linear(whole)
-                cut = WindowCut(
-                    left, None if window is None else window.slot, Table.linear(_span(inner.scan)), slot
-                )
+                slot = self.knobs.index(knob) if knob in self.knobs else None
+                other = _up_to(self._turned(knob) or 1.0, _span(inner.scan))
+                left = Table.linear(1.0) if window is None else _up_to(window.whole, window.span)
+                cut = WindowCut(left, None if window is None else window.slot, other, slot)
                 return Joined(below, right, cut)
             case SemiJoin(negated=False):
                 return Joined(below, self.steps(stage.inner)[-1])
@@ -197,10 +234,18 @@ class _Builder:
 
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """Of the left input of a join. span: in ms, or rows; slot: None: of rows joined before."""
+    """Of the left input of a join. span: in ms, or rows; whole: the share at which its slot gives all; slot:
+    None: of rows joined before, or none that can be turned.
+    """
 
     span: float
+    whole: float
     slot: int | None
+
+
+def _up_to(share: float, whole: float) -> Table:
+    """From (0, 0) to (share, whole), and no more."""
+    return Table((0.0, share, 1.0), (0.0, whole, whole)) if share < 1.0 else Table.linear(whole)
 
 
 def _span(scan: Scan) -> float:

@@ -9,7 +9,7 @@ from typing import Literal, NewType
 import numpy as np
 
 from engine.overload.precision.shape import PlanShape
-from tureen.errors import OptionRefused
+from tureen.errors import OptionRefused, PrecisionUnreachable
 
 EntityId = NewType("EntityId", str)
 QueryId = str
@@ -161,3 +161,8 @@ class Allocation:
     kept: bool = False
     rounds: int = 0
     memory: Mapping[Hashable, Curve] = field(default_factory=dict, repr=False)
+
+    def refusals(self) -> dict[QueryId, PrecisionUnreachable]:
+        """What the queries are told whose bounds cannot be kept."""
+        outcomes = {name: self.expected[name] for name in sorted(self.unreachable)}
+        return {name: PrecisionUnreachable(one.fp, one.fn, one.error) for name, one in outcomes.items()}

@@ -223,6 +223,10 @@ def test_least_weighty_bounds_are_given_up_where_not_all_can_be_kept() -> None:
     assert found.unreachable == {"one"}
     assert found.expected["two"].fn <= 0.2 + 1e-5
     assert found.expected["three"].fn <= 0.2 + 1e-5
+    (refusal,) = found.refusals().values()
+    assert refusal.code == "precision_unreachable"
+    assert refusal.fn == found.expected["one"].fn
+    assert "missing rows 80 %" in refusal.message
     worse = solve(Problem(entities, queries, 9.0))
     assert worse.unreachable == {"one", "two"}
     assert worse.expected["three"].fn <= 0.2 + 1e-5

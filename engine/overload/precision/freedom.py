@@ -1,0 +1,152 @@
+"""How far the scans of a query may be given less than its text asks for.
+
+What the text allows (DOWN TO) and what the query tolerates (max_fn of rows, max_error of aggregates), but
+never where a loss may make the answer grow (STREAM, section 5.1.1): at or below DISTINCT, LIMIT or
+ROW_NUMBER, on the right of a negation, on the side of an outer join that is filled up with NULL, below a
+condition on aggregates. A sample passes selections, projections and a join with a table by its key, whose
+rows it keeps whole; above it only COUNT, SUM and AVG are told from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from engine.language.expressions import Column
+from engine.language.query import (
+    Aggregate,
+    Distinct,
+    Filter,
+    Join,
+    Limit,
+    Project,
+    Query,
+    RowNumber,
+    Scan,
+    SemiJoin,
+    SetOperation,
+    Sort,
+    Stage,
+)
+from engine.model.source import SourceName, Stream
+from engine.model.tolerance import Tolerance
+from engine.overload.precision.of_query import SCALED, rate_of
+from engine.windows.clauses import TimeWindow
+
+FLOOR = 0.01
+"""A query that names its tolerance and no DOWN TO is given this share at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Freedom:
+    """Of one scan. window: the least share of its window; rate: the least share of rows, in (0, rate of its
+    text]. None: it stays as it is.
+    """
+
+    window: float | None = None
+    rate: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Above:
+    """grows: a missing row may bring others; paired: rows are compared with others; counted: aggregates of
+    which some are not told from a sample.
+    """
+
+    grows: bool = False
+    paired: bool = False
+    counted: bool = False
+
+
+def freedoms(query: Query, streams: Mapping[SourceName, Stream], tolerance: Tolerance) -> tuple[Freedom, ...]:
+    """Of each scan, in the order of ``Query.scans()``. streams: that it reads, tables too. O(stages)."""
+    aggregates = any(isinstance(stage, Aggregate) for stage in query.stages)
+    floor = FLOOR if (tolerance.max_error if aggregates else tolerance.max_fn) is not None else None
+    return tuple(_of_query(query, streams, floor, _Above()))
+
+
+def _of_query(
+    query: Query, streams: Mapping[SourceName, Stream], floor: float | None, above: _Above
+) -> Iterator[Freedom]:
+    inside = above
+    counted = False
+    # From the answer down: what is met has the rest below it.
+    inner: list[tuple[Query, _Above]] = []
+    for place in range(len(query.stages) - 1, -1, -1):
+        stage = query.stages[place]
+        match stage:
+            case Distinct() | Limit() | RowNumber():
+                inside = replace(inside, grows=True)
+            case Filter():
+                below = query.stages[:place]
+                inside = replace(inside, grows=inside.grows or any(isinstance(s, Aggregate) for s in below))
+            case Aggregate(calls=calls):
+                told = all(call.function in SCALED and not call.distinct for call in calls)
+                inside = replace(inside, counted=inside.counted or counted or not told)
+                counted = True
+            case Join() | SemiJoin() | SetOperation():
+                inner.append((stage.inner, _inner(stage, inside)))
+                inside = _outer(stage, inside, streams)
+            case Project() | Sort():
+                pass
+    yield _of_scan(query.scan, streams[query.scan.source], floor, inside)
+    for each, around in reversed(inner):
+        yield from _of_query(each, streams, floor, around)
+
+
+def _inner(stage: Stage, above: _Above) -> _Above:
+    """What stands above the right side."""
+    match stage:
+        case Join(kind=kind):
+            return replace(above, paired=True, grows=above.grows or kind in ("left", "full", "anti"))
+        case SemiJoin(negated=negated):
+            return replace(above, paired=True, grows=above.grows or negated)
+        case SetOperation("union"):
+            return above
+        case SetOperation(kind, all=all_):
+            return replace(above, paired=True, grows=above.grows or not all_ or kind == "except")
+    return above
+
+
+def _outer(stage: Stage, above: _Above, streams: Mapping[SourceName, Stream]) -> _Above:
+    """What stands above the left side."""
+    match stage:
+        case Join(kind=kind):
+            many_one = kind in ("inner", "left") and _is_by_key(stage, streams)
+            grows = above.grows or kind in ("right", "full")
+            return replace(above, grows=grows, paired=above.paired or not many_one)
+        case SemiJoin():
+            return replace(above, paired=True)
+        case SetOperation("union"):
+            return above
+        case SetOperation(all=all_):
+            return replace(above, paired=True, grows=above.grows or not all_)
+    return above
+
+
+def _is_by_key(join: Join, streams: Mapping[SourceName, Stream]) -> bool:
+    """Whether a left row has one partner at most: in a table, by all of its key."""
+    table = streams[join.inner.source]
+    plain = all(isinstance(stage, Project | Filter) for stage in join.inner.stages)
+    if not table.is_table or not plain or join.latest is not None:
+        return False
+    names = {one.name for _, one in join.keys if isinstance(one, Column)}
+    return set(table.key) <= names
+
+
+def _of_scan(scan: Scan, stream: Stream, floor: float | None, above: _Above) -> Freedom:
+    if stream.is_table or above.grows or scan.assignment is not None or scan.history:
+        return Freedom()
+    window = scan.window
+    least = None
+    if isinstance(window, TimeWindow) and window.reach_ms:
+        down_to_ms = getattr(scan, "window_down_to_ms", None)
+        least = floor if down_to_ms is None else min(1.0, down_to_ms / window.reach_ms)
+    rate = None
+    if not above.paired and not above.counted:
+        sample = getattr(scan, "sample", None)
+        down_to = None if sample is None else sample.down_to
+        rate = (
+            float(down_to) / 100 if down_to is not None else None if floor is None else floor * rate_of(scan)
+        )
+    return Freedom(least, rate)

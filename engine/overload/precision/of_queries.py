@@ -1,0 +1,197 @@
+"""The allocation problem of queries that stand over the same sources, and what an allocation gives each.
+
+A stream has one store, of which windows are views, so that there is one entity for it: how far back the store
+reaches, up to the widest window of a tolerant query. A window is whole as long as the store reaches as far.
+What exact queries hold costs nothing. Each query that may be sampled has a sampler, which takes of the time
+of that query; queries of one plan are solved as one (:mod:`.grouping`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from engine.language.query import Query, Scan
+from engine.model.source import SourceName, Stream
+from engine.model.tolerance import Tolerance
+from engine.overload.precision.freedom import Freedom, freedoms
+from engine.overload.precision.of_query import Knob, RowsOf, Turned, rate_of, shape_of_query
+from engine.overload.precision.problem import Allocation, Entity, EntityId, PlannedQuery, Problem, QueryId
+from engine.windows.clauses import TimeWindow
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """A query that stands. cpu_ns: of each second, that it takes when it is given all."""
+
+    query_id: QueryId
+    query: Query
+    tolerance: Tolerance
+    weight: float = 1.0
+    cpu_ns: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """Of a stream. row_bytes: that a row takes with its matches and indexes; late: the share of rows that
+    come too late.
+    """
+
+    stream: Stream
+    rows_per_s: float
+    row_bytes: float
+    late: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a scan of a query is given. window_ms: how far behind NOW it reaches; rate: the share of rows that
+    its sample keeps. None: what its text asks for.
+    """
+
+    window_ms: int | None = None
+    rate: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueriesProblem:
+    """problem: to be solved. widest_ms: of each stream's store. plans: the freedoms of the scans of each
+    query, and what its slots are.
+    """
+
+    problem: Problem
+    widest_ms: Mapping[SourceName, int]
+    plans: Mapping[QueryId, tuple[Reader, tuple[Freedom, ...], tuple[Knob, ...]]]
+
+    def given(self, allocation: Allocation) -> dict[QueryId, tuple[Given, ...]]:
+        """By query that tolerates something, for each of its scans."""
+        return {name: self._given(allocation, *plan) for name, plan in self.plans.items()}
+
+    def _given(
+        self, allocation: Allocation, reader: Reader, free: tuple[Freedom, ...], knobs: tuple[Knob, ...]
+    ) -> tuple[Given, ...]:
+        found = []
+        for place, (scan, freedom) in enumerate(zip(reader.query.scans(), free, strict=True)):
+            window_ms = rate = None
+            if Knob(place, "window") in knobs and isinstance(scan.window, TimeWindow):
+                asked_ms = scan.window.reach_ms or 0
+                reach_ms = int(allocation.x[store_id(scan.source)] * self.widest_ms[scan.source] + 0.5)
+                if reach_ms < asked_ms:
+                    window_ms = max(reach_ms, int((freedom.window or 1.0) * asked_ms))
+            if Knob(place, "rate") in knobs:
+                kept = allocation.x[sampler_id(reader.query_id, place)]
+                rate = kept * rate_of(scan) if kept < 1.0 else None
+            found.append(Given(window_ms, rate))
+        return tuple(found)
+
+
+def store_id(source: SourceName) -> EntityId:
+    """The entity of a stream's store."""
+    return EntityId(f"store/{source}")
+
+
+def sampler_id(query_id: QueryId, scan: int) -> EntityId:
+    """The entity of the sampler of a query's scan."""
+    return EntityId(f"sampler/{query_id}/{scan}")
+
+
+def problem_of(
+    readers: Sequence[Reader],
+    stores: Mapping[SourceName, Store],
+    rows_of: RowsOf,
+    budget_bytes: float | None = None,
+    budget_cpu_ns: float | None = None,
+) -> QueriesProblem:
+    """budget_bytes: for all that the streams' stores take; budget_cpu_ns: of each second, for all queries.
+
+    Queries that tolerate nothing are exact: they hold what they need. Cost: O(scans), and what rows_of costs.
+    """
+    streams = {name: store.stream for name, store in stores.items()}
+    free = {one.query_id: freedoms(one.query, streams, one.tolerance) for one in readers}
+    widest_ms, held_ms, least_ms = _reaches(readers, free)
+    entities = [
+        _store(name, stores[name], widest_ms[name], held_ms.get(name, 0), least_ms[name])
+        for name in widest_ms
+    ]
+    queries, plans = [], {}
+    late = {name: store.late for name, store in stores.items()}
+    spent_ns = 0.0
+    for one in readers:
+        scans, own = tuple(one.query.scans()), free[one.query_id]
+
+        shape = shape_of_query(one.query, rows_of, late, _turned(scans, own, widest_ms))
+        if not shape.knobs:
+            spent_ns += one.cpu_ns
+            continue
+        samplers = [knob for knob in shape.knobs if knob.kind == "rate"]
+        if not samplers:
+            spent_ns += one.cpu_ns
+        for knob in samplers:
+            # What the text samples is what it asks for, so the share is of that.
+            least = (own[knob.scan].rate or 1.0) / rate_of(scans[knob.scan])
+            cpu_ns = one.cpu_ns / len(samplers)
+            entities.append(Entity(sampler_id(one.query_id, knob.scan), "sampler", least, cpu_ns=cpu_ns))
+        names = tuple(
+            store_id(scans[knob.scan].source)
+            if knob.kind == "window"
+            else sampler_id(one.query_id, knob.scan)
+            for knob in shape.knobs
+        )
+        tolerance = one.tolerance
+        queries.append(
+            PlannedQuery(
+                one.query_id,
+                shape.plan,
+                names,
+                one.weight,
+                tolerance.max_fp,
+                tolerance.max_fn,
+                tolerance.max_error,
+            )
+        )
+        plans[one.query_id] = one, own, shape.knobs
+    left_ns = None if budget_cpu_ns is None else max(0.0, budget_cpu_ns - spent_ns)
+    return QueriesProblem(Problem(entities, queries, budget_bytes, left_ns), widest_ms, plans)
+
+
+def _turned(scans: Sequence[Scan], free: Sequence[Freedom], widest_ms: Mapping[SourceName, int]) -> Turned:
+    """Which knobs a query has: its window is whole where the store reaches as far."""
+
+    def whole_at(knob: Knob) -> float | None:
+        scan, freedom = scans[knob.scan], free[knob.scan]
+        if knob.kind == "rate":
+            return None if freedom.rate is None else 1.0
+        if freedom.window is None or not isinstance(scan.window, TimeWindow):
+            return None
+        return (scan.window.reach_ms or 0) / widest_ms[scan.source]
+
+    return whole_at
+
+
+def _reaches(
+    readers: Sequence[Reader], free: Mapping[QueryId, tuple[Freedom, ...]]
+) -> tuple[dict[SourceName, int], dict[SourceName, int], dict[SourceName, float]]:
+    """By stream: the widest window that may shrink, in ms; the widest that may not; and how far back the
+    store must reach for each of the first, in ms.
+    """
+    widest: dict[SourceName, int] = {}
+    held: dict[SourceName, int] = {}
+    least: dict[SourceName, float] = {}
+    for one in readers:
+        for scan, freedom in zip(one.query.scans(), free[one.query_id], strict=True):
+            reach_ms = scan.window.reach_ms if isinstance(scan.window, TimeWindow) else None
+            if not reach_ms:
+                continue
+            if freedom.window is None:
+                held[scan.source] = max(held.get(scan.source, 0), reach_ms)
+            else:
+                widest[scan.source] = max(widest.get(scan.source, 0), reach_ms)
+                least[scan.source] = max(least.get(scan.source, 0.0), freedom.window * reach_ms)
+    return widest, held, least
+
+
+def _store(name: SourceName, store: Store, widest_ms: int, held_ms: int, least_ms: float) -> Entity:
+    held = min(1.0, held_ms / widest_ms)
+    low = min(1.0, max(least_ms / widest_ms, held))
+    bytes_ = store.rows_per_s * widest_ms / 1_000 * store.row_bytes
+    return Entity(store_id(name), "synopsis", low, bytes=bytes_, held=held)
