@@ -161,6 +161,31 @@ def test_loss_is_never_above_that_of_plain_allocations(problem: Problem) -> None
     assert found.loss <= proportional(problem).loss * 1.01 + 1e-6
 
 
+@given(problems(), st.data())
+def test_bounds_are_kept_or_told_to_be_out_of_reach(problem: Problem, data: st.DataObject) -> None:
+    shares = st.none() | st.sampled_from([0.0, 0.1, 0.3, 0.6])
+    queries = [
+        replace(
+            one,
+            max_fp=data.draw(shares),
+            max_fn=data.draw(shares),
+            max_error=data.draw(st.none() | st.sampled_from([0.05, 0.5])),
+            exact=data.draw(st.booleans()) and data.draw(st.booleans()),
+        )
+        for one in problem.queries
+    ]
+    found = checked(replace(problem, queries=queries))
+    for one in queries:
+        if one.exact:
+            assert all(found.x[name] == 1.0 for name in one.entities)  # type: ignore[attr-defined]
+            continue
+        outcome = found.expected[one.id]  # type: ignore[attr-defined]
+        if one.id not in found.unreachable:  # type: ignore[attr-defined]
+            assert one.max_fp is None or outcome.fp <= one.max_fp + 1e-4
+            assert one.max_fn is None or outcome.fn <= one.max_fn + 1e-4
+            assert one.max_error is None or outcome.error is None or outcome.error <= one.max_error + 1e-4
+
+
 def test_all_get_everything_where_it_fits() -> None:
     problem = Problem([entity("a", 10.0), entity("b", 20.0)], [query("q", WINDOWS, "a", "b")], 30.0)
     found = solve(problem)
@@ -226,7 +251,7 @@ def test_least_weighty_bounds_are_given_up_where_not_all_can_be_kept() -> None:
     (refusal,) = found.refusals().values()
     assert refusal.code == "precision_unreachable"
     assert refusal.fn == found.expected["one"].fn
-    assert "missing rows 80 %" in refusal.message
+    assert "missing rows 100 %" in refusal.message
     worse = solve(Problem(entities, queries, 9.0))
     assert worse.unreachable == {"one", "two"}
     assert worse.expected["three"].fn <= 0.2 + 1e-5
