@@ -16,7 +16,7 @@ import orjson
 
 from broker.http.errors import BadRequest
 from broker.http.named import known
-from broker.http.options import QueryChanges, change_request
+from broker.http.options import CHANGEABLE, QueryChanges, change_request
 from broker.http.requests import body_object
 from broker.worker.entities import QUERY, Entities, Entity
 from broker.worker.node import Node
@@ -36,7 +36,7 @@ class EntityRequests:
 
     def __init__(self, node: Node, changes: QueryChanges, sql_bytes_max: int) -> None:
         self._node = node
-        self._entities = Entities(node)
+        self._entities = Entities(node, CHANGEABLE)
         self._changes = changes
         self._sql_bytes_max = sql_bytes_max
         self._open = 0

@@ -14,8 +14,8 @@ import asyncio
 import contextlib
 import time
 import zlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 import orjson
@@ -30,6 +30,7 @@ from engine.engine import Engine
 from engine.model.attributes import Attribute, AttributeValue, Bounds, version_of
 from engine.model.maintenance import PARTITIONS_MAX, Strategy, Structure, Wanted
 from engine.queries.entities import (
+    Measured,
     Part,
     Report,
     statistic_attributes,
@@ -48,6 +49,8 @@ FRESH_S = 0.25
 """A report is taken again after so long at the earliest, however many ask."""
 QUERY = "query/"
 AUTO = "auto"
+TOLERANCES = ("max_", "paused")
+"""Options that begin so decide what an answer is."""
 
 log = logs.get()
 
@@ -111,8 +114,10 @@ class Reading:
 class Entities:
     """Used on the event loop."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, changeable: Collection[str]) -> None:
+        """changeable: the options of a registration that can be changed while the query runs."""
         self._node = node
+        self._changeable = changeable
         self._reading: Reading | None = None
         self._taking: asyncio.Task[Reading] | None = None
 
@@ -148,7 +153,8 @@ class Entities:
             return engine.entities(), engine.view().standing
 
         with contextlib.suppress(BrokerUnavailable):
-            return await self._node.shards.ask(shard.number, take)
+            report, standing = await self._node.shards.ask(shard.number, take)
+            return replace(report, parts=(*report.parts, *_parts_of(shard))), standing
         return None
 
     # --- lists ------------------------------------------------------------------------------------
@@ -184,7 +190,7 @@ class Entities:
         entry = self._node.directory.queries.get(name)
         if entry is None:
             raise UnknownEntity(QUERY + name)
-        own = query_attributes(entry)
+        own = query_attributes(entry, self._changeable)
         shared: tuple[str, ...] = ()
         number = entry.shard
         if number is not None and number in reading.reports:
@@ -312,13 +318,13 @@ def query_statistics(
     }
 
 
-def query_attributes(entry: QueryEntry) -> tuple[Attribute, ...]:
-    """What of a query can be set, as its registration has it."""
+def query_attributes(entry: QueryEntry, changeable: Collection[str]) -> tuple[Attribute, ...]:
+    """What of a query can be set, as its registration has it. changeable: its options that can be."""
     options = query_options.as_text(entry.options)
     weight: float = query_options.WEIGHT_DEFAULT
     with contextlib.suppress(OptionRefused):  # a refused registration may have any
         weight = query_options.weight_of(entry.options)
-    return (
+    found = (
         Attribute("state", entry.state, "whether it runs"),
         Attribute(
             "paused",
@@ -357,6 +363,43 @@ def query_attributes(entry: QueryEntry) -> tuple[Attribute, ...]:
             options.get("partitions", AUTO),
             "partitions of its calendars of exits",
             accepts=f"auto, or a whole number from 1 to {PARTITIONS_MAX:,}",
+        ),
+    )
+    more = [name for name in changeable if name not in {attribute.name for attribute in found}]
+    return found + tuple(
+        Attribute(
+            name,
+            entry.options.get(name),
+            "an option of its registration",
+            accepts="as at the registration",
+            changes_answers=name.startswith(TOLERANCES),
+        )
+        for name in more
+    )
+
+
+def _parts_of(shard: Shard) -> tuple[Part, ...]:
+    """What a shard has besides its engine."""
+    counts = shard.counts
+    return (
+        Part(
+            "shard",
+            (
+                Attribute("state", shard.state, "whether it makes progress"),
+                Attribute("steps", counts.steps, "steps that it made"),
+                Attribute("transactions", counts.transactions, "transactions that they were written in"),
+            ),
+            Measured(),
+            0,
+            0,
+        ),
+        Part(
+            "queue/changes",
+            (Attribute("queued_rows", shard.waiting(), "changes still to be written to result topics"),),
+            Measured(),
+            0,
+            0,
+            ("engine",),
         ),
     )
 

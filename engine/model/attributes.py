@@ -93,7 +93,8 @@ class Attribute:
             return self.unit or None
         if self.type not in ("integer", "number"):
             return None
-        return next((unit for ending, unit in _UNITS.items() if self.name.endswith(ending)), None)
+        name = f"_{self.name}"
+        return next((unit for ending, unit in _UNITS.items() if name.endswith(ending)), None)
 
     def read(self, value: AttributeValue) -> AttributeValue:
         """A value of its type that a text says, as a command line has it; others as they are.

@@ -41,6 +41,7 @@ KINDS = {
     "sink": "sink",
     "queries": "operator",
     "query": "query",
+    "shard": "shard",
 }
 """By the first part of an id; others are called by that part itself: ``queue/...`` is a queue."""
 

@@ -314,13 +314,12 @@ class QueryStem:
         Writes the dense cohort's bits of rows start .. start+n of out, and returns the selective one's pairs.
         Rows whose predicate ends as an error are counted.
         """
-        self._watch.enter(self.usage)
-        self.sample.observe(rows)
-        batch = BatchKeys(rows, self.domains)
-        pairs, errors = self._routing.match(rows, batch, self.cohorts.place, out, start)
-        self.count_errors(errors)
+        with self._watch.on(self.usage):
+            self.sample.observe(rows)
+            batch = BatchKeys(rows, self.domains)
+            pairs, errors = self._routing.match(rows, batch, self.cohorts.place, out, start)
+            self.count_errors(errors)
         self.usage.rows_in += len(rows)
-        self._watch.leave()
         return pairs
 
     def count_errors(self, counts: dict[int, int]) -> None:

@@ -203,6 +203,7 @@ def test_what_can_be_set_is_set() -> None:
 def test_type_and_unit_follow_from_value_and_name() -> None:
     assert (Attribute("now_ms", 3, "").type, Attribute("now_ms", 3, "").measured_in) == ("integer", "ms")
     assert Attribute("kept_bytes", 3, "").measured_in == "bytes"
+    assert Attribute("rows", 3, "").measured_in == "rows"
     assert Attribute("policy", "a", "").measured_in is None
     assert Attribute("on", True, "").type == "boolean"
     bounded = Attribute("rate", 0.5, "", bounds=Bounds(0, 1, low_excluded=True))
