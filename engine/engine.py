@@ -575,7 +575,12 @@ class Engine(Embedding):
         graph = self._following.explain(query, standing)
         followed = query_id is not None and query_id in self._following
         return self._sets.seen(set_key(query.sources)).explain(
-            query, standing, timer, graph, followed=followed
+            query,
+            standing,
+            timer,
+            graph,
+            {name: self._sets.readers(name) for name in query.sources},
+            followed=followed,
         )
 
     def proposals(self, *, query_id: str | None = None, sql: str | None = None) -> tuple[Proposal, ...]:

@@ -161,6 +161,15 @@ def predicates(plan: Mapping[str, Any]) -> list[str]:
     return lines
 
 
+def views(plan: Mapping[str, Any]) -> list[str]:
+    """Each window as a part of its source's one store, and how many queries share that."""
+    return [
+        f"{one['source']}: {one['end'] - one['begin']:,} rows, a view of the store, which holds "
+        f"{one['store_end'] - one['store_begin']:,} for {one['queries']:,} queries"
+        for one in plan["views"]
+    ]
+
+
 GRAPH_COLUMNS = ("operator", "detail", "edge", "queries", "rows", "bytes")
 
 

@@ -84,6 +84,24 @@ class PlanPredicate:
 
 
 @dataclass(frozen=True, slots=True)
+class PlanView:
+    """The window of a scan as a view of the one store of its source, which all windows over it share: rows
+    are numbered as they came, and a row goes when the last window has passed it.
+
+    begin, end: the rows of the window, end excluded, before any condition; of windows that are no range of
+    rows (by keys, by a condition) those among which they are. store_begin, store_end: the rows there are.
+    queries: those that read the source.
+    """
+
+    source: str
+    begin: int
+    end: int
+    store_begin: int
+    store_end: int
+    queries: int
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """How a query is answered.
 
@@ -92,6 +110,7 @@ class Plan:
     operator: which changes of its answer leave it (:data:`engine.model.changes.Operator`); emit: where to,
     None: nowhere but to those who follow it. key: the columns that tell its rows apart, None: no key does.
     graph: the operators that its changes come from while it is followed, shared with other followed queries.
+    views: of each scan, in the order of the text.
     """
 
     query_id: str | None
@@ -110,6 +129,7 @@ class Plan:
     followed: bool
     graph: OperatorTree
     strategy: StrategyPlan
+    views: tuple[PlanView, ...]
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON values."""
@@ -130,13 +150,14 @@ def explain(
     waits_for: tuple[str, ...],
     graph: Explained,
     late: Mapping[SourceName, float],
+    readers: Mapping[SourceName, int],
     *,
     followed: bool,
 ) -> Plan:
     """The plan. streams: those it reads, tables too. standing: None for a query that is not registered.
     timer: to ANALYZE. joined: the modules of the join that it shares. waits_for: streams without a NOW.
-    graph: the operators of its changes. late: the share of rows of each source that came too late. followed:
-    it emits them, or somebody follows it.
+    graph: the operators of its changes. late: the share of rows of each source that came too late.
+    readers: how many queries read each. followed: it emits them, or somebody follows it.
     """
     rows = list(estimated_rows(query, at))
     tables = {name: stream for name, stream in streams.items() if stream.is_table}
@@ -175,6 +196,7 @@ def explain(
         followed,
         graph.tree,
         graph.strategy,
+        tuple(_view(scan, at[scan.source], readers[scan.source]) for scan in query.scans()),
     )
 
 
@@ -209,6 +231,11 @@ def _range(scan: Scan, at: ScanAt) -> tuple[int, int]:
         window = at.window(scan)
         return window.start, window.stop
     return at.rows.base, at.end
+
+
+def _view(scan: Scan, at: ScanAt, queries: int) -> PlanView:
+    begin, end = _range(scan, at)
+    return PlanView(scan.source, begin, end, at.rows.base, at.rows.end, queries)
 
 
 def _scanned(scan: Scan, at: ScanAt) -> float:

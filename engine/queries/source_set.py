@@ -406,10 +406,13 @@ class SourceSet:
         standing: StandingQuery | None,
         timer: Timer | None,
         graph: Explained,
+        readers: Mapping[SourceName, int],
         *,
         followed: bool,
     ) -> Plan:
-        """The plan of a query over these sources. graph: the operators of its changes. followed: it is."""
+        """The plan of a query over these sources. graph: the operators of its changes. readers: how many
+        queries read each source. followed: it is.
+        """
         setting = self._setting()
         if standing is None:
             at: Mapping[SourceName, ScanAt] = setting.at
@@ -443,6 +446,7 @@ class SourceSet:
             waits_for,
             graph,
             {name: source.late_share for name, source in self.sources.items()},
+            readers,
             followed=followed,
         )
 

@@ -116,6 +116,10 @@ class SourceSets:
     def _reading(self, name: SourceName) -> list[SourceSet]:
         return list(self._readers.get(name, {}).values())
 
+    def readers(self, name: SourceName) -> int:
+        """How many queries read a source."""
+        return sum(len(over.standing) for over in self._reading(name))
+
     def reading(self, name: SourceName) -> Iterable[SetKey]:
         """The sets that read a source."""
         return self._readers.get(name, {})

@@ -98,3 +98,18 @@ def test_a_plan_tells_what_leaves_and_where_to(engine, sql, operator, into, key)
     assert first == f"emit {operator}" if into else first in ("limit 3 rows", "project", "distinct")
     apart = {None: "all their values", 0: "at most one row"}.get(len(key) if key is not None else None)
     assert (apart or f"identified by {', '.join(key)}") in head
+
+
+def test_windows_are_views_of_one_store(engine):
+    engine.register("minute", "SELECT v FROM s [RANGE 10 SECONDS]")
+    engine.register("rows", "SELECT v FROM s [ROWS 7]")
+    wide, narrow = (engine.explain(query_id=name).views for name in ("minute", "rows"))
+    (store,) = {(one.source, one.store_begin, one.store_end, one.queries) for one in (*wide, *narrow)}
+    assert store == ("s", 0, 2_999, 2)
+    assert (wide[0].begin, wide[0].end) == (1_999, 2_999)
+    assert (narrow[0].begin, narrow[0].end) == (2_999 - 7, 2_999)
+    joined = engine.explain(sql="SELECT a.v FROM s [ROWS 3] AS a JOIN s [ROWS 5] AS b ON a.k = b.k")
+    assert [one.end - one.begin for one in joined.views] == [3, 5]
+    assert plans.views(joined.as_dict())[0] == (
+        "s: 3 rows, a view of the store, which holds 2,999 for 2 queries"
+    )

@@ -109,7 +109,7 @@ def show(plan: Mapping[str, Any], *, verbose: bool = False) -> None:
     if not verbose:
         return
     _show_costs(plan)
-    for line in plans.predicates(plan):
+    for line in (*plans.views(plan), *plans.predicates(plan)):
         out.print(line, style="dim", markup=False, soft_wrap=True)
     if plans.is_analyzed(plan) and (found := plans.modules(plan)):
         console.show_table(
