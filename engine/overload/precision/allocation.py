@@ -21,6 +21,7 @@ from engine.overload.precision.loss import loss_of
 from engine.overload.precision.part_functions import PartFunctions
 from engine.overload.precision.part_solver import (
     BROKEN,
+    POLISH,
     QUICK,
     ROUNDING,
     WHOLE,
@@ -71,7 +72,7 @@ class SolverSettings:
     rounds: int = 10
     settled: float = 1e-3
     together_max: int = 8
-    polished_max: int = 48
+    polished_max: int = 24
     gain_min: float = 0.02
     effort: Effort = WHOLE
     effort_many: Effort = QUICK
@@ -89,7 +90,7 @@ def solve(
     free = sum(int(np.sum(part.high > part.low)) for part in parts)
     if found.rounds == 0 or found.kept or free > settings.polished_max:
         return found
-    whole = replace(settings, together_max=free, gain_min=0.0)
+    whole = replace(settings, together_max=free, gain_min=0.0, effort=POLISH)
     polished = _Solver(problem, parts_of(problem, free), found, whole).allocation()
     return replace(polished, rounds=found.rounds, memory=found.memory, kept=False)
 

@@ -73,7 +73,7 @@ class Found:
     converged: bool
 
 
-WHOLE, QUICK = Effort(), Effort(starts=2)
+WHOLE, QUICK, POLISH = Effort(), Effort(starts=2), Effort(starts=3)
 
 
 def best_of(
