@@ -395,6 +395,8 @@ class _Solver:
         self, state: _State, limits: Sequence[Limit], begin: Sequence[FloatArray], effort: Effort
     ) -> Found:
         found = best_of(state.functions, limits, begin, effort)
+        if not found.converged and effort.starts == 1 and effort.iterations == WHOLE.iterations:
+            found = best_of(state.functions, limits, begin, WHOLE)
         self._converged &= found.converged
         return found
 
