@@ -139,24 +139,30 @@ def _table(title: str, found: list[Use], texts: Mapping[str, str]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
+    names = ("cpu", "rows/s in", "out", "memory", "queued", "lag", "shared by", "entity")
+    rows = [_cells(one, texts.get(one.id)) for one in found]
     table = Table(box=box.SIMPLE_HEAD, title=Text(title), title_justify="left", pad_edge=False)
-    for name in ("cpu", "rows/s in", "out", "memory", "queued", "lag", "shared by"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("entity", overflow="ellipsis", no_wrap=True)
-    for one in found:
-        text = texts.get(one.id)
-        name = one.id if text is None else f"{one.id.removeprefix('query/')}  {text[:TEXT_CHARACTERS]}"
-        table.add_row(
-            f"{one.cpu_share:.1%}",
-            _count(one.rows_in_per_s),
-            _count(one.rows_out_per_s),
-            size_of(one.memory_bytes),
-            _count(one.queued_rows),
-            "-" if one.lag_ms is None else duration_of_ns(one.lag_ms * 1e6),
-            "-" if one.queries is None else f"{one.queries:,}",
-            Text(console.cell(name)),
-        )
+    for place, name in enumerate(names[:-1]):  # a narrow terminal takes from the last one alone
+        width = max(len(name), *(len(row[place]) for row in rows), 0)
+        table.add_column(name, justify="right", no_wrap=True, min_width=width)
+    table.add_column(names[-1])
+    for *cells, last in rows:
+        table.add_row(*cells, Text(last, no_wrap=True, overflow="ellipsis"))
     return table
+
+
+def _cells(one: Use, text: str | None) -> tuple[str, ...]:
+    name = one.id if text is None else f"{one.id.removeprefix('query/')}  {text[:TEXT_CHARACTERS]}"
+    return (
+        f"{one.cpu_share:.1%}",
+        _count(one.rows_in_per_s),
+        _count(one.rows_out_per_s),
+        size_of(one.memory_bytes),
+        _count(one.queued_rows),
+        "-" if one.lag_ms is None else duration_of_ns(one.lag_ms * 1e6),
+        "-" if one.queries is None else f"{one.queries:,}",
+        console.cell(name),
+    )
 
 
 def _count(value: float | None) -> str:
