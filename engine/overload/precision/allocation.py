@@ -395,8 +395,9 @@ class _Solver:
         self, state: _State, limits: Sequence[Limit], begin: Sequence[FloatArray], effort: Effort
     ) -> Found:
         found = best_of(state.functions, limits, begin, effort)
-        if not found.converged and effort.starts == 1 and effort.iterations == WHOLE.iterations:
-            found = best_of(state.functions, limits, begin, WHOLE)
+        if not found.converged and effort.starts == 1:
+            more = replace(effort, starts=self._settings.effort.starts)
+            found = best_of(state.functions, limits, begin, more)
         self._converged &= found.converged
         return found
 
