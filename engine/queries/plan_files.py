@@ -278,4 +278,10 @@ class _Writer:
 
 def _namer(columns: Sequence[str], qualifier: str | None = None) -> Name:
     before = "" if qualifier is None else f"{qualifier}."
-    return lambda place: before + render_name(columns[place])
+
+    def name(place: int) -> str:
+        if not 0 <= place < len(columns):
+            raise NoPlan("a column without a name")
+        return before + render_name(columns[place])
+
+    return name
