@@ -1,0 +1,1 @@
+"""Scheduling policies: which of the modules with something in their queue runs next."""

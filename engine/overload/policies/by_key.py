@@ -1,0 +1,30 @@
+"""Policies that order modules by a key of their own, which holds until the module is run or changes."""
+
+from __future__ import annotations
+
+from engine.overload.policies.ready_heap import Key, ReadyHeap
+from engine.overload.scheduled_module import ScheduledModule
+
+
+class ByKey:
+    """The module with the least key goes first."""
+
+    def __init__(self) -> None:
+        self._ready = ReadyHeap()
+
+    def key(self, module: ScheduledModule) -> Key:
+        """Of a module with a batch at its head."""
+        raise NotImplementedError
+
+    def ready(self, module: ScheduledModule) -> None:
+        self._ready.put(module, self.key(module))
+
+    def rest(self, module: ScheduledModule) -> None:
+        self._ready.drop(module)
+
+    def choose(self, now: float) -> ScheduledModule | None:
+        first = self._ready.first()
+        return None if first is None else first[1]
+
+    def ran(self, module: ScheduledModule, spent: float) -> None:
+        """What it took changes no key."""
