@@ -113,8 +113,7 @@ class EntityRequests:
     ) -> AsyncIterator[bytes]:
         self._open += 1
         try:
-            while True:
-                await asyncio.sleep(every_s)
+            while not await self._stops_within(every_s):
                 now = await self._statistics(kind, name)
                 line = orjson.dumps(
                     {
@@ -127,6 +126,14 @@ class EntityRequests:
                 before = now
         finally:
             self._open -= 1
+
+    async def _stops_within(self, seconds: float) -> bool:
+        """Wait so long, or until the worker ends."""
+        try:
+            await asyncio.wait_for(self._node.stopping.wait(), seconds)
+        except TimeoutError:
+            return False
+        return True
 
     async def _statistics(self, kind: str | None, name: str | None) -> dict[str, dict[str, Any]]:
         return {

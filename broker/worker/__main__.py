@@ -167,6 +167,7 @@ class Worker:
             log.error("server_ended", hint="is the port in use?")
             self.code = FATAL
         log.info("worker_stops")
+        self.node.stopping.set()
         self.feeds.stop()
         for server in servers:
             server.should_exit = True

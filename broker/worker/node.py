@@ -68,6 +68,8 @@ class Node:
         self.instance = secrets.token_hex(8)
         self.reconciled = False
         self.started = False
+        self.stopping = asyncio.Event()
+        """Set when the worker ends: streams of events end, too."""
         self.began_s = time.monotonic()
         self.control_seen_s = time.monotonic()
         self.prober = prober

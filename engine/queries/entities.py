@@ -23,11 +23,10 @@ from engine.dataflow.entities import GraphEntities
 from engine.joins.key_index import KeyIndex
 from engine.model.attributes import Attribute, AttributeValue
 from engine.model.usage import Usage
-from engine.queries.footprint import QUERY_BYTES, VERSION_BYTES
+from engine.queries.footprint import QUERY_BYTES, held_by
 from engine.queries.source_set import SourceSet
 from engine.sources.source import Source
 from engine.standing.query import SetKey, StandingQuery
-from engine.stems.table_stem import TableStem
 
 KINDS = {
     "engine": "engine",
@@ -266,12 +265,11 @@ def report(
             ("query-stem", source.queries.usage),
         ):
             usages[f"{kind}/{name}"], readers[f"{kind}/{name}"] = usage, reading[name]
-        columns, matches = source.rows.nbytes()
-        versions = VERSION_BYTES * len(source.rows) if isinstance(source.rows, TableStem) else 0
+        held = held_by(source)
         queue = f"queue/pending/{name}"
-        nbytes[queue], readers[queue] = source.pending_bytes(), reading[name]
+        nbytes[queue], readers[queue] = held.pending, reading[name]
         reads[queue] = (f"source/{name}",)
-        nbytes[f"data-stem/{name}"] = columns + matches + versions
+        nbytes[f"data-stem/{name}"] = held.rows + held.matches + held.versions
         nbytes[f"query-stem/{name}"] = source.queries.nbytes()
         reads[f"query-stem/{name}"] = (queue,)
         reads[f"data-stem/{name}"] = (f"query-stem/{name}",)

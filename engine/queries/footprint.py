@@ -78,29 +78,12 @@ def footprint(
     rows = pending = matches = versions = composites = answers = queries = 0
     by_source: dict[SourceName, int] = {}
     for source in sources:
-        visible = waiting = 0
-        tables: set[StringTable] = set()
-        for part in source.rows.rows().parts:
-            visible += part.timestamp.nbytes + part.origins.nbytes
-            for column in part.columns:
-                visible += _bytes(column.values, column.valid)
-                if column.values is part.timestamp:
-                    visible -= part.timestamp.nbytes  # one array, counted twice
-                if column.strings is not None:
-                    tables.add(column.strings)
-            matches += part.matches.nbytes
-        for piece in source.pending.pieces():
-            waiting += piece.timestamp.nbytes + piece.offset.nbytes + piece.partition.nbytes
-            for one in piece.columns:
-                waiting += _bytes(one.values, one.valid)
-                if isinstance(one.strings, StringTable):
-                    tables.add(one.strings)
-        visible += sum(table.nbytes for table in tables)
-        rows += visible
-        pending += waiting
-        by_source[source.stream.name] = visible + waiting
-        if isinstance(source.rows, TableStem):
-            versions += VERSION_BYTES * len(source.rows)
+        held = held_by(source)
+        rows += held.rows
+        pending += held.pending
+        matches += held.matches
+        versions += held.versions
+        by_source[source.stream.name] = held.rows + held.pending
         index_bytes += source.queries.nbytes()
     for over in sets:
         composites += sum(group.nbytes for _, group in over.groups())
@@ -119,6 +102,40 @@ def footprint(
         by_source,
         by_strategy,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class HeldBySource:
+    """Bytes that one source holds, as of a :class:`Footprint`."""
+
+    rows: int
+    pending: int
+    matches: int
+    versions: int
+
+
+def held_by(source: Source) -> HeldBySource:
+    """O(segments * columns)."""
+    visible = waiting = matches = 0
+    tables: set[StringTable] = set()
+    for part in source.rows.rows().parts:
+        visible += part.timestamp.nbytes + part.origins.nbytes
+        for column in part.columns:
+            visible += _bytes(column.values, column.valid)
+            if column.values is part.timestamp:
+                visible -= part.timestamp.nbytes  # one array, counted twice
+            if column.strings is not None:
+                tables.add(column.strings)
+        matches += part.matches.nbytes
+    for piece in source.pending.pieces():
+        waiting += piece.timestamp.nbytes + piece.offset.nbytes + piece.partition.nbytes
+        for one in piece.columns:
+            waiting += _bytes(one.values, one.valid)
+            if isinstance(one.strings, StringTable):
+                tables.add(one.strings)
+    visible += sum(table.nbytes for table in tables)
+    versions = VERSION_BYTES * len(source.rows) if isinstance(source.rows, TableStem) else 0
+    return HeldBySource(visible, waiting, matches, versions)
 
 
 def heaviest(sets: Iterable[SourceSet]) -> Heavy | None:

@@ -316,16 +316,6 @@ class Source:
             )
         return self._view
 
-    def pending_bytes(self) -> int:
-        """Bytes of the rows above NOW. O(pieces * columns)."""
-        return sum(
-            piece.timestamp.nbytes
-            + piece.offset.nbytes
-            + piece.partition.nbytes
-            + sum(one.values.nbytes + (0 if one.valid is None else one.valid.nbytes) for one in piece.columns)
-            for piece in self.pending.pieces()
-        )
-
     @property
     def late_share(self) -> float:
         """Of the rows that came, those that were too late for every answer."""

@@ -90,6 +90,15 @@ def test_shares_of_queries_are_the_whole() -> None:
     assert math.isclose(nbytes, report.nbytes())
 
 
+def test_memory_is_what_the_footprint_counts() -> None:
+    engine = running(kept={"maintenance": "eager"})
+    feed(engine, 10, rows=400)
+    engine.view()
+    counted = engine.footprint().total
+    assert counted > 0
+    assert abs(engine.entities().nbytes() - counted) <= counted / 20  # keys' numbers are no index's own
+
+
 def test_all_time_of_steps_is_in_some_entity() -> None:
     clock = Clock()
     engine = running(clock)
