@@ -36,6 +36,7 @@ from engine.queries.entities import (
     statistic_attributes,
     statistics,
 )
+from engine.standing.queries import ShownQueries
 from engine.standing.query import StandingQuery
 from tureen.errors import (
     BrokerUnavailable,
@@ -88,7 +89,7 @@ class Reading:
 
     at_s: float
     reports: Mapping[int, Report]
-    standing: Mapping[int, Mapping[str, StandingQuery]]
+    standing: Mapping[int, ShownQueries]
     answers_ns: Mapping[int, Mapping[str, float]]
 
     @property
@@ -134,7 +135,7 @@ class Entities:
         live = [shard for shard in self._node.shards if shard.state == "live"]
         found = await asyncio.gather(*(self._report(shard) for shard in live))
         reports: dict[int, Report] = {}
-        standing: dict[int, Mapping[str, StandingQuery]] = {}
+        standing: dict[int, ShownQueries] = {}
         for shard, one in zip(live, found, strict=True):
             if one is not None:
                 reports[shard.number], standing[shard.number] = one
@@ -146,10 +147,10 @@ class Entities:
         self._reading = Reading(time.monotonic(), reports, standing, answers)
         return self._reading
 
-    async def _report(self, shard: Shard) -> tuple[Report, Mapping[str, StandingQuery]] | None:
+    async def _report(self, shard: Shard) -> tuple[Report, ShownQueries] | None:
         """None: it waits for something, and is left out."""
 
-        def take(engine: Engine) -> tuple[Report, Mapping[str, StandingQuery]]:
+        def take(engine: Engine) -> tuple[Report, ShownQueries]:
             return engine.entities(), engine.view().standing
 
         with contextlib.suppress(BrokerUnavailable):
@@ -307,12 +308,12 @@ def query_statistics(
     paid = report.paid(query)
     own_ns = paid.cpu_ns + answers_ns
     return {
-        "cpu_ns": round(own_ns),
+        "cpu_ns": int(own_ns),
         "cpu_share": own_ns / cpu_ns if cpu_ns else 0.0,
-        "answers_cpu_ns": round(answers_ns),
+        "answers_cpu_ns": int(answers_ns),
         "rows_in": paid.rows_in,
         "row_cost_ns": paid.cpu_ns / paid.rows_in if paid.rows_in else None,
-        "memory_bytes": round(paid.nbytes),
+        "memory_bytes": int(paid.nbytes),
         "queued_rows": paid.queued_rows,
         "lag_ms": paid.lag_ms,
     }
@@ -414,8 +415,8 @@ def _all(reading: Reading) -> Iterator[tuple[str, str, int, Part | StandingQuery
                     continue
                 settings = True
             yield part_id(number, part.id), part.kind, number, part
-        for name, query in reading.standing[number].items():
-            yield QUERY + name, "query", number, query
+        for query in reading.standing[number].in_any_order():
+            yield QUERY + query.query_id, "query", number, query
 
 
 def _but(attributes: tuple[Attribute, ...], known: tuple[Attribute, ...]) -> tuple[Attribute, ...]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from engine.dataflow.entities import GraphEntities
 from engine.joins.key_index import KeyIndex
@@ -26,7 +26,7 @@ from engine.model.usage import Usage
 from engine.queries.footprint import QUERY_BYTES, held_by
 from engine.queries.source_set import SourceSet
 from engine.sources.source import Source
-from engine.standing.query import SetKey, StandingQuery
+from engine.standing.query import SetKey, StandingQuery, set_key
 
 KINDS = {
     "engine": "engine",
@@ -146,16 +146,16 @@ class Report:
 
     def paid(self, query: StandingQuery) -> Paid:
         """What a query pays. O(1), but O(its entities) for the first of those that share the same ones."""
-        query_id = query.query_id
-        own = QUERY_BYTES + self.own.get(query_id, 0)
+        query_id = query.registration.query_id
+        own = QUERY_BYTES + (self.own.get(query_id, 0) if self.own else 0)
         if query.paused:
             engine = self._share("engine")
             return Paid(engine.cpu_ns, engine.nbytes + own)
-        of = query.set_key, self.group_of.get(query_id), self.sink_of.get(query_id)
+        of = set_key(query.meaning.sources), self.group_of.get(query_id), self.sink_of.get(query_id)
         shared = self._classes.get(of)
         if shared is None:
             shared = self._classes[of] = self._shared(*of)
-        return replace(shared, nbytes=shared.nbytes + own)
+        return Paid(shared.cpu_ns, shared.nbytes + own, shared.rows_in, shared.queued_rows, shared.lag_ms)
 
     def entities_of(self, query: StandingQuery) -> tuple[str, ...]:
         """The ids of the entities that a query shares."""

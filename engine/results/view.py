@@ -251,7 +251,7 @@ class View:
         return self._info(self._standing(query_id))
 
     @property
-    def standing(self) -> Mapping[str, StandingQuery]:
+    def standing(self) -> ShownQueries:
         """All queries by id; the same object until queries come or go."""
         return self._queries
 
