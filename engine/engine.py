@@ -511,7 +511,7 @@ class Engine(Embedding):
             modules[f"source/{name}"] = source.attributes()
             modules[f"data-stem/{name}"] = source.rows.attributes()
             modules[f"query-stem/{name}"] = source.queries.attributes()
-            modules[f"queue/pending/{name}"] = source.pending.attributes()
+            modules[f"queue/pending/{name}"] = source.pending.attributes(source.clock.clock_ms)
         for over in self._sets:
             modules[f"queries/{'+'.join(over.sources)}"] = over.attributes()
         for name, group in self._sets.groups().items():

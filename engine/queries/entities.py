@@ -50,6 +50,7 @@ LISTED = frozenset(
         "rows",
         "kept_rows",
         "queued_rows",
+        "queued_bytes",
         "oldest_ms",
         "lag_ms",
         "k_declared",

@@ -110,12 +110,12 @@ class PendingRows:
 
     # --- the store's side -------------------------------------------------------------------------
 
-    def attributes(self) -> tuple[Attribute, ...]:
-        """What can be read of it, as of a queue."""
-        oldest_ms = _first_ms(self._pieces[0]) if self._pieces else None
+    def attributes(self, clock_ms: int) -> tuple[Attribute, ...]:
+        """What can be read of it, as of a queue. clock_ms: the journalled clock."""
+        oldest_ms = max(0, clock_ms - _first_ms(self._pieces[0])) if self._pieces else None
         return (
             Attribute("queued_rows", self._count, "rows that wait"),
-            Attribute("oldest_ms", oldest_ms, "timestamp of the first of them, ms since 1970"),
+            Attribute("oldest_ms", oldest_ms, "by how much the clock is past the timestamp of the first"),
         )
 
     def pieces(self) -> list[Batch]:
