@@ -104,6 +104,11 @@ class Settings(BaseSettings):
     first_record_wait_ms: int = Field(
         5_000, ge=0, description="How long NOW waits for the first record of a new partition, at most."
     )
+    scheduler: Literal["fifo", "round-robin", "greedy", "chain", "chain-deadline", "weighted-fair"] = Field(
+        "fifo",
+        description="Which stream's records a shard takes up next where several have some; may be changed "
+        "while it runs (attribute `policy` of `scheduler`).",
+    )
     linger_ms: int = Field(
         20,
         ge=0,

@@ -50,9 +50,11 @@ from engine.model.step import (
 )
 from engine.model.usage import Clock, Stopwatch, Usage
 from engine.overload.proposals.proposal import Proposal
+from engine.overload.scheduler import Scheduler
 from engine.queries.allowance import Allowance
 from engine.queries.catalogue import Catalogue
 from engine.queries.coming import Coming
+from engine.queries.demand import Demand, demand_of
 from engine.queries.entities import Report, report
 from engine.queries.explain import Plan
 from engine.queries.footprint import Footprint, Heavy, footprint, heaviest
@@ -77,6 +79,7 @@ from tureen.errors import (
     UnknownQuery,
 )
 
+SCHEDULER = "scheduler"
 REVISED_MAX = 256
 RESTORED_MAX = 4_096
 """Queries that come back together: what is known of a text for that is let go of before the next come."""
@@ -120,6 +123,9 @@ class Engine(Embedding):
         self._following = Subscriptions(self._sources, self.limits, units, self._watch)
         self._queries = StandingQueries()
         self._to_revise: list[str] = []
+        self.scheduler = Scheduler()
+        """Decides for whoever makes steps which source's batch is the next; no answer depends on it."""
+        self._demands: dict[SourceName, Demand] = {}
         self._view: View | None = None
         self._shown: dict[str, SourceView] = {}
         self._shown_sets: dict[SetKey, SetView] = {}
@@ -151,6 +157,19 @@ class Engine(Embedding):
         it, or windows move with it. O(sets of sources that have it).
         """
         return bool(len(self._source(source).pending)) or self._sets.follow_now(source)
+
+    def demand(self, source: str) -> Demand:
+        """What the queries over a source ask of the order of work. O(these queries) after a registration,
+        else O(1). Raises StepOutOfOrder.
+        """
+        name = self._source(source).stream.name
+        demand = self._demands.get(name)
+        if demand is None:
+            sets = [self._sets.seen(key) for key in self._sets.reading(name)]
+            demand = self._demands[name] = demand_of(
+                query for over in sets for query in over.standing.values()
+            )
+        return demand
 
     def prepare(self, sql: str) -> Statement:
         """What a text means against the streams there are. Raises QueryError or LimitExceeded."""
@@ -218,6 +237,7 @@ class Engine(Embedding):
         self._restored = False
         self._outdate(touched)
         if touched is None:
+            self._demands.clear()
             self._unsaved, self._may_owe = None, True
         elif self._unsaved is not None:
             self._unsaved.update(touched)
@@ -321,6 +341,7 @@ class Engine(Embedding):
                     self._catalogue.derive(derived, standing)
                 case DropSource(name):
                     self._catalogue.drop(name, standing)
+                    self.scheduler.remove(f"source/{name}")
         except TureenError as refusal:
             return {name: refusal}
         return {}
@@ -506,12 +527,16 @@ class Engine(Embedding):
                 Attribute("sources", len(self._sources), "streams"),
             ),
             buffers.MODULE: buffers.attributes(),
+            SCHEDULER: self.scheduler.attributes(),
         }
         for name, source in self._sources.items():
             modules[f"source/{name}"] = source.attributes()
             modules[f"data-stem/{name}"] = source.rows.attributes()
             modules[f"query-stem/{name}"] = source.queries.attributes()
             modules[f"queue/pending/{name}"] = source.pending.attributes(source.clock.clock_ms)
+        now_ns = 0 if self._timer is None else self._timer()
+        for module in self.scheduler:
+            modules[f"queue/{module.name}"] = self.scheduler.attributes_of(module, now_ns)
         for over in self._sets:
             modules[f"queries/{'+'.join(over.sources)}"] = over.attributes()
         for name, group in self._sets.groups().items():
@@ -642,6 +667,8 @@ class Engine(Embedding):
             case buffers.MODULE:
                 buffers.change(name, value)
                 self._following.forget()
+            case "scheduler":
+                self.scheduler.set_policy(str(value))
             case "query-stem":
                 self._sources[of].queries.eddy.set_attribute(name, str(value))
             case "join":
@@ -656,6 +683,8 @@ class Engine(Embedding):
         match kind:
             case buffers.MODULE:
                 return buffers.attributes()
+            case "scheduler":
+                return self.scheduler.attributes()
             case "query-stem" if source is not None:
                 return source.queries.attributes()
         return self.modules().get(module)

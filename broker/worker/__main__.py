@@ -280,7 +280,7 @@ def engines_for(loaded: Settings) -> Engines:
         measured |= {f"graph_{name}": ns for name, ns in dataclasses.asdict(costs.units).items()}
     log.info("costs_measured", **{name: round(ns, 3) for name, ns in measured.items() if ns is not None})
     set_buffers(loaded)
-    return Engines(limits(loaded), functions, costs)
+    return Engines(limits(loaded), functions, costs, loaded.scheduler)
 
 
 async def serve(loaded: Settings, engines: Engines, allowed: Budget) -> int:

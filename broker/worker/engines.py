@@ -48,16 +48,20 @@ class Engines:
     limits: Limits
     functions: FunctionCatalogue = BUILT_IN
     costs: Costs | None = None
+    scheduler: str = "fifo"
+    """The scheduling policy that they begin with."""
 
     def fresh(self) -> Engine:
         """One that holds nothing."""
-        return Engine(
+        engine = Engine(
             self.limits,
             functions=self.functions,
             costs=self.costs,
             timer=perf_counter_ns,
             clock=thread_time_ns,
         )
+        engine.scheduler.set_policy(self.scheduler)
+        return engine
 
     def restored(self, stored: StateSource) -> Engine:
         """One as stored, but for queries that are refused now: a function they call may be gone.
@@ -71,7 +75,7 @@ class Engines:
             return self._restored(accepted)
 
     def _restored(self, stored: StateSource) -> Engine:
-        return Engine.restore(
+        engine = Engine.restore(
             stored,
             self.limits,
             functions=self.functions,
@@ -79,6 +83,8 @@ class Engines:
             timer=perf_counter_ns,
             clock=thread_time_ns,
         )
+        engine.scheduler.set_policy(self.scheduler)
+        return engine
 
 
 class _Accepted:

@@ -1,6 +1,7 @@
 """What a shard takes up by itself and makes steps of: records of its streams, history, and the clock.
 
-Records come a transaction's worth at a time, shared fairly among the streams that have some. Where few come,
+Records come a transaction's worth at a time, shared fairly among the streams that have some; the
+scheduler says which of these is the next (:mod:`broker.worker.turns`). Where few come,
 the shard *lingers*: the next are taken up some ms after these, so that one transaction has what all its
 streams brought meanwhile. It does not where more wait than were taken up.
 
@@ -13,6 +14,7 @@ Used by the shard's thread alone.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable
 
 from confluent_kafka import Message
@@ -32,6 +34,7 @@ from broker.worker.step_size import StepSize
 from broker.worker.steps import Steps
 from broker.worker.streams import ReadStream, Streams
 from broker.worker.troubles import Troubles
+from broker.worker.turns import StreamQueue, Turns
 from engine.model.source import SourceName
 from engine.model.step import Heartbeat
 from engine.results.view import View
@@ -71,6 +74,7 @@ class Ingestion:
         self._backfills = backfills
         self._history = history
         self._memory = memory
+        self._turns = Turns()
         self._step_size = StepSize(settings.step_rows_max)
         self._linger = Linger(settings.linger_ms / 1_000)
         self._rest_ms = max(settings.heartbeat_ms, REST_MS)
@@ -113,27 +117,53 @@ class Ingestion:
         ready = self._streams.ready()
         if not ready:
             return
+        self._turns.begin(self._steps.engine, [one.stream.name for one in ready])
         ready = self._streams.in_step(ready, view.now_of, self._steps.engine.joined_with)
         began_s = time.monotonic()
         share = max(self._settings.step_rows_max, self._settings.transaction_rows_max // max(1, len(ready)))
-        rows = sum(self._from_one(stream, share, outgoing) for stream in ready)
+        rows = self._from_all(ready, share, outgoing)
         if rows:
             lagging = any(one.intake is not None and one.intake.lagging for one in ready)
             self._linger.took(rows, began_s, lagging=lagging)
 
-    def _from_one(self, stream: ReadStream, share: int, outgoing: Outgoing) -> int:
-        """Make steps of up to ``share`` rows of one stream; how many."""
-        rows = 0
-        while rows < share and stream.intake is not None and stream.intake.is_ready:
+    def _from_all(self, ready: Iterable[ReadStream], share: int, outgoing: Outgoing) -> int:
+        """Make steps of up to ``share`` rows of each stream, in the scheduler's order; how many rows."""
+        scheduler = self._steps.engine.scheduler
+        taken: Counter[SourceName] = Counter()
+        by_name = {one.stream.name: one for one in ready}
+        for stream in by_name.values():
+            self._offer(stream)
+        while (name := self._turns.next(scheduler, time.perf_counter_ns())) is not None:
             if outgoing.caused >= self._steps.size.records or self._memory.look() >= Level.HOLD:
                 break
-            self._left = 0
-            self._looked[stream.stream.name] = stream
-            taken = self._streams.poll(stream, self._step_size.rows)
-            if taken is not None:
-                rows += len(taken.messages)
-                self._records(stream, taken, outgoing)
-        return rows
+            stream = by_name[SourceName(name)]
+            taken[stream.stream.name] += self._from_one(stream, outgoing)
+            if taken[stream.stream.name] < share:
+                self._offer(stream)
+        return taken.total()
+
+    def _offer(self, stream: ReadStream) -> None:
+        """What waits of a stream may be the next step's."""
+        intake = stream.intake
+        if intake is not None and intake.is_ready:
+            self._turns.offer(self._steps.engine, stream.stream.name, *intake.waiting, time.perf_counter_ns())
+
+    def _from_one(self, stream: ReadStream, outgoing: Outgoing) -> int:
+        """Make a step of what came of one stream; of how many records."""
+        self._left = 0
+        self._looked[stream.stream.name] = stream
+        began_ns = time.perf_counter_ns()
+        taken = self._streams.poll(stream, self._step_size.rows)
+        if taken is None:
+            return 0
+        self._records(stream, taken, outgoing)
+        spent_ns = time.perf_counter_ns() - began_ns
+        self._turns.ran(self._steps.engine.scheduler, stream.stream.name, taken.size, spent_ns)
+        return len(taken.messages)
+
+    def queues(self) -> list[tuple[SourceName, StreamQueue]]:
+        """What waits of each stream that had records. Any thread."""
+        return [(SourceName(name), one) for name, one in self._turns.queues(self._steps.engine.scheduler)]
 
     def bring_back(self, outgoing: Outgoing) -> None:
         """Make steps of history that was read from the archive."""

@@ -142,6 +142,11 @@ class Intake:
         """Whether something came that was not taken."""
         return self._consumer.has_failed or not self._channel.is_empty
 
+    @property
+    def waiting(self) -> tuple[int, int]:
+        """(records, bytes) that came and were not taken."""
+        return self._channel.records, self._channel.bytes
+
     def _await(self, partitions: Iterable[int]) -> None:
         deadline_s = time.monotonic() + self._wait_s
         self._awaited |= dict.fromkeys(partitions, deadline_s)

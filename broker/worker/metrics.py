@@ -115,6 +115,7 @@ class _FromShards:
 
     def collect(self) -> Iterator[Metric]:
         yield from _of_streams(self._node)
+        yield from _of_queues(self._node)
         yield from _of_letters(self._node)
         yield from _of_results(self._node)
         yield from _of_shards(self._node)
@@ -139,6 +140,24 @@ def _of_streams(node: Node) -> Iterator[Metric]:
             for stream, count in list(getattr(shard.counts, attribute).items()):
                 family.add_metric([stream], count)
         yield family
+
+
+def _of_queues(node: Node) -> Iterator[Metric]:
+    rows = GaugeMetricFamily("tureen_queue_rows", "Records that wait to be taken up.", labels=["stream"])
+    size = GaugeMetricFamily("tureen_queue_bytes", "Bytes of these.", labels=["stream"])
+    age = GaugeMetricFamily(
+        "tureen_queue_oldest_seconds", "How long the oldest of these has waited.", labels=["stream"]
+    )
+    spent = CounterMetricFamily("tureen_step_time_seconds", "Time that steps took.", labels=["stream"])
+    now_ns = time.perf_counter_ns()
+    for shard in node.shards:
+        for stream, queue in shard.queues():
+            rows.add_metric([stream], queue.rows)
+            size.add_metric([stream], queue.nbytes)
+            waited_ns = 0.0 if queue.since_ns is None else max(0.0, now_ns - queue.since_ns)
+            age.add_metric([stream], waited_ns / 1e9)
+            spent.add_metric([stream], queue.spent_ns / 1e9)
+    yield from (rows, size, age, spent)
 
 
 def _of_letters(node: Node) -> Iterator[Metric]:

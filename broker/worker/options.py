@@ -1,10 +1,11 @@
 """Options of a registration: as JSON brings them, as steps carry them, and what the broker reads of them.
 
-| option        | values                    | read by                              |
-|---------------|---------------------------|--------------------------------------|
-| `maintenance` | auto, none, lazy, eager   | the engine                           |
-| `paused`      | true, false               | the engine                           |
-| `weight`      | a number in (0, 1000]     | the broker: a registration's weight  |
+| option           | values                    | read by                              |
+|------------------|---------------------------|--------------------------------------|
+| `maintenance`    | auto, none, lazy, eager   | the engine                           |
+| `paused`         | true, false               | the engine                           |
+| `latency_ms_max` | ms, 1 to 3,600,000        | the engine: deadlines of rows        |
+| `weight`         | a number in (0, 1000]     | the broker: a registration's weight  |
 
 `paused_because` is set by the broker, where it has paused the query itself. Others are kept and passed over:
 they belong to whoever registered.

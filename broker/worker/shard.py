@@ -52,6 +52,7 @@ from broker.worker.shared_reading import SharedReading
 from broker.worker.steps import Steps
 from broker.worker.streams import Streams
 from broker.worker.troubles import Interrupted, Trouble, Troubles
+from broker.worker.turns import StreamQueue
 from engine.engine import Engine
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import BEGINNING, Position
@@ -202,6 +203,10 @@ class Shard(threading.Thread):
     def waiting(self, query_id: str | None = None) -> int:
         """How many changes of a query, or of all, are still to be written to result topics."""
         return self._steps.pending.untold(query_id)
+
+    def queues(self) -> list[tuple[SourceName, StreamQueue]]:
+        """What waits of each stream that had records, as of the last transaction."""
+        return self._ingestion.queues()
 
     @property
     def stream_errors(self) -> Mapping[SourceName, dict[str, Any]]:

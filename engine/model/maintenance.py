@@ -28,6 +28,7 @@ Wanted = Literal["auto", "none", "lazy", "eager"]
 Strategy = Literal["nt", "direct", "upa"]
 Structure = Literal["partitioned", "negative", "indexed"]
 PARTITIONS_MAX = 65_536
+LATENCY_MS_MAX = 3_600_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,8 @@ class QueryOptions:
     """What a registration asks for. paused: the query stands and is not supported. strategy, structure,
     partitions: how the operators that changes come from keep rows until they leave
     (:mod:`engine.dataflow.policy`); None: the cost model chooses, of partitions the setting holds.
+    latency_ms_max: how long a row may wait before it is in the answer, where the scheduling policy goes by
+    that; None: nothing is said.
     """
 
     maintenance: Wanted = "auto"
@@ -42,6 +45,7 @@ class QueryOptions:
     strategy: Strategy | None = None
     structure: Structure | None = None
     partitions: int | None = None
+    latency_ms_max: int | None = None
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> QueryOptions:
@@ -57,6 +61,7 @@ class QueryOptions:
             None if strategy == "auto" else strategy,  # type: ignore[arg-type]
             None if structure == "auto" else structure,  # type: ignore[arg-type]
             _partitions(options.get("partitions")),
+            _latency_ms(options.get("latency_ms_max")),
         )
 
 
@@ -75,6 +80,17 @@ def _partitions(text: str | None) -> int | None:
     if not digits or not 1 <= int(text) <= PARTITIONS_MAX:
         raise OptionRefused(
             f"partitions cannot be {text!r}", hint=f"auto, or a number from 1 to {PARTITIONS_MAX:,}"
+        )
+    return int(text)
+
+
+def _latency_ms(text: str | None) -> int | None:
+    if text is None:
+        return None
+    digits = text.isascii() and text.isdecimal() and len(text) <= len(str(LATENCY_MS_MAX))
+    if not digits or not 1 <= int(text) <= LATENCY_MS_MAX:
+        raise OptionRefused(
+            f"latency_ms_max cannot be {text!r}", hint=f"a number of ms from 1 to {LATENCY_MS_MAX:,}"
         )
     return int(text)
 

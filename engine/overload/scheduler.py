@@ -53,6 +53,10 @@ class Scheduler:
     def __getitem__(self, name: str) -> ScheduledModule:
         return self._modules[name]
 
+    def get(self, name: str) -> ScheduledModule | None:
+        """The module of a name; None where there is none."""
+        return self._modules.get(name)
+
     # --- modules ----------------------------------------------------------------------------------
 
     def add(
@@ -152,6 +156,11 @@ class Scheduler:
     def policy(self) -> str:
         """The policy's name."""
         return self._policy.name
+
+    @property
+    def asks_demand(self) -> bool:
+        """Whether the policy goes by weights or deadlines."""
+        return self._policy.asks_demand
 
     def set_policy(self, name: str) -> None:
         """From the next decision on. Raises SettingsError. O(modules * log modules)."""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from engine.overload.policies.ready_heap import Key, ReadyHeap
 from engine.overload.scheduled_module import ScheduledModule
 
 
 class ByKey:
     """The module with the least key goes first."""
+
+    asks_demand: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self._ready = ReadyHeap()

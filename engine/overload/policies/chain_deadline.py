@@ -18,6 +18,7 @@ class ChainDeadline:
     """Batches without a deadline are never due."""
 
     name: ClassVar[str] = "chain-deadline"
+    asks_demand: ClassVar[bool] = True
 
     def __init__(self) -> None:
         self._chain = Chain()

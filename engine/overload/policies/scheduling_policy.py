@@ -15,6 +15,8 @@ class SchedulingPolicy(Protocol):
     """One scheduler's."""
 
     name: ClassVar[str]
+    asks_demand: ClassVar[bool]
+    """Whether it goes by the weights of modules or the deadlines of batches."""
 
     def ready(self, module: ScheduledModule) -> None:
         """A module has a batch at the head of its queue that was not there, or its estimates changed."""

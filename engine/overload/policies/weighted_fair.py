@@ -17,6 +17,7 @@ class WeightedFair:
     """O(log modules), and O(modules of the plan * log) when a plan was run."""
 
     name: ClassVar[str] = "weighted-fair"
+    asks_demand: ClassVar[bool] = True
 
     def __init__(self) -> None:
         self._ready = ReadyHeap()

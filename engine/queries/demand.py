@@ -1,0 +1,36 @@
+"""What the queries over a source ask of the order of work: how much they weigh together, and how long its
+rows may wait at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from engine.model.maintenance import QueryOptions
+from engine.standing.query import StandingQuery
+
+PAUSED_WEIGHT = 1e-6
+"""Of a query that stands and is not served, and of a source that nobody reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """weight: above 0. latency_ms_max: the least that a query asks for; None: none asks."""
+
+    weight: float
+    latency_ms_max: int | None
+
+
+def demand_of(queries: Iterable[StandingQuery]) -> Demand:
+    """Of queries together. O(queries)."""
+    weight, latency_ms = 0.0, None
+    for query in queries:
+        if query.paused:
+            weight += PAUSED_WEIGHT
+            continue
+        weight += query.registration.weight
+        asked_ms = QueryOptions.of(query.registration.options).latency_ms_max
+        if asked_ms is not None:
+            latency_ms = asked_ms if latency_ms is None else min(latency_ms, asked_ms)
+    return Demand(max(weight, PAUSED_WEIGHT), latency_ms)
