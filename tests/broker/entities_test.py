@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
+import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -13,7 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.broker.conftest import stream_sql
-from tests.broker.running import Broker
+from tests.broker.running import Broker, broker
 from tests.kafka import wait_until
 from tureen.cli import main
 from tureen.protocol import query_id
@@ -237,6 +240,26 @@ def test_events_tell_what_moved(shared: Broker, name: str, handles: list[str]) -
         assert next(reply.iter_lines()) == "event: entities"
     wrong = shared.http.get("/entities/events", params={"every_ms": 1})
     assert (wrong.status_code, wrong.json()["code"]) == (400, "bad_request")
+
+
+def test_events_end_when_the_broker_stops(kafka: str, tmp_path: Path) -> None:
+    seen, ended = threading.Event(), threading.Event()
+
+    def read() -> None:
+        with (
+            contextlib.suppress(httpx.HTTPError),
+            httpx.stream("GET", f"{one.url}/entities/events?every_ms=100", timeout=60) as reply,
+        ):
+            for _ in reply.iter_lines():
+                seen.set()
+        ended.set()
+
+    with broker(kafka, tmp_path / "data", f"t{uuid.uuid4().hex[:12]}") as one:
+        threading.Thread(target=read, daemon=True).start()
+        assert seen.wait(30)
+        assert one.stop() == 0
+        assert ended.wait(10)
+        assert "CancelledError" not in one.log.read_text()
 
 
 def command(shared: Broker, *args: str) -> Result:
