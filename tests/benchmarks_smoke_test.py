@@ -29,6 +29,17 @@ RUNS = {
         ["rows_per_s.q40", "register_s.q1", "restart_s.q40", "resident_bytes_per_query.q40"],
     ),
     "memory": ("--queries 300 --rows 100000 --standing 20 --no-broker", ["bytes_per_query", "bytes_per_row"]),
+    "chain": (
+        "--rows 512 --bursts 2 --modules 30 --repeats 1",
+        [
+            "held.fifo",
+            "held.chain",
+            "chain_to_fifo",
+            "peak_bytes.chain",
+            "delay_ms.p99.fifo",
+            "scheduler_share",
+        ],
+    ),
     "precision": (
         "--queries 40 --shapes 4 --problems 2 --cases DISTINCT",
         ["loss.optimal", "loss_ratio_to_grid", "solve_ms", "resolve_ms", "error_fp.max", "error_fn.max"],

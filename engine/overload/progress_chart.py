@@ -130,7 +130,7 @@ class _Block:
         return steepness(self.taken, self.cost)
 
 
-class Slopes(Generic[Name]):
+class ChartSlopes(Generic[Name]):
     """The slope of the segment that begins at each module, and the time from there to the results.
 
     Kept for modules that come, change and go; :meth:`redo` works out again what changed modules concern.
@@ -191,6 +191,6 @@ def slopes_of(stages: Mapping[Name, Stage[Name]]) -> dict[Name, float]:
                         raise ValueError(f"a plan comes back to {consumer!r}")
                     if consumer in stages:
                         stack.append((consumer, False))
-    slopes = Slopes[Name]()
+    slopes = ChartSlopes[Name]()
     slopes.redo(order, stages)
     return {name: slopes.of(name) for name in order}

@@ -7,8 +7,8 @@
     scheduler.done(...)           what that took and what came out: estimates, and charts where they moved
 
 Whoever runs the modules has the clock and the batches; here are numbers alone, so that nothing of time comes
-into an answer. A decision costs O(log modules); charts are redone where an estimate moved by a fifth, once in
-:data:`REDONE_EVERY` decisions at most.
+into an answer. A decision costs O(log modules); charts are redone where an estimate moved by a fifth: when a
+module was measured for the first time, and otherwise once in :data:`REDONE_EVERY` decisions at most.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from engine.model.attributes import Attribute
 from engine.overload.policies.choices import SCHEDULING_POLICIES
 from engine.overload.policies.scheduling_policy import SchedulingPolicy
-from engine.overload.progress_chart import Slopes, Stage
+from engine.overload.progress_chart import ChartSlopes, Stage
 from engine.overload.scheduled_module import COST_UNKNOWN, ScheduledModule, WaitingBatch
 from tureen.errors import SettingsError
 
@@ -34,7 +34,7 @@ class Scheduler:
         self._policy = _policy(policy)
         self._modules: dict[str, ScheduledModule] = {}
         self._feeders: dict[str, set[str]] = {}
-        self._slopes = Slopes[str]()
+        self._slopes = ChartSlopes[str]()
         self._numbers = 0
         self._moved: set[str] = set()
         self._decided = 0
@@ -141,12 +141,13 @@ class Scheduler:
         is put by the caller.
         """
         self._decided += 1
+        is_first = not module.measured
         if module.measure(size, spent, produced or {}):
             self._moved.add(module.name)
         self._policy.ran(module, spent)
         if module.queue:
             self._policy.ready(module)
-        if self._moved and self._decided % REDONE_EVERY == 0:
+        if self._moved and (is_first or self._decided % REDONE_EVERY == 0):
             self._redo(self._moved)
             self._moved = set()
 
