@@ -1,0 +1,82 @@
+"""Aggregates of a population, estimated from a sample of its rows, and how far off the estimates may be.
+
+Each row is kept with probability q, whatever becomes of the others (Horvitz and Thompson). COUNT and SUM of
+the sample, divided by q, are then without bias; AVG is the ratio of the two. MIN, MAX and COUNT(DISTINCT) are
+not scaled: nothing is known of the rows that are missing.
+
+Relative variances, of a population of n rows with the values v:
+
+    COUNT   (1 - q) / (q n)
+    SUM     (1 - q) / q * sum v^2 / (sum v)^2
+    AVG     (1 - q) / q * sum (v - mean)^2 / (sum v)^2    to first order
+
+In the place of the population's sums stand their estimates, made of the sample.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+NORMAL_95 = 1.959963984540054
+"""Quantile 0.975 of the standard normal distribution."""
+
+
+@dataclass(frozen=True, slots=True)
+class SampleSums:
+    """Of the rows of a sample that have a value: how many, the sum of the values and of their squares."""
+
+    count: int
+    total: float = 0.0
+    squares: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """value: of the whole population. error: half the width of the 95 % interval, relative to the value; None
+    where the sample says nothing of it: it has no rows, or they sum up to 0.
+    """
+
+    value: float | None
+    error: float | None
+
+    def covers(self, truth: float) -> bool:
+        """Whether the 95 % interval holds this value; without an interval it does not."""
+        if self.value is None or self.error is None:
+            return False
+        return abs(truth - self.value) <= self.error * abs(self.value)
+
+
+def estimated_count(sample: SampleSums, q: float) -> Estimate:
+    """COUNT. q: the share of the rows that is kept, 0 < q <= 1. Raises ValueError."""
+    _require_share(q)
+    variance = (1 - q) / sample.count if sample.count else None
+    return Estimate(sample.count / q, _half_width(variance))
+
+
+def estimated_sum(sample: SampleSums, q: float) -> Estimate:
+    """SUM; its value is None of a sample without rows. q: as of :func:`estimated_count`."""
+    _require_share(q)
+    if not sample.count:
+        return Estimate(None, None)
+    variance = (1 - q) * sample.squares / sample.total**2 if sample.total else None
+    return Estimate(sample.total / q, _half_width(variance))
+
+
+def estimated_average(sample: SampleSums, q: float) -> Estimate:
+    """AVG; its value is None of a sample without rows. q: as of :func:`estimated_count`."""
+    _require_share(q)
+    if not sample.count:
+        return Estimate(None, None)
+    spread = max(0.0, sample.squares - sample.total**2 / sample.count)
+    variance = (1 - q) * spread / sample.total**2 if sample.total else None
+    return Estimate(sample.total / sample.count, _half_width(variance))
+
+
+def _half_width(variance: float | None) -> float | None:
+    return None if variance is None else NORMAL_95 * math.sqrt(variance)
+
+
+def _require_share(q: float) -> None:
+    if not 0 < q <= 1:
+        raise ValueError(f"a sample keeps a share above 0 and up to 1 of the rows, not {q}")
