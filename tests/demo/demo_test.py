@@ -152,7 +152,7 @@ def test_a_paced_replay_keeps_rows_of_an_instant_together(streams: tuple[Replaye
     places = [0, 0]
     sent = 0
     while sent < replay.total:
-        until = replay._due(places)
+        until = replay._due(places, paced_s=0.0)
         ends = [int(np.searchsorted(one.ts_ms, until, side="right")) for one in streams]
         assert sum(ends) > sent
         places, sent = ends, sum(ends)
