@@ -33,6 +33,8 @@ from tureen.protocol import new_handle, query_id
 
 HANDLE = new_handle()
 NAME = query_id(HANDLE)
+NAMES = {"HANDLE": HANDLE, "NAME": NAME, "UNKNOWN": new_handle()}
+"""What the words in the paths of cases stand for, so that cases have the same names in each process."""
 ERROR = {"code": "unknown_source", "message": "there is no stream named 'gone'"}
 
 
@@ -72,17 +74,19 @@ def called(api: FastAPI, address: str, method: str, path: str, body: Any = None)
         ("10.0.0.9", "0/query-stem/s", {"policy": "fixed"}, (403, "not_allowed")),
         ("10.0.0.9", "state-buffers", {"state_partitions": 3}, (403, "not_allowed")),
         ("127.0.0.1", "0/query-stem/s", {"policy": "fixed"}, (404, "unknown_entity")),
-        ("10.0.0.9", f"query/{NAME}", {"weight": 2}, (404, "handle_needed")),
-        ("10.0.0.9", f"query/{HANDLE}", {"weight": 2}, (409, "query_not_running")),
-        ("127.0.0.1", f"query/{NAME}", {"weight": 2}, (409, "query_not_running")),
-        ("10.0.0.9", f"query/{new_handle()}", {"weight": 2}, (404, "unknown_query")),
-        ("10.0.0.9", f"query/{HANDLE}", {"weight": 2, "if_version": 1}, (409, "edit_conflict")),
+        ("10.0.0.9", "query/NAME", {"weight": 2}, (404, "handle_needed")),
+        ("10.0.0.9", "query/HANDLE", {"weight": 2}, (409, "query_not_running")),
+        ("127.0.0.1", "query/NAME", {"weight": 2}, (409, "query_not_running")),
+        ("10.0.0.9", "query/UNKNOWN", {"weight": 2}, (404, "unknown_query")),
+        ("10.0.0.9", "query/HANDLE", {"weight": 2, "if_version": 1}, (409, "edit_conflict")),
     ],
 )
 def test_edits_by_who_calls(
     api: FastAPI, address: str, path: str, values: dict[str, Any], answer: tuple[int, str]
 ) -> None:
-    assert called(api, address, "PATCH", f"/entities/{path}", values) == answer
+    kind, _, name = path.partition("/")
+    entity = f"{kind}/{NAMES.get(name, name)}" if name else kind
+    assert called(api, address, "PATCH", f"/entities/{entity}", values) == answer
 
 
 def test_plans_are_applied_by_owners_alone(api: FastAPI) -> None:
