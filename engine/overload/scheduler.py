@@ -117,6 +117,7 @@ class Scheduler:
         module = self._modules[name]
         module.put(batch)
         self.size += batch.size
+        self._policy.came(module, batch)
         if len(module.queue) == 1:
             self._policy.ready(module)
 
@@ -166,6 +167,7 @@ class Scheduler:
     def set_policy(self, name: str) -> None:
         """From the next decision on. Raises SettingsError. O(modules * log modules)."""
         policy = _policy(name)
+        policy.estimated()
         for module in self._modules.values():
             if module.queue:
                 policy.ready(module)
@@ -208,6 +210,7 @@ class Scheduler:
         modules = sorted((self._modules[name] for name in concerned), key=lambda one: one.number)
         stages = {one.name: Stage(one.cost, tuple(one.shares.items())) for one in modules}
         self._slopes.redo([one.name for one in modules], stages)
+        self._policy.estimated()
         for module in modules:
             module.charted()
             module.slope = self._slopes.of(module.name)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 
 import pytest
+from hypothesis import event, given
+from hypothesis import strategies as st
 
 from engine.overload.policies.choices import SCHEDULING_POLICIES
 from engine.overload.scheduled_module import WaitingBatch
@@ -86,6 +89,43 @@ def test_a_batch_that_is_due_goes_before_the_steepest() -> None:
                 break
         ends[policy] = now
     assert ends == {"chain": 20, "chain-deadline": 6}
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 2), max_size=3), min_size=1, max_size=12),
+    st.sampled_from([3, 6, 10, 20]),
+)
+def test_with_one_latency_nothing_is_late_that_is_not_with_first_in_first_out(
+    arrivals: list[list[int]], latency: int
+) -> None:
+    plans: list[Plan] = [(1, 0.5, 0), (1, 1, 0.25, 0), (1, 0)]
+    longest = {policy: max(delays(policy, plans, arrivals, latency), default=0) for policy in LATE}
+    assert longest["chain-deadline"] <= max(latency, longest["fifo"])
+    event(f"chain is late: {longest['chain'] > latency >= longest['fifo']}")
+
+
+LATE = ("fifo", "chain", "chain-deadline")
+
+
+def delays(
+    policy: str, plans: Sequence[Plan], arrivals: Sequence[Sequence[int]], latency: int
+) -> list[float]:
+    """Of each batch, from its arrival to its result. arrivals: by instant, plans that get a batch."""
+    scheduler = scheduler_of(policy, plans)
+    came: dict[int, int] = {}
+    left: dict[int, int] = {}
+    now = 0
+    while now < len(arrivals) or scheduler.size:
+        for plan in arrivals[now] if now < len(arrivals) else ():
+            number = len(came)
+            came[number] = now
+            scheduler.put(f"{plan}.0", WaitingBatch(number, 1.0, 1, now, float(now + latency)))
+        run_one(scheduler, plans, now)
+        now += 1
+        waiting = {batch.origin for module in scheduler for batch in module.queue}
+        for number in came.keys() - left.keys() - waiting:
+            left[number] = now
+    return [left[number] - came[number] for number in came]
 
 
 def test_weights_divide_the_time() -> None:

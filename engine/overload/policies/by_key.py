@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from engine.overload.policies.ready_heap import Key, ReadyHeap
-from engine.overload.scheduled_module import ScheduledModule
+from engine.overload.scheduled_module import ScheduledModule, WaitingBatch
 
 
 class ByKey:
@@ -19,6 +19,12 @@ class ByKey:
     def key(self, module: ScheduledModule) -> Key:
         """Of a module with a batch at its head."""
         raise NotImplementedError
+
+    def came(self, module: ScheduledModule, batch: WaitingBatch) -> None:
+        """The key is of the batch at the head."""
+
+    def estimated(self) -> None:
+        """Keys come anew with :meth:`ready`."""
 
     def ready(self, module: ScheduledModule) -> None:
         self._ready.put(module, self.key(module))

@@ -1,8 +1,14 @@
-"""Chain with deadlines: a batch whose deadline less its remaining cost has come goes first, the one that is
-due longest before the others; while none is, chain (:mod:`engine.overload.policies.chain`).
+"""Chain with deadlines: while all results can still be in time the steepest segment goes first
+(:mod:`engine.overload.policies.chain`); from the last instant at which they can, the batch that is due first.
 
-What else is due counts nothing towards a batch's remaining cost, so where many are due at once each waits for
-those before it.
+Batches in order of deadline, d_1 <= d_2 <= ..., with remaining costs r_1, r_2, ...: all are in time if each
+d_i - (r_1 + ... + r_i) has not passed, and the least of these is the last instant to begin. With one latency
+for all, a result is late by one run of a module at most where first in, first out would have them all in time
+and costs are as estimated: what comes later is due later. Where latencies differ, what comes with a short one
+may find the time spent.
+
+That instant is known from below: what comes lowers the bound by its cost, what is run does not. It is worked
+out, O(batches * log batches), where the bound has passed; a decision costs O(log modules) otherwise.
 """
 
 from __future__ import annotations
@@ -10,8 +16,9 @@ from __future__ import annotations
 from typing import ClassVar
 
 from engine.overload.policies.chain import Chain
-from engine.overload.policies.ready_heap import ReadyHeap
-from engine.overload.scheduled_module import ScheduledModule
+from engine.overload.scheduled_module import ScheduledModule, WaitingBatch
+
+NEVER = float("inf")
 
 
 class ChainDeadline:
@@ -22,25 +29,48 @@ class ChainDeadline:
 
     def __init__(self) -> None:
         self._chain = Chain()
-        self._due = ReadyHeap()
+        self._waiting: dict[str, ScheduledModule] = {}
+        self._begin = NEVER
+        """No later than the last instant to begin with what is due."""
+
+    def came(self, module: ScheduledModule, batch: WaitingBatch) -> None:
+        if batch.deadline is not None:
+            self._begin = min(self._begin, batch.deadline) - module.remaining * batch.size
+
+    def estimated(self) -> None:
+        self._begin = -NEVER
 
     def ready(self, module: ScheduledModule) -> None:
         self._chain.ready(module)
-        head = module.head
-        if head.deadline is None:
-            self._due.drop(module)
-        else:
-            self._due.put(module, (head.deadline - module.remaining * head.size, head.origin))
+        self._waiting[module.name] = module
 
     def rest(self, module: ScheduledModule) -> None:
         self._chain.rest(module)
-        self._due.drop(module)
+        self._waiting.pop(module.name, None)
 
     def choose(self, now: float) -> ScheduledModule | None:
-        first = self._due.first()
-        if first is not None and first[0][0] <= now:
-            return first[1]
+        if self._begin <= now:
+            first, self._begin = self._due()
+            if self._begin <= now:
+                return first
         return self._chain.choose(now)
 
+    def _due(self) -> tuple[ScheduledModule | None, float]:
+        """The module at which the batch waits that is due first, and the last instant to begin."""
+        due = sorted(
+            (
+                (batch.deadline, batch.origin, module.number, module.remaining * batch.size, module)
+                for module in self._waiting.values()
+                for batch in module.queue
+                if batch.deadline is not None
+            ),
+            key=lambda one: one[:3],
+        )
+        begin, cost = NEVER, 0.0
+        for deadline, _, _, remaining, _ in due:
+            cost += remaining
+            begin = min(begin, deadline - cost)
+        return due[0][4] if due else None, begin
+
     def ran(self, module: ScheduledModule, spent: float) -> None:
-        """What it took changes no key."""
+        """What it took changes nothing."""

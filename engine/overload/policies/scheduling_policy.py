@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Protocol
 
-from engine.overload.scheduled_module import ScheduledModule
+from engine.overload.scheduled_module import ScheduledModule, WaitingBatch
 
 
 class SchedulingPolicy(Protocol):
@@ -17,6 +17,12 @@ class SchedulingPolicy(Protocol):
     name: ClassVar[str]
     asks_demand: ClassVar[bool]
     """Whether it goes by the weights of modules or the deadlines of batches."""
+
+    def came(self, module: ScheduledModule, batch: WaitingBatch) -> None:
+        """A batch waits at a module, perhaps behind others; told before the module is ready."""
+
+    def estimated(self) -> None:
+        """Costs and shares of modules are estimated in another way now; told before these are ready again."""
 
     def ready(self, module: ScheduledModule) -> None:
         """A module has a batch at the head of its queue that was not there, or its estimates changed."""

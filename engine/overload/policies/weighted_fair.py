@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from engine.overload.policies.ready_heap import ReadyHeap
-from engine.overload.scheduled_module import ScheduledModule
+from engine.overload.scheduled_module import ScheduledModule, WaitingBatch
 
 
 class WeightedFair:
@@ -24,6 +24,12 @@ class WeightedFair:
         self._clocks: dict[str, float] = {}
         self._waiting: dict[str, dict[str, ScheduledModule]] = {}
         self._clock = 0.0
+
+    def came(self, module: ScheduledModule, batch: WaitingBatch) -> None:
+        """The clock of a plan goes by what is run."""
+
+    def estimated(self) -> None:
+        """Clocks go by what runs really took."""
 
     def ready(self, module: ScheduledModule) -> None:
         waiting = self._waiting.setdefault(module.plan, {})
