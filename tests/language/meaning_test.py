@@ -48,6 +48,20 @@ SAME = {
         "SELECT carrier FROM (SELECT * FROM flights [ROWS 5]) WHERE delay > 3",
         "SELECT carrier FROM flights [ROWS 5] WHERE delay > 3",
     ),
+    "PRECEDING behind a width": (
+        "SELECT carrier FROM flights [RANGE 15 MINUTES PRECEDING SLIDE 5 MINUTES WHERE delay > 3]",
+        "SELECT carrier FROM flights [RANGE 15 MINUTES SLIDE 5 MINUTES WHERE delay > 3]",
+    ),
+    "PRECEDING behind UNBOUNDED": (
+        "SELECT carrier FROM flights [RANGE UNBOUNDED PRECEDING]",
+        "SELECT carrier FROM flights [ROWS UNBOUNDED PRECEDING]",
+        "SELECT carrier FROM flights [UNBOUNDED PRECEDING]",
+        "SELECT carrier FROM flights",
+    ),
+    "PRECEDING behind a number of rows": (
+        "SELECT carrier FROM flights f [PARTITION BY f.carrier, f.dest ROWS 9 PRECEDING WHERE delay > 3]",
+        "SELECT carrier FROM flights [PARTITION BY carrier, dest ROWS 9 WHERE delay > 3]",
+    ),
     "groups of a selection": (
         "SELECT c, SUM(d) AS s FROM (SELECT UPPER(carrier) AS c, delay + 1 AS d FROM flights) GROUP BY c",
         "SELECT UPPER(carrier) AS c, SUM(delay + 1) AS s FROM flights GROUP BY UPPER(carrier)",

@@ -146,6 +146,7 @@ REFUSED = {
     "groups": "SELECT 1 FROM flights WHERE EXISTS (SELECT SUM(wind) FROM weather WHERE wind > delay)",
     "NOT IN": "SELECT * FROM flights WHERE (dest, carrier) NOT IN (SELECT dest, carrier FROM flights)",
     "RECURSIVE": "WITH RECURSIVE a AS (SELECT * FROM flights) SELECT * FROM a",
+    "FOLLOWING": "SELECT * FROM flights [ROWS 10 FOLLOWING]",
     "window over groups": "SELECT * FROM (SELECT COUNT(*) FROM flights) [ROWS 5]",
     "CREATE TABLE AS": "CREATE TABLE t AS SELECT * FROM flights",
     "MATERIALIZED": "CREATE MATERIALIZED VIEW v AS SELECT * FROM flights",

@@ -50,14 +50,17 @@ STREAMS = {
         sensor BIGINT, x DOUBLE, y DOUBLE, light DOUBLE, temperature DOUBLE, ts TIMESTAMP NOT NULL
     """,
     "event": "kind STRING, x DOUBLE, y DOUBLE, ts TIMESTAMP NOT NULL",
+    "requests": "client_id BIGINT, domain STRING, url STRING, ts TIMESTAMP NOT NULL",
 }
 TABLES = {
     "person": "id BIGINT PRIMARY KEY, name STRING, state STRING",
     "item": "id BIGINT PRIMARY KEY, category BIGINT",
     "device": "sensor BIGINT PRIMARY KEY, kind STRING, region STRING",
+    "domains": "domain STRING PRIMARY KEY, type STRING",
 }
-AS_STREAMS = ("auctions_5_rstream", "network_5_dstream")
+AS_STREAMS = ("auctions_5_rstream", "network_5_dstream", "requests_1_istream")
 EURO = UserFunction("DOLLAR_TO_EURO", (DOUBLE,), DOUBLE, lambda price: price * 0.875, deterministic=True)
+DOMAINS = ("stanford.edu", "shop.com", "sale.org")
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "compatibility.md"
 START, ROUNDS, ROUND_MS = 1_000_000_000, 24, 40_000
 
@@ -69,6 +72,7 @@ class Life:
 
     def __init__(self, seed: int) -> None:
         self.rng = random.Random(seed)
+        self.web = random.Random(seed)
         self.items = 0
         self.open: list[int] = [0]
         self.packets = 0
@@ -97,7 +101,19 @@ class Life:
             "person": [(rng.randrange(8), rng.choice("abc"), rng.choice(["or", "ca"])) for _ in range(3)],
             "item": [(item, rng.choice([10, 11])) for item in opened],
             "device": [(n, rng.choice("AAAAAAB"), "north") for n in range(40)] if number == 0 else [],
+            "domains": [
+                (domain, self.web.choice(["commerce", "education"])) for domain in DOMAINS[number % 2 :]
+            ],
+            "requests": [self.request() for _ in range(9)],
         }
+
+    def request(self) -> tuple[Any, ...]:
+        """A few clients with many requests, so that windows of ten rows are full, and some that no query of
+        the range from 1 to 1,000 takes.
+        """
+        client = self.web.choice([0, 1, 2, 3, 1_000, 1_001])
+        domain = self.web.choice(DOMAINS)
+        return client, domain, f"http://{self.web.choice(['cs', 'www'])}.{domain}/{self.web.randrange(5)}"
 
     def packet(self) -> tuple[Any, ...]:
         rng = self.rng

@@ -1,7 +1,9 @@
 """Windows: a clause in brackets after a stream, or BEGIN ... END ... at the end of a query.
 
 The clauses are ``[RANGE t SLIDE s WHERE p]``, ``[NOW SLIDE s WHERE p]``, ``[UNBOUNDED SLIDE s WHERE p]`` and
-``[PARTITION BY k, ... ROWS n WHERE p]``; SLIDE, WHERE and PARTITION BY may be left out.
+``[PARTITION BY k, ... ROWS n WHERE p]``; SLIDE, WHERE and PARTITION BY may be left out. PRECEDING may stand
+behind a size, as SQL-99 and CQL write it (Motwani et al., Query Processing, Resource Management, and
+Approximation in a Data Stream Management System, CIDR 2003, section 2), and says nothing more.
 """
 
 from __future__ import annotations
@@ -40,10 +42,13 @@ def parse_bracket_window(cursor: Cursor) -> exp.Expr:
             clause = nodes.NowClause()
         else:
             clause = nodes.RangeClause(this=parse_duration(cursor).this)
+        if not isinstance(clause, nodes.NowClause):
+            _preceding(cursor)
     elif cursor.take_words("NOW"):
         clause = nodes.NowClause()
     elif cursor.take_words("ROWS", "UNBOUNDED") or cursor.take_words("UNBOUNDED"):
         clause = nodes.UnboundedClause()
+        _preceding(cursor)
     else:
         raise cursor.expected("RANGE, ROWS, NOW, UNBOUNDED or PARTITION BY", _FORMS)
     if cursor.take_words("SLIDE"):
@@ -81,6 +86,7 @@ def _rows(cursor: Cursor, keys: list[exp.Expr]) -> exp.Expr:
         raise cursor.text.of_token(rows).refuse(
             SyntaxRefused, "this is not a number of rows", hint="write [ROWS 100]"
         )
+    _preceding(cursor)
     if cursor.word == "SLIDE":
         raise cursor.refuse(
             SyntaxRefused,
@@ -88,6 +94,16 @@ def _rows(cursor: Cursor, keys: list[exp.Expr]) -> exp.Expr:
             hint="write [RANGE 10 MINUTES SLIDE 1 MINUTE], or leave SLIDE out",
         )
     return nodes.RowsClause(this=int(rows.text), keys=keys)
+
+
+def _preceding(cursor: Cursor) -> None:
+    """PRECEDING, which may be left out. Raises NotSupported for FOLLOWING."""
+    if cursor.word == "FOLLOWING":
+        raise cursor.not_supported(
+            "a window does not hold rows that follow",
+            "write PRECEDING, or leave it out: a window ends at NOW",
+        )
+    cursor.take_words("PRECEDING")
 
 
 def _close(cursor: Cursor, clause: exp.Expr, token: Token, below: list[exp.Expr]) -> exp.Expr:

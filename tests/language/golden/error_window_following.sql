@@ -1,0 +1,1 @@
+SELECT dest FROM flights [ROWS 50 FOLLOWING]

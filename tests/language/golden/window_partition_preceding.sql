@@ -1,0 +1,1 @@
+SELECT COUNT(*) FROM flights S [PARTITION BY S.carrier, S.dest ROWS 10 PRECEDING WHERE S.delay > 30]

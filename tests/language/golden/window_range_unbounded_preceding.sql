@@ -1,0 +1,1 @@
+SELECT dest FROM flights [Range Unbounded Preceding] S

@@ -1,0 +1,1 @@
+SELECT dest FROM flights [ROWS UNBOUNDED PRECEDING WHERE delay > 30]
