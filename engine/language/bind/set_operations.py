@@ -22,7 +22,7 @@ from engine.language.places import Place, shown
 from engine.language.promotion import common
 from engine.language.query import Output, SetOperation
 from engine.model.types import BIGINT, DOUBLE, STRING, Kind
-from tureen.errors import NotSupported, TypeMismatch
+from tureen.errors import NotSupported, SyntaxRefused, TypeMismatch
 
 Select = Callable[[exp.Expr, Environment], BoundRelation]
 Pair = tuple[Output, Output]
@@ -70,11 +70,19 @@ def _of_rows(left: BoundRelation, right: BoundRelation, step: exp.Expr, env: Env
 
 
 def _of_columns(left: BoundRelation, right: BoundRelation, step: exp.Expr, env: Environment) -> BoundRelation:
-    """Of the columns that ON names. The right side gives these alone."""
+    """Of the columns that ON names. The right side gives these alone.
+
+    Raises SyntaxRefused for one that is named twice, UnknownColumn, TypeMismatch, NotSupported.
+    """
     given = len(left.columns)
     columns, others, on = list(left.columns), list[Output](), list[tuple[int, int]]()
+    named = set[str]()
     for name in step.args["on"]:
         place = env.text.of_node(name)
+        if name.name in named:
+            message = f"ON names the column {shown(name.name)!r} twice"
+            raise place.refuse(SyntaxRefused, message, hint="leave one of them out")
+        named.add(name.name)
         pair = _named(name, left, "before", place), _named(name, right, "behind", place)
         one, other = _fit(pair, f"column {shown(pair[0].name)!r}", True, "EXCEPT", place)
         if one is pair[0]:
