@@ -244,6 +244,7 @@ def test_a_plan_shows_edges_of_steps_and_shared_predicates_only_if_verbose(capsy
         "steps": [step],
         "predicates": [{"source": "t", "predicate": "price > 5", "facts": {"cohort": "dense", "holders": 1}}],
         "modules": {},
+        "views": [],
         "followed": False,
         "graph": tree,
     }
