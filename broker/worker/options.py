@@ -7,14 +7,17 @@
 | `latency_ms_max` | ms, 1 to 3,600,000        | the engine: deadlines of rows        |
 | `weight`         | a number in (0, 1000]     | the broker: a registration's weight  |
 
-`paused_because` is set by the broker, where it has paused the query itself. Others are kept and passed over:
-they belong to whoever registered.
+`strategy`, `structure` and `partitions` are read by the engine too (:class:`QueryOptions`). `paused_because`
+is set by the broker, where it has paused the query itself. Others are kept and passed over: they belong to
+whoever registered. A name that is so near to one of these that it may be a slip of it is refused.
 """
 
 from __future__ import annotations
 
+import difflib
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from typing import Any
 
 from engine.model.maintenance import QueryOptions
@@ -71,8 +74,38 @@ def pause_reason(options: Mapping[str, Any]) -> dict[str, Any] | None:
     return MemoryPaused(because).as_dict()
 
 
+SETTABLE = (*(field.name for field in fields(QueryOptions)), "weight")
+"""What a registration can set."""
+NEAR = 0.8
+"""From which share of common characters on, as difflib counts them, a name is taken for a slip of another."""
+_NEAR_CHARACTERS = (
+    math.floor(min(map(len, SETTABLE)) * NEAR / (2 - NEAR)),
+    math.ceil(max(map(len, SETTABLE)) * (2 - NEAR) / NEAR),
+)
+"""No name that is shorter or longer is so near to one of SETTABLE."""
+
+
+def check_names(names: Iterable[str]) -> None:
+    """Raises OptionRefused for a name that looks like an option and is none, in capitals or with a slip.
+
+    O(names x options), and nothing for the names of options.
+    """
+    least, most = _NEAR_CHARACTERS
+    for name in names:
+        if name in SETTABLE or name == PAUSED_BECAUSE or not least <= len(name) <= most:
+            continue
+        near = difflib.get_close_matches(name.lower(), SETTABLE, cutoff=NEAR)
+        if near:
+            meant = " or ".join(near)
+            raise OptionRefused(
+                f"there is no option {name!r}",
+                hint=f"did you mean {meant}? An option of your own needs a name that is less like it",
+            )
+
+
 def check(options: Mapping[str, Any]) -> None:
-    """Raises OptionRefused where one of them has a value it cannot have."""
+    """Raises OptionRefused where one of them has a value it cannot have, or the name of one has a slip."""
+    check_names(options)
     QueryOptions.of(as_text(options))
     weight_of(options)
 

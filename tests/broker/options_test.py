@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -175,6 +176,30 @@ def test_options_at_registration(shared: Broker, name: str) -> None:
     assert shared.http.get(f"/queries/{handle}").json()["error"]["code"] == "option_refused"
     refused = shared.http.patch(f"/queries/{handle}", json={"paused": True})
     assert (refused.status_code, refused.json()["code"]) == (409, "query_not_running")
+
+
+def test_a_misspelt_option_is_refused(shared: Broker, name: str) -> None:
+    shared.create(stream_sql(name))
+    sql = f"SELECT id FROM {name}"
+    slip = {"sql": sql, "options": {"team": "a", "weigth": 2}}
+    reply = shared.http.post("/queries", json=slip)
+    assert (reply.status_code, reply.json()["code"]) == (400, "option_refused")
+    assert "'weigth'" in reply.json()["message"]
+    assert "weight" in reply.json()["hint"]
+
+    lines = "\n".join(json.dumps(one) for one in (slip, {"sql": sql, "options": {"weight": 2}}))
+    headers = {"Content-Type": "application/x-ndjson"}
+    replies = shared.http.post("/queries", content=lines, headers=headers).text.splitlines()
+    first, second = (json.loads(line) for line in replies)
+    assert first["error"]["code"] == "option_refused"
+    assert second["state"] == "RUNNING"
+
+    handle = new_handle()
+    shared.publish(handle, slip)
+    wait_until(lambda: shared.state(handle) == "ERROR")
+    assert "weight" in shared.http.get(f"/queries/{handle}").json()["error"]["hint"]
+    shared.publish(handle, {"sql": sql, "options": {"team": "a", "weight": 2}})
+    wait_until(lambda: shared.state(handle) == "RUNNING")
 
 
 def test_a_template_keeps_its_parameters(shared: Broker, name: str) -> None:
