@@ -26,12 +26,14 @@ State = Literal["RUNNING", "PAUSED", "PENDING", "ERROR", "GONE"]
 
 class Outcome(TypedDict):
     """What became of a command. ``position``: after which step, where one was made or is known.
-    ``output``: of a query that emits its changes, where to and how. ``refused``: another text for a query, as
-    ``error`` says; it runs as before.
+    ``output``: of a query that emits its changes, where to and how. ``approximation``: the tags of a query
+    that stands, none where its answer is exact; left out where they are those of before. ``refused``: another
+    text for a query, as ``error`` says; it runs as before.
     """
 
     state: State
     error: NotRequired[dict[str, Any] | None]
     position: NotRequired[str | None]
     output: NotRequired[dict[str, Any] | None]
+    approximation: NotRequired[list[dict[str, Any]]]
     refused: NotRequired[bool]

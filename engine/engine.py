@@ -52,6 +52,7 @@ from engine.model.usage import Clock, Stopwatch, Usage
 from engine.overload.proposals.proposal import Proposal
 from engine.overload.scheduler import Scheduler
 from engine.queries.allowance import Allowance
+from engine.queries.approximations import Approximations
 from engine.queries.catalogue import Catalogue
 from engine.queries.coming import Coming
 from engine.queries.demand import Demand, demand_of
@@ -122,6 +123,8 @@ class Engine(Embedding):
         units = None if costs is None else costs.units
         self._following = Subscriptions(self._sources, self.limits, units, self._watch)
         self._queries = StandingQueries()
+        self._approximations = Approximations(())
+        """What of answers is not exact."""
         self._to_revise: list[str] = []
         self.scheduler = Scheduler()
         """Decides for whoever makes steps which source's batch is the next; no answer depends on it."""
@@ -278,7 +281,8 @@ class Engine(Embedding):
             self._following.tell_whole(told.began, self.view(), "snapshot", told)
         for query_id in told.broken:
             self._following.gone(self._queries[query_id])
-        return replace(result, changes=tuple(told.changes), broken=told.broken)
+        changes = self._approximations.put_on(told.changes)
+        return replace(result, changes=changes, broken=told.broken)
 
     def _touched(self, body: Body) -> Collection[SourceName] | None:
         """The sources that a step may move, or let go of rows; None: any, and there may be others then."""
@@ -320,7 +324,8 @@ class Engine(Embedding):
         self._following.tell_history(name, before, self.view(), told)
         for query_id in told.broken:
             self._following.gone(self._queries[query_id])
-        return replace(result, changes=tuple(told.changes), broken=told.broken)
+        changes = self._approximations.put_on(told.changes)
+        return replace(result, changes=changes, broken=told.broken)
 
     def _source(self, name: str) -> Source:
         source = self._sources.get(name)
@@ -380,6 +385,7 @@ class Engine(Embedding):
             for standing, one in zip(registered, queries, strict=True):
                 self._queries[standing.query_id] = standing
                 self._unsaved_queries.add(standing.query_id)
+                self._approximations.look(standing)
                 came.append((standing, one))
         self._outdate()
         return came
@@ -448,6 +454,7 @@ class Engine(Embedding):
             self._tell_end([registration.query_id], told)
         after = self._sets.of(before).change(registration)
         self._queries[registration.query_id] = after
+        self._approximations.look(after)
         self._following.changed(after)
         if before.paused and not after.paused and self.tells:
             told.began.append(after)
@@ -457,6 +464,7 @@ class Engine(Embedding):
         query = self._queries.pop(query_id, None)
         if query is not None:
             self._following.gone(query)
+            self._approximations.gone(query_id)
             self._sets.unregister(query)
             self._unsaved_queries.discard(query_id)
             if query.born <= self._saved_position:
@@ -514,7 +522,8 @@ class Engine(Embedding):
             self._unshown = set()
             sources, sets = self._shown.copy(), self._shown_sets.copy()
             queries, strategy_of = self._queries.shown(), self._following.strategy_of
-            self._view = View(self.position, self.limits, sources, sets, queries, strategy_of)
+            tags = self._approximations.shown()
+            self._view = View(self.position, self.limits, sources, sets, queries, strategy_of, tags)
         return self._view
 
     def modules(self) -> dict[str, tuple[Attribute, ...]]:
@@ -822,6 +831,8 @@ class Engine(Embedding):
             erring = engine._saved_errors
             over.restored({query_id: erring[query_id] for query_id in erring if query_id in over.standing})
             engine._queries.update(over.standing)
+            for standing in over.standing.values():
+                engine._approximations.look(standing)
         for coming in emitting:
             engine._following.came(engine._queries[coming.registration.query_id], coming.query)
         return engine

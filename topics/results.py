@@ -17,7 +17,7 @@ hash is the first 32 hexadecimal digits of the SHA-256 of the row as :func:`topi
 writes it: the same in every version, on every machine, in every encoding.
 
 Headers tell the position of the step (as a snapshot does), the instant, and the occasion where it is not
-a step.
+a step; of a query that is not exact also its tags (:mod:`topics.approximation`).
 
 Cost: 0.5 us a record, without holding the interpreter for most of it; a hash adds 1 us, Avro 3 us. A few
 records in JSON are written one by one (:mod:`topics.few_changes`).
@@ -40,12 +40,13 @@ import pyarrow.compute as pc
 from engine.model.batch import Int32Array, Int64Array
 from engine.model.changes import Changes, Operator
 from engine.model.step import Position
+from topics.approximation import header_text
 from topics.few_changes import FEW_CHANGES, are_plain, encode_few
 from topics.json_rows import json_objects
 from topics.produce_loop import ColumnHeaders
 from topics.results_codec import HASH_DIGITS, Codec, JsonCodec, Owners, Told
 from tureen.errors import LimitExceeded
-from tureen.protocol import HEADER_AT_MS, HEADER_OCCASION, HEADER_POSITION
+from tureen.protocol import HEADER_APPROXIMATION, HEADER_AT_MS, HEADER_OCCASION, HEADER_POSITION
 
 Format = Literal["upsert", "debezium", "diff"]
 Encoding = Literal["json", "avro", "json_schema"]
@@ -174,7 +175,7 @@ def encode(
         to.topic,
         keys,
         values,
-        _headers(changes, told.at_ms, position),
+        _headers(changes, told.at_ms, position, owners),
         _partitions(owners, partitions) if to.shared else None,
         int(sizes.sum()),
         owners if to.shared else None,
@@ -300,8 +301,8 @@ def _key_parts(
     return None, pc.binary_join_element_wise(pa.array(every, pa.string()).take(pa.array(rows)), copies, "-")
 
 
-def _headers(changes: Changes, at_ms: Int64Array, position: Position) -> ColumnHeaders:
-    """The same position for all, each its instant."""
+def _headers(changes: Changes, at_ms: Int64Array, position: Position, owners: Owners) -> ColumnHeaders:
+    """The same position for all, each its instant; where any of the queries is not exact, its tags."""
     instants: pa.LargeBinaryArray
     if len(at_ms) <= FEW_CHANGES:
         instants = pa.array([b"%d" % at for at in at_ms.tolist()], pa.large_binary())
@@ -313,6 +314,11 @@ def _headers(changes: Changes, at_ms: Int64Array, position: Position) -> ColumnH
     ]
     if changes.occasion != "step":
         headers.append((HEADER_OCCASION, changes.occasion.encode()))
+    tags = changes.approximation
+    if any(query_id in tags for query_id in owners.query_ids):
+        texts = [header_text(tags.get(query_id, ())).encode() for query_id in owners.query_ids]
+        each = pa.array(texts, pa.large_binary()).take(pa.array(owners.places))
+        headers.append((HEADER_APPROXIMATION, texts[0] if len(texts) == 1 else each))
     return headers
 
 

@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from tureen.approximation import Approximation
 from tureen.columns import Column, Row, arrow_table, json_row
 from tureen.errors import TureenError
 
@@ -67,7 +68,8 @@ class SnapshotEvent:
     """The whole answer as of ``position``.
 
     reset: changes were missed before it, so that what was folded until now is void. complete_from_ms: from
-    when it is complete, where older rows are no longer retained; else None.
+    when it is complete, where older rows are no longer retained; else None. approximation: what of it is not
+    exact; empty: it is exact.
     """
 
     position: str
@@ -77,6 +79,7 @@ class SnapshotEvent:
     operator: Operator = "changes"
     reset: bool = False
     complete_from_ms: int | None = None
+    approximation: tuple[Approximation, ...] = ()
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -99,6 +102,7 @@ class SnapshotEvent:
             "columns": _columns(self.columns),
             "rows": [json_row(row) for row in self.rows],
             "complete_from_ms": self.complete_from_ms,
+            "approximation": _tags(self.approximation),
             "reset": self.reset,
         }
 
@@ -118,6 +122,7 @@ class ChangesEvent:
     columns: tuple[Column, ...]
     changes: tuple[Change, ...]
     operator: Operator = "changes"
+    approximation: tuple[Approximation, ...] = ()
 
     def __len__(self) -> int:
         return len(self.changes)
@@ -150,6 +155,7 @@ class ChangesEvent:
             "position": self.position,
             "now_ms": self.now_ms,
             "columns": _columns(self.columns),
+            "approximation": _tags(self.approximation),
             "changes": [[one.weight, one.at_ms, json_row(one.row)] for one in self.changes],
         }
 
@@ -160,9 +166,15 @@ class ProgressEvent:
 
     position: str
     now_ms: int | None
+    approximation: tuple[Approximation, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        return {"type": "progress", "position": self.position, "now_ms": self.now_ms}
+        return {
+            "type": "progress",
+            "position": self.position,
+            "now_ms": self.now_ms,
+            "approximation": _tags(self.approximation),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +208,10 @@ Event = SnapshotEvent | ChangesEvent | ProgressEvent | AwayEvent | EndEvent
 def _dicts(columns: Sequence[Column], rows: Sequence[Row]) -> list[dict[str, Any]]:
     names = [column.name for column in columns]
     return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def _tags(tags: Sequence[Approximation]) -> list[dict[str, Any]]:
+    return [dict(tag.facts) for tag in tags]
 
 
 def _columns(columns: Sequence[Column]) -> list[dict[str, str]]:

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
+from tureen.approximation import approximations_of
 from tureen.changes import Change, ChangesEvent, Operator, ProgressEvent, SnapshotEvent
 from tureen.columns import Column, columns_of, rows_of
 from tureen.errors import BrokerUnavailable, LimitExceeded, TureenError
@@ -120,7 +121,8 @@ class Reader:
                 str(message.get("reason")), message.get("position"), error_from(error) if error else None
             )
         if kind == "progress":
-            return ProgressEvent(str(message["position"]), message.get("now_ms"))
+            tags = approximations_of(message.get("approximation"))
+            return ProgressEvent(str(message["position"]), message.get("now_ms"), tags)
         if kind == "snapshot":
             return self._snapshot(pieces)
         return self._changes(pieces) if kind == "changes" else None
@@ -138,6 +140,7 @@ class Reader:
             tuple(rows),
             self.operator,
             complete_from_ms=complete_from,
+            approximation=approximations_of(pieces[0].get("approximation")),
         )
 
     def _changes(self, pieces: list[Mapping[str, Any]]) -> ChangesEvent:
@@ -147,7 +150,8 @@ class Reader:
         changes = tuple(
             Change(int(weight), int(at_ms), row) for (weight, at_ms, _), row in zip(told, rows, strict=True)
         )
-        return ChangesEvent(str(last["position"]), last.get("now_ms"), columns, changes, self.operator)
+        tags = approximations_of(last.get("approximation"))
+        return ChangesEvent(str(last["position"]), last.get("now_ms"), columns, changes, self.operator, tags)
 
     def _known(self) -> tuple[Column, ...]:
         if self.columns is None:

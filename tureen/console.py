@@ -368,8 +368,8 @@ def show_snapshot(snapshot: Snapshot, rows_max: int, *, stands: bool = True) -> 
         console.print(
             f"incomplete: older rows are no longer retained; complete from {since} UTC", style="yellow"
         )
-    if snapshot.approximate:
-        console.print("approximate: rows were sampled or shed, as the query allows", style="yellow")
+    for tag in snapshot.approximation:
+        console.print(f"approximate: {cell(str(tag))}", style="yellow")
     if snapshot.errors:
         console.print(f"{snapshot.errors:,} values could not be computed and are NULL", style="yellow")
     show_lost(snapshot.late, snapshot.dead_letters, snapshot.counted_from_ms)

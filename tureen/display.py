@@ -147,8 +147,8 @@ def _said(answer: Snapshot) -> Iterator[str]:
     if not answer.complete:
         since = answer.complete_from_ms
         yield "incomplete" + ("" if since is None else f": complete from {_instant(since)} on")
-    if answer.approximate:
-        yield "approximate"
+    if answer.approximation:
+        yield "approximate: " + ", ".join(map(str, answer.approximation))
     if answer.errors:
         yield f"{answer.errors:,} values could not be computed"
     if answer.late or answer.dead_letters:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tureen.approximation import Approximation, approximations_of
 from tureen.errors import TureenError
 
 FACTS_KEY = "facts"
@@ -55,7 +56,8 @@ def error_from(message: Mapping[str, Any]) -> TureenError:
 class QueryStatus:
     """A standing query as the broker lists it; no list holds handles.
 
-    state: PENDING (a source is missing), RUNNING, PAUSED or ERROR, with ``error`` then.
+    state: PENDING (a source is missing), RUNNING, PAUSED or ERROR, with ``error`` then. approximation: what
+    of its answer is not exact; empty: it is exact.
     """
 
     query_id: str
@@ -63,6 +65,7 @@ class QueryStatus:
     sql: str | None = None
     sources: tuple[str, ...] = ()
     error: TureenError | None = None
+    approximation: tuple[Approximation, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
@@ -74,6 +77,7 @@ class QueryStatus:
             sql=message.get("sql"),
             sources=tuple(message.get("sources") or ()),
             error=error_from(error) if error else None,
+            approximation=approximations_of(message.get("approximation")),
             facts={key: value for key, value in message.items() if key != "handle"},
         )
 

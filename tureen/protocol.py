@@ -34,6 +34,12 @@ HEADER_NOW_MS = "tureen-now-ms"
 HEADER_CHANGE_POSITION = "tureen-change-position"
 """On a snapshot: where its changes go on, to be given as ``since``."""
 
+HEADER_APPROXIMATION = "tureen-approximation"
+"""On a snapshot, and on records of changes of a query that is not exact: its tags, a JSON array. The last may
+be ``{"more": n}`` where so many others would be too long for a header. Without it an answer is exact."""
+METADATA_APPROXIMATION = "tureen.approximation"
+"""The same in the metadata of an Arrow schema, whole; without it an answer is exact."""
+
 HEADER_AT_MS = "tureen-at-ms"
 HEADER_OCCASION = "tureen-occasion"
 """On records of changes, with the position: their instant; ``snapshot`` or ``end`` where it is no step's."""

@@ -24,9 +24,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
+from tureen.approximation import Approximation, approximations_from
 from tureen.changes import Operator
 from tureen.errors import KafkaUnavailable, NotSupported, TopicMissing, TureenError
-from tureen.protocol import HEADER_AT_MS, HEADER_POSITION, TopicNames
+from tureen.protocol import HEADER_APPROXIMATION, HEADER_AT_MS, HEADER_POSITION, TopicNames
 from tureen.topic_client import made
 
 if TYPE_CHECKING:
@@ -44,12 +45,15 @@ Weighed = tuple[int, Row]
 
 
 class Told(NamedTuple):
-    """A change that a record made: ``weight`` as :data:`Weighed` has it; position and instant of the step."""
+    """A change that a record made: ``weight`` as :data:`Weighed` has it; position and instant of the step,
+    and what of the answer is not exact after it.
+    """
 
     weight: int
     row: Row
     at_ms: int | None
     position: str | None
+    approximation: tuple[Approximation, ...] = ()
 
 
 class ResultFold:
@@ -170,6 +174,7 @@ class ResultTopic:
         self.topic = names.results if into is None else names.results_into(into)
         self.position: str | None = None
         self.at_ms: int | None = None
+        self.approximation: tuple[Approximation, ...] = ()
         self._shared = self.topic in (names.results, names.results_log)
         # What the client says beside its answers would stand between the lines of a terminal.
         self._kafka = {"allow.auto.create.topics": False, "log_level": 0, **kafka, "error_cb": _ignore}
@@ -281,9 +286,10 @@ class ResultTopic:
         self.position = _text(headers.get(HEADER_POSITION)) or self.position
         at_ms = _text(headers.get(HEADER_AT_MS))
         self.at_ms = self.at_ms if at_ms is None else int(at_ms)
+        self.approximation = approximations_from(_text(headers.get(HEADER_APPROXIMATION)))
         if self._told is not None:
             for weight, row in changed:
-                self._told(Told(weight, row, self.at_ms, self.position))
+                self._told(Told(weight, row, self.at_ms, self.position, self.approximation))
         return True
 
     def _ends(self, level: IsolationLevel) -> dict[int, int]:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from tureen.approximation import Approximation, approximations_from
 from tureen.errors import InstantRefused, PackageMissing
-from tureen.protocol import HEADER_CHANGE_POSITION
+from tureen.protocol import HEADER_APPROXIMATION, HEADER_CHANGE_POSITION, METADATA_APPROXIMATION
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,13 +77,14 @@ class Snapshot:
 
     position: opaque; two snapshots with the same position saw the same data. now_ms: NOW of the query in ms
     since 1970, None before its first row. complete: False where the window reaches back to rows that are no
-    longer retained; it is complete from ``complete_from_ms`` on. approximate: True only where the query
-    allowed that. errors: selected values that could not be computed and stand as NULL. late, dead_letters:
-    records of its sources that the answer lacks, since they came at or before NOW or could not be read;
-    counted from ``counted_from_ms`` on, None: from a time that is not known. change_position: where its
-    changes go on, for ``query.changes(since=...)``; None where it is not told. archive_rows: how many rows of
-    the archive it was made with; None: it was made without. earliest_ms: the first instant that ``at`` may
-    name for this query, told with archive_rows; None: there is no bound.
+    longer retained; it is complete from ``complete_from_ms`` on. approximation: what of it is not exact and
+    why, only ever where the query allowed that; empty: it is exact. errors: selected values that could not be
+    computed and stand as NULL. late, dead_letters: records of its sources that the answer lacks, since they
+    came at or before NOW or could not be read; counted from ``counted_from_ms`` on, None: from a time that is
+    not known. change_position: where its changes go on, for ``query.changes(since=...)``; None where it is
+    not told. archive_rows: how many rows of the archive it was made with; None: it was made without.
+    earliest_ms: the first instant that ``at`` may name for this query, told with archive_rows; None: there is
+    no bound.
     """
 
     table: pa.Table
@@ -90,7 +92,7 @@ class Snapshot:
     now_ms: int | None
     complete: bool = True
     complete_from_ms: int | None = None
-    approximate: bool = False
+    approximation: tuple[Approximation, ...] = ()
     errors: int = 0
     change_position: str | None = None
     archive_rows: int | None = None
@@ -116,7 +118,7 @@ class Snapshot:
             now_ms=number("tureen-now-ms"),
             complete=headers.get("tureen-complete", "true").lower() == "true",
             complete_from_ms=number("tureen-complete-from-ms"),
-            approximate=headers.get("tureen-approximate", "false").lower() == "true",
+            approximation=_tags(table, headers),
             errors=number("tureen-errors") or 0,
             change_position=headers.get(HEADER_CHANGE_POSITION) or None,
             archive_rows=number("tureen-archive-rows"),
@@ -125,6 +127,11 @@ class Snapshot:
             dead_letters=number("tureen-dead-letters") or 0,
             counted_from_ms=number("tureen-counted-from-ms"),
         )
+
+    @property
+    def approximate(self) -> bool:
+        """Whether it is not exact."""
+        return bool(self.approximation)
 
     @property
     def now(self) -> datetime | None:
@@ -173,6 +180,12 @@ class Snapshot:
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
+
+
+def _tags(table: pa.Table, headers: Mapping[str, str]) -> tuple[Approximation, ...]:
+    """From the schema, which has all of them, or from the header."""
+    told = (table.schema.metadata or {}).get(METADATA_APPROXIMATION.encode())
+    return approximations_from(told or headers.get(HEADER_APPROXIMATION))
 
 
 def frame_of(table: pa.Table) -> pd.DataFrame:

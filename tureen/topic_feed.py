@@ -21,6 +21,7 @@ from contextlib import closing
 from itertools import groupby
 from typing import Any
 
+from tureen.approximation import Approximation
 from tureen.changes import Change, ChangesEvent, EndEvent, Event, Operator, SnapshotEvent
 from tureen.columns import Column
 from tureen.errors import KafkaUnavailable, NotSupported, TureenError
@@ -99,21 +100,28 @@ class _Events:
 
     def snapshot(self, rows: Sequence[Row], results: ResultTopic) -> SnapshotEvent:
         self._columns = columns_of_rows(rows)
-        return self._snapshot(results.position, results.at_ms, [self._row(row) for row in rows])
+        found = [self._row(row) for row in rows]
+        return self._snapshot(results.position, results.at_ms, found, results.approximation)
 
     def changes(self, heard: Sequence[Told]) -> Iterator[Event]:
         for (position, at_ms), told in groupby(heard, lambda one: (one.position, one.at_ms)):
             part = list(told)
+            tags = part[-1].approximation
             if not self._columns:
                 self._columns = columns_of_rows([one.row for one in part])
-                yield self._snapshot(position, at_ms, [])
+                yield self._snapshot(position, at_ms, [], tags)
             changes = tuple(Change(one.weight, at_ms or 0, self._row(one.row)) for one in part)
-            yield ChangesEvent(position or "", at_ms, self._columns, changes, self._operator)
+            yield ChangesEvent(position or "", at_ms, self._columns, changes, self._operator, tags)
 
     def _snapshot(
-        self, position: str | None, at_ms: int | None, rows: list[tuple[Any, ...]]
+        self,
+        position: str | None,
+        at_ms: int | None,
+        rows: list[tuple[Any, ...]],
+        tags: tuple[Approximation, ...],
     ) -> SnapshotEvent:
-        return SnapshotEvent(position or "", at_ms, self._columns, tuple(rows), self._operator)
+        columns, operator = self._columns, self._operator
+        return SnapshotEvent(position or "", at_ms, columns, tuple(rows), operator, approximation=tags)
 
     def _row(self, row: Row) -> tuple[Any, ...]:
         return tuple(_hashable(row.get(column.name)) for column in self._columns)

@@ -13,6 +13,7 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from itertools import islice
+from typing import Any
 
 import faust
 import orjson
@@ -266,6 +267,7 @@ class Control:
                 "options": command.get("options") or {},
                 "state": old.get("state"),
                 "error": old.get("error"),
+                "approximation": old.get("approximation", []),
                 "refused": command.get("error"),
             }
             self.queries.put(name, entry, message.partition)
@@ -300,7 +302,7 @@ class Control:
     def _note(
         self, noted: Sequence[Noted], outcomes: Sequence[Outcome], newest: Mapping[str, Entry | None]
     ) -> None:
-        """Write ``.status`` for the states that are others than before.
+        """Write ``.status`` for the states, and tags of answers, that are others than before.
 
         newest: the last entry of each name. One that is not the last is left alone: the command of that
         one tells.
@@ -312,17 +314,23 @@ class Control:
                 self._awaiting.add(name)
             else:
                 self._awaiting.discard(name)
-            if entry is None or (entry["state"], entry["error"]) == (state, error):
+            if entry is None:
+                continue
+            before = entry.get("approximation", [])
+            tags = [] if state == "ERROR" else outcome.get("approximation", before)
+            if (entry["state"], entry["error"], before) == (state, error, tags):
                 continue
             if newest.get(name) is not entry:
                 continue
-            entry["state"], entry["error"] = state, error
+            entry["state"], entry["error"], entry["approximation"] = state, error, tags
             if (error or {}).get("code") == BROKEN:
                 entry["refused"] = error
             self.queries.put(name, entry)
-            told = {"state": state, "error": error, "position": outcome.get("position")}
+            told: dict[str, Any] = {"state": state, "error": error, "position": outcome.get("position")}
             if outcome.get("output") is not None:
                 told["output"] = outcome["output"]
+            if tags:
+                told["approximation"] = tags
             self.writer.send(self.names.status, name.encode(), orjson.dumps(told))
 
     async def _say_sources(self, names: list[str]) -> None:

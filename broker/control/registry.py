@@ -3,7 +3,7 @@
 A Faust table on rocksdict with a compacted changelog, partitioned as ``.queries``. An entry is
 
     {"sql": text | None, "parameters": [...] | {...} | None, "options": {...},
-     "state": state | None, "error": {...} | None}
+     "state": state | None, "error": {...} | None, "approximation": [...]}
 
 or, of a stream or a view, ``{"sql": text, "pending": whether what it reads is missing}``. ``sql`` None: a
 registration that is none; ``state`` None: its outcome is not known yet. An entry is written before its

@@ -24,6 +24,7 @@ import pyarrow as pa
 from broker.feeds.cursor import Birth, Cursor
 from broker.feeds.lines import change_lines, change_texts
 from engine.changes.transition import NEVER
+from engine.model.approximation import Approximation
 from engine.model.changes import Changes, Operator
 from engine.model.step import Position
 from tureen.errors import TureenError
@@ -49,12 +50,15 @@ class End:
 
 @dataclass(slots=True, eq=False)
 class Entry:
-    """What one step changed in one answer. lines: JSON, each with its line feed; empty until encoded."""
+    """What one step changed in one answer. tags: what of the answer is not exact. lines: JSON, each with its
+    line feed; empty until encoded.
+    """
 
     memory: Memory
     cursor: Cursor
     told: Told
     rows: int
+    tags: tuple[Approximation, ...] = ()
     lines: tuple[bytes, ...] = ()
 
     @property
@@ -169,7 +173,8 @@ class Told:
                 if place is None:
                     place = places[query_id] = len(self.entries)
                     cursor = Cursor(position, now_ms, memory.birth)
-                    self.entries.append(Entry(memory, cursor, self, 0))
+                    tags = one.approximation.get(query_id, ())
+                    self.entries.append(Entry(memory, cursor, self, 0, tags))
                     self._parts.append([])
                 self.entries[place].rows += count
                 self._parts[place].append((len(kept), start, start + count))
@@ -193,7 +198,7 @@ class Told:
             texts = [change_texts(rows.table, rows.weights, rows.at_ms) for rows in self._changes]
             for entry, parts in zip(self.entries, self._parts, strict=True):
                 mine = [text for number, start, stop in parts for text in texts[number][start:stop]]
-                entry.lines = tuple(change_lines(mine, entry.cursor))
+                entry.lines = tuple(change_lines(mine, entry.cursor, entry.tags))
             self._changes, self._parts = None, []
 
     def encoded_size(self) -> int:

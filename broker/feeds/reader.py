@@ -20,6 +20,7 @@ from broker.feeds.hub import Hub
 from broker.feeds.lines import LINE_ROWS, change_lines, change_texts
 from broker.feeds.memory import End, Entry, Memory, Told
 from engine.model.answer import Answer
+from engine.model.approximation import Approximation
 from engine.results.view import View
 from tureen.errors import (
     InstantOutOfRange,
@@ -77,6 +78,14 @@ class Reader:
     def head(self) -> bytes:
         """What the first line of a feed has besides: columns and operator."""
         return self._memory.head
+
+    @property
+    def tags(self) -> tuple[Approximation, ...]:
+        """What of the answer is not exact, as of the last look."""
+        try:
+            return self._view.approximation(self._memory.query_id)
+        except UnknownQuery:  # it is being replaced
+            return ()
 
     async def snapshot(self) -> Answer:
         """The answer to begin with; the reader then stands behind it. Of the operator dstream: no rows.
@@ -150,9 +159,10 @@ class Reader:
             before = self.cursor.position.sequence < self._history(view.standing[name].sources)
             if before and self._memory.operator != "istream":
                 raise MustRefetch()  # rows from before its windows' beginning came back since
+            tags = view.approximation(name)
             changes = view.changes(name, since_ms, self._rows_max)
             texts = change_texts(changes.table, changes.weights, changes.at_ms)
-            return tuple(change_lines(texts, cursor)), cursor, len(texts)
+            return tuple(change_lines(texts, cursor, tags)), cursor, len(texts)
 
         try:
             lines, cursor, rows = await self.run(work)

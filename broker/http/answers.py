@@ -42,6 +42,7 @@ from engine.language.templates import Template
 from engine.model.answer import Answer
 from engine.model.units import unit_of
 from engine.results.view import View
+from topics.approximation import header_text
 from tureen.errors import (
     HistoryUnavailable,
     InstantOutOfRange,
@@ -353,6 +354,7 @@ def _headers(taken: Taken) -> dict[str, str]:
         "Tureen-Position": str(found.position),
         "Tureen-Complete": str(found.complete).lower(),
         "Tureen-Approximate": str(found.approximate).lower(),
+        "Tureen-Approximation": header_text(found.approximation),
         "Tureen-Errors": str(found.errors),
         "Tureen-Late": str(found.lost.late),
         "Tureen-Dead-Letters": str(found.lost.broken),

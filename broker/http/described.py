@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from broker.http.formats import lost_facts
+from broker.http.formats import lost_facts, tag_dicts
 from broker.worker import options as query_options
 from broker.worker.entries import QueryEntry
 from broker.worker.node import Node
@@ -36,6 +36,7 @@ def listed(node: Node, name: str, entry: QueryEntry) -> dict[str, Any]:
         "strategy": entry.options.get("strategy", "auto"),
         "paused": entry.state == "PAUSED",
         "weight": query_options.WEIGHT_DEFAULT,
+        "approximation": [],
         "output": entry.output,
     }
     if entry.parameters is not None:
@@ -51,6 +52,7 @@ def listed(node: Node, name: str, entry: QueryEntry) -> dict[str, Any]:
                 "strategy": info.strategy,
                 "paused": info.paused,
                 "weight": info.weight,
+                "approximation": tag_dicts(info.approximation),
             }
         if entry.output is not None:
             told["output"] = entry.output | {"waiting": node.shards[entry.shard].waiting(name)}

@@ -31,6 +31,7 @@ from broker.feeds.lines import (
     framed,
     progress_line,
     snapshot_line,
+    tags_text,
 )
 from broker.feeds.memory import End, Memory
 from broker.feeds.reader import Piece, Reader, line_starts
@@ -281,14 +282,15 @@ class Feed:
                 part, more = rows.slice(start, starts.step), start != starts[-1]
                 head = reader.head if start == 0 else b""
                 from_ms, cursor = answered.complete_from_ms, reader.cursor
-                line = await reader.run(partial(snapshot_line, part, cursor, head, from_ms, more))
+                tags = answered.approximation if start == 0 else ()
+                line = await reader.run(partial(snapshot_line, part, cursor, head, from_ms, more, tags))
                 await self._tell("snapshot", [line], None if more else cursor)
             del answered, rows
         else:
             reader.resume(since)
             first, pieces = reader.cursor, await reader.more()
             await self._start(CONTENT_TYPES[self._request.form])
-            await self._tell("progress", [progress_line(first, reader.head)], first)
+            await self._tell("progress", [progress_line(first, reader.head, reader.tags)], first)
             await self._pass_on(pieces)
         try:
             end = await self._live(reader)
@@ -317,7 +319,7 @@ class Feed:
                 return End("caught_up")
             if self.is_due:
                 cursor = reader.progress()
-                await self._tell("progress", [progress_line(cursor)], cursor)
+                await self._tell("progress", [progress_line(cursor, tags=reader.tags)], cursor)
             await self._sleeping()
 
     async def _pass_on(self, pieces: Sequence[Piece]) -> None:
@@ -370,8 +372,8 @@ class Feed:
             if rows.nbytes > limit:
                 raise LimitExceeded("snapshot_bytes_max", limit, rows.nbytes)
             cursor, head = reader.cursor, reader.head
-            from_ms = answered.complete_from_ms
-            body = await reader.run(partial(snapshot_line, rows, cursor, head, from_ms, False))
+            from_ms, tags = answered.complete_from_ms, answered.approximation
+            body = await reader.run(partial(snapshot_line, rows, cursor, head, from_ms, False, tags))
             body = body[:-2] + b',"end":null}'
         else:
             reader.resume(since)
@@ -412,9 +414,10 @@ class Feed:
         changes = b",".join(changes_within(line) for piece in pieces for line in piece.lines)
         end = b"null" if reader.end is None else end_object(reader.end.reason, cursor, reader.end.error)
         position = orjson.dumps({"position": str(cursor), "now_ms": cursor.now_ms})[1:-1]
-        return b'{"type":"changes",%b%b,"changes":[%b],"more":false,"end":%b}' % (
+        return b'{"type":"changes",%b%b%b,"changes":[%b],"more":false,"end":%b}' % (
             position,
             reader.head,
+            tags_text(reader.tags),
             changes,
             end,
         )

@@ -20,6 +20,7 @@ microseconds a row in CSV.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, cast
@@ -29,8 +30,9 @@ import pyarrow as pa
 
 from broker.http.row_texts import rows_text
 from engine.model.answer import Answer, Lost
+from engine.model.approximation import Approximation
 from tureen.errors import LimitExceeded
-from tureen.protocol import SnapshotFormat
+from tureen.protocol import METADATA_APPROXIMATION, SnapshotFormat
 
 CONTENT_TYPES: dict[SnapshotFormat, str] = {
     "json": "application/json",
@@ -87,9 +89,24 @@ def facts(answer: Answer) -> dict[str, Any]:
         "complete": answer.complete,
         "complete_from_ms": answer.complete_from_ms,
         "approximate": answer.approximate,
+        "approximation": tag_dicts(answer.approximation),
         "errors": answer.errors,
         **lost_facts(answer.lost),
     }
+
+
+def tag_dicts(tags: Iterable[Approximation]) -> list[dict[str, Any]]:
+    """What of an answer is not exact, as JSON has it; empty: it is exact."""
+    return [tag.as_dict() for tag in tags]
+
+
+def tag_words(tags: Iterable[Mapping[str, Any]]) -> str:
+    """Each in a few words, of what :func:`tag_dicts` gives.
+
+    >>> tag_words([{"kind": "sample", "where": "trips", "amount": 10.0, "unit": "percent"}])
+    'sample of trips: 10 percent'
+    """
+    return ", ".join(f"{tag['kind']} of {tag['where']}: {tag['amount']:,.6g} {tag['unit']}" for tag in tags)
 
 
 def lost_facts(lost: Lost) -> dict[str, int | None]:
@@ -211,7 +228,11 @@ def _stream_head(schema: pa.Schema) -> bytes:
 
 def _arrow(answer: Answer) -> bytes:
     batches = [one.serialize() for one in answer.rows.batches() if one.num_rows]
-    return b"".join((_stream_head(answer.rows.schema), *batches, _STREAM_END))
+    schema = answer.rows.schema
+    if answer.approximation:
+        told = orjson.dumps(tag_dicts(answer.approximation))
+        schema = schema.with_metadata({**(schema.metadata or {}), METADATA_APPROXIMATION.encode(): told})
+    return b"".join((_stream_head(schema), *batches, _STREAM_END))
 
 
 _ENCODERS = {"ndjson": _ndjson, "csv": _csv, "arrow": _arrow}

@@ -21,6 +21,7 @@ from typing import Any
 from broker.http.creations import Creations
 from broker.http.described import listed
 from broker.http.endings import Endings
+from broker.http.formats import tag_words
 from broker.http.named import known, named, opened
 from broker.http.options import ChangeRequest, QueryChanges
 from broker.http.plans import plan_for, plan_of, proposals_for, proposals_of
@@ -135,6 +136,7 @@ class Statements:
                 "maintenance": lambda one: one["maintenance"],
                 "strategy": lambda one: one["strategy"],
                 "weight": lambda one: one["weight"],
+                "approximation": lambda one: tag_words(one["approximation"]) or None,
                 "output": lambda one: one["output"] and one["output"]["topic"],
                 "error": lambda one: one["error"] and one["error"].get("message"),
             }

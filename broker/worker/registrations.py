@@ -10,6 +10,7 @@ Used on the event loop, one batch at a time; what registrations mean is found in
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 from collections import deque
 from collections.abc import Sequence
@@ -29,7 +30,7 @@ from broker.worker.shards import Shards
 from topics.control_records import Command
 from topics.outputs import Outputs, emits, is_awaited
 from topics.wording import said
-from tureen.errors import LimitExceeded, TureenError, UnknownSource
+from tureen.errors import LimitExceeded, TureenError, UnknownQuery, UnknownSource
 
 PARTS_AT_WORK = 2
 """Of a batch so many parts wait for their shards, while the next is looked at."""
@@ -261,7 +262,12 @@ class Registrations:
             entry.state, entry.error, entry.shard = "ERROR", outcome.get("error"), None
             self._outputs.release(name)
             return outcome
-        return {**outcome, "state": entry.state, "error": entry.error, "output": entry.output}
+        told: Outcome = {**outcome, "state": entry.state, "error": entry.error, "output": entry.output}
+        if entry.shard is not None:
+            with contextlib.suppress(UnknownQuery):  # it is just being replaced
+                tags = self._shards[entry.shard].view().approximation(name)
+                told["approximation"] = [tag.as_dict() for tag in tags]
+        return told
 
 
 def _not_standing(command: Command, state: State, error: dict[str, Any] | None) -> QueryEntry:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from engine.model.approximation import Approximation
 from engine.model.batch import Column
 from engine.model.step import Parameters, Position
 
@@ -107,7 +108,7 @@ class Answer:
     position: the step it is true after. now_ms: NOW of the query; None before the first row.
     complete: False when rows the window reaches back to are retained no more (or never were).
     complete_from_ms: the instant from which it is complete; None when it is complete.
-    approximate: True when rows were sampled or shed.
+    approximation: what of it is not exact, and why; empty: it is exact.
     errors: values of the selected columns that could not be computed and stand as NULL.
     lost: records of its sources that gave no row.
     """
@@ -118,9 +119,14 @@ class Answer:
     now_ms: int | None
     complete: bool = True
     complete_from_ms: int | None = None
-    approximate: bool = False
+    approximation: tuple[Approximation, ...] = ()
     errors: int = 0
     lost: Lost = field(default_factory=Lost)
+
+    @property
+    def approximate(self) -> bool:
+        """Whether it is not exact."""
+        return bool(self.approximation)
 
     @property
     def table(self) -> pa.Table:
@@ -132,7 +138,8 @@ class Answer:
 class QueryInfo:
     """A standing query as lists show it. ``predicate_errors``: rows whose predicate ended as an error, while
     matches were kept. parameters: of the placeholders in ``sql``, where it has any. strategy: of the
-    operators that its changes come from; where nobody follows it what it asks for.
+    operators that its changes come from; where nobody follows it what it asks for. approximation: of its
+    answer.
     """
 
     query_id: str
@@ -146,6 +153,7 @@ class QueryInfo:
     paused: bool = False
     options: Mapping[str, str] = field(default_factory=dict)
     strategy: str = "auto"
+    approximation: tuple[Approximation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

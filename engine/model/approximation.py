@@ -8,9 +8,10 @@ and a view have the tags of all that they read.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from engine.model.step import Position
+if TYPE_CHECKING:
+    from engine.model.step import Position
 
 ApproximationKind = Literal["sample", "window", "synopsis", "shed", "constraint"]
 Origin = Literal["declared", "static", "dynamic"]

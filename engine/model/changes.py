@@ -7,13 +7,15 @@ changes none of them, only when they are seen.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from engine.model.approximation import Approximation
 from engine.model.batch import Int32Array, Int64Array
 
 Operator = Literal["changes", "istream", "dstream", "rstream"]
@@ -37,6 +39,8 @@ class Changes:
     NEVER (:mod:`engine.changes.transition`) before it has one.
     copies: int32[n], of rows that nothing but their values tells apart, which one of equal rows came or
     went, from 1; None where nobody asked or a key tells them apart.
+    approximation: by query id what of its answer is not exact; exact ones are not in it. It may name queries
+    that these changes are not of.
     """
 
     query_ids: tuple[str, ...]
@@ -47,6 +51,7 @@ class Changes:
     now_ms: Int64Array
     occasion: Occasion = "step"
     copies: Int32Array | None = None
+    approximation: Mapping[str, tuple[Approximation, ...]] = field(default_factory=dict)
 
     @classmethod
     def of_one(

@@ -17,6 +17,7 @@ from engine.changes.transition import NEVER, SourceTransition, Transition
 from engine.dataflow.graph import changes_of
 from engine.language.query import Filter, Project
 from engine.model.answer import Answer, Lost, QueryInfo, SourceInfo
+from engine.model.approximation import Approximation
 from engine.model.batch import Batch
 from engine.model.changes import Changes, Operator
 from engine.model.limits import Limits
@@ -67,6 +68,8 @@ class View:
     _queries: ShownQueries
     _strategy_of: Callable[[StandingQuery], Strategy | None]
     """Of a followed query, as of now: a strategy may change whenever, and changes no answer."""
+    _approximation: Mapping[str, tuple[Approximation, ...]] = field(default_factory=dict)
+    """What of answers is not exact, by query id; exact ones are not in it."""
 
     def snapshot(self, query_id: str, *, at_ms: int | None = None, rows_max: int | None = None) -> Answer:
         """The answer of a query at NOW, or at an earlier instant as known now.
@@ -130,6 +133,11 @@ class View:
         """Records of a query's sources that gave no row. Raises UnknownQuery."""
         return _lost(self._sets[self._standing(query_id).set_key])
 
+    def approximation(self, query_id: str) -> tuple[Approximation, ...]:
+        """What of a query's answer is not exact; empty: it is exact. Raises UnknownQuery."""
+        self._standing(query_id)
+        return self._approximation.get(query_id, ())
+
     def _answer(self, query_id: str, now_ms: int | None, result: Evaluated, over: SetView) -> Answer:
         return Answer(
             query_id,
@@ -138,6 +146,7 @@ class View:
             now_ms,
             complete=result.complete_from_ms is None,
             complete_from_ms=result.complete_from_ms,
+            approximation=self._approximation.get(query_id, ()),
             errors=result.errors,
             lost=_lost(over),
         )
@@ -276,6 +285,7 @@ class View:
             query.paused,
             query.registration.options,
             self._strategy_of(query) or QueryOptions.of(query.registration.options).strategy or "auto",
+            self._approximation.get(query.query_id, ()),
         )
 
     def sources(self) -> list[SourceInfo]:

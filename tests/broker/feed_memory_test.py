@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -22,10 +23,13 @@ from broker.feeds.lines import (
     change_texts,
     changes_within,
     framed,
+    progress_line,
     row_texts,
+    snapshot_line,
 )
 from broker.feeds.memory import Memory, Ring, Told
 from engine.changes.transition import NEVER
+from engine.model.approximation import Approximation
 from engine.model.changes import Changes, Occasion
 from engine.model.step import Position
 from tureen.errors import MustRefetch, PositionRefused
@@ -79,6 +83,27 @@ def test_each_query_finds_its_own_changes_after_a_step() -> None:
     assert memories[two].after(9, 10) == []
     assert [numbers(entry.lines) for entry in memories[one].after(6, 10) or ()] == [[0, 1]]
     ring._check(memories.values())
+
+
+def test_lines_have_the_tags_of_their_query() -> None:
+    sampled, exact = IDS[:2]
+    tag = Approximation("sample", "trips", "declared", 10.0, "percent")
+    given = replace(changes({sampled: LINE_ROWS + 1, exact: 1}), approximation={sampled: (tag,)})
+    told = Told(Position(1, 7), [given], followed(sampled, exact), 0.0)
+    told.encode()
+    lines = [[json.loads(line) for line in entry.lines] for entry in told.entries]
+    assert [[line.get("approximation") for line in mine] for mine in lines] == [
+        [[tag.as_dict()], [tag.as_dict()]],
+        [None],
+    ]
+    assert numbers(told.entries[0].lines) == list(range(LINE_ROWS + 1))
+    cursor, head = told.entries[0].cursor, b',"operator":"changes"'
+    rows = pa.table({"n": [1]})
+    for tags, member in (((), None), ((tag,), [tag.as_dict()])):
+        snapshot = json.loads(snapshot_line(rows, cursor, head, None, False, tags))
+        progress = json.loads(progress_line(cursor, head, tags))
+        assert (snapshot.get("approximation"), progress.get("approximation")) == (member, member)
+        assert (snapshot["rows"], progress["operator"]) == ([[1]], "changes")
 
 
 def test_whole_answers_and_queries_that_nobody_follows_are_passed_over() -> None:

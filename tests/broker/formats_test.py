@@ -5,14 +5,19 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 
 import pyarrow as pa
+import pytest
 
 from broker.http.formats import encode
 from engine.model.answer import Answer, AnswerColumns
+from engine.model.approximation import Approximation, Expected
 from engine.model.step import BEGINNING
+from topics.approximation import header_text
+from tureen.snapshot import Reply, Snapshot
 
 ROWS = [
     ([1, None], [Decimal("1.50")], [datetime(2020, 1, 1)], ['a"b'], [float("nan")]),
@@ -55,3 +60,48 @@ def test_arrays_in_json() -> None:
 def test_arrays_in_csv() -> None:
     _, *rows = csv.reader(io.StringIO(encode(answer(), "csv", 10_000).decode()))
     assert [[json.loads(value) if value else None for value in row] for row in rows] == PLAIN
+
+
+def test_tags_of_an_answer_in_json() -> None:
+    exact, sampled = (json.loads(encode(one, "json", 10_000)) for one in (answer(), tagged(1)))
+    assert (exact["approximate"], exact["approximation"]) == (False, [])
+    assert (sampled["approximate"], sampled["approximation"]) == (
+        True,
+        [
+            {
+                "kind": "sample",
+                "where": "trips 0",
+                "origin": "declared",
+                "amount": 10.0,
+                "unit": "percent",
+                "asked": 100.0,
+                "expected": {"fn": 0.9},
+            }
+        ],
+    )
+    assert sampled["rows"] == PLAIN
+
+
+@pytest.mark.parametrize("count", [0, 2, 100])
+def test_tags_of_an_answer_in_the_metadata_of_arrow_are_whole(count: int) -> None:
+    given = tagged(count)
+    body = encode(given, "arrow", 100_000)
+    schema = pa.ipc.open_stream(body).schema
+    assert (b"tureen.approximation" in (schema.metadata or {})) == bool(count)
+    header = header_text(given.approximation)
+    read = Snapshot.of(Reply(body, "arrow", {"tureen-approximation": header}))
+    assert [tag.where for tag in read.approximation] == [f"trips {i}" for i in range(count)]
+    assert ('"more"' in header) == (count == 100)
+    assert read.approximate == bool(count)
+    for form in ("csv", "ndjson"):
+        assert encode(given, form, 100_000) == encode(answer(), form, 100_000)  # type: ignore[arg-type]
+
+
+def tagged(count: int) -> Answer:
+    """The same answer with so many tags."""
+    expected = Expected(fn=0.9)
+    tags = [
+        Approximation("sample", f"trips {i}", "declared", 10.0, "percent", 100.0, expected=expected)
+        for i in range(count)
+    ]
+    return replace(answer(), approximation=tuple(tags))

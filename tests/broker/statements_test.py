@@ -52,6 +52,7 @@ def test_show_and_describe(shared: Broker, name: str) -> None:
         "maintenance": "eager",
         "strategy": "auto",
         "weight": 3,
+        "approximation": None,
         "output": None,
         "error": None,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -300,6 +301,26 @@ def test_kinds_of_lines_that_are_not_known_are_passed_over() -> None:
     course = three_steps()
     followed = Followed(lambda _: iter([b'{"type": "weather", "position": "9"}\n', course.feed(None)]))
     assert followed.told() == course.events()
+
+
+def test_tags_are_those_of_each_message() -> None:
+    tag = {"kind": "sample", "where": "trips", "origin": "declared", "amount": 10.0, "unit": "percent"}
+    messages = three_steps().messages(None)
+    exact = Followed(lambda _: iter([lines(messages)])).told()
+    first = next(place for place, one in enumerate(messages) if one["type"] == "changes")
+    messages[0]["approximation"] = [tag]
+    for message in messages[first:]:
+        message["approximation"] = [tag | {"amount": 5.0}]
+    told = Followed(lambda _: iter([lines(messages)])).told()
+    assert len(told) == len(exact)
+    amounts = [[tag.amount for tag in event.approximation] for event in told]  # type: ignore[union-attr]
+    assert amounts == [[10.0], *[[5.0]] * (len(told) - 1)]
+    assert told[0].as_dict()["approximation"] == [tag]
+    assert not any(event.approximation for event in exact)  # type: ignore[union-attr]
+
+
+def lines(messages: list[dict[str, Any]]) -> bytes:
+    return b"".join(json.dumps(message).encode() + b"\n" for message in messages)
 
 
 def test_the_columns_of_a_feed_that_begins_at_a_position_are_known() -> None:

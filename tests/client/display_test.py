@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import tureen
+from tureen.approximation import Approximation
 from tureen.changes import AwayEvent, Change, ChangesEvent, EndEvent, Event, SnapshotEvent
 from tureen.columns import Column
 from tureen.display import CELL_CHARACTERS, ROWS_SHOWN, pictures, snapshot_html
@@ -30,16 +31,20 @@ def cells(html: str) -> list[list[str]]:
     return [["".join(cell.itertext()) for cell in row] for row in parsed(html).findall("./table/tbody/tr")]
 
 
+TAG = Approximation("sample", "trips", "declared", 10.0, "percent")
+
+
 def test_a_table_with_types_and_what_the_answer_says_of_itself() -> None:
     table = pa.table({"city": ["Bern", None], "n": [1, 2]})
-    html = Snapshot(table, "1-9", 1_748_772_000_000, False, 5_000, True, 1_234)._repr_html_()
+    html = Snapshot(table, "1-9", 1_748_772_000_000, False, 5_000, (TAG,), 1_234)._repr_html_()
     assert cells(html) == [["Bern", "1"], ["NULL", "2"]]
     assert ["".join(th.itertext()) for th in parsed(html).iter("th")] == ["citystring", "nint64"]
     caption = parsed(html).find(".//caption")
     assert caption is not None
     assert caption.text == (
         "2 rows, NOW 2025-06-01 10:00:00.000 UTC, position 1-9, incomplete: complete from "
-        "1970-01-01 00:00:05.000 UTC on, approximate, 1,234 values could not be computed"
+        "1970-01-01 00:00:05.000 UTC on, approximate: sample of trips: 10 percent (declared), "
+        "1,234 values could not be computed"
     )
     assert "nothing has come in yet" in snapshot_html(Snapshot(table, "1-9", None))
     assert "NOW 1000000000000000000 ms" in snapshot_html(Snapshot(table, "1-9", 10**18))

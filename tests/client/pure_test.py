@@ -161,7 +161,7 @@ def test_an_incomplete_answer_says_from_when_it_is_complete() -> None:
         "tureen-position": "1-9",
         "tureen-complete": "false",
         "tureen-complete-from-ms": "5",
-        "tureen-approximate": "true",
+        "tureen-approximation": '[{"kind":"shed","where":"s","origin":"dynamic","amount":7},{"more":3}]',
         "tureen-errors": "2",
     }
     answer = Snapshot.of(Reply(sink.getvalue().to_pybytes(), "arrow", headers))
@@ -171,6 +171,7 @@ def test_an_incomplete_answer_says_from_when_it_is_complete() -> None:
         True,
         2,
     )
+    assert [str(tag) for tag in answer.approximation] == ["shed of s: 7 (dynamic)"]
     assert answer.now is None
 
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any, Literal
@@ -21,6 +22,7 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.model.approximation import Approximation
 from engine.model.changes import Changes, Occasion, Operator
 from engine.model.step import Position
 from topics.produce_loop import rows_of
@@ -121,6 +123,25 @@ def test_upsert_by_key_writes_rows_and_deletions_and_one_record_where_a_row_is_r
     ]
     assert records.partitions is None
     assert records.size == sum(len(key) + len(value or b"") for key, value in pairs(records))
+
+
+@pytest.mark.parametrize("columns", [COLUMNS, pa.schema([("k", pa.int64()), ("v", pa.list_(pa.string()))])])
+def test_records_of_queries_that_are_not_exact_have_their_tags(columns: pa.Schema) -> None:
+    value = "x" if columns is COLUMNS else ["x"]
+    given: list[Change] = [("a", 1, 5, (1, value)), ("b", 1, 5, (2, value)), ("b", 1, 6, (3, value))]
+    tag = Approximation("sample", "trips", "declared", 10.0, "percent")
+    text = b'[{"kind":"sample","where":"trips","origin":"declared","amount":10.0,"unit":"percent"}]'
+    one = changes(given, columns)
+    for tagged, told in (({}, []), ({"z": (tag,)}, []), ({"b": (tag,)}, [b"[]", text, text])):
+        records = written(replace(one, approximation=tagged), to("upsert", key=(0,)))
+        assert [
+            own["tureen-approximation"] for own in headers(records) if "tureen-approximation" in own
+        ] == told
+    alone = replace(changes(given[1:], columns), approximation={"b": (tag,), "z": ()})
+    assert [own["tureen-approximation"] for own in headers(written(alone, to("diff", key=None)))] == [
+        text,
+        text,
+    ]
 
 
 def test_debezium_tells_before_and_after() -> None:

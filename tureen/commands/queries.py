@@ -27,7 +27,11 @@ ROWS_DEFAULT = 50
     type=click.Choice(["RUNNING", "PAUSED", "PENDING", "ERROR", "PUBLISHED"]),
     help="Only queries in this state.  PUBLISHED: with --by-topic, those without a status record yet.",
 )
-@click.option("--extended", is_flag=True, help="Show maintenance, strategy and weight too; needs HTTP.")
+@click.option(
+    "--extended",
+    is_flag=True,
+    help="Show maintenance, strategy, weight and what is not exact too; needs HTTP.",
+)
 @console.kafka_options
 @console.broker_options
 def queries(
@@ -69,7 +73,7 @@ def queries(
 
 def show(found: Sequence[QueryStatus], limit: int = ROWS_DEFAULT, extended: bool = False) -> None:
     """The table of the first ``limit`` queries."""
-    more = ["mode", "weight"] if extended else []
+    more = ["mode", "weight", "approximate"] if extended else []
     names = ["query", "state", "sources", *more, "statement"]
     console.show_table(
         names,
@@ -78,7 +82,7 @@ def show(found: Sequence[QueryStatus], limit: int = ROWS_DEFAULT, extended: bool
                 one.query_id,
                 one.state,
                 ", ".join(one.sources) or "-",
-                *([_mode(one), one.facts.get("weight")] if extended else []),
+                *([_mode(one), one.facts.get("weight"), _approximate(one)] if extended else []),
                 _statement(one),
             )
             for one in found[:limit]
@@ -93,6 +97,12 @@ def _mode(status: QueryStatus) -> str:
     """How the answer is maintained, and the strategy of changes; narrow, as a terminal is."""
     known = (status.facts.get("maintenance"), status.facts.get("strategy"))
     return ", ".join(each for each in known if each is not None)
+
+
+def _approximate(status: QueryStatus) -> str:
+    """What was done to its answer and how much of it, each in a few words."""
+    tags = status.approximation
+    return ", ".join(f"{tag.kind} of {tag.where}: {tag.amount:,.6g} {tag.unit}" for tag in tags) or "-"
 
 
 def show_told(found: Sequence[QueryStatus], limit: int) -> None:

@@ -1,0 +1,77 @@
+"""Tags of the standing queries: what of each answer is not exact (:mod:`engine.model.approximation`).
+
+They come from *tellers*: one function for each thing that makes an answer less than exact, which says what it
+does to one query. The text's own samples are told here; allocations, rows that were shed and constraints that
+did not hold are told by the modules that know of them. A query over a view is bound to the streams below it,
+so it has the tags of all that it reads.
+
+Only queries with tags are remembered: exact ones cost nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from engine.model.approximation import Approximation
+from engine.model.changes import Changes
+from engine.standing.query import StandingQuery
+
+Teller = Callable[[StandingQuery], Iterable[Approximation]]
+"""What one part of the engine does to a query's answer; nothing where it is exact."""
+
+Tags = tuple[Approximation, ...]
+
+
+def tags_of(standing: StandingQuery, tellers: Iterable[Teller]) -> Tags:
+    """All tags of a query, each once, in the order of the tellers."""
+    return tuple(dict.fromkeys(tag for teller in tellers for tag in teller(standing)))
+
+
+class Approximations:
+    """Tags by query id, as they stand after the step at hand. One owner, as the engine."""
+
+    def __init__(self, tellers: Sequence[Teller]) -> None:
+        self._tellers = tellers
+        self._tags: dict[str, Tags] = {}
+        self._is_shown = False
+
+    def look(self, standing: StandingQuery) -> bool:
+        """A query came, or something that its tags are made from is another; returns whether they are."""
+        tags = tags_of(standing, self._tellers)
+        if self._tags.get(standing.query_id, ()) == tags:
+            return False
+        self._own()
+        if tags:
+            self._tags[standing.query_id] = tags
+        else:
+            del self._tags[standing.query_id]
+        return True
+
+    def gone(self, query_id: str) -> None:
+        """A query goes."""
+        if query_id in self._tags:
+            self._own()
+            del self._tags[query_id]
+
+    def _own(self) -> None:
+        if self._is_shown:
+            self._tags = self._tags.copy()
+            self._is_shown = False
+
+    def shown(self) -> Mapping[str, Tags]:
+        """As they stand, for good: exact queries are not in it. O(1)."""
+        self._is_shown = True
+        return self._tags
+
+    def put_on(self, changes: Iterable[Changes]) -> tuple[Changes, ...]:
+        """The same changes with the tags of their queries. O(queries) where any query has tags, else O(1)."""
+        tags = self._tags
+        if not tags:
+            return tuple(changes)
+        return tuple(
+            replace(one, approximation=mine)
+            if (mine := {name: tags[name] for name in one.query_ids if name in tags})
+            else one
+            for one in changes
+        )
