@@ -28,7 +28,8 @@ class Outcome(TypedDict):
     """What became of a command. ``position``: after which step, where one was made or is known.
     ``output``: of a query that emits its changes, where to and how. ``approximation``: the tags of a query
     that stands, none where its answer is exact; left out where they are those of before. ``refused``: another
-    text for a query, as ``error`` says; it runs as before.
+    text for a query, as ``error`` says; it runs as before. ``raised``: of a heartbeat, the partitions whose
+    watermark rose by it.
     """
 
     state: State
@@ -37,3 +38,4 @@ class Outcome(TypedDict):
     output: NotRequired[dict[str, Any] | None]
     approximation: NotRequired[list[dict[str, Any]]]
     refused: NotRequired[bool]
+    raised: NotRequired[list[int]]

@@ -151,6 +151,10 @@ class Engine(Embedding):
         """Streams and views by name."""
         return self._catalogue.definitions
 
+    def raised_by(self, source: SourceName, below: Mapping[int, int]) -> frozenset[int]:
+        """The partitions of a stream whose watermark a heartbeat would raise; as the step has ``below``."""
+        return self._source(source).clock.raised_by(below)
+
     def joined_with(self, source: SourceName) -> Iterable[SetKey]:
         """The sets of several sources, this among them, that queries stand over. O(sets that have it)."""
         return [key for key in self._sets.reading(source) if len(key) > 1]
@@ -251,10 +255,10 @@ class Engine(Embedding):
                 with self._watch.on(source.usage):
                     result = source.records(body, step.position, self._clock_ms)
                 self._sets.advance(name)
-            case Heartbeat(name, lagging):
+            case Heartbeat(source=name) as body:
                 source = self._source(name)
                 with self._watch.on(source.usage):
-                    result = source.heartbeat(lagging, step.position, self._clock_ms)
+                    result = source.heartbeat(body, step.position, self._clock_ms)
                 self._sets.advance(name)
             case Register(registrations):
                 result = self._register(registrations, step.position, told)

@@ -77,6 +77,7 @@ def encode_source(state: SourceState) -> bytes:
             "rejected": state.rejected,
             "partitions": [
                 [partition, clock.timestamp_max_ms, clock.active_clock_ms, clock.next_offset]
+                + ([] if clock.promised_ms is None else [clock.promised_ms])
                 for partition, clock in sorted(state.partitions.items())
             ],
         }
@@ -93,10 +94,7 @@ def decode_source(value: bytes, key: str) -> SourceState:
     try:
         facts = _decode_json(payload)
         stream = stream_from_dict(facts.pop("stream"))
-        partitions = {
-            partition: PartitionClock(timestamp_max_ms, active_clock_ms, next_offset)
-            for partition, timestamp_max_ms, active_clock_ms, next_offset in facts.pop("partitions")
-        }
+        partitions = {partition: PartitionClock(*clock) for partition, *clock in facts.pop("partitions")}
         return SourceState(stream=stream, partitions=partitions, **facts)
     except (ValueError, TypeError, KeyError) as error:
         raise corrupt(key, repr(error)) from error

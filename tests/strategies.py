@@ -314,7 +314,15 @@ class Script:
         self.create(name)
 
     def heartbeat(self) -> None:
-        self.add(Heartbeat(SourceName(self.draw(st.sampled_from(sorted(self.streams)))), self.lagging()))
+        name = self.draw(st.sampled_from(sorted(self.streams)))
+        self.add(Heartbeat(SourceName(name), self.lagging(), self.promises()))
+
+    def promises(self) -> dict[int, int]:
+        """Of some partitions; now and then too far ahead, or long since kept."""
+        if self.orderly or self.draw(st.booleans()):
+            return {}
+        ahead = st.sampled_from([-200, -20, -5, -1, 0, 1, 2, 5, 10, 40, 200_000_000])
+        return {p: self.clock + self.draw(ahead) for p in self.draw(st.sets(st.integers(0, 3), max_size=3))}
 
     def records(self, name: str | None = None) -> None:
         """Values from the stream's few favourites, so that groups have members and keys meet.

@@ -53,11 +53,11 @@ from topics.keyed import decode_messages
 from topics.settings import KafkaSettings
 from tureen.errors import KafkaUnavailable, TureenError
 
-VERSION = 5
-VERSIONS_READ = (1, 2, 3, 4, 5)
+VERSION = 6
+VERSIONS_READ = (1, 2, 3, 4, 5, 6)
 """Version 1 knew no registrations with parameters, 2 no rows of the archive, 3 not from
 when on rows are whole; 4 took members as columns by exact names only, and timestamps in seconds as rows, and
-knew neither owners, nor output that is written later, nor altered queries."""
+knew neither owners, nor output that is written later, nor altered queries; 5 no promises of heartbeats."""
 READ_TIMEOUT_S = 30.0
 SCANNED_STEPS = 20_000
 """So many steps are read through rather than searched."""
@@ -283,7 +283,8 @@ def _body(body: Body, read: Sequence[Range] | HistoryNamed) -> dict[str, Any]:
                 "rows": len(body.batch),
             } | ({} if body.whole_from_ms is None else {"whole_from_ms": body.whole_from_ms})
         case Heartbeat():
-            return {"kind": "heartbeat", "source": body.source, "lagging": sorted(body.lagging)}
+            beat = {"kind": "heartbeat", "source": body.source, "lagging": sorted(body.lagging)}
+            return beat | ({"below": sorted(body.below.items())} if body.below else {})
         case Register():
             return {
                 "kind": "register",
@@ -359,7 +360,8 @@ def _body_of(facts: dict[str, Any]) -> Any:
                 facts["digest"],
             )
         case "heartbeat":
-            return Heartbeat(SourceName(facts["source"]), frozenset(facts["lagging"]))
+            below = dict(facts.get("below", ()))
+            return Heartbeat(SourceName(facts["source"]), frozenset(facts["lagging"]), below)
         case "register":
             return Register(tuple(registration_from_dict(one) for one in facts["registrations"]))
         case "alter":

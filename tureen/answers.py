@@ -83,6 +83,23 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
+class Promised:
+    """What a heartbeat did.
+
+    raised: the partitions whose watermark rose by it. unchanged: those that were as far already. now_ms: NOW
+    of the stream after it, ms since 1970; None: it has none yet.
+    """
+
+    raised: tuple[int, ...]
+    unchanged: tuple[int, ...]
+    now_ms: int | None
+
+    @classmethod
+    def of(cls, message: Mapping[str, Any]) -> Promised:
+        return cls(tuple(message["raised"]), tuple(message["unchanged"]), message["now_ms"])
+
+
+@dataclass(frozen=True, slots=True)
 class Dropped:
     """What went with a stream, a table or a view: ids of queries, names of views."""
 

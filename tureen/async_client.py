@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, Unpack
 
 from tureen import calls
-from tureen.answers import Dropped, Ended, Listing, Matches
+from tureen.answers import Dropped, Ended, Listing, Matches, Promised
 from tureen.builder import Select
 from tureen.calls import Record
 from tureen.changes_callbacks import AsyncSubscription, Callback, OnError, awaiting
@@ -139,6 +139,14 @@ class AsyncClient:
     async def drop(self, name: str, *, cascade: bool = False, wait: float = WAIT_DEFAULT_S) -> Dropped:
         """Drop a stream, a table or a view that nothing reads; cascade: with what reads it."""
         return await self._http.run(calls.drop(name, cascade, wait))
+
+    async def heartbeat(self, source: str, ms: int, partition: int | None = None) -> Promised:
+        """Promise that no row of a stream below ms (since 1970) follows in a partition; None: in any.
+
+        Raises UnknownSource, TureenError: the stream does not take it; BrokerUnavailable: it has yet to read
+        what was there before.
+        """
+        return await self._http.run(calls.heartbeat(source, ms, partition))
 
     async def register(
         self,

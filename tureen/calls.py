@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import httpx
 
-from tureen.answers import Dropped, Ended, Listing, Matches
+from tureen.answers import Dropped, Ended, Listing, Matches, Promised
 from tureen.errors import BrokerUnavailable, TureenError
 from tureen.exchange import Request, Talk, ask, json_of
 from tureen.facts import QueryStatus, Source
@@ -43,6 +43,12 @@ def drop(name: str, cascade: bool, wait_s: float) -> Talk[Dropped]:
     path = f"/sources/{quote(name, safe='')}"
     params = {"cascade": "true"} if cascade else {}
     return ask(Request("DELETE", path, _dropped, params, again=False, wait_s=wait_s))
+
+
+def heartbeat(source: str, ms: int, partition: int | None) -> Talk[Promised]:
+    """POST /sources/{name}/heartbeat."""
+    path = f"/sources/{quote(source, safe='')}/heartbeat"
+    return ask(Request("POST", path, _promised, body={"json": {"partition": partition, "ms": ms}}))
 
 
 def register(
@@ -291,6 +297,10 @@ def _status(response: httpx.Response) -> QueryStatus:
 
 def _dropped(response: httpx.Response) -> Dropped:
     return Dropped.of(json_of(response))
+
+
+def _promised(response: httpx.Response) -> Promised:
+    return Promised.of(json_of(response))
 
 
 def _ended(response: httpx.Response) -> Ended:

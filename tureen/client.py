@@ -27,7 +27,7 @@ from types import TracebackType
 from typing import Any, Unpack
 
 from tureen import calls
-from tureen.answers import Dropped, Ended, Listing, Matches
+from tureen.answers import Dropped, Ended, Listing, Matches, Promised
 from tureen.builder import Select
 from tureen.calls import Record
 from tureen.changes_callbacks import Callback, OnError, Subscription, calling
@@ -175,6 +175,14 @@ class Client:
             return self._http.run(calls.drop(name, True, wait))
         self._way.drop(name, wait)
         return Dropped()
+
+    def heartbeat(self, source: str, ms: int, partition: int | None = None) -> Promised:
+        """Promise that no row of a stream below ms (since 1970) follows in a partition; None: in any.
+
+        Raises UnknownSource, TureenError: the stream does not take it; BrokerUnavailable: it has yet to read
+        what was there before.
+        """
+        return self._http.run(calls.heartbeat(source, ms, partition))
 
     def register(
         self,

@@ -289,6 +289,12 @@ class StepOutOfOrder(TureenError):
     code = "step_out_of_order"
 
 
+class HeartbeatRefused(TureenError):
+    """A heartbeat with an instant that a stream does not take."""
+
+    code = "heartbeat_refused"
+
+
 class BackfillRefused(TureenError):
     """Rows from before what a stream retains that do not go before it.
 

@@ -22,6 +22,7 @@ STATUS = {
     "edit_conflict": 409,
     "not_allowed": 403,
     "unknown_entity": 404,
+    "unknown_partition": 404,
     "plan_is_another": 409,
     "query_not_running": 409,
     "query_paused": 409,

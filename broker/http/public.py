@@ -24,6 +24,7 @@ from broker.http.endings import Endings, end_request
 from broker.http.entities import EVERY_MS, EVERY_MS_MAX, EVERY_MS_MIN, EntityRequests
 from broker.http.errors import install, json
 from broker.http.feed_description import describe
+from broker.http.heartbeats import Heartbeats
 from broker.http.matching import QUERIES_DEFAULT, QUERIES_MAX, Matching, match_lines, match_request
 from broker.http.named import is_operator, named, opened
 from broker.http.options import QueryChanges, change_request
@@ -64,6 +65,7 @@ def public_api(
     changes = QueryChanges(node, writes)
     matching = Matching(node)
     creations = Creations(settings, node, writes, endings)
+    heartbeats = Heartbeats(settings, node)
     entities = EntityRequests(node, changes, settings.sql_bytes_max)
     plan_files = PlanFiles(node, changes, entities, settings.sql_bytes_max)
     statements = Statements(settings, node, endings, creations, changes)
@@ -93,6 +95,11 @@ def public_api(
     ) -> Response:
         """Drop a stream, a table or a view that nothing reads, or with what reads it."""
         return await told(creations.drop(name, cascade, operates(request)))
+
+    @app.post("/sources/{name}/heartbeat", tags=["sources"])
+    async def post_heartbeat(request: Request, name: str) -> Response:
+        """`{"partition": p or null, "ms": h}`: no row of this partition, or of any, below h follows."""
+        return await told(heartbeats.send(name, await request.body()))
 
     @app.post("/statements", tags=["statements"])
     async def post_statement(request: Request) -> Response:

@@ -6,6 +6,7 @@ Commands that change nothing make no step. Used by the shard's thread alone.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from broker.internal import Outcome
 from broker.worker.books import Books
@@ -16,7 +17,7 @@ from broker.worker.shard_command import ShardCommand, step_bodies
 from broker.worker.steps import Steps
 from broker.worker.streams import Streams
 from engine.model.source import SourceName, Stream
-from engine.model.step import Unregister
+from engine.model.step import Heartbeat, Unregister
 
 
 class Execution:
@@ -44,6 +45,10 @@ class Execution:
             self._steps.engine.continues,
         ):
             failed: Mapping[str, Exception] = {}
+            if isinstance(made.body, Heartbeat):
+                (place,) = made.places
+                outcomes[place] = self._heartbeat(made.body, commands[place], outgoing)
+                continue
             if made.body is not None:
                 failed = self._steps.make(made.body, outgoing).failed
                 if isinstance(made.body, Unregister):
@@ -55,6 +60,19 @@ class Execution:
                 if error is None and made.body is not None:
                     self._follow(command)
         return outcomes
+
+    def _heartbeat(self, body: Heartbeat, command: ShardCommand, outgoing: Outgoing) -> Outcome:
+        """A step where it raises a watermark, else none. What waits in the log is known here alone."""
+        raised = self._steps.engine.raised_by(body.source, body.below)
+        error = None
+        if raised:
+            stream = self._streams.by_name[body.source]
+            lagging = stream.intake.lagging if stream.intake is not None else frozenset()
+            error = self._steps.make(replace(body, lagging=lagging), outgoing).failed.get(body.source)
+            if error is None:
+                stream.pace.stepped(self._steps.clock_ms, raised, lagging)
+        told = command.outcome(self._steps.engine.position, error)
+        return told if error is not None else {**told, "raised": sorted(raised)}
 
     def _follow(self, command: ShardCommand) -> None:
         """Do what a command that was applied asks of the shard beside its engine."""

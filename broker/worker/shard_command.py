@@ -19,6 +19,7 @@ from engine.model.step import (
     CreateDerived,
     CreateSource,
     DropSource,
+    Heartbeat,
     Position,
     Register,
     Registration,
@@ -31,6 +32,8 @@ ID_BYTES = 64
 """More than a query id takes in a step's record."""
 FRAME_BYTES = 256
 """More than a registration takes there besides its text, parameters and options."""
+
+_NOTHING_PROMISED: Mapping[int, int] = {}
 
 Standing = tuple[str, Mapping[str, str]]
 """Of a query that stands: what its registration said, and its options."""
@@ -48,10 +51,10 @@ class ShardCommand:
     """One change of what stands on a shard; ``name`` is a query id, or the name of a stream or a view.
 
     bound: of a registration, so that the shard's thread need not bind its text again. awake: sources whose
-    clock is brought up to date first.
+    clock is brought up to date first. below: of a heartbeat, as its step has it.
     """
 
-    kind: Literal["register", "unregister", "create", "drop", "prove"]
+    kind: Literal["register", "unregister", "create", "drop", "prove", "heartbeat"]
     name: str
     sql: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
@@ -59,6 +62,7 @@ class ShardCommand:
     parameters: Values | None = None
     bound: Bound | None = None
     awake: tuple[str, ...] = ()
+    below: Mapping[int, int] = field(default_factory=lambda: _NOTHING_PROMISED)
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -119,6 +123,10 @@ class ShardCommand:
         return cls("prove", "", awake=awake)
 
     @classmethod
+    def heartbeat(cls, name: str, below: Mapping[int, int]) -> ShardCommand:
+        return cls("heartbeat", name, below=below)
+
+    @classmethod
     def drop(cls, name: str) -> ShardCommand:
         return cls("drop", name)
 
@@ -166,6 +174,11 @@ def step_bodies(
         elif kind == "prove":
             stop = place + 1
             yield Made(Unregister(()), (place,))
+        elif kind == "heartbeat":
+            stop = place + 1
+            one = commands[place]
+            there = one.name in sources
+            yield Made(Heartbeat(SourceName(one.name), below=one.below) if there else None, (place,))
         else:
             stop = place + 1
             yield Made(_source_body(commands[place], sources), (place,))

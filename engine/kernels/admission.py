@@ -42,12 +42,14 @@ class Partitions(NamedTuple):
     """Its next record is at or after this offset; updated."""
     latest: npt.NDArray[np.int64]
     """Largest timestamp seen or NEVER; updated."""
+    promised: npt.NDArray[np.int64]
+    """No row at or before this instant follows, as a heartbeat said; NEVER: none has. Event time alone."""
     active: npt.NDArray[np.int64]
-    """Clock at which it last had records, or NEVER; updated."""
+    """Clock at which it last had records or a heartbeat, or NEVER; updated."""
     lagging: npt.NDArray[np.bool_]
     """More records wait in the log than the step has."""
     idle: npt.NDArray[np.bool_]
-    """Written: it had records once and holds NOW back no more. Event time alone."""
+    """Written: it had records or a heartbeat once and holds NOW back no more. Event time alone."""
 
 
 class Rules(NamedTuple):
@@ -127,6 +129,14 @@ def follow(arrived: Arrived, partitions: Partitions) -> tuple[int, int]:
 
 
 @kernel
+def _watermark(largest: int, promised: int, margin_ms: int) -> int:
+    """Of a partition: by its rows or by what a heartbeat promised, whichever is later; or NEVER."""
+    if largest == NEVER:
+        return promised
+    return max(largest - margin_ms, promised)
+
+
+@kernel
 def _event_time(
     arrived: Arrived,
     partitions: Partitions,
@@ -136,7 +146,8 @@ def _event_time(
     rows_of: npt.NDArray[np.int64],
     fate: npt.NDArray[np.uint8],
 ) -> tuple[int, int, int]:
-    latest, active = partitions.latest, partitions.active
+    latest, promised, active = partitions.latest, partitions.promised, partitions.active
+    margin_ms = rules.margin_ms
     held = latest.shape[0]
     holds = np.empty(held, np.bool_)
     least = _NOBODY
@@ -144,9 +155,9 @@ def _event_time(
         recent = active[p] != NEVER and clock_ms - active[p] < rules.idle_timeout_ms
         holds[p] = recent or partitions.lagging[p] or rows_of[p] > 0
         if holds[p]:
-            least = min(least, latest[p])
+            least = min(least, _watermark(latest[p], promised[p], margin_ms))
     if least != NEVER and least != _NOBODY:
-        now_ms = max(now_ms, least - rules.margin_ms)
+        now_ms = max(now_ms, least)
     rejected_above_ms = clock_ms + rules.future_max_ms
     late = 0
     rejected = 0
@@ -158,16 +169,17 @@ def _event_time(
         others = _NOBODY
         for p in range(held):
             if holds[p] and p != slot:
-                others = min(others, latest[p])
+                others = min(others, _watermark(latest[p], promised[p], margin_ms))
         largest = latest[slot]
         after = _end_of_run(arrived.partition, row)
         stamps = arrived.timestamp[row:after]
         if stamps[0] > now_ms and stamps[-1] <= rejected_above_ms and _ascend(stamps, False):
-            # The margin keeps NOW below the largest timestamp, so none of these is late.
+            # The margin keeps NOW below the largest timestamp, and what was promised is in NOW already as far
+            # as the others let it, so none of these is late.
             largest = max(largest, stamps[-1])
-            least = min(largest, others)
+            least = min(_watermark(largest, promised[slot], margin_ms), others)
             if least != NEVER:
-                now_ms = max(now_ms, least - rules.margin_ms)
+                now_ms = max(now_ms, least)
             row = after
         while row < after:
             timestamp = arrived.timestamp[row]
@@ -180,9 +192,9 @@ def _event_time(
                 late += is_late
                 if timestamp > largest:
                     largest = timestamp
-                    least = min(largest, others)
+                    least = min(_watermark(largest, promised[slot], margin_ms), others)
                     if least != NEVER:
-                        now_ms = max(now_ms, least - rules.margin_ms)
+                        now_ms = max(now_ms, least)
             row += 1
         latest[slot] = largest
     return now_ms, late, rejected
@@ -236,7 +248,7 @@ def _arrival_time(
 
 @kernel
 def _when_all_are_idle(partitions: Partitions, rules: Rules, clock_ms: int, now_ms: int) -> int:
-    """Say who is idle; NOW, which goes to the largest timestamp, and maybe on, when nobody holds it back."""
+    """Say who is idle; NOW, which goes to the largest timestamp or promise, maybe on, when none holds it."""
     latest, active = partitions.latest, partitions.active
     holding = 0
     largest = NEVER
@@ -246,7 +258,7 @@ def _when_all_are_idle(partitions: Partitions, rules: Rules, clock_ms: int, now_
         holds = recent or partitions.lagging[p]
         partitions.idle[p] = active[p] != NEVER and not holds
         holding += holds
-        largest = max(largest, latest[p])
+        largest = max(largest, latest[p], partitions.promised[p])
         last_active = max(last_active, active[p])
     if holding > 0 or largest == NEVER:
         return now_ms

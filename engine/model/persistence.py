@@ -17,19 +17,23 @@ from engine.model.batch import Batch
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import Position, Registration
 
+UNREAD = -1
+
 
 @dataclass(frozen=True, slots=True)
 class PartitionClock:
     """One partition's part of a source's time.
 
     timestamp_max_ms: the largest timestamp seen, None before the first row.
-    active_clock_ms: the clock of the last step that brought a record, None before the first.
-    next_offset: where reading goes on.
+    active_clock_ms: the clock of the last step that brought a record or a heartbeat, None before the first.
+    next_offset: where reading goes on; UNREAD: nothing of it was read yet.
+    promised_ms: no row at or before this instant follows, as a heartbeat said; None: none did.
     """
 
     timestamp_max_ms: int | None
     active_clock_ms: int | None
     next_offset: int
+    promised_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

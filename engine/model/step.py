@@ -42,6 +42,7 @@ Parameter = bool | int | float | str | None
 Parameters = tuple[Parameter, ...] | Mapping[str, Parameter]
 
 _NO_OPTIONS: Mapping[str, str] = {}
+_NOTHING_PROMISED: Mapping[int, int] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,10 +138,17 @@ class Backfill:
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """The clock went on and no record came; ``lagging`` as in :class:`Records`."""
+    """The clock went on and no record came; ``lagging`` as in :class:`Records`.
+
+    below: partition -> ms since 1970; a promise that no row of the partition below it follows. It counts as a
+    record of the partition, unless its watermark is that far already: then it changes nothing.
+
+    Refused, and nothing changes: see :class:`tureen.errors.HeartbeatRefused` in ``StepResult.failed``.
+    """
 
     source: SourceName
     lagging: frozenset[int] = frozenset()
+    below: Mapping[int, int] = field(default_factory=lambda: _NOTHING_PROMISED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,6 +77,7 @@ from engine.reference.windows import gone_versions, lacks_versions
 from tureen.errors import (
     BackfillRefused,
     HandleInUse,
+    HeartbeatRefused,
     InstantOutOfRange,
     LimitExceeded,
     NotSupported,
@@ -177,8 +178,13 @@ class Reference:
                     known_from = source.whole_from
                     source.whole_from = whole_from if known_from is None else max(whole_from, known_from)
                 result = self._records(step.position, name, batch, next_offsets, lagging)
-            case Heartbeat(name, lagging):
-                result = self._records(step.position, name, None, {}, lagging)
+            case Heartbeat(name, lagging, below):
+                failed = refusals(name, partial(self._promise, name, below)) if below else {}
+                if failed:
+                    source = self.sources[name]
+                    result = StepResult(step.position, source.now, source.idle, failed=failed)
+                else:
+                    result = self._records(step.position, name, None, {}, lagging)
             case Backfill():
                 return self._backfill(step.position, step.body, was, stood)
         if not self.sources:
@@ -353,6 +359,7 @@ class Reference:
         else:
             self._arrival_time(source, rows, lagging)
         entered = self._enter(source, name)
+        source.idle = idle
         return StepResult(position, source.now, idle, entered, tuple(late), tuple(rejected))
 
     def _event_time(
@@ -391,17 +398,34 @@ class Reference:
         had_records = {n for n, partition in source.partitions.items() if partition.active_clock is not None}
         return frozenset(had_records - held)
 
+    def _promise(self, name: SourceName, below: Mapping[int, int]) -> None:
+        """A heartbeat counts as a record of each partition whose watermark it raises."""
+        source = self.sources[name]
+        stream = source.stream
+        if not stream.event_time:
+            raise HeartbeatRefused("arrival time")
+        if any(ms > self.clock + stream.future_max_ms for ms in below.values()):
+            raise HeartbeatRefused("future")
+        for number, ms in below.items():
+            partition = source.partitions.get(number, Partition())
+            mark = partition.watermark(stream.lateness_ms)
+            if mark is None or mark < ms - 1:
+                source.partitions[number] = partition
+                partition.promised = ms - 1
+                partition.active_clock = self.clock
+
     def _watermark(self, source: Source, held: set[int]) -> None:
         """NOW of event time: the least watermark of the held partitions, once each of them has one."""
-        largest = [source.partitions[number].timestamp_max for number in held]
-        seen = [timestamp for timestamp in largest if timestamp is not None]
-        if seen and len(seen) == len(largest):
-            source.raise_now(min(seen) - source.stream.lateness_ms - 1)
+        marks = [source.partitions[number].watermark(source.stream.lateness_ms) for number in held]
+        seen = [mark for mark in marks if mark is not None]
+        if seen and len(seen) == len(marks):
+            source.raise_now(min(seen))
 
     def _all_idle(self, source: Source) -> None:
         stream = source.stream
         partitions = source.partitions.values()
         seen = [p.timestamp_max for p in partitions if p.timestamp_max is not None]
+        seen += [p.promised for p in partitions if p.promised is not None]
         if not seen:
             return
         source.raise_now(max(seen))

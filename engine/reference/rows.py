@@ -33,6 +33,13 @@ class Partition:
 
     timestamp_max: int | None = None
     active_clock: int | None = None
+    promised: int | None = None
+
+    def watermark(self, lateness_ms: int) -> int | None:
+        """None: nothing is known of it."""
+        known = [] if self.timestamp_max is None else [self.timestamp_max - lateness_ms - 1]
+        known += [] if self.promised is None else [self.promised]
+        return max(known, default=None)
 
 
 @dataclass(slots=True)
@@ -54,6 +61,7 @@ class Source:
     first: int = 0
     lacks: bool = False
     whole_from: int | None = None
+    idle: frozenset[int] = frozenset()
 
     def first_at_or_after(self, timestamp: int) -> int:
         """The place of the first row with this timestamp or a later one."""

@@ -15,11 +15,12 @@ from engine.model.batch import Batch
 from engine.model.limits import Limits
 from engine.model.persistence import SourceState, StateSink
 from engine.model.source import Stream
-from engine.model.step import Backfill, Position, Records, Refusal, StepResult
+from engine.model.step import Backfill, Heartbeat, Position, Records, Refusal, StepResult
 from engine.model.usage import Stopwatch, Usage
 from engine.results.source_view import SourceView
 from engine.sources.backfill import check, origin_of
 from engine.sources.meter import Meter
+from engine.sources.promise import check_promise
 from engine.stems.data_stem import RAISED, DataStem, Rows
 from engine.stems.factors import Factors
 from engine.stems.match_place import Place, place_at
@@ -29,7 +30,7 @@ from engine.stems.query_stem import QueryStem
 from engine.stems.table_stem import TableStem
 from engine.windows.retention import Hold
 from engine.windows.source_clock import LATE, REJECTED, TAKEN, Passage, SourceClock
-from tureen.errors import LimitExceeded, StepOutOfOrder
+from tureen.errors import HeartbeatRefused, LimitExceeded, StepOutOfOrder
 
 
 class Source:
@@ -107,10 +108,17 @@ class Source:
         reason = f"the timestamp is beyond the clock plus future_max ({limit_ms} ms since 1970)"
         return late, tuple(Refusal(row, reason) for row in np.flatnonzero(passage.fate == REJECTED).tolist())
 
-    def heartbeat(self, lagging: frozenset[int], position: Position, clock_ms: int) -> StepResult:
-        """The clock went on."""
+    def heartbeat(self, step: Heartbeat, position: Position, clock_ms: int) -> StepResult:
+        """The clock went on, and maybe watermarks of partitions."""
+        if step.below:
+            try:
+                check_promise(self.stream, step.below, clock_ms)
+            except HeartbeatRefused as refusal:
+                failed: dict[str, Exception] = {self.stream.name: refusal}
+                return StepResult(position, self.clock.now_ms, self.clock.idle, failed=failed)
         self._view = None
-        self.clock.heartbeat(self._empty, clock_ms, lagging)
+        self.clock.promise(step.below, clock_ms)
+        self.clock.heartbeat(self._empty, clock_ms, step.lagging)
         entered = self._enter(self._empty, True)
         return StepResult(position, self.clock.now_ms, self.clock.idle, entered)
 

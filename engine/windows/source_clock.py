@@ -1,10 +1,12 @@
 """NOW of a stream: watermarks of its partitions, idle ones left out, never back.
 
-Event time. A partition's watermark is (largest timestamp seen - lateness - 1 ms). A partition *holds* NOW
-back in a step if it has records in the step, or waiting in the log, or had some within the idle timeout;
-NOW is the least watermark of those. A partition with unread records is never idle, however long ago its last
-record came: otherwise a partition that is read first would make all rows of the others late. When none
-holds, NOW goes to the largest timestamp seen and, if the stream says IDLE ADVANCES, on with the clock.
+Event time. A partition's watermark is (largest timestamp seen - lateness - 1 ms), or (h - 1 ms) where that is
+later and a heartbeat promised that no row of it below h follows; such a heartbeat counts as a record here. A
+partition *holds* NOW back in a step if it has records in the step, or waiting in the log, or had some within
+the idle timeout; NOW is the least watermark of those. A partition with unread records is never idle, however
+long ago its last record came: otherwise a partition that is read first would make all rows of the others
+late. When none holds, NOW goes to the largest timestamp seen or promised and, if the stream says IDLE
+ADVANCES, on with the clock.
 
 Arrival time. A partition with unread records stands at its last log timestamp, a fully read one at the
 clock; NOW is 1 ms behind the least. Nothing is late: a row's instant is at least NOW + 1.
@@ -21,7 +23,7 @@ import numpy.typing as npt
 from engine.kernels import admission
 from engine.kernels.admission import FOLLOWS, NEVER, NEW_PARTITION, Arrived, Partitions, Rules
 from engine.model.batch import Batch, Int64Array
-from engine.model.persistence import PartitionClock
+from engine.model.persistence import UNREAD, PartitionClock
 from engine.model.source import Stream
 from tureen.errors import StepOutOfOrder
 
@@ -123,6 +125,29 @@ class SourceClock:
         """The clock went on without records. empty: a batch of the schema with no row."""
         self.records(empty, clock_ms, lagging)
 
+    def promise(self, below: Mapping[int, int], clock_ms: int) -> frozenset[int]:
+        """No rows of these partitions below these instants follow. Those whose watermark rises by that; of
+        the others nothing changes. NOW moves with the next step.
+        """
+        clock_ms = max(self.clock_ms, clock_ms)
+        raised = self.raised_by(below)
+        for partition in sorted(raised):
+            slot = self._slot(partition)
+            self._state.promised[slot] = below[partition] - 1
+            self._state.active[slot] = clock_ms
+        return raised
+
+    def raised_by(self, below: Mapping[int, int]) -> frozenset[int]:
+        """The partitions whose watermark is below what these heartbeats promise."""
+        return frozenset(p for p, ms in below.items() if ms - 1 > self._watermark(p))
+
+    def _watermark(self, partition: int) -> int:
+        slot = self._partitions.get(partition)
+        if slot is None:
+            return NEVER
+        latest, promised = int(self._state.latest[slot]), int(self._state.promised[slot])
+        return promised if latest == NEVER else max(latest - self._rules.margin_ms, promised)
+
     def _idle(self) -> frozenset[int]:
         idle = self._state.idle
         if not idle.any():
@@ -163,10 +188,12 @@ class SourceClock:
             slot = self._partitions.get(p)
             latest = NEVER if slot is None else int(self._state.latest[slot])
             active = NEVER if slot is None else int(self._state.active[slot])
+            promised = NEVER if slot is None else int(self._state.promised[slot])
             clocks[p] = PartitionClock(
                 None if latest == NEVER else latest,
                 None if active == NEVER else active,
-                known.get(p, 0),
+                known.get(p, UNREAD),
+                None if promised == NEVER else promised,
             )
         return clocks
 
@@ -180,6 +207,7 @@ class SourceClock:
             state.next_offset[slot] = clock.next_offset
             state.latest[slot] = NEVER if clock.timestamp_max_ms is None else clock.timestamp_max_ms
             state.active[slot] = NEVER if clock.active_clock_ms is None else clock.active_clock_ms
+            state.promised[slot] = NEVER if clock.promised_ms is None else clock.promised_ms
 
 
 def _state_of(slots: Mapping[int, int], before: Partitions | None = None) -> Partitions:
@@ -188,6 +216,7 @@ def _state_of(slots: Mapping[int, int], before: Partitions | None = None) -> Par
     state = Partitions(
         np.full(max(slots, default=-1) + 1, -1, np.int32),
         np.full(n, -1, np.int64),
+        np.full(n, NEVER, np.int64),
         np.full(n, NEVER, np.int64),
         np.full(n, NEVER, np.int64),
         np.zeros(n, np.bool_),

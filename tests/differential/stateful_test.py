@@ -83,6 +83,10 @@ class EngineMachine(RuleBasedStateMachine):
         self.clock += ms
         self.apply(Heartbeat(self.stream.name, lagging))
 
+    @rule(ms=st.integers(-60, 30), promised=st.sets(st.sampled_from(PARTITIONS), min_size=1))
+    def hear_that_nothing_below_follows(self, ms: int, promised: set[int]) -> None:
+        self.apply(Heartbeat(self.stream.name, below=dict.fromkeys(promised, self.clock + ms)))
+
     @rule(data=st.data(), options=st.sampled_from(OPTIONS))
     def register_a_selection(self, data: st.DataObject, options: dict[str, str]) -> None:
         self.register(selection(data.draw, self.stream, self.clock), options)

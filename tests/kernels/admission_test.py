@@ -119,6 +119,7 @@ def fresh() -> Partitions:
         np.full(PARTITIONS, -1, np.int64),
         np.full(PARTITIONS, NEVER),
         np.full(PARTITIONS, NEVER),
+        np.full(PARTITIONS, NEVER),
         np.zeros(PARTITIONS, np.bool_),
         np.zeros(PARTITIONS, np.bool_),
     )

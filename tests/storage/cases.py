@@ -117,7 +117,11 @@ def source_state(
         "retained_from_ms": None,
         "late": 0,
         "rejected": 0,
-        "partitions": {0: PartitionClock(None, None, 0), 11: PartitionClock(-5, 3, 2**62)},
+        "partitions": {
+            0: PartitionClock(None, None, 0),
+            7: PartitionClock(None, 4, -1, -9),
+            11: PartitionClock(-5, 3, 2**62),
+        },
     }
     return SourceState(stream=stream, sql="CREATE STREAM ü", base=base, end=end, **(known | facts))
 

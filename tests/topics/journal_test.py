@@ -64,6 +64,7 @@ BODIES: list[Body] = [
     CreateSource(STREAM, "CREATE STREAM orders (...)"),
     DropSource(SOURCE),
     Heartbeat(SOURCE, frozenset({2, 0})),
+    Heartbeat(SOURCE, frozenset({1}), {3: 1_700_000_000_000, 0: -5}),
     Register((Registration("q", "SELECT 1", 2.0, {"mode": "lazy"}), Registration("r", "é"))),
     Register(
         (
