@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 import time
 import uuid
 from typing import Any
@@ -56,11 +57,18 @@ class PlanMirror:
         """By query id, a fingerprint of what the topic has."""
         self._known: dict[str, Known] = {}
         self._revisit: list[str] = []
+        self._stopped = threading.Event()
 
     async def run(self) -> None:
         """Keep the topic like the registry, for ever."""
         if not self._settings.plans_mirror:
             return
+        try:
+            await self._mirror()
+        finally:
+            self._stopped.set()  # a thread that waits for Kafka would hold up the end of the process
+
+    async def _mirror(self) -> None:
         while not self._node.reconciled:
             await asyncio.sleep(LOOK_S)
         loaded = False
@@ -159,7 +167,7 @@ class PlanMirror:
         try:
             consumer.assign([TopicPartition(self._topic, 0, OFFSET_BEGINNING)])
             deadline_s = time.monotonic() + READ_S
-            while time.monotonic() < deadline_s:
+            while time.monotonic() < deadline_s and not self._stopped.is_set():
                 for message in consumer.consume(1_000, 0.5):
                     error = message.error()
                     if error is not None:
