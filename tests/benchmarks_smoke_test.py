@@ -138,6 +138,10 @@ RUNS = {
         "--batches 30 --times 1",
         ["overhead_against_best", *(f"visits_per_tuple.{p}" for p in ("tickets", "worst", "optimal"))],
     ),
+    "a-greedy": (
+        "--stable 12 --watched 40",
+        ["visits_per_tuple.a-greedy", "visits_per_tuple.best", "batches_to_adapt", "profile_share"],
+    ),
     "cacq-table4": ("--stable 30 --watched 60", ["batches_to_adapt", "batches_to_adapt.w3"]),
     "cacq-niagara": ("--queries 1,5 --updates 3", ["ms_per_update.cacq.q5", "ms_per_update.pull_up.q1"]),
     "cacq-udf": (

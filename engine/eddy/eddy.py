@@ -11,9 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from engine.eddy.a_greedy import AGreedy
+from engine.eddy.choices import POLICIES
 from engine.eddy.flight import LEAVING_SHIFT, Flight, Module
 from engine.eddy.fusing import FUSING, Fusing
-from engine.eddy.policies import POLICIES, Policy, Tickets, Visit
+from engine.eddy.policies import Policy, Tickets, Visit
+from engine.eddy.profiling import Sample
 from engine.eddy.statistics import ModuleStatistics
 from engine.model.attributes import Attribute
 
@@ -40,7 +43,7 @@ class Eddy:
     """Routes flights. ``policy`` and ``timer`` may be replaced between flights: no answer changes.
 
     timer: measures costs, of user's functions above all; without one they are the work that modules say, a
-    unit of which takes about a nanosecond.
+    unit of which takes about a nanosecond. profile_cost: of the profiles that a-greedy asks for, likewise.
     """
 
     def __init__(self, policy: Policy | None = None, timer: Timer | None = None) -> None:
@@ -48,6 +51,7 @@ class Eddy:
         self.timer = timer
         self.fusing = Fusing()
         self.visits = 0
+        self.profile_cost = 0.0
         self._pace = 1.0
         self._totals: dict[str, _Totals] = {}
 
@@ -60,6 +64,7 @@ class Eddy:
         self.policy.begin()
         cost, killed = 0.0, 0
         ready = [module for module in modules if module.name not in flight.done]
+        whole, sample = tuple(ready), self._sample(flight, len(ready))
         while ready:
             if killed > len(flight) >> LEAVING_SHIFT:
                 flight.leave(ready)
@@ -73,6 +78,37 @@ class Eddy:
                 self.policy.observe(module, visit)
                 self._count(module, visit)
         flight.land()
+        if sample is not None:
+            cost += self._profile(sample, flight, whole)
+        return cost
+
+    # --- profiles -----------------------------------------------------------------------------------
+
+    def _sample(self, flight: Flight, modules: int) -> Sample | None:
+        """Rows that may be profiled, as they take off, where the policy asks for some."""
+        if modules < 2 or not isinstance(self.policy, AGreedy):
+            return None
+        places = self.policy.picks(len(flight))
+        if not len(places):
+            return None
+        began = self.timer() if self.timer is not None else 0
+        sample = Sample.of(flight, places)
+        if self.timer is not None:
+            self.profile_cost += self.timer() - began
+        return sample
+
+    def _profile(self, sample: Sample, flight: Flight, modules: Sequence[Module]) -> float:
+        """Run those of the sample that were dropped through all modules. Returns what it cost."""
+        assert isinstance(self.policy, AGreedy)
+        began = self.timer() if self.timer is not None else 0
+        modules = self.policy.turn(modules)
+        dropped, visits = sample.outcomes(flight, modules, self._profiled)
+        self.policy.profile(modules, dropped, visits)
+        if self.timer is None:
+            cost = sum(visit.cost for visit in visits)
+        else:
+            cost = float(self.timer() - began)
+        self.profile_cost += cost
         return cost
 
     def _timed(self, module: Module, flight: Flight) -> Visit:
@@ -86,6 +122,14 @@ class Eddy:
         pace = min(PACE_MAX, max(1 / PACE_MAX, spent / max(1.0, visit.cost)))
         self._pace += PACE_SHARE * (pace - self._pace)
         return Visit(visit.given, visit.passed, visit.ended, float(spent))
+
+    def _profiled(self, module: Module, flight: Flight) -> Visit:
+        """Timed however short it is: all modules meet the same rows, and so the same calls."""
+        if self.timer is None:
+            return module.visit(flight)
+        began = self.timer()
+        visit = module.visit(flight)
+        return Visit(visit.given, visit.passed, visit.ended, float(self.timer() - began))
 
     def _count(self, module: Module, visit: Visit) -> None:
         totals = self._totals.get(module.name)

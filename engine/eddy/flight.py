@@ -37,12 +37,13 @@ Needs = tuple[Int64Array, bitmaps.Words]
 class FlightRows:
     """What a flight has that is not in place.
 
+    keys: of the whole batch; None where no grouped filter is ahead.
     words: int64[columns]: the word of 64 queries that each column is of; several columns are alternatives.
     at: int64[rows in flight], ascending: their places in the batch. out, start: where bits are kept,
     uint64[>= words, >= start + n], zeros to begin with.
     """
 
-    keys: BatchKeys
+    keys: BatchKeys | None
     words: Int64Array
     at: Int64Array
     out: bitmaps.Words
@@ -176,6 +177,9 @@ class Module(Protocol):
 
     def needs(self, flight: Flight) -> Needs:
         """The bits of the flight that a visit may clear."""
+
+    def wanting(self, flight: Flight) -> Int64Array:
+        """Places in the batch of the rows that some query it serves wants, ascending."""
 
     def visit(self, flight: Flight) -> Visit:
         """Rows given are those that some query it serves wants; those of them passed it wants still."""

@@ -11,7 +11,7 @@ A choice costs O(modules), and so does a batch.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -298,12 +298,3 @@ class Optimal(_Learning):
 
     def _worth(self, module: ModuleFacts, measured: Measured) -> float:
         return (1.0 - measured.passed_a_row()) / self._measurements.cost_a_row(measured)
-
-
-POLICIES: dict[str, Callable[[], Policy]] = {
-    "tickets": Tickets,
-    "random": Random,
-    "fixed": FixedOrder,
-    "optimal": Optimal,
-}
-"""Those that can be set while running; the first is the default."""

@@ -25,7 +25,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.eddy.policies import POLICIES, Policy, Visit
+from engine.eddy.choices import POLICIES
+from engine.eddy.policies import Policy, Visit
 from engine.eddy.statistics import ModuleStatistics
 from engine.joins.bounds import Reach, timestamps
 from engine.joins.composites import Composites

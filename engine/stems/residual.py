@@ -68,6 +68,11 @@ class ResidualPredicate:
             self._selective = np.array(sorted(self.selective), np.int32)
         return self._bits
 
+    def wanting(self, flight: Flight) -> Int64Array:
+        """Places in the batch, ascending."""
+        of_bits = flight.places_of(flight.wanting(self.needs(flight)))
+        return self._rows(of_bits, flight.pairs.rows[self._pairs(flight)])
+
     def visit(self, flight: Flight) -> Visit:
         """End the sharers' wish for rows where the predicate is FALSE or NULL; note where it is an error."""
         needs = self.needs(flight)
@@ -75,7 +80,7 @@ class ResidualPredicate:
         of_bits = flight.places_of(wanting)
         mine = self._pairs(flight)
         of_pairs = flight.pairs.rows[mine]
-        rows = np.union1d(of_bits, of_pairs).astype(np.int64) if len(mine) else of_bits
+        rows = self._rows(of_bits, of_pairs)
         if not len(rows):
             return NOTHING
         columns = list(flight.rows.columns)
@@ -96,6 +101,10 @@ class ResidualPredicate:
                     erring = flight.erring[slot] = np.zeros(len(flight.rows), np.bool_)
                 erring[rows[error]] = True
         return Visit(len(rows), int(np.count_nonzero(keep)), ended, self._work * len(rows))
+
+    def _rows(self, of_bits: Int64Array, of_pairs: npt.NDArray[np.uint16]) -> Int64Array:
+        """Both, ascending, each once."""
+        return np.union1d(of_bits, of_pairs).astype(np.int64) if len(of_pairs) else of_bits
 
     def _pairs(self, flight: Flight) -> Int64Array:
         """Which pairs in flight are of a sharer."""

@@ -57,9 +57,14 @@ class GroupedFilter:
         """The bits of the queries that speak of the attribute."""
         return self._needs
 
+    def wanting(self, flight: Flight) -> Int64Array:
+        """Places in the batch, ascending."""
+        return flight.places_of(flight.wanting(self._needs))
+
     def visit(self, flight: Flight) -> Visit:
         """Clear the bits of queries that do not accept a row's piece."""
         assert flight.way is not None
+        assert flight.way.keys is not None
         rows = flight.wanting(self._needs)
         places = flight.places_of(rows)
         whole = flight.way.keys

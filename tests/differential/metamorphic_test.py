@@ -144,7 +144,7 @@ def test_a_crowd_beside_it(steps: list[Step], seed: int) -> None:
 
 
 @FEWER
-@given(steps=STEPS, policy=st.sampled_from(["random", "fixed", "optimal", "split", "fused"]))
+@given(steps=STEPS, policy=st.sampled_from(["random", "fixed", "optimal", "a-greedy", "split", "fused"]))
 def test_the_policy_of_the_eddy(steps: list[Step], policy: str) -> None:
     first, other = EngineSubject(), EngineSubject()
     for step in steps:

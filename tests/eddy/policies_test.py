@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from engine.eddy.policies import POLICIES, FixedOrder, Policy, Random, Tickets, Visit
+from engine.eddy.choices import POLICIES
+from engine.eddy.policies import FixedOrder, Policy, Random, Tickets, Visit
 
 
 @dataclass(frozen=True)

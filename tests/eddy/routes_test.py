@@ -8,8 +8,9 @@ from itertools import permutations
 import numpy as np
 import pytest
 
+from engine.eddy.choices import POLICIES
 from engine.eddy.fusing import FUSING
-from engine.eddy.policies import POLICIES, FixedOrder
+from engine.eddy.policies import FixedOrder
 from engine.language.functions import FunctionCatalogue
 from engine.language.user_functions import user_function
 from tests.eddy.matched import Matched, rows

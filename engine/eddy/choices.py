@@ -1,0 +1,16 @@
+"""The routing policies that can be set while running; the first is the default."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from engine.eddy.a_greedy import AGreedy
+from engine.eddy.policies import FixedOrder, Optimal, Policy, Random, Tickets
+
+POLICIES: dict[str, Callable[[], Policy]] = {
+    "tickets": Tickets,
+    "random": Random,
+    "fixed": FixedOrder,
+    "optimal": Optimal,
+    "a-greedy": AGreedy,
+}
