@@ -86,7 +86,7 @@ class Flight:
         """A column of the rows, with the strings that they use."""
         column = self.short.get(place)
         if column is None:
-            column = self.rows.columns[place]
+            column = self.rows.column(place)
             column = self.short[place] = column.short() if column.type.kind is Kind.STRING else column
         return column
 

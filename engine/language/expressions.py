@@ -266,6 +266,11 @@ def columns_of(expression: Expression) -> Iterator[Column]:
         yield from columns_of(child)
 
 
+def reads_place(expression: Expression, place: int) -> bool:
+    """Whether an expression names the column at a place. O(nodes)."""
+    return any(column.index == place for column in columns_of(expression))
+
+
 def conjunction(conditions: Iterable[Expression]) -> Expression:
     """All conditions, of which there is one at least."""
     operands = tuple(conditions)

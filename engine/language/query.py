@@ -28,6 +28,7 @@ from typing import Literal
 
 from engine.language.aggregates import AGGREGATES, AggregateFunction
 from engine.language.expressions import Expression
+from engine.model.sample import Sample
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.types import Type
 from engine.windows.assignment import Assignment
@@ -54,6 +55,8 @@ class Scan:
     which gives each row once for each window it is in, with two more columns, window_start and window_end,
     and makes the last instant of that window the row's instant; the clause then applies to those. history:
     of a table every version, with one more column, ``deleted`` (BOOLEAN): whether it takes its key away.
+    sample: what SAMPLE says, for those who name it; which rows it keeps is said by a comparison of the sample
+    key (:mod:`engine.model.sample`), a conjunct of the predicate, or of the filter of a window of rows.
     """
 
     source: SourceName
@@ -61,6 +64,7 @@ class Scan:
     predicate: Expression | None = None
     assignment: Assignment | None = None
     history: bool = False
+    sample: Sample | None = field(default=None, compare=False)
 
     def predicates(self) -> Iterator[Expression]:
         """Those over rows of the source: its own, and that of a window of rows."""

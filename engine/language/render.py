@@ -48,6 +48,7 @@ from engine.language.query import (
     Stage,
 )
 from engine.language.rules.tree import transform
+from engine.model.sample import Sample
 from engine.model.source import DAY_MS, HOUR_MS, MINUTE_MS
 from engine.model.types import Kind
 from engine.windows.assignment import Assignment, Session
@@ -79,11 +80,18 @@ def render_emit(emit: Emit) -> str:
 
 def render_scan(scan: Scan) -> list[str]:
     """Which rows of its stream, as lines."""
-    lines = [] if scan.assignment is None else [f"windows {render_assignment(scan.assignment)}"]
+    lines = [] if scan.sample is None else [render_sample(scan.sample)]
+    if scan.assignment is not None:
+        lines.append(f"windows {render_assignment(scan.assignment)}")
     lines.append("all versions" if scan.history else f"window {render_window(scan.window)}")
     if scan.predicate is not None:
         lines.append(f"where {render_expression(scan.predicate)}")
     return lines
+
+
+def render_sample(sample: Sample) -> str:
+    """A SAMPLE as one line."""
+    return f"sample {sample.percent.normalize():f} percent"
 
 
 def render_stage(stage: Stage) -> list[str]:

@@ -15,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from engine.kernels import sampling
 from engine.kernels import strings as string_kernels
 from engine.kernels.strings import UNKNOWN, ByteArray
 from engine.model.codes import used_codes
-from engine.model.source import DELETED, Schema, Stream
+from engine.model.source import DELETED, SAMPLE_KEY, Schema, Stream
 from engine.model.string_table import ARROW_BYTES_MAX, StringTable, buffers_of
 from engine.model.types import Kind, Type
 
@@ -262,6 +263,12 @@ class Batch:
     def __len__(self) -> int:
         return len(self.timestamp)
 
+    def column(self, place: int) -> Column:
+        """The column at a place; behind the last one stand the rows' sample keys, which are made."""
+        if place < len(self.columns):
+            return self.columns[place]
+        return sample_keys(self.schema, self.partition, self.offset)
+
     def partitions(self) -> list[int]:
         """The partitions that rows come from, ascending."""
         if not len(self):
@@ -314,6 +321,14 @@ class Batch:
     def to_arrow(self) -> pa.RecordBatch:
         """The declared columns alone."""
         return pa.RecordBatch.from_arrays([c.to_arrow() for c in self.columns], schema=self.schema.arrow)
+
+
+def sample_keys(schema: Schema, partition: Int32Array, offset: Int64Array) -> Column:
+    """The column SAMPLE_KEY of rows that come from there. schema: what their source stores. O(rows)."""
+    assert not len(partition) or partition[0] >= 0, "it is not known where these rows come from"
+    keys = np.empty(len(offset), np.int64)
+    sampling.sample_keys(np.uint64(schema.sample_seed), partition, offset, keys)
+    return Column(SAMPLE_KEY.type, keys)
 
 
 def versions(stream: Stream, rows: Batch, deleted: BoolArray | None = None) -> Batch:

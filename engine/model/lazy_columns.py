@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import overload
 
-from engine.model.batch import Column
+from engine.model.batch import Batch, Column
 
 
 class LazyColumns(Sequence[Column]):
@@ -40,3 +40,8 @@ class LazyColumns(Sequence[Column]):
         if column is None:
             column = self._made[place] = self._make(place)
         return column
+
+
+def readable(rows: Batch) -> LazyColumns:
+    """The columns of a batch with its sample keys behind them, as predicates read them."""
+    return LazyColumns(len(rows.columns), rows.column)

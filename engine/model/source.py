@@ -8,7 +8,8 @@ from typing import NewType
 
 import pyarrow as pa
 
-from engine.model.types import BOOLEAN, Type
+from engine.model.sample import topic_seed
+from engine.model.types import BIGINT, BOOLEAN, Type
 
 SourceName = NewType("SourceName", str)
 
@@ -32,15 +33,23 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """Columns in declared order; names are unique, lower-case unless they were quoted."""
+    """Columns in declared order; names are unique, lower-case unless they were quoted.
+
+    sample_seed: of what a source stores, what its sample keys are made with (:mod:`engine.model.sample`).
+    """
 
     fields: tuple[Field, ...]
+    sample_seed: int = field(default=0, compare=False)
 
     def __len__(self) -> int:
         return len(self.fields)
 
     def __iter__(self) -> Iterator[Field]:
         return iter(self.fields)
+
+    def field(self, place: int) -> Field:
+        """The column at a place; behind the last one stand the rows' sample keys."""
+        return self.fields[place] if place < len(self.fields) else SAMPLE_KEY
 
     def index(self, name: str) -> int | None:
         """The place of a column, None where there is none. O(columns)."""
@@ -55,6 +64,8 @@ class Schema:
 
 
 DELETED = Field("deleted", BOOLEAN, nullable=False)
+SAMPLE_KEY = Field("sample key", BIGINT, nullable=False)
+"""What a source's rows have behind the columns that it stores: :mod:`engine.model.sample`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +118,13 @@ class Stream:
     @property
     def stored_schema(self) -> Schema:
         """What its rows hold: the columns; of a table also whether the row takes its key's row away."""
-        return Schema((*self.schema.fields, DELETED)) if self.is_table else self.schema
+        fields = (*self.schema.fields, DELETED) if self.is_table else self.schema.fields
+        return Schema(fields, topic_seed(self.topic))
+
+    @property
+    def sample_place(self) -> int:
+        """The place of its rows' sample keys."""
+        return len(self.schema) + int(self.is_table)
 
     @property
     def event_time(self) -> bool:

@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from engine.language.evaluate import truth
-from engine.language.expressions import Expression
+from engine.language.expressions import Expression, reads_place
 from engine.language.query import Scan
 from engine.model.batch import Int64Array
+from engine.model.lazy_columns import readable
 from engine.operators.assignment import (
     Assigned,
     Bracket,
@@ -226,5 +227,6 @@ class ScanAt:
 
     def _evaluated(self, predicate: Expression, part: SegmentView, first: int, last: int) -> Int64Array:
         """Places of a part that a predicate accepts, worked out from the rows."""
-        batch = part.values(self.rows.schema).slice(first, last)
-        return first + np.flatnonzero(truth(predicate, batch.columns, last - first)[0])
+        schema = self.rows.schema
+        rows = part.batch(schema) if reads_place(predicate, len(schema)) else part.values(schema)
+        return first + np.flatnonzero(truth(predicate, readable(rows.slice(first, last)), last - first)[0])

@@ -20,6 +20,7 @@ from engine.language.evaluate import truth
 from engine.language.expressions import And, Expression
 from engine.language.query import Query
 from engine.model.batch import Batch
+from engine.model.lazy_columns import readable
 from engine.model.source import SourceName
 from engine.sources.source import Source
 from engine.stems.factors import factors
@@ -68,14 +69,15 @@ def _row_ns(predicate: Expression, residuals: Sequence[Expression], rows: Batch,
     """Nanoseconds that the residuals take for each row, where rows that indexes rule out take none."""
     operands = predicate.operands if isinstance(predicate, And) else (predicate,)
     left_over = set(residuals)
+    columns = readable(rows)
     wanted = np.ones(len(rows), np.bool_)
     for operand in operands:
         if operand not in left_over:
-            wanted &= truth(operand, rows.columns, len(rows))[0]
+            wanted &= truth(operand, columns, len(rows))[0]
     share = max(1, int(np.count_nonzero(wanted))) / len(rows)
     began_ns = timer()
     for residual in residuals:
-        truth(residual, rows.columns, len(rows))
+        truth(residual, columns, len(rows))
     return float(share * (timer() - began_ns) / len(rows))
 
 

@@ -5,8 +5,8 @@ so that asking never waits for the engine nor delays it, and counts no errors th
 what came and went since the last one is put in and taken out.
 
 A query is satisfied where the predicate of its scan is TRUE, one of UNION where that of either side is;
-windows, and what it does above the scan, do not count. Paused queries are passed over, and those that read
-another source too.
+windows, SAMPLE, and what it does above the scan, do not count. Paused queries are passed over, and those
+that read another source too.
 
 ``match`` tells ids, a row at a time; ``pairs`` hands over all matches as two arrays.
 
@@ -24,8 +24,8 @@ from itertools import islice
 import numpy as np
 
 from engine.kernels import pairs
-from engine.language.expressions import Expression, Or
-from engine.language.query import Query, SetOperation
+from engine.language.expressions import And, Expression, Or, conjunction, reads_place
+from engine.language.query import Query, Scan, SetOperation
 from engine.language.rules import rewrite
 from engine.model.batch import Batch, Int32Array
 from engine.model.source import SourceName
@@ -59,15 +59,24 @@ class Matches:
         return len(self.rows)
 
 
-def _asked_of_rows(query: Query) -> Expression | None:
-    """What satisfies a query; None: any row."""
-    sides = [query.scan.predicate]
+def _asked_of_rows(query: Query, key: int) -> Expression | None:
+    """What satisfies a query; None: any row. key: the place of the sample keys."""
+    sides = [_unsampled(query.scan, key)]
     unions = (stage for stage in query.stages if isinstance(stage, SetOperation) and stage.kind == "union")
-    sides += [_asked_of_rows(stage.inner) for stage in unions]
+    sides += [_asked_of_rows(stage.inner, key) for stage in unions]
     asked = [side for side in sides if side is not None]
     if len(asked) < len(sides):
         return None
     return asked[0] if len(asked) == 1 else rewrite(Or(tuple(asked)))
+
+
+def _unsampled(scan: Scan, key: int) -> Expression | None:
+    """What a scan asks of rows, but for its SAMPLE: a record that came from nowhere is in no sample."""
+    if scan.sample is None or scan.predicate is None:
+        return scan.predicate
+    operands = scan.predicate.operands if isinstance(scan.predicate, And) else (scan.predicate,)
+    asked = [operand for operand in operands if not reads_place(operand, key)]
+    return conjunction(asked) if asked else None
 
 
 class RecordMatcher:
@@ -117,7 +126,7 @@ class RecordMatcher:
         self._stem.remove(slots)
 
     def _put_in(self, queries: list[StandingQuery]) -> None:
-        predicates = [_asked_of_rows(query.query) for query in queries]
+        predicates = [_asked_of_rows(query.query, len(self._stem.schema)) for query in queries]
         slots = iter(self._stem.add([one for one in predicates if one is not None]).slots)
         for query, predicate in zip(queries, predicates, strict=True):
             slot = None if predicate is None else next(slots)

@@ -210,7 +210,7 @@ class Reference:
             return StepResult(position, failed={body.source: refusal})
         for reader, predicate in self.errors:
             if reader == body.source:
-                self.errors[reader, predicate] += errors_of(predicate, rows)
+                self.errors[reader, predicate] += errors_of(predicate, source, rows)
         for known, other in self.sources.items():
             self._retain(known, other)
         self.told = list(self.following.history(stood, was, self.sources))
@@ -327,7 +327,7 @@ class Reference:
         self.errors = {pair: count for pair, count in self.errors.items() if pair in held}
         for name, predicate in held - self.errors.keys():
             source = self.sources[name]
-            self.errors[name, predicate] = errors_of(predicate, retained(source))
+            self.errors[name, predicate] = errors_of(predicate, source, retained(source))
 
     def _predicate_errors(self, standing: Standing) -> int:
         if not standing.keeps_matches:
@@ -462,7 +462,7 @@ class Reference:
         source.rows.extend(entering)
         for reader, predicate in self.errors:
             if reader == name:
-                self.errors[reader, predicate] += errors_of(predicate, entering)
+                self.errors[reader, predicate] += errors_of(predicate, source, entering)
         return len(entering)
 
     def _retain(self, name: str, source: Source) -> None:
@@ -518,9 +518,9 @@ def _lacks_versions(query: Query, at: At) -> bool:
     return any(seen.instant is not None and lacks_versions(seen.source, seen.instant) for seen in histories)
 
 
-def errors_of(predicate: Expression, rows: list[Row]) -> int:
+def errors_of(predicate: Expression, source: Source, rows: list[Row]) -> int:
     """How many of the rows end as an error."""
-    return sum(evaluate(predicate, row.values) is ERROR for row in rows)
+    return sum(evaluate(predicate, source.read(row)) is ERROR for row in rows)
 
 
 def refusals(name: str, change: Callable[[], None]) -> dict[str, Exception]:

@@ -9,6 +9,7 @@ from engine.language.expressions import Value
 from engine.model.batch import Batch, Column
 from engine.model.source import Stream
 from engine.model.types import Kind
+from engine.reference.samples import sample_key
 from engine.reference.values import Identity, decimal_of, identity
 
 Values = tuple[Value, ...]
@@ -66,6 +67,11 @@ class Source:
     def first_at_or_after(self, timestamp: int) -> int:
         """The place of the first row with this timestamp or a later one."""
         return sum(row.timestamp < timestamp for row in self.rows)
+
+    def read(self, row: Row) -> Values:
+        """What predicates read: the values, and behind those that its source stores the row's sample key."""
+        deleted = (row.deleted,) if self.stream.is_table else ()
+        return (*row.values, *deleted, sample_key(self.stream.topic, row.partition, row.offset))
 
     def key_of(self, row: Row) -> Identity:
         """What versions of one row of a table have in common."""

@@ -79,7 +79,8 @@ def scan(scan: Scan, source: Source, instant: int | None) -> Held:
         held = _rows(window, source, instant)
     else:
         held = _keyed(window, source, instant)
-    return Held([row for row in held.rows if _holds(scan.predicate, row.values)], held.complete_from)
+    kept = [row for row in held.rows if _accepts(scan.predicate, source, row)]
+    return Held(kept, held.complete_from)
 
 
 def members(over: Scan, source: Source, instant: int | None) -> frozenset[Hashable]:
@@ -98,6 +99,12 @@ def members(over: Scan, source: Source, instant: int | None) -> frozenset[Hashab
 
 def _holds(predicate: Expression | None, values: Values) -> bool:
     return predicate is None or evaluate(predicate, values) is True
+
+
+def _accepts(predicate: Expression | None, source: Source, placed: Placed) -> bool:
+    assert placed.moment is not None
+    timestamp, partition, offset = placed.moment
+    return _holds(predicate, source.read(Row(timestamp, partition, offset, placed.values)))
 
 
 def _visible(source: Source, instant: int) -> list[tuple[int, Row]]:
@@ -156,7 +163,7 @@ def _keyed(window: RowWindow, source: Source, instant: int) -> Held:
     candidates = [
         (ordinal, row)
         for ordinal, row in _visible(source, instant)
-        if row.timestamp >= retained_from and _holds(window.filter, row.values)
+        if row.timestamp >= retained_from and _holds(window.filter, source.read(row))
     ]
     groups: dict[Identity, list[tuple[int, Row]]] = {}
     for ordinal, row in candidates:
@@ -241,7 +248,7 @@ def _held(scan: Scan, source: Source, instant: int) -> tuple[list[Assigned], boo
     retained = [
         (ordinal, row)
         for ordinal, row in _visible(source, instant)
-        if row.timestamp >= retained_from and _holds(scan.predicate, row.values)
+        if row.timestamp >= retained_from and _holds(scan.predicate, source.read(row))
     ]
     if isinstance(scan.assignment, Hop):
         assigned = _hops(scan.assignment, retained)

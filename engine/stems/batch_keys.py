@@ -23,13 +23,23 @@ class BatchKeys:
         self._domains = domains
         self._keys: dict[int, Int64Array] = {}
         self._orders: dict[int, tuple[npt.NDArray[np.uint16], Int64Array]] = {}
+        self._made_columns: dict[int, Column] = {}
 
     def keys(self, index: int) -> Int64Array:
         """int64[n]: of a column; what stands where a row is NULL means nothing."""
         keys = self._keys.get(index)
         if keys is None:
-            keys = self._keys[index] = self._made(self.rows.columns[index], self._domains[index])
+            keys = self._keys[index] = self._made(self.column(index), self._domains[index])
         return keys
+
+    def column(self, index: int) -> Column:
+        """A column of the batch, or its sample keys, which are made once."""
+        if index < len(self.rows.columns):
+            return self.rows.columns[index]
+        column = self._made_columns.get(index)
+        if column is None:
+            column = self._made_columns[index] = self.rows.column(index)
+        return column
 
     def _made(self, column: Column, domain: Domain) -> Int64Array:
         if column.values.dtype == np.int64 and type(domain) is Domain and not domain.double:
@@ -40,7 +50,7 @@ class BatchKeys:
 
     def valid(self, index: int) -> BoolArray | None:
         """Where a column is not NULL; None: everywhere."""
-        return self.rows.columns[index].valid
+        return self.column(index).valid
 
     def order(self, index: int) -> tuple[npt.NDArray[np.uint16], Int64Array]:
         """(places, keys) in ascending order of a column's keys."""
@@ -84,5 +94,5 @@ class PartKeys(BatchKeys):
     def _column(self, index: int) -> Column:
         column = self._taken.get(index)
         if column is None:
-            column = self._taken[index] = self.rows.columns[index].take(self._places)
+            column = self._taken[index] = self._whole.column(index).take(self._places)
         return column

@@ -336,8 +336,13 @@ class DataStem:
         if self._tail.count:
             part = self._tail.part()
             queries = self._queries.probe(slots, self._tail.cohorts)
-            self._tail.backfill(queries.match(part.values(self.schema), self._gone(part)), queries)
+            self._tail.backfill(queries.match(self._values(part, queries), self._gone(part)), queries)
             self._rows = None
+
+    def _values(self, part: SegmentView, queries: NewQueries) -> Batch:
+        """The rows of a segment, with where they come from if one of the queries samples them."""
+        schema = self.schema
+        return part.batch(schema) if queries.read(len(schema)) else part.values(schema)
 
     def catch_up_some(self) -> bool:
         """Make some of the matches that are owed: of the segment that owes most. Returns whether there were
@@ -378,7 +383,7 @@ class DataStem:
         part = self._sealed[number]
         matches = part.matches
         queries = self._queries.probe(slots, matches.cohorts)
-        found = queries.match(part.values(self.schema), first, part.zones)
+        found = queries.match(self._values(part, queries), first, part.zones)
         for place, word in enumerate(queries.words):
             matches.bits.merge(word, found.bits[place], int(queries.masks[place]), part.n)
         made = matches.made(slots, found.lists, queries.standing)

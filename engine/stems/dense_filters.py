@@ -191,7 +191,7 @@ class DenseFilters:
         if block is None:
             return {}
         cuts = {cuts for layer in block.layers for group in layer.groups for cuts in group}
-        return {schema.fields[c.index].name: c.pieces for c in sorted(cuts, key=lambda c: c.index)}
+        return {schema.field(c.index).name: c.pieces for c in sorted(cuts, key=lambda c: c.index)}
 
     def nbytes(self) -> int:
         """Of the compiled tables."""

@@ -39,7 +39,7 @@ def facts_of(stem: QueryStem, slot: int, residuals: Iterable[ResidualPredicate])
     facts["reached_through"] = {}
     for index, points in sorted(stem.selective.ways_in(slot)):
         path = stem.selective.paths[index, points]
-        name = f"{stem.schema.fields[index].name}, {'points' if points else 'ranges'}"
+        name = f"{stem.schema.field(index).name}, {'points' if points else 'ranges'}"
         facts["reached_through"][name] = {
             "ways": path.ways,
             "predicates": path.members,
@@ -50,7 +50,7 @@ def facts_of(stem: QueryStem, slot: int, residuals: Iterable[ResidualPredicate])
 
 def _text(stem: QueryStem, regions: Intervals, row: int) -> str:
     index = int(regions.attribute[row])
-    name = stem.schema.fields[index].name
+    name = stem.schema.field(index).name
     null_too = bool(regions.flags[row] & NULL_TOO)
     if regions.low[row] > regions.last[row]:
         return f"{name} IS NULL" if null_too else f"{name}: nothing"

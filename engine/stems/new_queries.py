@@ -15,6 +15,7 @@ import numpy.typing as npt
 from engine.eddy.eddy import Eddy
 from engine.eddy.flight import Flight
 from engine.kernels import bitmaps, intervals
+from engine.language.expressions import reads_place
 from engine.model.batch import BATCH_ROWS_MAX, Batch, BoolArray, Column, Int32Array, Int64Array
 from engine.model.types import Kind
 from engine.results.segment_bits import Matrix
@@ -163,7 +164,7 @@ class NewQueries:
         regions = self._regions
         if not len(regions.rows):
             return regions.possible
-        held = [zones[index] for index in regions.attributes]
+        held = [zones[index] if index < len(zones) else None for index in regions.attributes]
         low = np.array([KEY_MIN if zone is None else zone.low for zone in held], np.int64)
         high = np.array([KEY_MAX if zone is None else zone.high for zone in held], np.int64)
         null = np.array([zone is None or zone.null for zone in held], np.bool_)
@@ -177,6 +178,12 @@ class NewQueries:
         return possible
 
     # --- rows -------------------------------------------------------------------------------------
+
+    def read(self, place: int) -> bool:
+        """Whether they look at the column at a place."""
+        return place in self._regions.attributes or any(
+            reads_place(module.predicate, place) for module in self._modules
+        )
 
     def match(self, rows: Batch, first: int, zones: Sequence[Zone | None] = ()) -> Found:
         """The matches among rows first .. n of at most 65,536; those before match nothing.
@@ -258,7 +265,7 @@ class NewQueries:
         begun = False
         for index in dict.fromkeys(regions.attribute.tolist()):
             mine = np.flatnonzero(regions.attribute == index)
-            column = batch.rows.columns[index]
+            column = batch.column(index)
             values = _scannable(column)
             if values is None:
                 values = batch.keys(index)

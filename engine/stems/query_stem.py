@@ -85,7 +85,7 @@ class QueryStem:
         self.domains: dict[int, Domain] = {}
         self.store = RegionStore()
         self.dense = DenseFilters(self.store)
-        self.selective = SelectiveIndex(len(schema), self.store)
+        self.selective = SelectiveIndex(len(schema) + 1, self.store)
         self.sample = Sample(self.domains)
         self.residuals = ResidualSet()
         self._routing = Routing(schema, self.store, self.dense, self.selective, self.residuals)
@@ -174,7 +174,7 @@ class QueryStem:
                 for index, region in term.items():
                     domain = self.domains.get(index)
                     if domain is None:
-                        domain = self.domains[index] = domain_of(self.schema.fields[index].type)
+                        domain = self.domains[index] = domain_of(self.schema.field(index).type)
                     if isinstance(domain, StringDomain):
                         domain.name(region)
         for index, domain in self.domains.items():

@@ -15,8 +15,9 @@ from engine.eddy.flight import Flight, Needs
 from engine.eddy.policies import Visit
 from engine.kernels import bitmaps, lineage
 from engine.language.evaluate import truth
-from engine.language.expressions import Column, Expression, calls_user, children
+from engine.language.expressions import Expression, calls_user, children
 from engine.model.batch import Int32Array, Int64Array
+from engine.model.lazy_columns import LazyColumns
 
 NODE_WORK = 8.0
 USER_WORK = 500.0
@@ -28,7 +29,7 @@ NOTHING = Visit(0, 0, 0, 0.0)
 class ResidualPredicate:
     """A predicate and the slots of the queries that share it, dense ones and selective ones."""
 
-    __slots__ = ("_bits", "_columns", "_selective", "_work", "dense", "name", "predicate", "selective")
+    __slots__ = ("_bits", "_selective", "_work", "dense", "name", "predicate", "selective")
 
     def __init__(
         self, name: str, predicate: Expression, dense: Iterable[int] = (), selective: Iterable[int] = ()
@@ -37,7 +38,6 @@ class ResidualPredicate:
         self.predicate = predicate
         self.dense = set(dense)
         self.selective = set(selective)
-        self._columns = columns_of(predicate)
         self._work = work(predicate)
         self.changed()
 
@@ -83,9 +83,7 @@ class ResidualPredicate:
         rows = self._rows(of_bits, of_pairs)
         if not len(rows):
             return NOTHING
-        columns = list(flight.rows.columns)
-        for index in self._columns:
-            columns[index] = flight.column(index).take(rows)
+        columns = LazyColumns(len(flight.rows.columns), lambda index: flight.column(index).take(rows))
         true, error = truth(self.predicate, columns, len(rows))
         keep = true if error is None else true | error
         kept = keep if len(rows) == len(of_bits) else keep[np.searchsorted(rows, of_bits)]
@@ -112,13 +110,6 @@ class ResidualPredicate:
             return np.zeros(0, np.int64)
         assert self._selective is not None
         return np.flatnonzero(flight.alive & np.isin(flight.pairs.slots, self._selective))
-
-
-def columns_of(expression: Expression) -> set[int]:
-    """Places of the columns that an expression reads. O(nodes)."""
-    if isinstance(expression, Column):
-        return {expression.index}
-    return {place for child in children(expression) for place in columns_of(child)}
 
 
 def work(expression: Expression) -> float:

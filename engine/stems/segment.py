@@ -57,7 +57,7 @@ class SegmentView:
         return self._batch(schema, *self.origins.of(0, self.n))
 
     def values(self, schema: Schema) -> Batch:
-        """The same without where they come from: partitions and offsets are -1."""
+        """The same without where they come from: partitions and offsets are -1, sample keys are not known."""
         nowhere = np.broadcast_to(np.int32(-1), self.n), np.broadcast_to(np.int64(-1), self.n)
         return self._batch(schema, *nowhere)
 

@@ -92,7 +92,7 @@ class Sample:
         held = self._sorted.get(index)
         if held is None:
             domain = self._domains[index]
-            column = concatenate_columns(domain.type, [rows.columns[index] for rows in self._taken])
+            column = concatenate_columns(domain.type, [rows.column(index) for rows in self._taken])
             keys = np.empty(len(column), np.int64)
             domain.keys(column, keys)
             if column.valid is not None:

@@ -121,7 +121,7 @@ class SplitFilters:
                 self._live.append(layer.live)
         self._words = np.array(words, np.int64)
         self.modules = tuple(
-            GroupedFilter(f"filter on {self._schema.fields[index].name}", held, len(queries[index]))
+            GroupedFilter(f"filter on {self._schema.field(index).name}", held, len(queries[index]))
             for index, held in sorted(parts.items())
         )
         if len(words) > len(self._wanted):

@@ -99,7 +99,11 @@ def _bind_item(
         relation, name = bind_item(item, ends, env, select, alone=alone)
         places = {output.name: place for place, output in enumerate(relation.columns)}
         return From(relation, (NamedItem(name, places),), places, tuple(places.items()))
-    for part, message in (("window", "a window is allowed after a stream, not after joins"), ("alias", "")):
+    for part, message in (
+        ("window", "a window is allowed after a stream, not after joins"),
+        ("sample", "SAMPLE is allowed after a stream, not after joins"),
+        ("alias", ""),
+    ):
         written = item.args.get(part)
         if written is not None:
             raise env.text.of_node(written).refuse(

@@ -31,7 +31,8 @@ from engine.language.query import (
 )
 from engine.language.rules import rewrite
 from engine.language.rules.tree import transform
-from engine.model.source import SourceName, Stream
+from engine.model.sample import Sample
+from engine.model.source import SAMPLE_KEY, SourceName, Stream
 from engine.model.types import BIGINT, BOOLEAN, TIMESTAMP, Type
 from engine.windows.assignment import WINDOW_COLUMNS, Assignment, Hop
 from engine.windows.clauses import UNBOUNDED, RowWindow, TimeWindow, Window
@@ -43,7 +44,7 @@ class BoundRelation:
     last of the joins behind it, gives.
 
     stages_count: stages here and in all inner queries. joins_depth: how deep semi-joins nest. history: as of
-    a scan. joins: behind the stages.
+    a scan. joins: behind the stages. sample: as of a scan; its comparison is in ``where``, or in the window.
     """
 
     stream: Stream
@@ -56,6 +57,7 @@ class BoundRelation:
     joins_depth: int = 0
     history: bool = False
     joins: tuple[Joined, ...] = ()
+    sample: Sample | None = None
 
     @property
     def is_open(self) -> bool:
@@ -218,6 +220,15 @@ class BoundRelation:
             return replace(self, window=window, where=())
         return replace(self, window=window)
 
+    def sampled(self, sample: Sample) -> BoundRelation:
+        """With a sample of the rows of an open relation, which has no table function."""
+        relation = replace(self, sample=sample)
+        if sample.is_whole:
+            return relation
+        key = Column(self.stream.sample_place, SAMPLE_KEY.name, SAMPLE_KEY.type)
+        kept = Compare("<", key, Literal(sample.keys_below, SAMPLE_KEY.type))
+        return replace(relation, where=(*self.where, kept))
+
     def assigned(self, assignment: Assignment) -> BoundRelation:
         """With a table function over an open relation."""
         first = len(self.stream.schema)
@@ -276,7 +287,14 @@ class BoundRelation:
         """The whole of it."""
         relation = self.computed()
         predicate = rewrite(conjunction(relation.where)) if relation.where else None
-        scan = Scan(relation.stream.name, relation.window, predicate, relation.assignment, relation.history)
+        scan = Scan(
+            relation.stream.name,
+            relation.window,
+            predicate,
+            relation.assignment,
+            relation.history,
+            relation.sample,
+        )
         return Query(sql, scan, relation.stages, uses)
 
 

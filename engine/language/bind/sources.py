@@ -19,6 +19,7 @@ from engine.language.dialect import parse_tree
 from engine.language.grammar import nodes
 from engine.language.places import Place, Text, shown
 from engine.language.query import Output
+from engine.model.sample import Sample
 from engine.model.source import Derived, SourceName
 from engine.windows.assignment import WINDOW_COLUMNS
 from tureen.errors import LimitExceeded, NotSupported, QueryError, SyntaxRefused
@@ -51,6 +52,9 @@ def bind_item(
     if alias is not None:
         name = str(alias.this)
     relation = renamed(relation, item.args.get("names") or (), env.text.of_node(item))
+    sample = item.args.get("sample")
+    if sample is not None:
+        relation = sampled(relation, sample, env.text.of_node(sample))
     clause = item.args.get("window")
     if relation.stream.is_table and relation.is_open and not alone:
         ends = None
@@ -143,6 +147,33 @@ def assigned(function: exp.Expr, relation: BoundRelation, scope: Scope) -> Bound
                 hint="give that column another name",
             )
     return relation.assigned(bind_table_function(function, scope.at("a table function")))
+
+
+def sampled(relation: BoundRelation, clause: exp.Expr, place: Place) -> BoundRelation:
+    """The relation with its SAMPLE. Raises NotSupported where the rows are no rows of a stream."""
+    if relation.stream.is_table and relation.is_open:
+        raise place.refuse(
+            NotSupported,
+            f"{shown(relation.stream.name)} is a table: it has one row for each key, and no SAMPLE",
+            hint="sample a stream that it is joined with",
+        )
+    if relation.assignment is not None and relation.is_open:
+        raise place.refuse(
+            NotSupported,
+            "SAMPLE of a table function is not supported",
+            hint="put SAMPLE into a view that the function takes: SELECT * FROM s SAMPLE(10)",
+        )
+    if not relation.is_open:
+        raise place.refuse(
+            NotSupported,
+            "SAMPLE is allowed only after a stream, or after a subquery that only selects from one",
+            hint="write it inside, after the stream: FROM (SELECT ... FROM s SAMPLE(10) ...)",
+        )
+    if relation.sample is not None:
+        raise place.refuse(
+            NotSupported, "these rows are a sample already", hint="write the smaller percentage inside"
+        )
+    return relation.sampled(Sample(clause.this))
 
 
 def renamed(relation: BoundRelation, names: Sequence[exp.Expr], place: Place) -> BoundRelation:

@@ -70,11 +70,21 @@ class TableFunction(exp.Expression):
 class FromItem(exp.Expression):
     """``this [window] alias (names)``.
 
-    this: Identifier, TableFunction, SelectQuery, SetQuery or FromList. window: a clause or None. alias:
-    Identifier or None.
+    this: Identifier, TableFunction, SelectQuery, SetQuery or FromList. window, sample: a clause or None.
+    alias: Identifier or None.
     """
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "window": False, "alias": False, "names": False}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "window": False,
+        "sample": False,
+        "alias": False,
+        "names": False,
+    }
+
+
+class SampleClause(exp.Expression):
+    """``SAMPLE(this)``. this: the percentage, a Decimal."""
 
 
 class FromList(exp.Expression):

@@ -12,6 +12,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from engine.language.grammar import nodes
 from engine.language.grammar.cursor import Cursor
+from engine.language.grammar.samples import parse_sample, starts_sample
 from engine.language.grammar.scalar import parse_expression
 from engine.language.grammar.subqueries import parse_subquery, starts_query
 from engine.language.grammar.table_functions import parse_table_function
@@ -137,7 +138,7 @@ def _item(cursor: Cursor) -> nodes.FromItem:
                     "leave out the part before the dot, or quote a name that contains a dot",
                 )
     _refuse_foreign(cursor)
-    window = parse_bracket_window(cursor) if cursor.at(TokenType.L_BRACKET) else None
+    window, sample = _clauses(cursor, None, None)
     alias = None
     names: list[exp.Identifier] = []
     if cursor.take_words("AS"):
@@ -153,12 +154,26 @@ def _item(cursor: Cursor) -> nodes.FromItem:
         alias = cursor.name("a name")
     if alias is not None:
         names = parse_names(cursor)
-    if cursor.at(TokenType.L_BRACKET):
-        if window is not None:
-            raise cursor.refuse(SyntaxRefused, "a stream has one window")
-        window = parse_bracket_window(cursor)
-    item = nodes.FromItem(this=this, window=window, alias=alias, names=names)
+    window, sample = _clauses(cursor, window, sample)
+    item = nodes.FromItem(this=this, window=window, sample=sample, alias=alias, names=names)
     return cursor.node(item, token, this)
+
+
+def _clauses(
+    cursor: Cursor, window: exp.Expr | None, sample: exp.Expr | None
+) -> tuple[exp.Expr | None, exp.Expr | None]:
+    """(window, sample) with those that are next, in either order; what a stream has already is given."""
+    while True:
+        if cursor.at(TokenType.L_BRACKET):
+            if window is not None:
+                raise cursor.refuse(SyntaxRefused, "a stream has one window")
+            window = parse_bracket_window(cursor)
+        elif starts_sample(cursor):
+            if sample is not None:
+                raise cursor.refuse(SyntaxRefused, "a stream has one SAMPLE", hint="leave one of them out")
+            sample = parse_sample(cursor)
+        else:
+            return window, sample
 
 
 def _in_brackets(cursor: Cursor) -> exp.Expr:

@@ -82,8 +82,8 @@ CLAUSES_REFUSED: dict[str, tuple[str, str]] = {
         "write FROM TUMBLE(s, INTERVAL '1' HOUR), or HOP or SESSION, or slide with [RANGE 1 HOUR] after s",
     ),
     "QUALIFY": ("QUALIFY", "select ROW_NUMBER() in a subquery and put the condition in the WHERE around it"),
-    "TABLESAMPLE": ("TABLESAMPLE", "select a part of the rows by a condition in WHERE"),
-    "SAMPLE": ("SAMPLE", "select a part of the rows by a condition in WHERE"),
+    "TABLESAMPLE": ("TABLESAMPLE", "write a percentage of the rows, as in FROM s SAMPLE(10)"),
+    "SAMPLE": ("SAMPLE here", "write it after a stream with a percentage, as in FROM s SAMPLE(10)"),
     "FOR": (
         "FOR SYSTEM_TIME AS OF",
         "leave it out; a NON RETROACTIVE table is joined as of the row's instant",

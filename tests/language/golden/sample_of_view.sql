@@ -1,0 +1,1 @@
+SELECT carrier FROM late SAMPLE(5) [ROWS 3]
