@@ -52,7 +52,7 @@ from engine.model.usage import Clock, Stopwatch, Usage
 from engine.overload.proposals.proposal import Proposal
 from engine.overload.scheduler import Scheduler
 from engine.queries.allowance import Allowance
-from engine.queries.approximations import Approximations
+from engine.queries.approximations import Approximations, declared_samples
 from engine.queries.catalogue import Catalogue
 from engine.queries.coming import Coming
 from engine.queries.demand import Demand, demand_of
@@ -123,7 +123,7 @@ class Engine(Embedding):
         units = None if costs is None else costs.units
         self._following = Subscriptions(self._sources, self.limits, units, self._watch)
         self._queries = StandingQueries()
-        self._approximations = Approximations(())
+        self._approximations = Approximations((declared_samples,))
         """What of answers is not exact."""
         self._to_revise: list[str] = []
         self.scheduler = Scheduler()

@@ -10,17 +10,46 @@ Only queries with tags are remembered: exact ones cost nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from engine.model.approximation import Approximation
+from engine.language.query import Filter, Project, Query
+from engine.model.approximation import Approximation, Expected
 from engine.model.changes import Changes
 from engine.standing.query import StandingQuery
+from engine.windows.clauses import RowWindow
 
 Teller = Callable[[StandingQuery], Iterable[Approximation]]
 """What one part of the engine does to a query's answer; nothing where it is exact."""
 
 Tags = tuple[Approximation, ...]
+
+
+def declared_samples(standing: StandingQuery) -> Iterator[Approximation]:
+    """A tag for each SAMPLE of the text and of the views that it reads; SAMPLE(100) is exact.
+
+    Queries that cannot have any cost a look at their text: no tree is built for them.
+    """
+    if _WORD not in standing.registration.sql.upper() and not standing.meaning.uses:
+        return
+    query = standing.query
+    for scan in query.scans():
+        sample = scan.sample
+        if sample is not None and not sample.is_whole:
+            expected = Expected(0.0, 1 - sample.share) if _is_selection(query) else Expected()
+            percent = float(sample.percent)
+            yield Approximation(
+                "sample", scan.source, "declared", percent, "percent", 100.0, expected=expected
+            )
+
+
+_WORD = "SAMPLE"
+
+
+def _is_selection(query: Query) -> bool:
+    """Whether the answer has each row that is due exactly where the sample of its stream has it."""
+    counts = isinstance(query.scan.window, RowWindow)
+    return not counts and all(isinstance(stage, Filter | Project) for stage in query.stages)
 
 
 def tags_of(standing: StandingQuery, tellers: Iterable[Teller]) -> Tags:

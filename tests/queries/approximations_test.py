@@ -38,6 +38,55 @@ def told_by(*tellers: Teller) -> Feed:
     return feed
 
 
+SAMPLED = "SELECT k, v FROM s SAMPLE(10) [RANGE 5 MILLISECONDS]"
+
+
+@pytest.mark.parametrize(
+    ("sql", "told"),
+    [
+        (SAMPLED, [(10.0, 0.9)]),
+        (SAMPLED.replace("SAMPLE(10)", "sample (0.5)") + " WHERE v > 1 AND k = 'SAMPLE'", [(0.5, 0.995)]),
+        (SAMPLED.replace("10", "100"), []),
+        (SLIDING.replace("k, v", "k, 'sample' AS v"), []),
+        (SAMPLED.replace("RANGE 5 MILLISECONDS", "ROWS 5"), [(10.0, None)]),
+        ("SELECT COUNT(*) AS n FROM s SAMPLE(10)", [(10.0, None)]),
+        ("SELECT k FROM sampled_below", [(25.0, 0.75)]),
+        (f"SELECT k FROM plain UNION ALL SELECT k FROM ({SAMPLED}) t", [(10.0, None)]),
+        (
+            "SELECT a.v FROM s SAMPLE(10) [RANGE 5 MILLISECONDS] a JOIN sampled_below b ON a.k = b.k",
+            [(10.0, None), (25.0, None)],
+        ),
+    ],
+)
+def test_samples_that_the_text_and_its_views_declare(
+    sql: str, told: list[tuple[float, float | None]]
+) -> None:
+    feed = Feed()
+    feed.engine.create("CREATE VIEW plain AS SELECT k, v FROM s [RANGE 9 MILLISECONDS]")
+    feed.engine.create("CREATE VIEW sampled_below AS SELECT k, v FROM s SAMPLE(25) [RANGE 9 MILLISECONDS]")
+    register(feed, "q", sql)
+    tags = feed.answer("q").approximation
+    assert [(tag.amount, tag.expected.fn and round(tag.expected.fn, 9)) for tag in tags] == told
+    assert {(tag.kind, tag.where, tag.origin, tag.unit, tag.asked) for tag in tags} <= {
+        ("sample", "s", "declared", "percent", 100.0)
+    }
+    store = MemoryState()
+    feed.engine.save(store)
+    assert Engine.restore(store).view().snapshot("q").approximation == tags
+
+
+def test_texts_of_one_shape_have_each_their_own_sample() -> None:
+    feed = Feed()
+    for percent in (10, 20, 30, 40):
+        register(feed, f"q{percent}", SAMPLED.replace("10", str(percent)))
+    amounts = {
+        info.query_id: [tag.amount for tag in info.approximation] for info in feed.engine.view().queries()
+    }
+    assert amounts == {f"q{percent}": [float(percent)] for percent in (10, 20, 30, 40)}
+    step(feed, Alter((Registration("q10", SAMPLED.replace("10", "11")),)))
+    assert [tag.amount for tag in feed.answer("q10").approximation] == [11.0]
+
+
 def test_an_answer_without_tags_is_exact() -> None:
     feed = Feed()
     feed.put(*ticks([10, 11]))
