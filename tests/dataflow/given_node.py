@@ -98,10 +98,11 @@ LIMITS = Limits()
 
 @dataclass(frozen=True)
 class GivenTrip:
-    """A transition that nobody asks for its sources."""
+    """A transition that nobody asks for its sources, and that is not measured."""
 
     interval: Interval
     limits: Limits = LIMITS
+    laps: None = None
 
     def clock(self, instant: int) -> int:
         """No table moves alone."""
