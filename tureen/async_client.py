@@ -28,7 +28,7 @@ from tureen.facts import QueryStatus, Source
 from tureen.folding import ROWS_MAX
 from tureen.http_client import AsyncHttp
 from tureen.live import AsyncLiveAnswer
-from tureen.protocol import SnapshotFormat, new_handle
+from tureen.protocol import Handle, SnapshotFormat, new_handle
 from tureen.query import Handled
 from tureen.snapshot import Instant, Reply, Snapshot, instant_ms
 from tureen.texts import Said, published, published_many, said_of, unconfirmed
@@ -306,6 +306,34 @@ class AsyncClient:
         query to approve one. Raises UnknownQuery.
         """
         return await self._http.run(calls.proposals(handle))
+
+    async def plan_file(self, handle: str) -> dict[str, Any]:
+        """The plan of a query as a file has it, by its handle or id, by HTTP. Raises UnknownQuery."""
+        return await self._http.run(calls.plan_file(handle))
+
+    async def validate_plan(self, plan: Mapping[str, Any]) -> dict[str, Any]:
+        """Check a plan, by HTTP: its text (``sql``), its columns, and the plan as it is exported.
+
+        Raises PlanRefused.
+        """
+        return await self._http.run(calls.validate_plan(plan))
+
+    async def apply_plan(self, handle: str, plan: Mapping[str, Any]) -> QueryStatus:
+        """Run a query as a plan says: options, and attributes of what it shares, by HTTP; no answer changes.
+
+        Raises UnknownQuery, PlanRefused, PlanIsAnother, OptionRefused.
+        """
+        return await self._http.run(calls.apply_plan(handle, plan))
+
+    async def register_plan(
+        self, plan: Mapping[str, Any], handle: str | None = None, *, wait: float = WAIT_DEFAULT_S
+    ) -> AsyncQuery:
+        """Register a plan. Raises PlanRefused, and as :meth:`register`."""
+        own = Handle(handle or new_handle())
+        status = await self._http.run(calls.register_plan(own, plan, wait))
+        return AsyncQuery(
+            self, own, sql=status.sql or "", state=status.state, error=status.error, facts=status.facts
+        )
 
     async def entities(self, *, kind: str | None = None, query: str | None = None) -> list[dict[str, Any]]:
         """Every part of the running plans with what it uses. Raises UnknownQuery."""
