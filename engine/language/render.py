@@ -261,8 +261,8 @@ def render_expression(expression: Expression) -> str:
             return f"({render_expression(operand)} IN ({', '.join(_literal(choice) for choice in choices)}))"
         case Like(operand, pattern, escape, ignore_case):
             word = "ILIKE" if ignore_case else "LIKE"
-            tail = "" if escape is None else f" ESCAPE {_quoted(escape)}"
-            return f"({render_expression(operand)} {word} {_quoted(pattern)}{tail})"
+            tail = "" if escape is None else f" ESCAPE {quoted(escape)}"
+            return f"({render_expression(operand)} {word} {quoted(pattern)}{tail})"
         case Negate(operand):
             return f"(-{render_expression(operand)})"
         case Case(branches, otherwise):
@@ -279,7 +279,7 @@ def _literal(literal: Literal) -> str:
     if value is None:
         return "NULL" if kind is Kind.NULL else f"NULL::{literal.type}"
     if isinstance(value, str):
-        return _quoted(value)
+        return quoted(value)
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if kind is Kind.DATE and isinstance(value, int):
@@ -291,7 +291,8 @@ def _literal(literal: Literal) -> str:
     return f"{value}::{literal.type}"
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """The literal of a string."""
     return "'" + text.replace("'", "''") + "'"
 
 

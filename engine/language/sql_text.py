@@ -27,7 +27,7 @@ from engine.language.expressions import (
 )
 from engine.language.instants import date_text, timestamp_text
 from engine.language.query import AggregateCall, SortKey
-from engine.language.render import render_span
+from engine.language.render import quoted, render_span
 from engine.model.types import Kind
 from engine.windows.clauses import Instant, RowWindow, TimeWindow, Window
 
@@ -48,9 +48,7 @@ def expression_sql(expression: Expression, name: Name) -> str:
             return name(index)
         case Literal():
             return literal_sql(expression)
-        case Compare(op, left, right):
-            return f"({sql(left)} {op} {sql(right)})"
-        case Arithmetic(op, left, right):
+        case Compare(op, left, right) | Arithmetic(op, left, right):
             return f"({sql(left)} {op} {sql(right)})"
         case And(operands):
             return f"({' AND '.join(map(sql, operands))})"
@@ -60,11 +58,11 @@ def expression_sql(expression: Expression, name: Name) -> str:
             return f"(NOT {sql(operand)})"
         case IsNull(operand):
             return f"({sql(operand)} IS NULL)"
-        case In(operand, choices):
-            return f"({sql(operand)} IN ({', '.join(map(_choice_sql, choices))}))"
+        case In(operand, choices):  # these get the type of what they are compared with
+            return f"({sql(operand)} IN ({', '.join(map(_plain_sql, choices))}))"
         case Like(operand, pattern, escape, ignore_case):
-            tail = "" if escape is None else f" ESCAPE {_quoted(escape)}"
-            return f"({sql(operand)} {'ILIKE' if ignore_case else 'LIKE'} {_quoted(pattern)}{tail})"
+            tail = "" if escape is None else f" ESCAPE {quoted(escape)}"
+            return f"({sql(operand)} {'ILIKE' if ignore_case else 'LIKE'} {quoted(pattern)}{tail})"
         case Negate(operand):
             return f"(-{sql(operand)})"
         case Case(branches, otherwise):
@@ -91,17 +89,12 @@ def _argument_sql(argument: Expression, name: Name) -> str:
     return _plain_sql(argument) if isinstance(argument, Literal) else expression_sql(argument, name)
 
 
-def _choice_sql(literal: Literal) -> str:
-    """In a list a literal gets the type of what it is compared with."""
-    return _plain_sql(literal)
-
-
 def _plain_sql(literal: Literal) -> str:
     value, kind = literal.value, literal.type.kind
     if value is None:
         return "NULL"
     if isinstance(value, str):
-        return _quoted(value)
+        return quoted(value)
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if kind is Kind.DATE and isinstance(value, int):
@@ -109,7 +102,7 @@ def _plain_sql(literal: Literal) -> str:
     if kind is Kind.TIMESTAMP and isinstance(value, int):
         return f"TIMESTAMP '{timestamp_text(value)}'"
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
-        return _quoted(str(value))
+        return quoted(str(value))
     return str(value)
 
 
@@ -153,7 +146,3 @@ def _instant_sql(instant: Instant) -> str:
     if not instant.relative:
         return f"TIMESTAMP '{timestamp_text(instant.ms)}'"
     return f"NOW - {render_span(-instant.ms)}" if instant.ms else "NOW"
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
