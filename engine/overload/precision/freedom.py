@@ -144,7 +144,7 @@ def _of_scan(scan: Scan, stream: Stream, floor: float | None, above: _Above) -> 
         least = floor if down_to_ms is None else min(1.0, down_to_ms / window.reach_ms)
     rate = None
     if not above.paired and not above.counted:
-        sample = getattr(scan, "sample", None)
+        sample = scan.sample
         down_to = None if sample is None else sample.down_to
         rate = (
             float(down_to) / 100 if down_to is not None else None if floor is None else floor * rate_of(scan)

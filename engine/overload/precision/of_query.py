@@ -137,7 +137,7 @@ def is_exact(query: Query) -> bool:
 
 def rate_of(scan: Scan) -> float:
     """The share of rows that SAMPLE keeps, in (0, 1]."""
-    sample = getattr(scan, "sample", None)
+    sample = scan.sample
     return 1.0 if sample is None else float(sample.share)
 
 
