@@ -61,6 +61,12 @@ def service_id() -> str:
     return f"t{uuid.uuid4().hex[:12]}"
 
 
+@pytest.fixture(autouse=True)
+def _no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables are as wide as in a pipe, whatever terminal the tests were started in."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
 TEST_S = 240
 """Of a test alone: the first Kafka of a machine is fetched before it starts, which takes what it takes."""
 
