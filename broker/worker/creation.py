@@ -19,6 +19,7 @@ from broker.worker.shard_command import ShardCommand
 from broker.worker.shards import Shards
 from engine.language.query import CreateFromQuery, CreateStream
 from engine.language.statements import parse
+from engine.model.constraint import target_of
 from engine.model.source import Derived, Stream
 from topics.admin import Admin
 from topics.control_records import Command
@@ -177,7 +178,9 @@ def kind_of(source: object) -> str:
 
 
 def refuse_if_read(there: Directory, name: str) -> None:
-    """Raise SourceConflict while a query or a view reads a stream or a view. O(queries)."""
+    """Raise SourceConflict while a query or a view reads a stream or a view, or a constraint refers to it.
+    O(queries).
+    """
     readers = there.readers(name)
     if readers:
         what = kind_of(there.catalogue.get(name))
@@ -189,3 +192,6 @@ def refuse_if_read(there: Directory, name: str) -> None:
     for other, view in there.views.items():
         if other != name and name in (*view.sources, *view.uses):
             raise SourceConflict(f"{other} reads {name!r}", hint=f"drop {other} first, or write CASCADE")
+    for other, source in there.sources.items():
+        if any(target_of(one) == name for one in source.stream.constraints):
+            raise SourceConflict(f"a constraint of {other!r} refers to {name!r}", hint=f"drop {other} first")

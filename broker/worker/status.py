@@ -17,6 +17,7 @@ from broker.worker.node import Node
 from engine.dataflow.strategy_state import StrategyState
 from engine.language.query import Describe
 from engine.model.answer import SourceInfo
+from engine.model.constraint import constraint_as_dict, text_of
 from engine.model.maintenance import Strategy
 from engine.model.source import SourceName
 from topics.producer import CommitUnknown, TransactionAborted
@@ -154,6 +155,7 @@ _NOTHING: dict[str, Any] = {
     "rejected": None,
     "dead_letters": None,
     "counted_from_ms": None,
+    "constraints": [],
     "absent_columns": [],
     "archive": None,
 }
@@ -196,6 +198,7 @@ def _stream(node: Node, name: str, info: SourceInfo | None) -> dict[str, Any]:
             {"name": field.name, "type": str(field.type), "nullable": field.nullable}
             for field in entry.stream.schema
         ],
+        "constraints": [constraint_as_dict(one) | {"text": text_of(one)} for one in entry.stream.constraints],
         "absent_columns": shard.counts.absent(name, entry.stream.schema),
     }
 

@@ -58,7 +58,7 @@ def _bind(tree: exp.Expr, env: Environment) -> Statement:
         case nodes.SelectQuery():
             return bind_query(tree, env)
         case nodes.CreateStreamNode():
-            return bind_create(tree, env.text, env.limits)
+            return bind_create(tree, env)
         case nodes.CreateDerivedNode():
             return bind_derived(tree, env)
         case nodes.DropNode():

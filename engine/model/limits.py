@@ -12,8 +12,9 @@ class Limits:
     """Defaults suit one process with a few GiB.
 
     sql_bytes_max: UTF-8 bytes of a statement. nesting_max: depth of parentheses and of expressions.
-    outputs_max: selected columns. columns_max: columns of a stream. joined_sources_max: sources that the
-    joins of a query read. queries_max: standing queries of an engine. window_ms_max, window_rows_max: how far
+    outputs_max: selected columns. columns_max: columns of a stream. constraints_max: constraints of a
+    stream, constraint_rows_max: the largest k of one. joined_sources_max: sources that the joins of a query
+    read. queries_max: standing queries of an engine. window_ms_max, window_rows_max: how far
     a window may reach. snapshot_rows_max: rows of one answer. intermediate_rows_max: rows of a scan on the
     way to one. pending_rows_max: rows a stream may hold above NOW. held_rows_max: rows a source holds back
     beyond its own retention for queries whose other sources lag behind. superseded_rows_max: versions of a
@@ -28,6 +29,8 @@ class Limits:
     nesting_max: int = 64
     outputs_max: int = 1_000
     columns_max: int = 1_000
+    constraints_max: int = 16
+    constraint_rows_max: int = 1_000_000
     joined_sources_max: int = 8
     queries_max: int = 200_000
     window_ms_max: int = 3_660 * DAY_MS

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from engine.model.source import Constraint, Field, Schema, Stream
+from engine.model.constraint import constraint_as_dict, constraint_from_dict
+from engine.model.source import Field, Schema, Stream
 from engine.model.step import Parameters, Registration
 from engine.model.types import Kind, Type
 
@@ -29,7 +30,7 @@ def stream_as_dict(stream: Stream) -> dict[str, Any]:
         "retain_ms": stream.retain_ms,
         "future_max_ms": stream.future_max_ms,
         **({} if stream.past_max_ms is None else {"past_max_ms": stream.past_max_ms}),
-        "constraints": [[c.kind, list(c.columns), c.detail] for c in stream.constraints],
+        "constraints": [constraint_as_dict(one) for one in stream.constraints],
     }
     if stream.is_table:
         facts |= {"key": list(stream.key), "retroactive": stream.retroactive}
@@ -37,7 +38,10 @@ def stream_as_dict(stream: Stream) -> dict[str, Any]:
 
 
 def stream_from_dict(facts: Mapping[str, Any]) -> Stream:
-    """The inverse of :func:`stream_as_dict`. Raises KeyError, TypeError, ValueError."""
+    """The inverse of :func:`stream_as_dict`. Raises KeyError, TypeError, ValueError.
+
+    Constraints that are lists are those of earlier records, which promised nothing.
+    """
     given = dict(facts)
     fields = given.pop("fields")
     constraints = given.pop("constraints")
@@ -46,7 +50,7 @@ def stream_from_dict(facts: Mapping[str, Any]) -> Stream:
         schema=Schema(
             tuple(Field(n, Type(Kind(kind), p, s), nullable) for n, kind, p, s, nullable in fields)
         ),
-        constraints=tuple(Constraint(kind, tuple(columns), detail) for kind, columns, detail in constraints),
+        constraints=tuple(constraint_from_dict(one) for one in constraints if isinstance(one, dict)),
         key=key,
         **given,
     )

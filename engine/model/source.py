@@ -8,6 +8,7 @@ from typing import NewType
 
 import pyarrow as pa
 
+from engine.model.constraint import Constraint
 from engine.model.sample import topic_seed
 from engine.model.types import BIGINT, BOOLEAN, Type
 
@@ -69,15 +70,6 @@ SAMPLE_KEY = Field("sample key", BIGINT, nullable=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Constraint:
-    """A promise about a stream that later plans may use: ordered, clustered, many-to-one, referential."""
-
-    kind: str
-    columns: tuple[str, ...]
-    detail: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Stream:
     """A source: append-only, or a table where it has a key.
 
@@ -90,6 +82,7 @@ class Stream:
     rows older than NOW - retain_ms may go, unless a window reaches further back. future_max_ms: a timestamp
     further ahead of the clock than this is a dead letter. past_max_ms: a timestamp further behind Kafka's own
     timestamp of the record than this is a dead letter; None: only one that is seconds taken for ms.
+    constraints: what its rows promise; those that break it are late.
     """
 
     name: SourceName

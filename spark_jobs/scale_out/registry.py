@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
@@ -304,7 +304,8 @@ class Registry:
                         stream.topic, partitions, arrival_time=not stream.event_time, table=stream.is_table
                     )
                     self.catalogue.create(stream, sql)
-                    changes.definitions.append(CreateSource(stream, sql))
+                    alone = replace(stream, constraints=())  # a part of the rows does not keep them
+                    changes.definitions.append(CreateSource(alone, sql))
                 case DerivedStatement(derived):
                     if name in self._statements and self._readers(name):
                         raise SourceConflict(f"queries read {name}")

@@ -24,6 +24,8 @@ PLANES = "CREATE TABLE planes (flight BIGINT PRIMARY KEY, model STRING, seats IN
 FARES = """CREATE TABLE fares (carrier STRING, dest STRING, fare DECIMAL(8, 2), since TIMESTAMP NOT NULL,
 PRIMARY KEY (carrier, dest)) WITH (timestamp = 'since') NON RETROACTIVE"""
 
+AIRPORTS = """CREATE STREAM airports (code STRING NOT NULL, city STRING, runways INTEGER,
+ts TIMESTAMP NOT NULL, CONSTRAINT UNIQUE (code), CONSTRAINT UNIQUE (city, runways)) WITH (timestamp = 'ts')"""
 VIEWS = (
     Derived(SourceName("late"), "SELECT carrier, delay * 2 AS twice, ts FROM flights WHERE delay > 10", True),
     Derived(
@@ -37,7 +39,7 @@ VIEWS = (
 
 def catalogue() -> dict[str, Stream | Derived]:
     found: dict[str, Stream | Derived] = {view.name: view for view in VIEWS}
-    for text in (FLIGHTS, ODD, WEATHER, PLANES, FARES):
+    for text in (FLIGHTS, ODD, WEATHER, PLANES, FARES, AIRPORTS):
         statement = parse(text, {}, Limits())
         assert isinstance(statement, CreateStream)
         found[statement.stream.name] = statement.stream

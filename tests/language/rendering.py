@@ -15,6 +15,7 @@ from engine.language.query import (
     Statement,
 )
 from engine.language.render import render_name, render_names, render_query, render_span
+from engine.model.constraint import text_of
 
 
 def render_statement(statement: Statement) -> str:
@@ -69,6 +70,7 @@ def _create(create: CreateStream) -> str:
     lines += [f"  {render_name(f.name)} {f.type}{'' if f.nullable else ' not null'}" for f in stream.schema]
     if stream.is_table:
         lines.append(f"  key {render_names(stream.key)}{'' if stream.retroactive else ', non retroactive'}")
+    lines += [f"  {text_of(one)}" for one in stream.constraints]
     missing = "" if create.create_topic else ", which must exist"
     lines.append(f"  topic {stream.topic}, {create.partitions} partitions{missing}")
     if stream.timestamp_column is None:

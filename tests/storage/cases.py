@@ -11,8 +11,9 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from engine.model.batch import Batch, Column
+from engine.model.constraint import Clustered, Ordered
 from engine.model.persistence import PartitionClock, QueryState, SourceState
-from engine.model.source import Constraint, Field, Schema, SourceName, Stream
+from engine.model.source import Field, Schema, SourceName, Stream
 from engine.model.step import Position, Registration
 from engine.model.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, STRING, TIMESTAMP, Kind, Type, decimal
 from storage.store import Store
@@ -109,7 +110,7 @@ def source_state(
         schema=schema,
         topic="topic of " + name,
         timestamp_column=None,
-        constraints=(Constraint("ordered", ("n",), "a"), Constraint("clustered", ())),
+        constraints=(Ordered("n", 2), Clustered(("n", "words"), 0)),
     )
     known: dict[str, Any] = {
         "now_ms": None,

@@ -8,7 +8,8 @@ import orjson
 import pytest
 
 from engine.model.batch import Batch
-from engine.model.source import Constraint, Field, Schema, SourceName, Stream
+from engine.model.constraint import Clustered, ManyOne, Ordered, References, Unique
+from engine.model.source import Field, Schema, SourceName, Stream
 from engine.model.step import (
     BEGINNING,
     Backfill,
@@ -58,7 +59,14 @@ STREAM = Stream(
     "orders",
     timestamp_column="at",
     lateness_ms=5,
-    constraints=(Constraint("ordered", ("at",)),),
+    constraints=(
+        Ordered("at", 3),
+        Clustered(("k", "n"), 0),
+        Unique(("n",)),
+        ManyOne(("k",), SourceName("customers"), ("id",)),
+        References(("n",), SourceName("lines"), ("order",), 10),
+        References(("d",), SourceName("prices"), ("d",), None, 5_000),
+    ),
 )
 BODIES: list[Body] = [
     CreateSource(STREAM, "CREATE STREAM orders (...)"),

@@ -129,6 +129,8 @@ class WithOptions:
 
 def _instead(name: str, known: Sequence[str]) -> str | None:
     """What to write for another system's option."""
+    if name in ("constraint", "constraints"):
+        return "write CONSTRAINT clauses behind the columns: (id BIGINT, CONSTRAINT UNIQUE (id))"
     instead = _ELSEWHERE.get(name)
     if instead == "":
         return "leave it out: records are JSON objects of a Kafka topic; there are " + ", ".join(known)

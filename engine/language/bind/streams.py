@@ -8,12 +8,13 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from engine.language.bind.constraints import bind_constraints
+from engine.language.bind.environment import Environment
 from engine.language.bind.options import WithOptions
 from engine.language.bind.typenames import bind_type
 from engine.language.grammar import nodes
 from engine.language.places import Place, Text, shown
 from engine.language.query import CreateStream, DropStream
-from engine.model.limits import Limits
 from engine.model.source import (
     FUTURE_DEFAULT_MS,
     IDLE_TIMEOUT_DEFAULT_MS,
@@ -32,8 +33,9 @@ _DURATIONS = ("lateness", "idle_timeout", "future_max", "past_max", "retain")
 _OPTIONS = ("topic", "timestamp", "idle_advances", "partitions", "create_topic", *_DURATIONS)
 
 
-def bind_create(tree: exp.Expr, text: Text, limits: Limits) -> CreateStream:
-    """Raises SyntaxRefused, TypeMismatch, NotSupported, LimitExceeded, UnknownColumn."""
+def bind_create(tree: exp.Expr, env: Environment) -> CreateStream:
+    """Raises SyntaxRefused, TypeMismatch, NotSupported, LimitExceeded, UnknownColumn, UnknownSource."""
+    text, limits = env.text, env.limits
     name = str(tree.this.this)
     fields: list[Field] = []
     seen: set[str] = set()
@@ -85,6 +87,7 @@ def bind_create(tree: exp.Expr, text: Text, limits: Limits) -> CreateStream:
                     f"{option} needs event time",
                     hint="name the column of event time: WITH (timestamp = 'column')",
                 )
+    stream = replace(stream, constraints=bind_constraints(tree.args.get("constraints") or (), stream, env))
     partitions = options.number("partitions", 1, PARTITIONS_MAX)
     return CreateStream(
         stream,

@@ -258,16 +258,37 @@ class Retroactive(exp.Expression):
     """RETROACTIVE, or NON RETROACTIVE where ``this`` is False."""
 
 
+class RowCount(exp.Expression):
+    """``n ROWS`` of a constraint."""
+
+
+class ConstraintNode(exp.Expression):
+    """``CONSTRAINT kind (columns) [TO target (target_columns)] [WITHIN rows | duration]``; ``kind``: its
+    first word.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "kind": True,
+        "columns": True,
+        "target": False,
+        "target_columns": False,
+        "rows": False,
+        "duration": False,
+    }
+
+
 class CreateStreamNode(exp.Expression):
     """CREATE STREAM, or CREATE TABLE where ``what`` says so; ``retain``: Duration or None.
 
-    key: Identifiers of PRIMARY KEY (...), None without one. retroactive: Retroactive or None.
+    key: Identifiers of PRIMARY KEY (...), None without one. constraints: ConstraintNodes. retroactive:
+    Retroactive or None.
     """
 
     arg_types: ClassVar[dict[str, bool]] = {
         "this": True,
         "what": True,
         "key": False,
+        "constraints": False,
         "retroactive": False,
         "columns": True,
         "options": False,

@@ -6,6 +6,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from engine.language.grammar import nodes
+from engine.language.grammar.constraints import parse_constraint, starts_constraint
 from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.durations import parse_duration
 from engine.language.grammar.emit import refuse_changes
@@ -33,9 +34,9 @@ _OF_COLUMNS = {
     "METADATA": "only members of the JSON object are columns",
     "COMMENT": "leave it out, or write -- and the comment",
     "AS": "select the expression in a view: CREATE VIEW name AS SELECT ...",
-    **dict.fromkeys(
-        ("PRIMARY", "UNIQUE", "DEFAULT", "CHECK", "REFERENCES", "GENERATED", "COLLATE"), "leave it out"
-    ),
+    "UNIQUE": "write CONSTRAINT UNIQUE (column) behind the columns of a stream",
+    "REFERENCES": "write CONSTRAINT REFERENCES (column) TO stream (column) behind the columns of a stream",
+    **dict.fromkeys(("PRIMARY", "DEFAULT", "CHECK", "GENERATED", "COLLATE"), "leave it out"),
 }
 """What may follow a column's type elsewhere -> what to do instead."""
 _BEHIND = {
@@ -45,6 +46,7 @@ _BEHIND = {
     "FORMAT": "leave it out: records are JSON objects",
     "ENVELOPE": "leave it out: a table is the latest record of each key",
     "LIKE": "declare the columns",
+    "CONSTRAINT": "write it inside the brackets, behind the columns",
 }
 """What may follow the columns elsewhere -> what to do instead."""
 
@@ -127,7 +129,7 @@ def _derived(cursor: Cursor, token: Token, what: str, name: exp.Identifier) -> n
 def _with_columns(
     cursor: Cursor, token: Token, what: str, name: exp.Identifier, if_not_exists: bool
 ) -> nodes.CreateStreamNode:
-    """``(columns) [WITH (options)] [RETAIN duration] [[NON] RETROACTIVE]``."""
+    """``(columns and constraints) [WITH (options)] [RETAIN duration] [[NON] RETROACTIVE]``."""
     key = "" if what == "STREAM" else ", PRIMARY KEY (column)"
     if cursor.word == "WITH":
         raise cursor.refuse(
@@ -138,6 +140,7 @@ def _with_columns(
     cursor.expect(TokenType.L_PAREN, "( and the columns", f"write CREATE {what} name (column TYPE, ...{key})")
     columns: list[nodes.ColumnDeclaration] = []
     keys: list[exp.Identifier] | None = None
+    constraints: list[nodes.ConstraintNode] = []
     while True:
         if cursor.word == "WATERMARK" and cursor.word_ahead() == "FOR":
             raise cursor.not_supported(
@@ -148,6 +151,10 @@ def _with_columns(
             raise cursor.expected("a column's name", "a comma before ) is one too many")
         if _starts_key(cursor):
             keys = _key(cursor, what, again=keys is not None)
+        elif starts_constraint(cursor):
+            if len(constraints) >= cursor.limits.constraints_max:
+                raise cursor.place.exceeded("constraints_max", cursor.limits.constraints_max)
+            constraints.append(parse_constraint(cursor, what))
         elif len(columns) >= cursor.limits.columns_max:
             raise cursor.place.exceeded("columns_max", cursor.limits.columns_max)
         else:
@@ -174,6 +181,7 @@ def _with_columns(
         what=what,
         columns=columns,
         key=keys,
+        constraints=constraints,
         options=options,
         retain=retain,
         retroactive=retroactive,

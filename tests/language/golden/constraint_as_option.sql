@@ -1,0 +1,1 @@
+CREATE STREAM legs (a INTEGER) WITH (constraints = 'UNIQUE (a)')

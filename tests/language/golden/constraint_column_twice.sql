@@ -1,0 +1,1 @@
+CREATE STREAM legs (a INTEGER, at TIMESTAMP, CONSTRAINT UNIQUE (a, a)) WITH (timestamp = 'at')

@@ -1,0 +1,1 @@
+CREATE STREAM legs (at TIMESTAMP, CONSTRAINT ORDERED (at) WITHIN 1.5 ROWS) WITH (timestamp = 'at')

@@ -1,0 +1,1 @@
+CREATE STREAM legs (a INTEGER, at TIMESTAMP, CONSTRAINT UNIQUE (a), CONSTRAINT MANY ONE (a) TO legs (a)) WITH (timestamp = 'at')

@@ -1,0 +1,1 @@
+CREATE STREAM legs (at TIMESTAMP, CONSTRAINT ORDERED (at) WITHIN -1 ROWS) WITH (timestamp = 'at')

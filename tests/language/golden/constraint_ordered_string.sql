@@ -1,0 +1,1 @@
+CREATE STREAM legs (a STRING, at TIMESTAMP, CONSTRAINT ORDERED (a)) WITH (timestamp = 'at')

@@ -1,0 +1,1 @@
+CREATE STREAM legs (a INTEGER, at TIMESTAMP, CONSTRAINT ORDERED (at, a)) WITH (timestamp = 'at')

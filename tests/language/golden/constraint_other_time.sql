@@ -1,0 +1,1 @@
+CREATE STREAM legs (code STRING, CONSTRAINT MANY ONE (code) TO airports (code))

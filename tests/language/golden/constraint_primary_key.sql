@@ -1,0 +1,1 @@
+CREATE STREAM legs (a INTEGER, at TIMESTAMP, CONSTRAINT PRIMARY KEY (a)) WITH (timestamp = 'at')

@@ -1,0 +1,1 @@
+CREATE STREAM legs (a STRING, at TIMESTAMP, CONSTRAINT MANY ONE (a) TO late (carrier)) WITH (timestamp = 'at')

@@ -1,0 +1,1 @@
+CREATE STREAM legs (at TIMESTAMP, CONSTRAINT ORDERED (att)) WITH (timestamp = 'at')
