@@ -627,6 +627,7 @@ class Engine(Embedding):
 
         Raises UnknownQuery, QueryError, LimitExceeded.
         """
+        standing = None
         if query_id is not None:
             standing = self._queries.get(query_id)
             if standing is None:
@@ -634,7 +635,11 @@ class Engine(Embedding):
             sql = text_of(standing.registration)
         query = self._selected(sql or "")
         return self._sets.seen(set_key(query.sources)).proposals(
-            query, query.sql, self.catalogue, self._selected
+            query,
+            query.sql,
+            self.catalogue,
+            self._selected,
+            query.tolerance if standing is None else standing.tolerance,
         )
 
     def _selected(self, sql: str) -> Query:

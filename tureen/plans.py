@@ -119,6 +119,11 @@ def headline(plan: Mapping[str, Any]) -> list[str]:
         lines.append(f"through {'views' if len(plan['uses']) > 1 else 'the view'} {', '.join(plan['uses'])}")
     if plan["reason"]:
         lines.append(plan["reason"])
+    allowed = [f"{name} {value:g}" for name, value in plan["tolerance"].items()]
+    if plan["weight"] != 1:
+        allowed.append(f"weight {plan['weight']:g}")
+    if allowed:
+        lines.append(f"where resources are short: {', '.join(allowed)}")
     if plan["waits_for"]:
         names = ", ".join(plan["waits_for"])
         lines.append(

@@ -9,6 +9,8 @@ from broker.http.formats import lost_facts, tag_dicts
 from broker.worker import options as query_options
 from broker.worker.entries import QueryEntry
 from broker.worker.node import Node
+from engine.model.maintenance import QueryOptions
+from engine.model.tolerance import WEIGHT_DEFAULT
 from tureen.errors import BrokerUnavailable, OptionRefused, UnknownQuery
 
 
@@ -24,7 +26,8 @@ def standing(node: Node, name: str) -> QueryEntry:
 
 def listed(node: Node, name: str, entry: QueryEntry) -> dict[str, Any]:
     """One line of a list. maintenance: the mode of now; of a query that does not stand, what it asks for.
-    strategy: that of now where its changes are followed, else what it asks for.
+    strategy: that of now where its changes are followed, else what it asks for. weight, tolerance: of its
+    options, else of its text; the text of one that does not stand is not known.
     """
     told: dict[str, Any] = {
         "query_id": name,
@@ -35,7 +38,8 @@ def listed(node: Node, name: str, entry: QueryEntry) -> dict[str, Any]:
         "maintenance": entry.options.get("maintenance", "auto"),
         "strategy": entry.options.get("strategy", "auto"),
         "paused": entry.state == "PAUSED",
-        "weight": query_options.WEIGHT_DEFAULT,
+        "weight": WEIGHT_DEFAULT,
+        "tolerance": {},
         "approximation": [],
         "output": entry.output,
     }
@@ -43,7 +47,8 @@ def listed(node: Node, name: str, entry: QueryEntry) -> dict[str, Any]:
         told["parameters"] = entry.parameters
     with contextlib.suppress(OptionRefused):  # a refused registration may have any
         told["paused"] = query_options.is_paused(entry.options)
-        told["weight"] = query_options.weight_of(entry.options)
+        told["weight"] = query_options.weight_of(entry.options) or WEIGHT_DEFAULT
+        told["tolerance"] = QueryOptions.of(query_options.as_text(entry.options)).tolerance.named()
     if entry.shard is not None:
         with contextlib.suppress(UnknownQuery):  # it is just being replaced
             info = node.shards[entry.shard].view().query(name)
@@ -52,6 +57,7 @@ def listed(node: Node, name: str, entry: QueryEntry) -> dict[str, Any]:
                 "strategy": info.strategy,
                 "paused": info.paused,
                 "weight": info.weight,
+                "tolerance": info.tolerance.named(),
                 "approximation": tag_dicts(info.approximation),
             }
         if entry.output is not None:

@@ -1,4 +1,4 @@
-"""PATCH of a query: pause, resume, maintenance, weight, strategy, another text, while it runs.
+"""PATCH of a query: pause, resume, maintenance, weight, tolerance, strategy, another text, while it runs.
 
 The topic is the truth: the registration is published again with the options merged, and the answer waits
 until the shard has applied it. Changes of one query are made one after another, so that none undoes another.
@@ -30,6 +30,9 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "paused": (bool,),
     "maintenance": (str,),
     "weight": (int, float),
+    "max_fp": (int, float),
+    "max_fn": (int, float),
+    "max_error": (int, float),
     "strategy": (str,),
     "structure": (str,),
     "partitions": (int, str),

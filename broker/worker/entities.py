@@ -28,7 +28,8 @@ from broker.worker.shard import Shard
 from engine.dataflow.buffers import settings as buffers
 from engine.engine import Engine
 from engine.model.attributes import Attribute, AttributeValue, Bounds, version_of
-from engine.model.maintenance import PARTITIONS_MAX, Strategy, Structure, Wanted
+from engine.model.maintenance import PARTITIONS_MAX, QueryOptions, Strategy, Structure, Wanted
+from engine.model.tolerance import EXACT, WEIGHT_DEFAULT, WEIGHT_MAX
 from engine.queries.entities import (
     Measured,
     Part,
@@ -191,11 +192,13 @@ class Entities:
         entry = self._node.directory.queries.get(name)
         if entry is None:
             raise UnknownEntity(QUERY + name)
-        own = query_attributes(entry, self._changeable)
         shared: tuple[str, ...] = ()
         number = entry.shard
-        if number is not None and number in reading.reports:
+        if number is None or number not in reading.reports:
+            own = query_attributes(entry, None, self._changeable)
+        else:
             report, query = reading.reports[number], reading.standing[number].get(name)
+            own = query_attributes(entry, query, self._changeable)
             if query is not None:
                 answers_ns = reading.answers_ns[number].get(name, 0.0)
                 found = query_statistics(report, query, reading.cpu_ns, answers_ns)
@@ -319,12 +322,19 @@ def query_statistics(
     }
 
 
-def query_attributes(entry: QueryEntry, changeable: Collection[str]) -> tuple[Attribute, ...]:
-    """What of a query can be set, as its registration has it. changeable: its options that can be."""
+def query_attributes(
+    entry: QueryEntry, standing: StandingQuery | None, changeable: Collection[str]
+) -> tuple[Attribute, ...]:
+    """What of a query can be set, as its registration has it. standing: None where it does not stand.
+    changeable: its options that can be.
+    """
     options = query_options.as_text(entry.options)
-    weight: float = query_options.WEIGHT_DEFAULT
+    meaning = None if standing is None else standing.meaning
+    weight, tolerance = (None, EXACT) if meaning is None else (meaning.weight, meaning.tolerance)
     with contextlib.suppress(OptionRefused):  # a refused registration may have any
-        weight = query_options.weight_of(entry.options)
+        asked = query_options.weight_of(entry.options)
+        weight = weight if asked is None else asked
+        tolerance = tolerance.under(QueryOptions.of(options).tolerance)
     found = (
         Attribute("state", entry.state, "whether it runs"),
         Attribute(
@@ -336,10 +346,34 @@ def query_attributes(entry: QueryEntry, changeable: Collection[str]) -> tuple[At
         ),
         Attribute(
             "weight",
-            weight,
+            WEIGHT_DEFAULT if weight is None else weight,
             "how much it counts when resources are short",
-            bounds=Bounds(0, query_options.WEIGHT_MAX, low_excluded=True),
+            bounds=Bounds(0, WEIGHT_MAX, low_excluded=True),
             kind="number",
+        ),
+        Attribute(
+            "max_fp",
+            tolerance.max_fp,
+            "the share of wrong rows that it allows",
+            bounds=Bounds(0, 1),
+            kind="number",
+            changes_answers=True,
+        ),
+        Attribute(
+            "max_fn",
+            tolerance.max_fn,
+            "the share of missing rows that it allows",
+            bounds=Bounds(0, 1),
+            kind="number",
+            changes_answers=True,
+        ),
+        Attribute(
+            "max_error",
+            tolerance.max_error,
+            "the relative error of its aggregates that it allows",
+            bounds=Bounds(0, 1, low_excluded=True),
+            kind="number",
+            changes_answers=True,
         ),
         Attribute(
             "maintenance",

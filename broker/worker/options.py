@@ -5,11 +5,15 @@
 | `maintenance`    | auto, none, lazy, eager   | the engine                           |
 | `paused`         | true, false               | the engine                           |
 | `latency_ms_max` | ms, 1 to 3,600,000        | the engine: deadlines of rows        |
+| `max_fp`         | a share from 0 to 1       | the engine: wrong rows it allows     |
+| `max_fn`         | a share from 0 to 1       | the engine: missing rows it allows   |
+| `max_error`      | above 0, up to 1          | the engine: error of its aggregates  |
 | `weight`         | a number in (0, 1000]     | the broker: a registration's weight  |
 
-`strategy`, `structure` and `partitions` are read by the engine too (:class:`QueryOptions`). `paused_because`
-is set by the broker, where it has paused the query itself. Others are kept and passed over: they belong to
-whoever registered. A name that is so near to one of these that it may be a slip of it is refused.
+The last four may stand in the text too, `WITH (max_fn = 0.1)`: an option counts while it is set. `strategy`,
+`structure` and `partitions` are read by the engine too (:class:`QueryOptions`). `paused_because` is set by
+the broker, where it has paused the query itself. Others are kept and passed over: they belong to whoever
+registered. A name that is so near to one of these that it may be a slip of it is refused.
 """
 
 from __future__ import annotations
@@ -21,10 +25,8 @@ from dataclasses import fields
 from typing import Any
 
 from engine.model.maintenance import QueryOptions
+from engine.model.tolerance import amount
 from tureen.errors import MemoryPaused, OptionRefused
-
-WEIGHT_DEFAULT = 1.0
-WEIGHT_MAX = 1_000.0
 
 NONE: Mapping[str, Any] = {}
 """No options: one object for all queries that have none. Never changed."""
@@ -48,18 +50,9 @@ def as_text(options: Mapping[str, Any]) -> Mapping[str, str]:
     }
 
 
-def weight_of(options: Mapping[str, Any]) -> float:
-    """The weight asked for. Raises OptionRefused."""
-    given = options.get("weight", WEIGHT_DEFAULT)
-    try:
-        weight = math.nan if isinstance(given, bool) else float(given)
-    except (TypeError, ValueError):
-        weight = math.nan
-    if not 0 < weight <= WEIGHT_MAX:
-        raise OptionRefused(
-            f"weight cannot be {given!r}", hint=f"a number above 0 and up to {WEIGHT_MAX:,.0f}; 1 is usual"
-        )
-    return weight
+def weight_of(options: Mapping[str, Any]) -> float | None:
+    """The weight asked for, None where none is. Raises OptionRefused."""
+    return amount("weight", options["weight"]) if "weight" in options else None
 
 
 PAUSED_BECAUSE = "paused_because"

@@ -29,6 +29,13 @@ def _mixed(z: np.uint64) -> np.uint64:
 
 
 @kernel
+def seeded_keys(seed: np.uint64, keys: Int64Array, out: Int64Array) -> None:
+    """out[i] = the key, 0 <= key < 2^63, that a seed makes of the key keys[i], which is not negative."""
+    for i in range(keys.shape[0]):
+        out[i] = np.int64(_mixed(seed + GAMMA * (np.uint64(keys[i]) + np.uint64(1))) >> np.uint64(1))
+
+
+@kernel
 def sample_keys(seed: np.uint64, partition: Int32Array, offset: Int64Array, out: Int64Array) -> None:
     """out[i] = the key, 0 <= key < 2^63, of the row at (partition[i], offset[i])."""
     last, start = np.int32(-1), np.uint64(0)

@@ -38,7 +38,7 @@ from engine.language.expressions import (
     Or,
     calls_user,
 )
-from engine.language.functions import FUNCTIONS
+from engine.language.functions import KERNELS
 from engine.model import batch
 from engine.model.batch import BoolArray
 from engine.model.lazy_columns import LazyColumns
@@ -129,7 +129,7 @@ def _vector(expression: Expression, columns: Sequence[batch.Column], n: int) -> 
         case Function(name, arguments, type_, implementation):
             if implementation is not None:
                 return call_user(implementation, [_vector(argument, columns, n) for argument in arguments], n)
-            return FUNCTIONS[name].kernel([_vector(argument, columns, n) for argument in arguments], type_, n)
+            return KERNELS[name]([_vector(argument, columns, n) for argument in arguments], type_, n)
 
 
 def _late(

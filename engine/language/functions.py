@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from engine.language import signatures
 from engine.language.aggregates import aggregate_named
-from engine.language.evaluation import choices, formats, numeric, regexes, splits, temporal, text
+from engine.language.evaluation import choices, formats, numeric, regexes, samples, splits, temporal, text
 from engine.language.evaluation.vector import Vector
 from engine.language.expressions import Arithmetic, Expression, Function, Literal, UserFunction
 from engine.language.grammar.words import CLOCKS, RESERVED
@@ -360,6 +360,9 @@ _ALL = (
 )
 
 FUNCTIONS: dict[str, ScalarFunction] = {function.name: function for function in _ALL}
+SEEDED = "seeded sample key"
+"""The function of a sample key and a constant seed that SAMPLE(p, seed) compares; no text can call it."""
+KERNELS: dict[str, Kernel] = {function.name: function.kernel for function in _ALL} | {SEEDED: samples.seeded}
 ALIASES = {
     "CEILING": "CEIL",
     "POW": "POWER",

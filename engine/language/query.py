@@ -30,6 +30,7 @@ from engine.language.aggregates import AGGREGATES, AggregateFunction
 from engine.language.expressions import Expression
 from engine.model.sample import Sample
 from engine.model.source import Derived, SourceName, Stream
+from engine.model.tolerance import EXACT, Tolerance
 from engine.model.types import Type
 from engine.windows.assignment import Assignment
 from engine.windows.clauses import RowWindow, Window
@@ -56,7 +57,9 @@ class Scan:
     and makes the last instant of that window the row's instant; the clause then applies to those. history:
     of a table every version, with one more column, ``deleted`` (BOOLEAN): whether it takes its key away.
     sample: what SAMPLE says, for those who name it; which rows it keeps is said by a comparison of the sample
-    key (:mod:`engine.model.sample`), a conjunct of the predicate, or of the filter of a window of rows.
+    key (:mod:`engine.language.sampling`), a conjunct of the predicate, or of the filter of a window of rows.
+    window_down_to_ms: how short the window, ``[RANGE t]``, may become for its query, 0 < this <= t; None: it
+    stays. A scan is the same whatever may become of it.
     """
 
     source: SourceName
@@ -65,6 +68,7 @@ class Scan:
     assignment: Assignment | None = None
     history: bool = False
     sample: Sample | None = field(default=None, compare=False)
+    window_down_to_ms: int | None = field(default=None, compare=False)
 
     def predicates(self) -> Iterator[Expression]:
         """Those over rows of the source: its own, and that of a window of rows."""
@@ -272,7 +276,8 @@ class Emit:
 class Query:
     """A SELECT. At least one stage gives columns (Project or Aggregate). uses: the views and derived streams
     that its text names, and those that they name. operator: which changes of its answer leave it, None: as
-    :func:`engine.changes.operator.operator_of` says; emit: where to. Neither changes the answer.
+    :func:`engine.changes.operator.operator_of` says; emit: where to. Neither changes the answer. tolerance,
+    weight: what the text says of them; weight None: nothing.
     """
 
     sql: str
@@ -281,6 +286,16 @@ class Query:
     uses: tuple[SourceName, ...] = ()
     operator: StreamOperator | None = None
     emit: Emit | None = None
+    tolerance: Tolerance = EXACT
+    weight: float | None = None
+
+    @property
+    def has_down_to(self) -> bool:
+        """Whether its text lets a window or a sample become smaller. O(scans)."""
+        return any(
+            scan.window_down_to_ms is not None or (scan.sample and scan.sample.down_to) is not None
+            for scan in self.scans()
+        )
 
     @property
     def source(self) -> SourceName:

@@ -6,7 +6,7 @@ it is not plain.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.language.expressions import (
@@ -65,6 +65,10 @@ def render_query(query: Query) -> str:
         lines += ["  " + line for line in render_stage(stage)]
     if query.operator is not None:
         lines.append(f"  {query.operator}")
+    if query.tolerance.named():
+        lines.append(f"  allows {render_amounts(query.tolerance.named())}")
+    if query.weight is not None:
+        lines.append(f"  weight {query.weight:g}")
     if query.emit is not None:
         lines.append(f"  {render_emit(query.emit)}")
     return "\n".join(lines)
@@ -78,12 +82,18 @@ def render_emit(emit: Emit) -> str:
     return f"emit changes{closed}{into} as {emit.format} in {emit.encoding}{first}"
 
 
+def render_amounts(amounts: Mapping[str, float]) -> str:
+    """Values with their names before them."""
+    return ", ".join(f"{name} {value:g}" for name, value in amounts.items())
+
+
 def render_scan(scan: Scan) -> list[str]:
     """Which rows of its stream, as lines."""
     lines = [] if scan.sample is None else [render_sample(scan.sample)]
     if scan.assignment is not None:
         lines.append(f"windows {render_assignment(scan.assignment)}")
-    lines.append("all versions" if scan.history else f"window {render_window(scan.window)}")
+    least = "" if scan.window_down_to_ms is None else f", down to {render_span(scan.window_down_to_ms)}"
+    lines.append("all versions" if scan.history else f"window {render_window(scan.window)}{least}")
     if scan.predicate is not None:
         lines.append(f"where {render_expression(scan.predicate)}")
     return lines
@@ -91,7 +101,9 @@ def render_scan(scan: Scan) -> list[str]:
 
 def render_sample(sample: Sample) -> str:
     """A SAMPLE as one line."""
-    return f"sample {sample.percent.normalize():f} percent"
+    least = "" if sample.down_to is None else f", down to {sample.down_to.normalize():f} percent"
+    seed = "" if sample.seed is None else f", seed {sample.seed}"
+    return f"sample {sample.percent.normalize():f} percent{least}{seed}"
 
 
 def render_stage(stage: Stage) -> list[str]:

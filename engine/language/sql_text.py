@@ -28,6 +28,7 @@ from engine.language.expressions import (
 from engine.language.instants import date_text, timestamp_text
 from engine.language.query import AggregateCall, SortKey
 from engine.language.render import quoted, render_span
+from engine.model.sample import Sample
 from engine.model.types import Kind
 from engine.windows.clauses import Instant, RowWindow, TimeWindow, Window
 
@@ -120,8 +121,17 @@ def sort_key_sql(key: SortKey, name: Name) -> str:
     return expression_sql(key.expression, name) + (" DESC" if key.descending else "") + nulls
 
 
-def bracket_sql(window: Window, name: Name) -> str | None:
-    """What stands in the brackets behind a source; "" for none, None where the window is no such clause."""
+def sample_sql(sample: Sample) -> str:
+    """What stands in the brackets behind SAMPLE."""
+    least = "" if sample.down_to is None else f" DOWN TO {sample.down_to.normalize():f}"
+    seed = "" if sample.seed is None else f", {sample.seed}"
+    return f"{sample.percent.normalize():f}{least}{seed}"
+
+
+def bracket_sql(window: Window, name: Name, down_to_ms: int | None = None) -> str | None:
+    """What stands in the brackets behind a source; "" for none, None where the window is no such clause.
+    down_to_ms: how short it may become.
+    """
     if isinstance(window, RowWindow):
         keys = ", ".join(expression_sql(key, name) for key in window.keys)
         by = f"PARTITION BY {keys} " if keys else ""
@@ -134,7 +144,10 @@ def bracket_sql(window: Window, name: Name) -> str | None:
         return f"UNBOUNDED{slide}" if slide else ""
     if not window.begin.relative or window.begin.ms > 0:
         return None
-    return f"RANGE {render_span(-window.begin.ms)}{slide}" if window.begin.ms else f"NOW{slide}"
+    if not window.begin.ms:
+        return f"NOW{slide}"
+    least = "" if down_to_ms is None else f" DOWN TO {render_span(down_to_ms)}"
+    return f"RANGE {render_span(-window.begin.ms)}{least}{slide}"
 
 
 def ends_sql(window: TimeWindow) -> tuple[str, str] | None:

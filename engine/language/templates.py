@@ -43,6 +43,7 @@ from engine.language.statements import parse
 from engine.language.tracing import Conversion, Trace, Traced
 from engine.model.limits import Limits
 from engine.model.source import SourceName, Stream
+from engine.model.tolerance import Tolerance
 from engine.model.types import STRING, Type
 from tureen.errors import TureenError
 
@@ -75,6 +76,15 @@ class Meaning(Protocol):
     @property
     def emits(self) -> bool: ...
 
+    @property
+    def tolerance(self) -> Tolerance: ...
+
+    @property
+    def weight(self) -> float | None: ...
+
+    @property
+    def has_down_to(self) -> bool: ...
+
     def query(self, text: str) -> Query: ...
 
 
@@ -96,6 +106,18 @@ class FixedQuery:
     def emits(self) -> bool:
         return self.bound.emit is not None
 
+    @property
+    def tolerance(self) -> Tolerance:
+        return self.bound.tolerance
+
+    @property
+    def weight(self) -> float | None:
+        return self.bound.weight
+
+    @property
+    def has_down_to(self) -> bool:
+        return self.bound.has_down_to
+
     def query(self, text: str) -> Query:
         """``text``: the one that was bound."""
         return self.bound
@@ -105,14 +127,17 @@ class FixedQuery:
 class Template:
     """The meaning of every text of one shape whose literals fulfil the conditions; immutable.
 
-    sources, uses, emits: of each of its queries. selection: what they are, where they are of that form and do
-    not emit. alike, differ: literals (by number, conversions included) that must be equal, or all different.
-    differ_from: literals that must not be these constants.
+    sources, uses, emits, tolerance, weight, has_down_to: of each of its queries. selection: what they are,
+    where they are of that form and do not emit. alike, differ: literals (by number, conversions included)
+    that must be equal, or all different. differ_from: literals that must not be these constants.
     """
 
     sources: tuple[SourceName, ...]
     uses: tuple[str, ...]
     emits: bool
+    tolerance: Tolerance
+    weight: float | None
+    has_down_to: bool
     selection: Selection | None
     conversions: tuple[Conversion, ...]
     alike: tuple[tuple[int, int], ...]
@@ -384,6 +409,9 @@ def _template(traced: Statement, found: Cut, trace: Trace) -> Template | None:
         traced.sources,
         traced.uses,
         traced.emit is not None,
+        traced.tolerance,
+        traced.weight,
+        traced.has_down_to,
         None,
         tuple(trace.conversions),
         tuple(sorted(trace.alike)),

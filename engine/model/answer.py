@@ -11,6 +11,7 @@ import pyarrow as pa
 from engine.model.approximation import Approximation
 from engine.model.batch import Column
 from engine.model.step import Parameters, Position
+from engine.model.tolerance import EXACT, Tolerance
 
 
 class AnswerColumns:
@@ -139,7 +140,7 @@ class QueryInfo:
     """A standing query as lists show it. ``predicate_errors``: rows whose predicate ended as an error, while
     matches were kept. parameters: of the placeholders in ``sql``, where it has any. strategy: of the
     operators that its changes come from; where nobody follows it what it asks for. approximation: of its
-    answer.
+    answer. weight, tolerance: of its options, else of its text.
     """
 
     query_id: str
@@ -154,6 +155,7 @@ class QueryInfo:
     options: Mapping[str, str] = field(default_factory=dict)
     strategy: str = "auto"
     approximation: tuple[Approximation, ...] = ()
+    tolerance: Tolerance = EXACT
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from engine.model.tolerance import Tolerance, amount
 from tureen.errors import OptionRefused
 
 Maintenance = Literal["none", "lazy", "eager"]
@@ -24,6 +25,7 @@ UNAFFORDABLE = (
     "applying its condition to the rows that are retained would hold up other queries, so the condition is "
     "evaluated when the answer is asked for; IN lists and joins with a table are faster than long ORs"
 )
+_TOLERANCES = ("max_fp", "max_fn", "max_error")
 Wanted = Literal["auto", "none", "lazy", "eager"]
 Strategy = Literal["nt", "direct", "upa"]
 Structure = Literal["partitioned", "negative", "indexed"]
@@ -37,7 +39,7 @@ class QueryOptions:
     partitions: how the operators that changes come from keep rows until they leave
     (:mod:`engine.dataflow.policy`); None: the cost model chooses, of partitions the setting holds.
     latency_ms_max: how long a row may wait before it is in the answer, where the scheduling policy goes by
-    that; None: nothing is said.
+    that. max_fp, max_fn, max_error: of its tolerance, before what its text says. None: nothing is said.
     """
 
     maintenance: Wanted = "auto"
@@ -46,6 +48,14 @@ class QueryOptions:
     structure: Structure | None = None
     partitions: int | None = None
     latency_ms_max: int | None = None
+    max_fp: float | None = None
+    max_fn: float | None = None
+    max_error: float | None = None
+
+    @property
+    def tolerance(self) -> Tolerance:
+        """What the three say together."""
+        return Tolerance(self.max_fp, self.max_fn, self.max_error)
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> QueryOptions:
@@ -62,6 +72,7 @@ class QueryOptions:
             None if structure == "auto" else structure,  # type: ignore[arg-type]
             _partitions(options.get("partitions")),
             _latency_ms(options.get("latency_ms_max")),
+            *(amount(name, options[name]) if name in options else None for name in _TOLERANCES),
         )
 
 

@@ -57,13 +57,14 @@ def stream_from_dict(facts: Mapping[str, Any]) -> Stream:
 
 
 def registration_as_dict(registration: Registration) -> dict[str, Any]:
-    """Everything that was published, as JSON values; ``parameters`` only where there are some."""
+    """Everything that was published, as JSON values; ``weight`` and ``parameters`` only where given."""
     facts: dict[str, Any] = {
         "query_id": registration.query_id,
         "sql": registration.sql,
-        "weight": registration.weight,
         "options": dict(registration.options),
     }
+    if registration.weight is not None:
+        facts["weight"] = registration.weight
     if registration.parameters is not None:
         facts["parameters"] = registration.parameters
     return facts
@@ -80,7 +81,7 @@ def registration_from_dict(facts: Mapping[str, Any]) -> Registration:
 def compact(
     query_id: str,
     sql: str,
-    weight: float = 1.0,
+    weight: float | None = None,
     options: Mapping[str, str] | None = None,
     parameters: Any = None,
 ) -> Registration:

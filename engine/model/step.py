@@ -49,13 +49,13 @@ _NOTHING_PROMISED: Mapping[int, int] = {}
 class Registration:
     """A query as it was published.
 
-    weight: as its options ask for. parameters: the values of the placeholders in ``sql``, by place or by
-    name; None: ``sql`` has none (:mod:`engine.language.parameters`).
+    weight: as its options ask for; None: as its text does. parameters: the values of the placeholders in
+    ``sql``, by place or by name; None: ``sql`` has none (:mod:`engine.language.parameters`).
     """
 
     query_id: str
     sql: str
-    weight: float = 1.0
+    weight: float | None = None
     options: Mapping[str, str] = field(default_factory=lambda: _NO_OPTIONS)
     parameters: Parameters | None = None
 

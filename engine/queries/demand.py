@@ -29,7 +29,7 @@ def demand_of(queries: Iterable[StandingQuery]) -> Demand:
         if query.paused:
             weight += PAUSED_WEIGHT
             continue
-        weight += query.registration.weight
+        weight += query.weight
         asked_ms = QueryOptions.of(query.registration.options).latency_ms_max
         if asked_ms is not None:
             latency_ms = asked_ms if latency_ms is None else min(latency_ms, asked_ms)

@@ -38,6 +38,7 @@ from engine.model.changes import Operator
 from engine.model.limits import Limits
 from engine.model.maintenance import Costs, Maintenance, MaintenanceChoice
 from engine.model.source import SourceName, Stream
+from engine.model.tolerance import WEIGHT_DEFAULT
 from engine.operators.pipeline import relation_of
 from engine.operators.relation import Relation
 from engine.operators.scan import ScanAt, is_range
@@ -110,7 +111,7 @@ class Plan:
     operator: which changes of its answer leave it (:data:`engine.model.changes.Operator`); emit: where to,
     None: nowhere but to those who follow it. key: the columns that tell its rows apart, None: no key does.
     graph: the operators that its changes come from while it is followed, shared with other followed queries.
-    views: of each scan, in the order of the text.
+    views: of each scan, in the order of the text. tolerance, weight: by its options, else by its text.
     """
 
     query_id: str | None
@@ -130,6 +131,8 @@ class Plan:
     graph: OperatorTree
     strategy: StrategyPlan
     views: tuple[PlanView, ...]
+    tolerance: Mapping[str, float]
+    weight: float
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON values."""
@@ -197,6 +200,8 @@ def explain(
         graph.tree,
         graph.strategy,
         tuple(_view(scan, at[scan.source], readers[scan.source]) for scan in query.scans()),
+        (query if standing is None else standing).tolerance.named(),
+        (query.weight or WEIGHT_DEFAULT) if standing is None else standing.weight,
     )
 
 

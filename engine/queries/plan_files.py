@@ -31,12 +31,14 @@ from engine.language.query import (
     Stage,
 )
 from engine.language.render import render_name, render_span
+from engine.language.sampling import without_sample
 from engine.language.sql_text import (
     Name,
     bracket_sql,
     call_sql,
     ends_sql,
     expression_sql,
+    sample_sql,
     sort_key_sql,
 )
 from engine.model.source import SourceName, Stream
@@ -92,8 +94,11 @@ def commuted(value: Value) -> Value:
 
 
 def _changes(query: Query) -> dict[str, Any]:
-    """What a plan says of the changes of a query's answer."""
+    """What a plan says of the changes of a query's answer, and of what it allows."""
     found: dict[str, Any] = {}
+    allowed = query.tolerance.named() | ({} if query.weight is None else {"weight": query.weight})
+    if allowed:
+        found["with"] = allowed
     emit = query.emit
     if query.operator is not None and not (emit is not None and emit.on_close):
         found["stream"] = query.operator
@@ -139,9 +144,13 @@ class _Writer:
     def _scan(self, scan: Scan) -> tuple[str, list[str]]:
         if scan.history:
             raise NoPlan("all versions of a table")
-        columns = [field.name for field in self._streams[scan.source].schema]
+        stream = self._streams[scan.source]
+        columns = [field.name for field in stream.schema]
         own = _namer(columns)
         node: dict[str, Any] = {"op": "scan", "source": str(scan.source)}
+        if scan.sample is not None:
+            node["sample"] = sample_sql(scan.sample)
+            scan = without_sample(scan, stream)
         if scan.assignment is not None:
             columns = [*columns, *WINDOW_COLUMNS]
             assignment = scan.assignment
@@ -160,7 +169,7 @@ class _Writer:
                     session["partition"] = [expression_sql(key, own) for key in assignment.keys]
                 node["function"] = session
         named = _namer(columns)
-        bracket = bracket_sql(scan.window, named)
+        bracket = bracket_sql(scan.window, named, scan.window_down_to_ms)
         if bracket is None:
             assert isinstance(scan.window, TimeWindow)
             ends = ends_sql(scan.window)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from engine.language.query import Query
 from engine.model.limits import Limits
 from engine.model.source import SourceName
-from engine.model.tolerance import EXACT, Tolerance
+from engine.model.tolerance import Tolerance
 from engine.operators.scan import ScanAt
 from engine.overload.proposals.proposal import Proposal
 from engine.overload.proposals.propose import propose
@@ -30,9 +30,9 @@ def proposals_for(
     at: Mapping[SourceName, ScanAt],
     limits: Limits,
     bind: Callable[[str], Query],
+    tolerance: Tolerance,
 ) -> tuple[Proposal, ...]:
-    """Of a query that the text ``sql`` means. at: what its sources hold."""
-    tolerance: Tolerance = getattr(query, "tolerance", EXACT)
+    """Of a query that the text ``sql`` means. at: what its sources hold. tolerance: what it allows."""
     row_bytes = {name: _row_bytes(sources[name]) for name in query.sources}
     return propose(
         query,

@@ -27,6 +27,7 @@ from engine.model.limits import Limits
 from engine.model.maintenance import Maintenance, QueryOptions
 from engine.model.source import SourceName
 from engine.model.step import Registration
+from engine.model.tolerance import Tolerance
 from engine.model.usage import Stopwatch, Usage
 from engine.operators.maintained.ranked_aggregates import RankedAggregates
 from engine.operators.scan import ScanAt
@@ -395,10 +396,18 @@ class SourceSet:
         return Setting({name: source.meter for name, source in self.sources.items()}, self._seen().at)
 
     def proposals(
-        self, query: Query, sql: str, catalogue: Catalogue, bind: Callable[[str], Query]
+        self,
+        query: Query,
+        sql: str,
+        catalogue: Catalogue,
+        bind: Callable[[str], Query],
+        tolerance: Tolerance,
     ) -> tuple[Proposal, ...]:
-        """Other texts that use less, for a query over these sources that ``sql`` means."""
-        return proposals_for(query, sql, catalogue, self.sources, self._setting().at, self._limits, bind)
+        """Other texts that use less, for a query over these sources that ``sql`` means. tolerance: what it
+        allows.
+        """
+        at = self._setting().at
+        return proposals_for(query, sql, catalogue, self.sources, at, self._limits, bind, tolerance)
 
     def explain(
         self,

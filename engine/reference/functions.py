@@ -11,6 +11,7 @@ from typing import Any
 
 from engine.model.types import Kind, Type
 from engine.reference.casts import half_away
+from engine.reference.samples import seeded_key
 from engine.reference.texts import (
     count_char,
     date_format,
@@ -236,6 +237,7 @@ def _part(part: str) -> Callable[..., Outcome]:
 
 
 _STRICT: dict[str, Callable[..., Outcome]] = {
+    "seeded sample key": lambda type_, key, seed: seeded_key(seed, key),
     "ABS": _abs,
     "SIGN": _sign,
     "ROUND": _round,

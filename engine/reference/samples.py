@@ -18,6 +18,11 @@ def sample_key(topic: str, partition: int, offset: int) -> int:
     return _drawn(_drawn(seed, partition), offset) // 2
 
 
+def seeded_key(seed: int, key: int) -> int:
+    """0 <= key < 2^63: the upper 63 bits of what splitmix64, seeded by ``seed``, draws as number ``key``."""
+    return _drawn(seed, key) // 2
+
+
 def _drawn(seed: int, number: int) -> int:
     """What splitmix64 draws as its ``number``-th, counted from 0."""
     z = (seed + GAMMA * (number + 1)) % WORD

@@ -279,13 +279,14 @@ class View:
             query.registration.parameters,
             query.sources,
             query.maintenance,
-            query.registration.weight,
+            query.weight,
             query.born,
             sum(int(self._sources[name].errors[slot]) for name, (slot, _) in query.places()),
             query.paused,
             query.registration.options,
             self._strategy_of(query) or QueryOptions.of(query.registration.options).strategy or "auto",
             self._approximation.get(query.query_id, ()),
+            query.tolerance,
         )
 
     def sources(self) -> list[SourceInfo]:

@@ -10,9 +10,10 @@ from engine.language.expressions import Expression
 from engine.language.parameters import text_of
 from engine.language.query import Query
 from engine.language.templates import Meaning
-from engine.model.maintenance import Maintenance
+from engine.model.maintenance import Maintenance, QueryOptions
 from engine.model.source import SourceName
 from engine.model.step import Position, Registration
+from engine.model.tolerance import WEIGHT_DEFAULT, Tolerance
 from engine.operators.maintained.kept_aggregate import KeptAggregate
 from engine.operators.scan import ScanAt
 from engine.stems.match_place import Place, slot_at
@@ -57,6 +58,24 @@ class StandingQuery:
     def set_key(self) -> SetKey:
         """The set of sources that it stands over."""
         return set_key(self.meaning.sources)
+
+    @property
+    def weight(self) -> float:
+        """How much it counts where resources are short, above 0: as its options say, else its text."""
+        asked = self.registration.weight
+        if asked is None:
+            asked = self.meaning.weight
+        return WEIGHT_DEFAULT if asked is None else asked
+
+    @property
+    def tolerance(self) -> Tolerance:
+        """What it allows: each part as its options say, else its text."""
+        return self.meaning.tolerance.under(QueryOptions.of(self.registration.options).tolerance)
+
+    @property
+    def is_tolerant(self) -> bool:
+        """Whether its answer may be less than exact: by its tolerance, or by DOWN TO in its text. O(1)."""
+        return bool(self.tolerance) or self.meaning.has_down_to
 
     @property
     def keeps_matches(self) -> bool:

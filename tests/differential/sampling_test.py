@@ -22,7 +22,7 @@ from engine.model.source import SourceName, Stream
 from engine.model.step import CreateSource, Records, Step
 from engine.model.types import BIGINT
 from engine.reference import Reference
-from engine.reference.samples import sample_key
+from engine.reference.samples import sample_key, seeded_key
 from tests.differential.agreement import EngineSubject, assert_same_answers, cut, numbered, told
 from tests.differential.changes_test import agree
 from tests.memory_state import MemoryState
@@ -41,7 +41,8 @@ class Sampled(Selects):
         window = super().brackets()
         if self.chance(4):
             return window
-        sample = f"SAMPLE({self.pick('50', '50', '80.5', '20', '100', '0.001')})"
+        share = self.pick("50", "50", "80.5", "20", "100", "0.001", "50 DOWN TO 5")
+        sample = f"SAMPLE({share}{self.pick('', '', ', 0', ', 7')})"
         return self.pick(f"{sample} {window}", f"{window} {sample}")
 
 
@@ -57,7 +58,7 @@ def joined_samples(draw: st.DrawFn, sources: Mapping[str, Stream], instant: int 
         name = draw(st.sampled_from(names))
         stream = sources[name]
         window = draw(st.sampled_from(["", "[RANGE 90 MILLISECONDS]", "[ROWS 4]"]))
-        sample = draw(st.sampled_from(["", "SAMPLE(50)", "SAMPLE(80)", "SAMPLE(50)"]))
+        sample = draw(st.sampled_from(["", "SAMPLE(50)", "SAMPLE(80)", "SAMPLE(50, 3)"]))
         clauses = "" if stream.is_table else f"{window} {sample}"
         parts.append((f'"{name}" {alias} {clauses}', f"{alias}.{stream.schema.fields[0].name}"))
     (one, left), (other, right) = parts
@@ -159,6 +160,24 @@ def test_keys_are_those_of_the_definition(topic: str, places: list[tuple[int, in
     offset = np.array([place[1] for place in places], np.int64)
     expected = [sample_key(topic, *place) for place in places]
     assert keys(topic, partition, offset).tolist() == expected
+
+
+@given(seed=st.integers(0, 2**63 - 1), given_=st.lists(st.integers(0, 2**63 - 1), max_size=20).map(np.array))
+def test_keys_with_a_seed_are_those_of_the_definition(seed: int, given_: np.ndarray) -> None:
+    found = np.empty(len(given_), np.int64)
+    kernels.seeded_keys(np.uint64(seed), given_.astype(np.int64), found)
+    assert found.tolist() == [seeded_key(seed, int(key)) for key in given_]
+
+
+def test_samples_with_a_seed_nest_and_are_independent_of_all_others() -> None:
+    plain, zero, one, more = answers(
+        subject_of("s"), *(f"SELECT v FROM s SAMPLE({said})" for said in ("20", "20, 0", "20, 1", "60, 1"))
+    )
+    assert set(one) < set(more)
+    for rows in (plain, zero, one):
+        assert abs(len(rows) - N * 0.2) <= 4 * (N * 0.2 * 0.8) ** 0.5
+    for left, right in ((plain, zero), (plain, one), (zero, one)):
+        assert abs(len(set(left) & set(right)) - N * 0.04) <= 4 * (N * 0.04 * 0.96) ** 0.5
 
 
 def test_samples_nest_and_have_their_size() -> None:

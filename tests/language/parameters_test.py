@@ -31,6 +31,11 @@ def meaning(sql: str) -> object:
             ("it's",),
             "SELECT dest FROM flights WHERE dest = 'it''s'",
         ),
+        (
+            "SELECT dest FROM flights [RANGE ? MINUTES DOWN TO ? MINUTES] SAMPLE(? DOWN TO ?, ?)",
+            (60, 5, 50, 2.5, 7),
+            "SELECT dest FROM flights [RANGE 60 MINUTES DOWN TO 5 MINUTES] SAMPLE(50 DOWN TO 2.5, 7)",
+        ),
         ("SELECT dest FROM flights WHERE delay > -?", (-5,), "SELECT dest FROM flights WHERE delay > -(-5)"),
         (
             "SELECT dest FROM flights WHERE flight - ? > 0",

@@ -65,14 +65,26 @@ def means_the_same(query: Query) -> bool:
 PLANNED = {name: query for name, query in QUERIES.items() if means_the_same(query)}
 
 
+def _allowed(query: Query) -> tuple[Any, ...]:
+    """What may become of its scans, which makes them no others."""
+    return tuple((scan.sample, scan.window_down_to_ms) for scan in query.scans())
+
+
 @pytest.mark.parametrize("name", sorted(PLANNED))
 def test_export_import_export_gives_the_same_plan(name: str) -> None:
     plan, bound = again(PLANNED[name])
     assert plan_of(bound, STREAMS) == plan
     assert [*plan_of(bound, STREAMS)["nodes"]] == [*plan["nodes"]]
+    assert _allowed(bound) == _allowed(PLANNED[name])
     SCHEMA.validate(plan)
     assert read(written(plan, "p.json"), "p.json") == plan
     assert read(written(plan, "p.yaml"), "p.yaml") == plan
+
+
+def test_samples_and_what_a_text_allows_have_plans() -> None:
+    names = {name for name in QUERIES if name.startswith(("sample_", "window_down_to", "allowed"))}
+    assert len(names) >= 15
+    assert names <= PLANNED.keys()
 
 
 def test_few_texts_have_no_plan_of_operators() -> None:
@@ -138,6 +150,8 @@ REFUSED: dict[str, tuple[Any, str]] = {
         "nodes.a.kind",
     ),
     "unknown emit": (plan({"a": SCAN}, emit={"format": "xml"}), "emit.format"),
+    "negative share": (plan({"a": SCAN}, **{"with": {"max_fn": -0.5}}), "with.max_fn"),
+    "unknown share": (plan({"a": SCAN}, **{"with": {"max_f": 0.5}}), "with.max_f"),
     "list as option": (plan({"a": SCAN}, options={"weight": [1]}), "options.weight"),
     "both forms": (plan({"a": SCAN}, sql="SELECT * FROM flights"), "nodes"),
 }

@@ -99,6 +99,8 @@ FORMS = [
     "SELECT ISTREAM(carrier, {} AS c) FROM TUMBLE(flights, 1 MINUTE) WHERE dest = {} EMIT ON WINDOW CLOSE",
     "DSTREAM (SELECT flight + {} FROM flights WHERE dest = {}) EMIT CHANGES WITH (format = {})",
     'SELECT flight FROM flights WHERE dest = {} EMIT CHANGES INTO "late 5" WITH (snapshot = {})',
+    "SELECT dest FROM flights [RANGE 9 SECONDS DOWN TO {} SECONDS] SAMPLE({} DOWN TO 1, {}) WHERE delay > {}",
+    "SELECT dest FROM flights WHERE delay > {} WITH (max_fn = {}, weight = {}) EMIT CHANGES",
     "SELECT nothing FROM flights WHERE delay > {} AND flight = {}",
     "SELECT carrier FROM missing WHERE delay > {}",
 ]
@@ -301,6 +303,28 @@ def test_where_changes_go_is_part_of_the_shape() -> None:
             assert outcome(templates.statement, text) == outcome(whole, text)
             if flight > 1 and "'x'" not in tail:
                 assert isinstance(templates.read(text).meaning, Template)
+
+
+def test_what_a_text_allows_is_part_of_the_shape() -> None:
+    templates = Templates(CATALOGUE, Limits())
+    said = [("", "", ""), (" DOWN TO 1 MINUTE", "", ""), (" DOWN TO 2 MINUTES", " SAMPLE(50 DOWN TO 5)", "")]
+    said += [("", " SAMPLE(50)", ""), ("", " SAMPLE(50, 1)", ""), ("", " SAMPLE(50, 2)", "")]
+    said += [
+        ("", "", f" WITH ({one})") for one in ("max_fn = 0.1", "max_fn = 0.2", "weight = 3", "max_fp = 1")
+    ]
+    for flight in range(5):
+        for window, sample, allowed in said:
+            text = (
+                f"SELECT carrier FROM flights [RANGE 1 HOUR{window}]{sample} WHERE flight = {flight}{allowed}"
+            )
+            meaning, query = templates.read(text).meaning, whole(text)
+            assert meaning is not None
+            assert isinstance(query, Query)
+            assert repr(meaning.query(text)) == repr(query)
+            assert meaning.has_down_to == query.has_down_to == ("DOWN" in text)
+            assert (meaning.tolerance, meaning.weight) == (query.tolerance, query.weight)
+            if flight > 1:
+                assert isinstance(meaning, Template)
 
 
 def test_a_text_that_is_too_long_is_refused_though_its_template_is_known() -> None:

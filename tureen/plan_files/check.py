@@ -11,10 +11,12 @@ from typing import Any
 
 from tureen.errors import PlanRefused
 from tureen.plan_files.schema import (
+    ALLOWED,
     DEPTH_MAX,
     EMIT,
     FUNCTIONS,
     NODES_MAX,
+    OF_OPERATORS,
     OPERATORS,
     STREAM_OPERATORS,
     TEXT_CHARACTERS_MAX,
@@ -26,7 +28,7 @@ Plan = Mapping[str, Any]
 Node = Mapping[str, Any]
 
 NAME_CHARACTERS_MAX = 200
-_FIELDS = ("version", "nodes", "output", "stream", "emit", "sql", "options", "operators")
+_FIELDS = ("version", "nodes", "output", "stream", "with", "emit", "sql", "options", "operators")
 
 
 def check(plan: Any) -> Plan:
@@ -66,6 +68,10 @@ def check(plan: Any) -> Plan:
         )
     if "stream" in plan and plan["stream"] not in STREAM_OPERATORS:
         raise PlanRefused("stream", f"{plan['stream']!r} is not known", hint=", ".join(STREAM_OPERATORS))
+    if "with" in plan:
+        if not isinstance(plan["with"], Mapping) or not plan["with"]:
+            raise PlanRefused("with", "is an object of names and amounts", hint=", ".join(ALLOWED))
+        _check_fields(plan["with"], ALLOWED, "with")
     if "emit" in plan:
         if not isinstance(plan["emit"], Mapping):
             raise PlanRefused("emit", "is an object", hint="{} for EMIT CHANGES")
@@ -74,7 +80,7 @@ def check(plan: Any) -> Plan:
 
 
 def _text_alone(plan: Plan) -> Plan:
-    more = plan.keys() & {"nodes", "output", "stream", "emit"}
+    more = plan.keys() & set(OF_OPERATORS)
     if more:
         raise PlanRefused(f"{min(more)}", "a plan has operators, or its whole text as sql")
     if not isinstance(plan["sql"], str) or not plan["sql"].strip():
@@ -198,6 +204,9 @@ def _check_field(value: Any, field: Field, path: str) -> None:
         case "count":
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
                 raise PlanRefused(path, f"{value!r} is no number of rows")
+        case "amount":
+            if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
+                raise PlanRefused(path, f"{value!r} is no amount", hint="a number from 0")
         case "flag":
             if not isinstance(value, bool):
                 raise PlanRefused(path, f"{value!r} is neither true nor false")

@@ -25,6 +25,7 @@ FieldType = Literal[
     "columns",
     "window",
     "count",
+    "amount",
     "flag",
     "kind",
     "function",
@@ -62,11 +63,11 @@ JOIN_KINDS = (
 OPERATORS: Mapping[str, Mapping[str, Field]] = {
     "scan": {
         "source": Field("name", "a stream, a table or a view", required=True),
-        "window": Field("window", "what a bracket behind the source says: RANGE 10 MINUTES, ROWS 5, NOW"),
+        "window": Field("window", "what a bracket behind the source says: RANGE 10 MINUTES, ROWS 5"),
         "begin": Field("text", "first instant of the window: TIMESTAMP '...', NOW - 1 HOUR; with end"),
         "end": Field("text", "last instant of the window; with begin"),
         "function": Field("function", "TUMBLE, HOP or SESSION: window_start and window_end come as columns"),
-        "sample": Field("text", "what SAMPLE(...) has in brackets: percent, and a seed"),
+        "sample": Field("text", "what SAMPLE(...) has in brackets: 10, 100 DOWN TO 5, 10, 7 with a seed"),
         "where": Field("expression", "rows for which this is TRUE"),
     },
     "filter": {
@@ -134,7 +135,15 @@ EMIT: Mapping[str, Field] = {
     "encoding": Field("kind", "of the records", choices=("json", "avro", "json_schema")),
     "snapshot": Field("flag", "the answer as it stands comes first; yes if it is left out"),
 }
+ALLOWED: Mapping[str, Field] = {
+    "max_fp": Field("amount", "the share of wrong rows that the answer may have"),
+    "max_fn": Field("amount", "the share of missing rows"),
+    "max_error": Field("amount", "the relative error of aggregates"),
+    "weight": Field("amount", "how much the query counts beside others"),
+}
 STREAM_OPERATORS = ("istream", "dstream", "rstream")
+OF_OPERATORS = ("nodes", "output", "stream", "with", "emit")
+"""Fields of a plan that has operators, and not its whole text."""
 FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     "tumble": ("size", "offset"),
     "hop": ("slide", "size", "offset"),
@@ -153,6 +162,7 @@ _TYPES: Mapping[FieldType, dict[str, Any]] = {
     "expressions": {"type": "array", "items": _TEXT, "minItems": 1},
     "columns": {"type": "object", "additionalProperties": _TEXT, "minProperties": 1},
     "count": {"type": "integer", "minimum": 0},
+    "amount": {"type": "number", "minimum": 0},
     "flag": {"type": "boolean"},
     "keys": {
         "type": "array",
@@ -194,6 +204,7 @@ def schema() -> dict[str, Any]:
             "output": _NAME | {"description": "the operator whose rows are the answer"},
             "sql": _TEXT | {"description": "in the place of operators: the whole text"},
             "stream": {"enum": list(STREAM_OPERATORS), "description": "which changes leave it"},
+            "with": _object(ALLOWED) | {"description": "what WITH (...) says behind the query"},
             "emit": _object(EMIT) | {"description": "its changes are written to a topic"},
             "options": {
                 "type": "object",
@@ -214,7 +225,7 @@ def schema() -> dict[str, Any]:
             {"required": ["nodes", "output"], "not": {"required": ["sql"]}},
             {
                 "required": ["sql"],
-                "not": {"anyOf": [{"required": [name]} for name in ("nodes", "output", "stream", "emit")]},
+                "not": {"anyOf": [{"required": [name]} for name in OF_OPERATORS]},
             },
         ],
         "additionalProperties": False,

@@ -113,6 +113,8 @@ class _Writer:
             self._say(")")
         columns = f"{plan['stream'].upper()}(*)" if "stream" in plan else "*"
         self._say(f"\nSELECT {columns} FROM {self._names[plan['output']]}")
+        if "with" in plan:
+            self._allowed(plan["with"])
         if "emit" in plan:
             self._emit(plan["emit"])
         return PlanText("".join(self._pieces), tuple(self._spans))
@@ -275,6 +277,13 @@ class _Writer:
             self._expression(outer, f"{path}.keys[{place}][0]")
             self._say(" = ")
             self._put(f"r.{quoted(inner)}", f"{path}.keys[{place}][1]")
+        self._say(")")
+
+    def _allowed(self, allowed: Mapping[str, float]) -> None:
+        self._say("\nWITH (")
+        for place, (name, value) in enumerate(allowed.items()):
+            self._say(f"{', ' if place else ''}{name} = ")
+            self._put(repr(value), f"with.{name}")
         self._say(")")
 
     def _emit(self, emit: Mapping[str, Any]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from engine.language.bind.allowed import with_allowed
 from engine.language.bind.emit import with_changes
 from engine.language.bind.environment import Environment
 from engine.language.bind.select import bind_select, whole_query
@@ -126,7 +127,7 @@ def _query_in(tree: exp.Expr, env: Environment) -> Query:
     """The query that a command carries."""
     sql = env.text.sql[tree.args["begin"] : tree.args["end"]]
     query = whole_query(bind_select(tree.args["query"], env), sql, env)
-    return with_changes(query, tree.args["query"], env)
+    return with_allowed(with_changes(query, tree.args["query"], env), tree.args["query"], env)
 
 
 def _handle(node: exp.Expr, env: Environment) -> str:

@@ -22,6 +22,7 @@ from engine.language.query import (
     StreamOperator,
 )
 from engine.language.update_patterns import Pattern, update_patterns
+from engine.model.tolerance import AMOUNTS
 from engine.windows.clauses import RowWindow
 from tureen.errors import NotSupported, SyntaxRefused
 
@@ -30,7 +31,8 @@ INTO_RESERVED = "log"
 """The topic that queries share whose changes are no rows by key."""
 
 _INTO = re.compile(r"[a-z0-9_-]+")
-_OPTIONS = ("format", "encoding", "snapshot")
+OPTIONS = ("format", "encoding", "snapshot")
+_BEFORE = dict.fromkeys(AMOUNTS, "it is said of the query: write WITH (max_fn = 0.1) EMIT CHANGES")
 _FINAL = "FROM TUMBLE(s, 1 MINUTE) ... GROUP BY window_end"
 
 
@@ -52,7 +54,7 @@ def with_changes(query: Query, tree: exp.Expr, env: Environment) -> Query:
 
 def _emit(clause: exp.Expr, query: Query, env: Environment) -> Emit:
     into, on_close, plain = clause.args.get("into"), clause.args.get("on_close"), Emit()
-    options = WithOptions(clause.args.get("options") or (), _OPTIONS, env.text)
+    options = WithOptions(clause.args.get("options") or (), OPTIONS, env.text, _BEFORE)
     if on_close is not None:
         _check_final(on_close, query, env)
     emit = Emit(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlglot import exp
@@ -11,7 +11,8 @@ from sqlglot import exp
 from engine.language.grammar import nodes
 from engine.language.grammar.durations import duration_ms
 from engine.language.places import Place, Text, did_you_mean, shown
-from tureen.errors import QueryError, SyntaxRefused, TypeMismatch
+from engine.model.tolerance import amount
+from tureen.errors import OptionRefused, QueryError, SyntaxRefused, TypeMismatch
 
 DURATION_MS_MAX = 2**53
 
@@ -33,20 +34,35 @@ _ELSEWHERE = {
 """Options of other systems -> the one to write here, '' for none."""
 
 
+_NOWHERE: Mapping[str, str] = {}
+
+
 class WithOptions:
     """Settings by name. Raises SyntaxRefused for a name that is none of ``known``, or stands twice.
 
     What gives a value raises TypeMismatch where that is none of its setting.
     """
 
-    def __init__(self, written: Sequence[exp.Expr], known: Sequence[str], text: Text) -> None:
+    def __init__(
+        self,
+        written: Sequence[exp.Expr],
+        known: Sequence[str],
+        text: Text,
+        elsewhere: Mapping[str, str] = _NOWHERE,
+    ) -> None:
+        """elsewhere: options that have another place -> where that is."""
         self._text = text
         self._nodes: dict[str, exp.Expr] = {}
         for option in written:
             name = str(option.args["name"])
             place = text.of_node(option)
             if name not in known:
-                hint = _instead(name, known) or did_you_mean(name, known) or "there are " + ", ".join(known)
+                hint = (
+                    elsewhere.get(name)
+                    or _instead(name, known)
+                    or did_you_mean(name, known)
+                    or "there are " + ", ".join(known)
+                )
                 raise place.refuse(SyntaxRefused, f"there is no option named {shown(name)!r}", hint=hint)
             if name in self._nodes:
                 raise place.refuse(
@@ -116,6 +132,14 @@ class WithOptions:
         if not 1 <= count <= most:
             raise self.wrong(name, f"write a number from 1 to {most:,}")
         return count
+
+    def amount(self, name: str) -> float:
+        """A value of :data:`engine.model.tolerance.AMOUNTS`."""
+        value, kind = self._value(name)
+        try:
+            return amount(name, value if kind in ("number", "string") else None)
+        except OptionRefused as refused:
+            raise self.wrong(name, f"write {refused.hint}") from None
 
     def _value(self, name: str) -> tuple[Any, str]:
         """The value as written, and what it is: string, number, boolean, duration."""

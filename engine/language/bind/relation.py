@@ -31,8 +31,9 @@ from engine.language.query import (
 )
 from engine.language.rules import rewrite
 from engine.language.rules.tree import transform
+from engine.language.sampling import kept
 from engine.model.sample import Sample
-from engine.model.source import SAMPLE_KEY, SourceName, Stream
+from engine.model.source import SourceName, Stream
 from engine.model.types import BIGINT, BOOLEAN, TIMESTAMP, Type
 from engine.windows.assignment import WINDOW_COLUMNS, Assignment, Hop
 from engine.windows.clauses import UNBOUNDED, RowWindow, TimeWindow, Window
@@ -45,6 +46,7 @@ class BoundRelation:
 
     stages_count: stages here and in all inner queries. joins_depth: how deep semi-joins nest. history: as of
     a scan. joins: behind the stages. sample: as of a scan; its comparison is in ``where``, or in the window.
+    window_down_to_ms: as of a scan.
     """
 
     stream: Stream
@@ -58,6 +60,7 @@ class BoundRelation:
     history: bool = False
     joins: tuple[Joined, ...] = ()
     sample: Sample | None = None
+    window_down_to_ms: int | None = None
 
     @property
     def is_open(self) -> bool:
@@ -212,22 +215,21 @@ class BoundRelation:
         """Without equal rows."""
         return self.computed().then(Distinct())
 
-    def windowed(self, window: Window) -> BoundRelation:
-        """With a window over an open relation. What was selected before a window of rows counts for it."""
+    def windowed(self, window: Window, down_to_ms: int | None = None) -> BoundRelation:
+        """With a window over an open relation. What was selected before a window of rows counts for it.
+        down_to_ms: how short it may become.
+        """
         if isinstance(window, RowWindow) and self.where and self.assignment is None:
             parts = [*self.where, *(() if window.filter is None else (window.filter,))]
             window = replace(window, filter=rewrite(conjunction(parts)))
             return replace(self, window=window, where=())
-        return replace(self, window=window)
+        return replace(self, window=window, window_down_to_ms=down_to_ms)
 
     def sampled(self, sample: Sample) -> BoundRelation:
         """With a sample of the rows of an open relation, which has no table function."""
-        relation = replace(self, sample=sample)
-        if sample.is_whole:
-            return relation
-        key = Column(self.stream.sample_place, SAMPLE_KEY.name, SAMPLE_KEY.type)
-        kept = Compare("<", key, Literal(sample.keys_below, SAMPLE_KEY.type))
-        return replace(relation, where=(*self.where, kept))
+        condition = kept(sample, self.stream)
+        where = self.where if condition is None else (condition, *self.where)
+        return replace(self, sample=sample, where=where)
 
     def assigned(self, assignment: Assignment) -> BoundRelation:
         """With a table function over an open relation."""
@@ -294,6 +296,7 @@ class BoundRelation:
             relation.assignment,
             relation.history,
             relation.sample,
+            relation.window_down_to_ms,
         )
         return Query(sql, scan, relation.stages, uses)
 

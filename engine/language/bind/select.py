@@ -16,6 +16,7 @@ from functools import partial
 
 from sqlglot import exp
 
+from engine.language.bind.allowed import with_allowed
 from engine.language.bind.conditions import (
     Condition,
     Correlation,
@@ -54,7 +55,8 @@ STAGES_MAX = 256
 
 def bind_query(tree: exp.Expr, env: Environment) -> Query:
     """A whole query. Raises QueryError and LimitExceeded with a place."""
-    return with_changes(whole_query(bind_select(tree, env), env.text.sql, env), tree, env)
+    query = whole_query(bind_select(tree, env), env.text.sql, env)
+    return with_allowed(with_changes(query, tree, env), tree, env)
 
 
 def whole_query(relation: BoundRelation, sql: str, env: Environment) -> Query:

@@ -14,7 +14,7 @@ from engine.language.bind.placing import narrowed
 from engine.language.bind.relation import BoundRelation, base
 from engine.language.bind.scope import Scope
 from engine.language.bind.table_functions import bind_table_function
-from engine.language.bind.windows import bind_window
+from engine.language.bind.windows import bind_down_to, bind_window
 from engine.language.dialect import parse_tree
 from engine.language.grammar import nodes
 from engine.language.places import Place, Text, shown
@@ -74,7 +74,7 @@ def bind_item(
             hint="write the window inside, after the stream: FROM (SELECT ... FROM s [ROWS 100] ...)",
         )
     window, condition = bind_window(clause, ends, env.scope(relation, name).at("a window"))
-    relation = relation.windowed(window)
+    relation = relation.windowed(window, bind_down_to(clause, env.scope(relation, name)))
     return relation if condition is None else narrowed(relation, [condition]), name
 
 
@@ -173,7 +173,7 @@ def sampled(relation: BoundRelation, clause: exp.Expr, place: Place) -> BoundRel
         raise place.refuse(
             NotSupported, "these rows are a sample already", hint="write the smaller percentage inside"
         )
-    return relation.sampled(Sample(clause.this))
+    return relation.sampled(Sample(clause.this, clause.args.get("down_to"), clause.args.get("seed")))
 
 
 def renamed(relation: BoundRelation, names: Sequence[exp.Expr], place: Place) -> BoundRelation:

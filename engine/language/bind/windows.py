@@ -46,6 +46,24 @@ def bind_window(
     return TimeWindow(begin, NOW, slide_ms), condition
 
 
+def bind_down_to(clause: exp.Expr | None, scope: Scope) -> int | None:
+    """How short the window of a clause may become, in ms; None where that is not said.
+
+    Raises SyntaxRefused where that is nothing, or longer than the window.
+    """
+    written = None if clause is None else clause.args.get("down_to")
+    if clause is None or written is None:
+        return None
+    least_ms = bind_duration(written, scope, "a window stays")
+    if least_ms > int(clause.this):
+        raise scope.place(written).refuse(
+            SyntaxRefused,
+            "DOWN TO is longer than the window",
+            hint="write the longer time first, as in [RANGE 1 HOUR DOWN TO 10 MINUTES]",
+        )
+    return least_ms
+
+
 def _begin(clause: exp.Expr, scope: Scope) -> Instant:
     width_ms = int(clause.this) if isinstance(clause, nodes.RangeClause) else 0
     most_ms = scope.limits.window_ms_max

@@ -16,13 +16,12 @@ from sqlglot.tokenizer_core import TokenType
 from engine.language.grammar import nodes
 from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.options import parse_options
-from engine.language.grammar.words import SET_OPERATIONS
+from engine.language.grammar.words import EARLIER
 from tureen.errors import NotSupported, QueryError, SyntaxRefused
 
 OPERATORS = ("ISTREAM", "DSTREAM", "RSTREAM")
 
 _USAGE = "write EMIT CHANGES [INTO name] [ON WINDOW CLOSE] [WITH (format = 'upsert')] at the end of the query"
-_EARLIER = ("WHERE", "GROUP", "HAVING", "BEGIN", *SET_OPERATIONS, "ORDER", "LIMIT", "FETCH", "OFFSET")
 _OTHER_SYSTEMS = {
     "STREAM": "write EMIT CHANGES",
     "CHANGE": "write EMIT CHANGES",
@@ -77,7 +76,7 @@ def parse_emit(cursor: Cursor) -> nodes.EmitClause | None:
             clause.set("options", parse_options(cursor, "format = 'upsert'"))
         else:
             break
-    if cursor.word in _EARLIER:
+    if cursor.word in EARLIER:
         raise cursor.refuse(
             SyntaxRefused,
             f"{cursor.word} must come before EMIT CHANGES",
@@ -131,14 +130,16 @@ def _check_once(cursor: Cursor, again: bool) -> None:
 
 
 def refuse_changes(cursor: Cursor, query: exp.Expr, what: str, hint: str) -> None:
-    """Raise NotSupported where a query that is part of something else says what becomes of its changes.
+    """Raise NotSupported where a query that is part of something else says what becomes of its changes, or
+    what its answer allows.
 
     what: of what it is part. hint: what to write instead, with {} for what it says.
     """
-    operator, emit = query.args.get("operator"), query.args.get("emit")
-    node = operator if operator is not None else emit
-    if node is not None:
-        said = str(operator.this) if operator is not None else "EMIT CHANGES"
+    for name, word in (("operator", ""), ("allowed", "WITH (...)"), ("emit", "EMIT CHANGES")):
+        node = query.args.get(name)
+        if node is None:
+            continue
+        said = word or str(node.this)
         raise cursor.text.of_node(node).refuse(
             NotSupported,
             f"{said} is allowed only in a query that is registered, this is {what}",

@@ -20,11 +20,11 @@ class NowOffset(exp.Expression):
 
 
 class RangeClause(exp.Expression):
-    """``[RANGE this SLIDE slide WHERE where]``: milliseconds as int, a Duration or None, a condition or
-    None.
+    """``[RANGE this DOWN TO down_to SLIDE slide WHERE where]``: milliseconds as int, two Durations or None, a
+    condition or None.
     """
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "slide": False, "where": False}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "down_to": False, "slide": False, "where": False}
 
 
 class RowsClause(exp.Expression):
@@ -84,7 +84,11 @@ class FromItem(exp.Expression):
 
 
 class SampleClause(exp.Expression):
-    """``SAMPLE(this)``. this: the percentage, a Decimal."""
+    """``SAMPLE(this DOWN TO down_to, seed)``: percentages as Decimal, the second None where it is not
+    written; seed: an int or None.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "down_to": False, "seed": False}
 
 
 class FromList(exp.Expression):
@@ -132,6 +136,12 @@ class OnWindowClose(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {}
 
 
+class AllowedClause(exp.Expression):
+    """``WITH (options)`` behind a query: OptionSettings."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"options": True}
+
+
 class EmitClause(exp.Expression):
     """``EMIT CHANGES INTO into on_close WITH (options)``: Identifier or None, OnWindowClose or None."""
 
@@ -140,10 +150,10 @@ class EmitClause(exp.Expression):
 
 class SelectQuery(exp.Expression):
     """WITH tables SELECT [DISTINCT] expressions FROM source WHERE where GROUP BY group HAVING having BEGIN
-    .. END .. ORDER BY order LIMIT limit OFFSET offset EMIT ...
+    .. END .. ORDER BY order LIMIT limit OFFSET offset WITH (allowed) EMIT ...
 
     source: FromItem or FromList. ends: BeginEnd or None. limit, offset: int or None. operator:
-    StreamOperatorWord or None. emit: EmitClause or None.
+    StreamOperatorWord or None. allowed: AllowedClause or None. emit: EmitClause or None.
     """
 
     arg_types: ClassVar[dict[str, bool]] = {
@@ -159,6 +169,7 @@ class SelectQuery(exp.Expression):
         "limit": False,
         "offset": False,
         "operator": False,
+        "allowed": False,
         "emit": False,
     }
 

@@ -38,6 +38,9 @@ def _option(cursor: Cursor, usage: str) -> nodes.OptionSetting:
         cursor.at(TokenType.NUMBER) and cursor.peek().token_type is TokenType.VAR
     ):
         value = parse_duration(cursor)
+    elif cursor.at(TokenType.DASH) and cursor.peek().token_type is TokenType.NUMBER:
+        cursor.advance()
+        value = cursor.node(exp.Literal(this="-" + cursor.advance().text, is_string=False), place)
     elif cursor.at(TokenType.NUMBER):
         value = cursor.node(exp.Literal(this=cursor.advance().text, is_string=False), place)
     elif cursor.at(TokenType.STRING):

@@ -1,5 +1,5 @@
 """``WITH .. SELECT outputs FROM sources WHERE .. GROUP BY .. HAVING .. BEGIN e END e UNION .. ORDER BY ..
-LIMIT n OFFSET m EMIT ..``.
+LIMIT n OFFSET m WITH (..) EMIT ..``.
 
 What stands behind several SELECTs with set operations between them is about their rows together:
 ``SELECT * FROM (them) ORDER BY ..``, which is how it is read.
@@ -13,6 +13,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from engine.language.grammar import nodes
+from engine.language.grammar.allowed import EXAMPLE, parse_allowed
 from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.emit import OPERATORS, parse_emit, parse_operator, starts_operator
 from engine.language.grammar.ordering import parse_limits, parse_order
@@ -27,8 +28,11 @@ from tureen.errors import SyntaxRefused
 
 
 def parse_query(cursor: Cursor) -> nodes.SelectQuery:
-    """A query with the WITH before it, a stream operator around it, and EMIT behind; one of these is next."""
+    """A query with the WITH before it, a stream operator around it, WITH and EMIT behind; one of the first
+    is next.
+    """
     query = _within_operator(cursor) if cursor.word in OPERATORS else _query(cursor)
+    query.set("allowed", parse_allowed(cursor))
     query.set("emit", parse_emit(cursor))
     return query
 
@@ -41,9 +45,10 @@ def _within_operator(cursor: Cursor) -> nodes.SelectQuery:
         raise cursor.expected("SELECT", usage)
     with cursor.nested():
         query = _query(cursor)
-        if cursor.word == "EMIT":
+        if cursor.word in ("WITH", "EMIT"):
+            word, rest = cursor.word, "EMIT CHANGES" if cursor.word == "EMIT" else f"WITH ({EXAMPLE})"
             raise cursor.refuse(
-                SyntaxRefused, "EMIT must come after the closing bracket", hint=f"{usage} EMIT CHANGES"
+                SyntaxRefused, f"{word} must come after the closing bracket", hint=f"{usage} {rest}"
             )
         cursor.expect(TokenType.R_PAREN, ") after the query", usage)
     if cursor.word in SET_OPERATIONS:

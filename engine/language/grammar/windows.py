@@ -1,7 +1,8 @@
 """Windows: a clause in brackets after a stream, or BEGIN ... END ... at the end of a query.
 
-The clauses are ``[RANGE t SLIDE s WHERE p]``, ``[NOW SLIDE s WHERE p]``, ``[UNBOUNDED SLIDE s WHERE p]`` and
-``[PARTITION BY k, ... ROWS n WHERE p]``; SLIDE, WHERE and PARTITION BY may be left out. PRECEDING may stand
+The clauses are ``[RANGE t DOWN TO u SLIDE s WHERE p]``, ``[NOW SLIDE s WHERE p]``, ``[UNBOUNDED SLIDE s WHERE
+p]`` and ``[PARTITION BY k, ... ROWS n WHERE p]``; DOWN TO, SLIDE, WHERE and PARTITION BY may be left out.
+DOWN TO says how short the window may become where memory is short (section 5 there). PRECEDING may stand
 behind a size, as SQL-99 and CQL write it (Motwani et al., Query Processing, Resource Management, and
 Approximation in a Data Stream Management System, CIDR 2003, section 2), and says nothing more.
 """
@@ -51,9 +52,22 @@ def parse_bracket_window(cursor: Cursor) -> exp.Expr:
         _preceding(cursor)
     else:
         raise cursor.expected("RANGE, ROWS, NOW, UNBOUNDED or PARTITION BY", _FORMS)
+    if isinstance(clause, nodes.RangeClause) and cursor.take_words("DOWN", "TO"):
+        clause.set("down_to", parse_duration(cursor))
+    refuse_down_to(cursor)
     if cursor.take_words("SLIDE"):
         clause.set("slide", parse_duration(cursor))
     return _close(cursor, clause, token, [])
+
+
+def refuse_down_to(cursor: Cursor) -> None:
+    """Raise SyntaxRefused where DOWN TO is said of a window that is no ``[RANGE t]``."""
+    if cursor.word == "DOWN" and cursor.word_ahead() == "TO":
+        raise cursor.refuse(
+            SyntaxRefused,
+            "only a window with a length of time has DOWN TO",
+            hint="write [RANGE 1 HOUR DOWN TO 10 MINUTES], or leave DOWN TO out",
+        )
 
 
 def parse_partition_keys(cursor: Cursor) -> list[exp.Expr]:
@@ -87,6 +101,7 @@ def _rows(cursor: Cursor, keys: list[exp.Expr]) -> exp.Expr:
             SyntaxRefused, "this is not a number of rows", hint="write [ROWS 100]"
         )
     _preceding(cursor)
+    refuse_down_to(cursor)
     if cursor.word == "SLIDE":
         raise cursor.refuse(
             SyntaxRefused,
@@ -122,6 +137,7 @@ def parse_begin_end(cursor: Cursor) -> nodes.BeginEnd:
     begin = _end_of_window(cursor)
     cursor.expect_word("END", "a window is BEGIN e END e; " + _ENDS)
     end = _end_of_window(cursor)
+    refuse_down_to(cursor)
     return cursor.node(nodes.BeginEnd(begin=begin, end=end), token)
 
 

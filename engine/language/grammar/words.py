@@ -66,6 +66,9 @@ RESERVED = frozenset(
 #: Words between two queries.
 SET_OPERATIONS = ("UNION", "INTERSECT", "EXCEPT")
 
+#: First words of the clauses of a query that stand before what is said of all of it.
+EARLIER = ("WHERE", "GROUP", "HAVING", "BEGIN", *SET_OPERATIONS, "ORDER", "LIMIT", "FETCH", "OFFSET")
+
 #: What may follow a source in SQL and is not supported: word -> (what it is, what to write instead).
 CLAUSES_REFUSED: dict[str, tuple[str, str]] = {
     "SORT": ("SORT BY", "write ORDER BY"),

@@ -61,7 +61,7 @@ class _Above:
 def freedoms(query: Query, streams: Mapping[SourceName, Stream], tolerance: Tolerance) -> tuple[Freedom, ...]:
     """Of each scan, in the order of ``Query.scans()``. streams: that it reads, tables too. O(stages)."""
     aggregates = any(isinstance(stage, Aggregate) for stage in query.stages)
-    floor = FLOOR if (tolerance.max_error if aggregates else tolerance.max_fn) is not None else None
+    floor = FLOOR if (tolerance.max_error if aggregates else tolerance.max_fn) else None
     return tuple(_of_query(query, streams, floor, _Above()))
 
 
@@ -140,8 +140,8 @@ def _of_scan(scan: Scan, stream: Stream, floor: float | None, above: _Above) -> 
     window = scan.window
     least = None
     if isinstance(window, TimeWindow) and window.reach_ms:
-        down_to_ms = getattr(scan, "window_down_to_ms", None)
-        least = floor if down_to_ms is None else min(1.0, down_to_ms / window.reach_ms)
+        down_to_ms = scan.window_down_to_ms
+        least = floor if down_to_ms is None else down_to_ms / window.reach_ms
     rate = None
     if not above.paired and not above.counted:
         sample = scan.sample

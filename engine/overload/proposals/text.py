@@ -39,7 +39,9 @@ class Tokens:
         return self._tokens[self._places[start]].end + 1
 
     def duration(self, start: int) -> tuple[int, int]:
-        """Of a window that begins with RANGE, in brackets or not: where its length begins and ends."""
+        """Of a window that begins with RANGE, in brackets or not: where its length begins, and where that
+        ends with what is said of it.
+        """
         place = self._places[start]
         while self._tokens[place].text.upper() != "RANGE":
             place += 1
@@ -70,5 +72,5 @@ class Tokens:
 
 
 def _ends_length(token: Token) -> bool:
-    words = ("SLIDE", "WHERE", "DOWN", "PRECEDING")
+    words = ("SLIDE", "WHERE")
     return token.token_type is TokenType.R_BRACKET or token.text.upper() in words

@@ -24,7 +24,7 @@ def window_reduction(sql: str, tokens: Tokens, source: SourceInText) -> Iterator
         return
     whole_ms = int(window.this)
     down_to = window.args.get("down_to")
-    least_ms = int(whole_ms * KEPT) if down_to is None else int(getattr(down_to, "this", down_to))
+    least_ms = int(whole_ms * KEPT) if down_to is None else int(down_to.this)
     if not 0 < least_ms < whole_ms:
         return
     start, end = tokens.duration(window.meta["start"])

@@ -1,0 +1,1 @@
+SELECT dest FROM flights WITH (max_error = 0)

@@ -1,0 +1,1 @@
+ISTREAM (SELECT dest FROM flights WITH (max_fn = 0.1))

@@ -1,0 +1,1 @@
+SELECT dest FROM (SELECT dest FROM flights WITH (max_fn = 0.1))

@@ -1,0 +1,1 @@
+SELECT dest FROM flights WITH (weight = 0)

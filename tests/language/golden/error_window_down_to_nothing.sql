@@ -1,0 +1,1 @@
+SELECT dest FROM flights [RANGE 1 HOUR DOWN TO]

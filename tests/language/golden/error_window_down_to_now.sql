@@ -1,0 +1,1 @@
+SELECT dest FROM flights [NOW DOWN TO 1 HOUR]

@@ -1,0 +1,1 @@
+SELECT dest FROM flights [ROWS 5 DOWN TO 2]

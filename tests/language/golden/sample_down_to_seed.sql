@@ -1,0 +1,1 @@
+SELECT dest FROM flights SAMPLE(50 DOWN TO 0.5, 7) [RANGE 1 HOUR]

@@ -1,0 +1,1 @@
+SELECT dest FROM flights SAMPLE(5 DOWN TO 0)
