@@ -84,7 +84,7 @@ class PlanMirror:
             await asyncio.sleep(max(LOOK_S, (SHARE - 1) * worked_s))
 
     async def _look(self) -> float:
-        """Write some of what differs: O(queries), at most AT_ONCE plans. Gives the processor time in seconds."""
+        """Write some of what differs: O(queries), at most AT_ONCE plans. Gives its processor time, s."""
         began_s = time.thread_time()
         queries = self._node.directory.queries
         changed = [name for name, entry in queries.items() if not self._is_known(name, entry)][:AT_ONCE]
