@@ -25,6 +25,7 @@ from engine.language.parameters import text_of
 from engine.language.query import Query, Statement
 from engine.language.templates import Read
 from engine.model.attributes import Attribute, AttributeValue, version_of
+from engine.model.last_answer import LastAnswer
 from engine.model.limits import Limits
 from engine.model.maintenance import Costs, QueryOptions
 from engine.model.persistence import QueryState, StateSink, StateSource
@@ -260,8 +261,8 @@ class Engine(Embedding):
                 with self._watch.on(source.usage):
                     result = source.heartbeat(body, step.position, self._clock_ms)
                 self._sets.advance(name)
-            case Register(registrations):
-                result = self._register(registrations, step.position, told)
+            case Register() as body:
+                result = self._register(body, step.position, told)
             case Alter(registrations):
                 result = self._alter(registrations, step.position, told)
                 if self.tells:  # sets that came with it; where the others stood before the step
@@ -283,6 +284,8 @@ class Engine(Embedding):
         self._following.tell(marks, rows, self._sets, told)
         if told.began:
             self._following.tell_whole(told.began, self.view(), "snapshot", told)
+        if told.resumed:
+            self._following.tell_resumed(told.resumed, self.view(), told)
         for query_id in told.broken:
             self._following.gone(self._queries[query_id])
         changes = self._approximations.put_on(told.changes)
@@ -359,13 +362,19 @@ class Engine(Embedding):
         """Answers of followed queries go."""
         ending = [self._queries[name] for name in query_ids if name in self._following]
         if ending and self.tells:
-            self._following.tell_whole([q for q in ending if not q.paused], self.view(), "end", told)
+            self._following.tell_whole(ending, self.view(), "end", told)
             self._outdate()
 
-    def _register(
-        self, registrations: tuple[Registration, ...], position: Position, told: PendingOutput
-    ) -> StepResult:
-        asked = sort_out(registrations, position, self._queries, self._catalogue, self.limits)
+    def _register(self, body: Register, position: Position, told: PendingOutput) -> StepResult:
+        asked = sort_out(body.registrations, position, self._queries, self._catalogue, self.limits)
+        pausing = [one.query_id for one in asked.changed if self._is_to_pause(one)]
+        if pausing and body.takes_back:
+            self._tell_end(pausing, told)
+        elif pausing:
+            view = self.view()
+            self._outdate()  # the step is not over
+            for query_id in pausing:
+                self._following.pauses(self._queries[query_id], view)
         for registration in asked.changed:
             try:
                 self._change(registration, told)
@@ -452,16 +461,24 @@ class Engine(Embedding):
         gone = tuple(name for name in old if name not in stayed)
         return StepResult(position, failed=asked.failed, continued=tuple(continued), gone=gone)
 
+    def _is_to_pause(self, registration: Registration) -> bool:
+        """Whether a followed query runs and is to be paused by its new options."""
+        query_id = registration.query_id
+        if query_id not in self._following or self._queries[query_id].paused:
+            return False
+        return QueryOptions.of(registration.options).paused
+
     def _change(self, registration: Registration, told: PendingOutput) -> None:
         before = self._queries[registration.query_id]
-        if QueryOptions.of(registration.options).paused:
-            self._tell_end([registration.query_id], told)
         after = self._sets.of(before).change(registration)
         self._queries[registration.query_id] = after
         self._approximations.look(after)
         self._following.changed(after)
-        if before.paused and not after.paused and self.tells:
-            told.began.append(after)
+        if before.paused and not after.paused:
+            if self.tells:
+                told.resumed.append(after)
+            else:
+                self._following.resumes_silently(after.query_id)
         self._unsaved_queries.add(registration.query_id)
 
     def _unregister(self, query_id: str) -> None:
@@ -752,9 +769,7 @@ class Engine(Embedding):
             sink.drop_query(query_id)
         erring = self._erring(saved)
         for query_id in self._unsaved_queries | erring.keys():
-            query = self._queries[query_id]
-            counts = self._sets.of(query).errors_of(query)
-            sink.put_query(QueryState(query.registration, query.born, counts))
+            sink.put_query(self._state_of(self._queries[query_id]))
         sink.commit(self.position)
         for name, done in saved.items():
             self._sources[name].saved(done)
@@ -777,9 +792,14 @@ class Engine(Embedding):
         for source in self._sources.values():
             source.copy(sink, self._clock_ms)
         for query in self._queries.values():
-            counts = self._sets.of(query).errors_of(query)
-            sink.put_query(QueryState(query.registration, query.born, counts))
+            sink.put_query(self._state_of(query))
         sink.commit(self.position)
+
+    def _state_of(self, query: StandingQuery) -> QueryState:
+        """What is stored of a query."""
+        counts = self._sets.of(query).errors_of(query)
+        last = self._following.last_of(query.query_id)
+        return QueryState(query.registration, query.born, counts, last)
 
     def _erring(self, names: Iterable[SourceName]) -> dict[str, tuple[int, ...]]:
         """Queries over these sources whose counts of predicate errors are not the saved ones."""
@@ -820,6 +840,7 @@ class Engine(Embedding):
         engine._catalogue.derived.update({derived.name: derived for derived in store.derived()})
         engine._catalogue.changed()
         emitting: list[Coming] = []
+        told_last: dict[str, LastAnswer] = {}
         stood = sorted(store.queries(), key=lambda q: (q.born.epoch, q.born.sequence))
         for first in range(0, len(stood), RESTORED_MAX):
             by_set: dict[SetKey, list[Coming]] = {}
@@ -829,6 +850,8 @@ class Engine(Embedding):
                 by_set.setdefault(set_key(coming.meaning.sources), []).append(coming)
                 if coming.meaning.emits:
                     emitting.append(coming)
+                if stored.last is not None:
+                    told_last[stored.registration.query_id] = stored.last
                 if any(stored.predicate_errors):
                     engine._saved_errors[stored.registration.query_id] = stored.predicate_errors
             for key, queries in by_set.items():
@@ -844,6 +867,8 @@ class Engine(Embedding):
                 engine._approximations.look(standing)
         for coming in emitting:
             engine._following.came(engine._queries[coming.registration.query_id], coming.query)
+        for query_id, last in told_last.items():
+            engine._following.paused_with(query_id, last)
         return engine
 
     def _check(self) -> None:

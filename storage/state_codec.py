@@ -7,6 +7,7 @@ The count of saves tells a commit that was made from one that was not, even at t
 
 from __future__ import annotations
 
+import base64
 import json
 import struct
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ from typing import Any
 
 import orjson
 
+from engine.model.last_answer import LastAnswer
 from engine.model.persistence import PartitionClock, QueryState, SourceState
 from engine.model.plain import (
     registration_as_dict,
@@ -32,6 +34,8 @@ SOURCE_VERSION = 1
 QUERY_VERSION = 2
 QUERY_VERSION_PLAIN = 1
 """Of queries without parameters, which earlier releases read as well."""
+QUERY_VERSION_LAST = 3
+"""Of paused queries with the answer that was told last."""
 DERIVED_VERSION = 1
 
 _POSITION = struct.Struct(">QQQ")
@@ -102,27 +106,35 @@ def decode_source(value: bytes, key: str) -> SourceState:
 
 def encode_query(state: QueryState) -> bytes:
     """A registered query."""
-    return _encode_json(
-        QUERY_VERSION_PLAIN if state.registration.parameters is None else QUERY_VERSION,
-        registration_as_dict(state.registration)
-        | {
-            "born": [state.born.epoch, state.born.sequence],
-            "predicate_errors": list(state.predicate_errors),
-        },
-    )
+    version = QUERY_VERSION_PLAIN if state.registration.parameters is None else QUERY_VERSION
+    facts = registration_as_dict(state.registration) | {
+        "born": [state.born.epoch, state.born.sequence],
+        "predicate_errors": list(state.predicate_errors),
+    }
+    if state.last is not None:
+        version, rows = QUERY_VERSION_LAST, state.last.rows
+        text = None if rows is None else base64.b64encode(rows).decode()
+        facts |= {"last": [state.last.now_ms, text]}
+    return _encode_json(version, facts)
 
 
 def decode_query(value: bytes, key: str) -> QueryState:
     """The inverse of ``encode_query``. Raises StoreVersionUnknown, StoreCorrupt."""
-    version = QUERY_VERSION_PLAIN if value[:1] == bytes([QUERY_VERSION_PLAIN]) else QUERY_VERSION
+    known = (QUERY_VERSION_PLAIN, QUERY_VERSION_LAST)
+    version = next((one for one in known if value[:1] == bytes([one])), QUERY_VERSION)
     payload = unwrap(value, version, key)
     try:
         facts = _decode_json(payload)
         epoch, sequence = facts.pop("born")
         predicate_errors = tuple(facts.pop("predicate_errors"))
-        return QueryState(registration_from_dict(facts), _position(epoch, sequence), predicate_errors)
+        last = _last_answer(*facts.pop("last")) if version == QUERY_VERSION_LAST else None
+        return QueryState(registration_from_dict(facts), _position(epoch, sequence), predicate_errors, last)
     except (ValueError, TypeError, KeyError) as error:
         raise corrupt(key, repr(error)) from error
+
+
+def _last_answer(now_ms: int | None, text: str | None) -> LastAnswer:
+    return LastAnswer(now_ms, None if text is None else base64.b64decode(text, validate=True))
 
 
 @lru_cache(maxsize=16)

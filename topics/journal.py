@@ -55,6 +55,8 @@ from tureen.errors import KafkaUnavailable, TureenError
 
 VERSION = 6
 VERSIONS_READ = (1, 2, 3, 4, 5, 6)
+PAUSES_KEEP_ANSWERS = 6
+"""Steps of earlier versions took the answers of followed queries back when these were paused."""
 """Version 1 knew no registrations with parameters, 2 no rows of the archive, 3 not from
 when on rows are whole; 4 took members as columns by exact names only, and timestamps in seconds as rows, and
 knew neither owners, nor output that is written later, nor altered queries; 5 no promises of heartbeats."""
@@ -363,7 +365,8 @@ def _body_of(facts: dict[str, Any]) -> Any:
             below = dict(facts.get("below", ()))
             return Heartbeat(SourceName(facts["source"]), frozenset(facts["lagging"]), below)
         case "register":
-            return Register(tuple(registration_from_dict(one) for one in facts["registrations"]))
+            registrations = tuple(registration_from_dict(one) for one in facts["registrations"])
+            return Register(registrations, takes_back=facts["v"] < PAUSES_KEEP_ANSWERS)
         case "alter":
             return Alter(tuple(registration_from_dict(one) for one in facts["registrations"]))
         case "unregister":

@@ -6,7 +6,8 @@ is ``<service>.results.<name>``, of the kind that its first query needs; all tha
 encoding and kind, and, where a schema registry has a say, in columns as far as that asks.
 
 A topic that goes while queries write to it is made again, and readiness says so: what was in it is gone, and
-PAUSE and RESUME of a query writes its answer anew. It also says so of one that somebody else made again.
+a query that is unregistered and registered again under its handle writes its answer anew. It also says so of
+one that somebody else made again.
 
 What exists is looked at whenever a query comes, when writing fails, and once a minute of writing: its policy,
 its partitions, and that the largest record fits. In between, and for schemas, every call is a look-up. Safe
@@ -278,7 +279,8 @@ class Outputs:
                 "topic": name,
                 "code": "result_topic_made_again",
                 "message": f"{name} was deleted and created again: its earlier records are gone",
-                "hint": "pause and resume the queries that write to it: their answers are then written again",
+                "hint": "unregister the queries that write to it and register them again under their "
+                "handles: their answers are then written again",
             }
         if before is not None and before.partitions != partitions:
             self._writers = {key: one for key, one in self._writers.items() if key[0].topic != name}

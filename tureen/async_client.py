@@ -92,12 +92,16 @@ class AsyncQuery(Handled["AsyncClient"]):
         """End it; the handle opens nothing any more. Raises UnknownQuery."""
         await self._client.unregister(self.handle)
 
-    async def pause(self) -> QueryStatus:
-        """Stop serving it, at no cost, until :meth:`resume`. Raises UnknownQuery."""
-        return await self._client.change(self.handle, paused=True)
+    async def pause(self, *, release: bool = False) -> QueryStatus:
+        """Stop serving it until :meth:`resume`: feeds are silent, and there is no answer.
+
+        release: rows are not kept for its windows either, so that its answer may be incomplete afterwards.
+        Raises UnknownQuery.
+        """
+        return await self._client.change(self.handle, paused=True, release=release)
 
     async def resume(self) -> QueryStatus:
-        """Serve it again, as if it had never been paused. Raises UnknownQuery."""
+        """Serve it again; whoever follows it is told at once what changed meanwhile. Raises UnknownQuery."""
         return await self._client.change(self.handle, paused=False)
 
     async def set_maintenance(self, maintenance: str) -> QueryStatus:
@@ -274,6 +278,7 @@ class AsyncClient:
         handle: str,
         *,
         paused: bool | None = None,
+        release: bool | None = None,
         maintenance: str | None = None,
         weight: float | None = None,
         max_fp: float | None = None,
@@ -288,6 +293,7 @@ class AsyncClient:
             calls.change(
                 handle,
                 paused=paused,
+                release=release,
                 maintenance=maintenance,
                 weight=weight,
                 max_fp=max_fp,

@@ -41,7 +41,7 @@ Operator = Literal["changes", "istream", "dstream", "rstream"]
 """What of its changes a query tells: all of them, rows that came, rows that went, or the whole answer at each
 instant at which a row came or went."""
 
-EndReason = Literal["caught_up", "unregistered", "paused"]
+EndReason = Literal["caught_up", "unregistered"]
 """All there was has been told (``live=False``); the query is gone, or rests."""
 
 WEIGHT_COLUMN = "change_weight"

@@ -36,7 +36,7 @@ class Told:
     """How a subscription stands.
 
     position: behind the last event that was dealt with. error: what ended it, or None. ended: the EndEvent of
-    a query that is gone or paused. away: why no broker answers just now.
+    a query that is gone. away: why no broker answers just now.
     """
 
     def __init__(self, position: str | None) -> None:

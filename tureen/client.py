@@ -113,12 +113,16 @@ class Query(Handled["Client"]):
         """End it; the handle opens nothing any more. Raises UnknownQuery."""
         self._client.unregister(self.handle)
 
-    def pause(self) -> QueryStatus:
-        """Stop serving it, at no cost, until :meth:`resume`. Raises UnknownQuery."""
-        return self._client.change(self.handle, paused=True)
+    def pause(self, *, release: bool = False) -> QueryStatus:
+        """Stop serving it until :meth:`resume`: feeds are silent, and there is no answer.
+
+        release: rows are not kept for its windows either, so that its answer may be incomplete afterwards.
+        Raises UnknownQuery.
+        """
+        return self._client.change(self.handle, paused=True, release=release)
 
     def resume(self) -> QueryStatus:
-        """Serve it again, as if it had never been paused. Raises UnknownQuery."""
+        """Serve it again; whoever follows it is told at once what changed meanwhile. Raises UnknownQuery."""
         return self._client.change(self.handle, paused=False)
 
     def set_maintenance(self, maintenance: str) -> QueryStatus:
@@ -355,6 +359,7 @@ class Client:
         handle: str,
         *,
         paused: bool | None = None,
+        release: bool | None = None,
         maintenance: str | None = None,
         weight: float | None = None,
         max_fp: float | None = None,
@@ -372,6 +377,7 @@ class Client:
             calls.change(
                 handle,
                 paused=paused,
+                release=release,
                 maintenance=maintenance,
                 weight=weight,
                 max_fp=max_fp,

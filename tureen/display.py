@@ -83,7 +83,7 @@ def display_live(
     query: one that was registered, or ``client.query(handle)``. every: seconds between two drawings at least;
     nothing is drawn while nothing changes. times: so many drawings. options: those of ``query.changes``.
     Beside the table a line shows the number of rows over time. While the broker is away the last answer
-    stays, with a remark; a query that is gone or paused ends it. Raises PackageMissing without IPython,
+    stays, with a remark; a query that is gone ends it. Raises PackageMissing without IPython,
     ValueError for an ``every`` below 0.05, and what ``query.follow`` raises.
     """
     if not every >= EVERY_MIN_S:

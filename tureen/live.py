@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from tureen.changes import EndEvent, Event
 from tureen.changes_callbacks import AsyncSubscription, Subscription, Told
 from tureen.columns import Column, Row
-from tureen.errors import BrokerUnavailable, QueryPaused, TureenError, UnknownQuery
+from tureen.errors import BrokerUnavailable, TureenError, UnknownQuery
 from tureen.folding import ROWS_MAX, Fold
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Folded(Told):
         if self.error is not None:
             return self.error
         if isinstance(self.ended, EndEvent):
-            return QueryPaused() if self.ended.reason == "paused" else UnknownQuery()
+            return UnknownQuery()
         return BrokerUnavailable(
             "no answer came in time", hint="is the query running? `tureen queries` shows"
         )

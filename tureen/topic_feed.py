@@ -1,7 +1,7 @@
 """A result topic as events: what :meth:`tureen.Client.changes` tells by HTTP, read from Kafka alone.
 
     for event in topic_events(transport, handle):
-        ...                    # SnapshotEvent, then ChangesEvent; EndEvent when the query is gone or paused
+        ...                    # SnapshotEvent, then ChangesEvent; EndEvent when the query is gone
 
 Where the changes are is what ``.status`` tells (``output``), so that the queries of a broker and of a
 scale-out are followed alike. The first event is the answer that the committed records fold to; of DSTREAM and
@@ -83,8 +83,8 @@ def topic_events(
                     continue
                 # It is told that a query is gone beside its last rows: all that is there comes before.
                 now = next(standing, None)
-                if now is None or now.state == "PAUSED":
-                    yield EndEvent(results.position, "unregistered" if now is None else "paused")
+                if now is None:
+                    yield EndEvent(results.position, "unregistered")
                     return
                 if now.state == "ERROR":
                     raise now.error or TureenError("this query is no longer registered")

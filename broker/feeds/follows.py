@@ -17,7 +17,7 @@ from broker.feeds.hub import Hub
 from broker.feeds.memory import Memory
 from broker.worker.node import Node
 from engine.engine import Engine
-from tureen.errors import BrokerUnavailable, QueryPaused, TureenError
+from tureen.errors import BrokerUnavailable, TureenError
 
 log = logs.get()
 
@@ -49,7 +49,7 @@ class Follows:
     async def follow(self, query_id: str, shard: int, watcher: Watcher) -> Memory:
         """The memory of a query that is followed from now on, at the latest; ``watcher`` is woken with it.
 
-        Raises UnknownQuery, QueryPaused, BrokerUnavailable.
+        Raises UnknownQuery, BrokerUnavailable.
         """
         memory = self._hub.memory(query_id)
         if memory is None:
@@ -84,15 +84,10 @@ class Follows:
 
     def wake(self) -> None:
         """Tell those who watch what the hub has something new for."""
-        paused: dict[int, list[Memory]] = {}
         for memory in self._hub.touched():
             self.rouse(self._watchers.get(memory, ()))
             if memory.end is not None:
                 self._idle.pop(memory, None)
-                if memory.end.reason == "paused":
-                    paused.setdefault(memory.shard, []).append(memory)
-        for shard, memories in paused.items():
-            self._spawn(shard, memories)
 
     def rouse(self, watchers: Iterable[Watcher]) -> None:
         """Wake them, so many in a turn of the event loop: others have their turn in between."""
@@ -157,13 +152,13 @@ class Follows:
         del self._asking[shard]
 
     def _begun(self, memories: Sequence[Memory], engine: Engine) -> dict[Memory, TureenError]:
-        """Follow them, in the shard's thread; those that cannot be, and why."""
+        """Follow them, in the shard's thread; those that cannot be, and why. A paused query is followed
+        in silence until it runs again.
+        """
         view = engine.view()
         refused: dict[Memory, TureenError] = {}
         for memory in memories:
             try:
-                if view.query(memory.query_id).paused:
-                    raise QueryPaused()
                 engine.follow(memory.query_id)
                 self._hub.begin(memory, view, self._node.shards[memory.shard].life)
             except TureenError as refusal:

@@ -91,7 +91,8 @@ class Hub:
     def begin(self, memory: Memory, view: View, life: str) -> None:
         """Following begins, in the thread of the query's shard between two steps. Raises UnknownQuery.
 
-        life: of the shard's journal.
+        life: of the shard's journal. What will have changed when a paused query runs again is not told, so
+        its memory is complete from behind the positions of its readers on: they work it out.
         """
         info = view.query(memory.query_id)
         columns = view.standing[memory.query_id].query.columns
@@ -100,7 +101,7 @@ class Hub:
             memory.births = [Birth(memory.query_id, memory.shard, info.born.sequence, life)]
             memory.operator = view.output(memory.query_id).operator
             memory.head = columns_head(columns, memory.operator)
-            memory.since = view.position.sequence
+            memory.since = view.position.sequence + info.paused
 
     def _keep(self, result: StepResult) -> None:
         told = Told(result.position, result.changes, self._memories, time.monotonic())
@@ -191,7 +192,7 @@ def _ended(memory: Memory, view: View) -> End | None:
         return End("unregistered")
     if memory.birth is not None and info.born.sequence != memory.birth.sequence:
         return End("must_refetch", MustRefetch(hint=ALTERED_HINT))
-    return End("paused") if info.paused else None
+    return None
 
 
 def _broken(error: Exception) -> End:

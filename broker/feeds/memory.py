@@ -37,7 +37,7 @@ COMPACTED = 64
 BIRTHS_MAX = 64
 """A position from before so many alterations is no longer known."""
 
-EndReason = Literal["caught_up", "unregistered", "paused", "stopping", "must_refetch", "failed"]
+EndReason = Literal["caught_up", "unregistered", "stopping", "must_refetch", "failed"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,7 +125,12 @@ class Reader:
         return pieces
 
     def progress(self) -> Cursor:
-        """Where the reader is, when :meth:`more` has just found nothing."""
+        """Where the reader is, when :meth:`more` has just found nothing. It stays there while its query is
+        paused.
+        """
+        standing = self._view.standing.get(self._memory.query_id)
+        if standing is not None and standing.paused:
+            return self.cursor
         try:
             now_ms = self._view.now_ms(self._memory.query_id)
         except UnknownQuery:  # it is being replaced
@@ -171,8 +176,7 @@ class Reader:
         except UnknownQuery:
             self.end = End("unregistered")
             return []
-        except QueryPaused:
-            self.end = End("paused")
+        except QueryPaused:  # once it runs again
             return []
         self.cursor = cursor
         return [Piece(lines, cursor, rows)] if rows else []

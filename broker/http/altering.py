@@ -39,7 +39,7 @@ class Alterations:
         KafkaUnavailable.
         """
         entry = standing(self._node, name)
-        merged = query_options.given({**entry.options, **options})
+        merged = query_options.merged(entry.options, options)
         query = await asyncio.to_thread(self._understood, wording, merged)
         if not isinstance(query, Query):
             raise NotSupported("only a SELECT can be a query's text", hint="CREATE and DROP are statements")

@@ -244,7 +244,7 @@ class Feed:
             await self._feed(reader)
 
     async def _reader(self) -> Reader:
-        """Have the query followed. Raises UnknownQuery, QueryNotRunning, QueryPaused, BrokerUnavailable."""
+        """Have the query followed. Raises UnknownQuery, QueryNotRunning, BrokerUnavailable."""
         feeds, name, settings = self._feeds, self._request.query_id, self._feeds.settings
         self._memory = await asked(
             feeds.node,

@@ -28,6 +28,8 @@ from tureen.errors import UnknownSource
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "paused": (bool,),
+    "active": (bool,),
+    "release": (bool,),
     "maintenance": (str,),
     "weight": (int, float),
     "max_fp": (int, float),
@@ -37,8 +39,8 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "structure": (str,),
     "partitions": (int, str),
 }
-CHANGEABLE = tuple(_TYPES)
-"""Options that can be changed while a query runs."""
+CHANGEABLE = tuple(name for name in _TYPES if name != "active")
+"""Options that can be changed while a query runs; ``active`` is the opposite of ``paused``."""
 _HINT = 'for example {"paused": true}, {"maintenance": "eager"}, {"weight": 2} or {"sql": "SELECT ..."}'
 _OF_OPERATORS = {"strategy", "structure", "partitions"}
 """Whether a query can have these depends on what it does."""
@@ -57,6 +59,8 @@ def change_request(body: bytes, sql_bytes_max: int) -> ChangeRequest:
     given = body_object(body, hint=_HINT)
     if not given:
         raise BadRequest("there is nothing to change", hint=_HINT)
+    if "active" in given and "paused" in given:
+        raise BadRequest("active and paused say the same", hint="give one of them")
     if "plan" in given:
         raise BadRequest("a plan is applied whole", hint='send {"plan": {...}} and nothing else')
     fields = {name: value for name, value in given.items() if name not in FIELDS}
@@ -66,6 +70,9 @@ def change_request(body: bytes, sql_bytes_max: int) -> ChangeRequest:
         if value is not None and type(value) not in _TYPES[name]:  # true is no number
             raise BadRequest(f"{name} cannot be {value!r}", hint=_HINT)
     query_options.check(query_options.given(fields))
+    if "active" in fields:
+        active = fields.pop("active")
+        fields["paused"] = None if active is None else not active
     wording = wording_of(given, sql_bytes_max, BadRequest) if len(fields) < len(given) else None
     return ChangeRequest(fields, wording)
 

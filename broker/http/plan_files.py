@@ -26,6 +26,9 @@ from tureen.errors import NotAllowed, PlanIsAnother, PlanRefused
 from tureen.plan_files.check import Plan, check
 from tureen.plan_files.text import text_of, with_shared
 
+_OF_PAUSES = ("paused", "release")
+"""A plan that says nothing of a pause leaves it."""
+
 HINT = 'send {"plan": {"version": 1, "nodes": {...}, "output": "..."}}'
 
 
@@ -111,7 +114,7 @@ class PlanFiles:
         operators = plan.get("operators", {})
         if operators and not operator:
             raise NotAllowed("edit what queries share")
-        options = {one: wanted.get(one) for one in CHANGEABLE if one != "paused" or one in wanted}
+        options = {one: wanted.get(one) for one in CHANGEABLE if one in wanted or one not in _OF_PAUSES}
         options = {one: value for one, value in options.items() if value != entry.options.get(one)}
         status = 200
         if options:

@@ -345,6 +345,13 @@ def query_attributes(
             changes_answers=True,
         ),
         Attribute(
+            "release",
+            options.get("release", "false") == "true",
+            "while it is paused no rows are kept for its windows",
+            accepts="true or false",
+            changes_answers=True,
+        ),
+        Attribute(
             "weight",
             WEIGHT_DEFAULT if weight is None else weight,
             "how much it counts when resources are short",

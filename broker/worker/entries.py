@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from broker.internal import Outcome, State
-from broker.worker.options import given
+from broker.worker.options import merged
 from engine.model.source import Derived, Stream
 from topics.wording import Values, Wording, said
 from tureen.errors import UnknownSource
@@ -43,7 +43,7 @@ class QueryEntry:
     def record(self, changes: Mapping[str, Any]) -> dict[str, Any]:
         """The value that publishes it again with some options changed; None: to the default."""
         assert self.sql is not None
-        return Wording(self.sql, self.parameters).fields() | {"options": given({**self.options, **changes})}
+        return Wording(self.sql, self.parameters).fields() | {"options": merged(self.options, changes)}
 
     def outcome(self, position: str | None = None) -> Outcome:
         return {"state": self.state, "error": self.error, "position": position}

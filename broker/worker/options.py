@@ -3,7 +3,8 @@
 | option           | values                    | read by                              |
 |------------------|---------------------------|--------------------------------------|
 | `maintenance`    | auto, none, lazy, eager   | the engine                           |
-| `paused`         | true, false               | the engine                           |
+| `paused`         | true, false               | the engine; `active` is its opposite |
+| `release`        | true, false               | the engine: a paused query's rows    |
 | `latency_ms_max` | ms, 1 to 3,600,000        | the engine: deadlines of rows        |
 | `max_fp`         | a share from 0 to 1       | the engine: wrong rows it allows     |
 | `max_fn`         | a share from 0 to 1       | the engine: missing rows it allows   |
@@ -37,6 +38,24 @@ def given(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
+def merged(options: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Options with some changed; None: to the default. A change of ``paused`` is also the end of ``active``,
+    which says the same, and one that resumes of ``release``.
+
+    >>> merged({"active": False, "release": True, "weight": 2}, {"paused": False})
+    {'weight': 2, 'paused': False}
+    """
+    before = dict(options)
+    if "paused" in changes:
+        before.pop("active", None)
+        if not changes["paused"]:
+            before.pop("release", None)
+    after = given({**before, **changes})
+    if after.get("release") is False:
+        del after["release"]
+    return after
+
+
 def as_text(options: Mapping[str, Any]) -> Mapping[str, str]:
     """The options as a step carries them.
 
@@ -67,7 +86,7 @@ def pause_reason(options: Mapping[str, Any]) -> dict[str, Any] | None:
     return MemoryPaused(because).as_dict()
 
 
-SETTABLE = (*(field.name for field in fields(QueryOptions)), "weight")
+SETTABLE = (*(field.name for field in fields(QueryOptions)), "active", "weight")
 """What a registration can set."""
 NEAR = 0.8
 """From which share of common characters on, as difflib counts them, a name is taken for a slip of another."""

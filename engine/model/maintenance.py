@@ -35,15 +35,17 @@ LATENCY_MS_MAX = 3_600_000
 
 @dataclass(frozen=True, slots=True)
 class QueryOptions:
-    """What a registration asks for. paused: the query stands and is not supported. strategy, structure,
-    partitions: how the operators that changes come from keep rows until they leave
-    (:mod:`engine.dataflow.policy`); None: the cost model chooses, of partitions the setting holds.
+    """What a registration asks for. paused: the query stands and is not served. release: no rows are kept
+    for its windows while it is paused. strategy, structure, partitions: how the operators that changes come
+    from keep rows until they leave (:mod:`engine.dataflow.policy`); None: the cost model chooses, of
+    partitions the setting holds.
     latency_ms_max: how long a row may wait before it is in the answer, where the scheduling policy goes by
     that. max_fp, max_fn, max_error: of its tolerance, before what its text says. None: nothing is said.
     """
 
     maintenance: Wanted = "auto"
     paused: bool = False
+    release: bool = False
     strategy: Strategy | None = None
     structure: Structure | None = None
     partitions: int | None = None
@@ -62,12 +64,13 @@ class QueryOptions:
         """Read a registration's options; those of other parts are passed over. Raises OptionRefused."""
         if not options:
             return _DEFAULT
-        paused = _one_of(options, "paused", ("true", "false"), "false")
+        release = _one_of(options, "release", _TRUTHS, "false")
         strategy = _one_of(options, "strategy", ("auto", *get_args(Strategy)), "auto")
         structure = _one_of(options, "structure", ("auto", *get_args(Structure)), "auto")
         return cls(
             _one_of(options, "maintenance", get_args(Wanted), "auto"),  # type: ignore[arg-type]
-            paused == "true",
+            _paused(options),
+            release == "true",
             None if strategy == "auto" else strategy,  # type: ignore[arg-type]
             None if structure == "auto" else structure,  # type: ignore[arg-type]
             _partitions(options.get("partitions")),
@@ -79,9 +82,23 @@ class QueryOptions:
 def _one_of(options: Mapping[str, str], name: str, choices: Sequence[str], default: str) -> str:
     wanted = options.get(name, default).lower()
     if wanted not in choices:
-        hint = "true or false" if name == "paused" else "one of " + ", ".join(choices)
+        hint = "true or false" if choices == _TRUTHS else "one of " + ", ".join(choices)
         raise OptionRefused(f"{name} cannot be {wanted!r}", hint=hint)
     return sys.intern(wanted)
+
+
+_TRUTHS = ("true", "false")
+
+
+def _paused(options: Mapping[str, str]) -> bool:
+    """``active`` is the opposite of ``paused``. Raises OptionRefused where both are given and contradict."""
+    paused = _one_of(options, "paused", _TRUTHS, "false") == "true"
+    if "active" not in options:
+        return paused
+    active = _one_of(options, "active", _TRUTHS, "true") == "true"
+    if "paused" in options and paused == active:
+        raise OptionRefused("active and paused contradict each other", hint="give one of them")
+    return not active
 
 
 def _partitions(text: str | None) -> int | None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from engine.model.batch import Batch
+from engine.model.last_answer import LastAnswer
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import Position, Registration
 
@@ -65,12 +66,14 @@ class SourceState:
 @dataclass(frozen=True, slots=True)
 class QueryState:
     """A registered query. ``predicate_errors``: for each of its predicates with kept matches, the rows so
-    far for which it ended as an error.
+    far for which it ended as an error. last: of a followed query that is paused, the answer told last; None:
+    nothing was told, or it was taken back.
     """
 
     registration: Registration
     born: Position
     predicate_errors: tuple[int, ...]
+    last: LastAnswer | None = None
 
 
 class StateSink(Protocol):

@@ -155,10 +155,12 @@ class Heartbeat:
 class Register:
     """Queries come, all at one instant: they see every row before this step and every one after.
 
-    One that stands with the same text and other options gets those.
+    One that stands with the same text and other options gets those. takes_back: whoever follows one that is
+    paused is told that its answer goes, as in journals before version 6; else nothing until it runs again.
     """
 
     registrations: tuple[Registration, ...]
+    takes_back: bool = False
 
 
 @dataclass(frozen=True, slots=True)

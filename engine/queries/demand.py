@@ -8,10 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from engine.model.maintenance import QueryOptions
-from engine.standing.query import StandingQuery
-
-PAUSED_WEIGHT = 1e-6
-"""Of a query that stands and is not served, and of a source that nobody reads."""
+from engine.standing.query import INACTIVE_WEIGHT, StandingQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +20,13 @@ class Demand:
 
 
 def demand_of(queries: Iterable[StandingQuery]) -> Demand:
-    """Of queries together. O(queries)."""
+    """Of queries together; of a source that nobody reads as of a paused query. O(queries)."""
     weight, latency_ms = 0.0, None
     for query in queries:
-        if query.paused:
-            weight += PAUSED_WEIGHT
-            continue
         weight += query.weight
+        if query.paused:
+            continue
         asked_ms = QueryOptions.of(query.registration.options).latency_ms_max
         if asked_ms is not None:
             latency_ms = asked_ms if latency_ms is None else min(latency_ms, asked_ms)
-    return Demand(max(weight, PAUSED_WEIGHT), latency_ms)
+    return Demand(max(weight, INACTIVE_WEIGHT), latency_ms)

@@ -124,8 +124,9 @@ class SourceSet:
             StandingQuery(one.registration, one.meaning, one.born, mode, paused, slots)
             for one, (mode, paused), slots in zip(coming, modes, self._keep(needed, apply=apply), strict=True)
         ]
-        for one in coming:
-            self._count_windows(one.like, 1)
+        for one, kept in zip(coming, standing, strict=True):
+            if kept.holds_rows:
+                self._count_windows(one.like, 1)
         put = self._put(standing, coming)
         shared = [
             self._join(kept.query_id, one.like)
@@ -230,6 +231,8 @@ class SourceSet:
 
     def _replace(self, before: StandingQuery, after: StandingQuery, coming: Coming) -> StandingQuery:
         after = replace(after, slots=(), partials=None)
+        if after.holds_rows != before.holds_rows:
+            self._count_windows(coming.query, 1 if after.holds_rows else -1)
         if not after.keeps_answer:
             self._trees.remove([before.query_id])
         if after.keeps_matches and before.keeps_matches:
@@ -260,7 +263,8 @@ class SourceSet:
         if query.keeps_matches:
             self._part(query_id, bound)
         self._release(query)
-        self._count_windows(bound, -1)
+        if query.holds_rows:
+            self._count_windows(bound, -1)
 
     def _join(self, query_id: str, query: Query) -> Shape | None:
         """A query shares a join from now on, if it has one."""

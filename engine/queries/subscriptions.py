@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import pyarrow as pa
 
 from engine.changes.copies import copies_of_whole
 from engine.changes.difference import difference
@@ -23,8 +24,8 @@ from engine.dataflow.graph import Graph
 from engine.dataflow.strategy_plan import Explained, strategy_of, with_costs
 from engine.dataflow.strategy_state import ByStrategy, summed
 from engine.language.query import Query
-from engine.model.answer import Answer
 from engine.model.changes import Changes, Occasion, Operator
+from engine.model.last_answer import LastAnswer
 from engine.model.limits import Limits
 from engine.model.maintenance import QueryOptions, Strategy, UnitCosts
 from engine.model.source import SourceName
@@ -44,11 +45,12 @@ TAKEN_BACK_FACTOR = 4
 @dataclass(slots=True)
 class PendingOutput:
     """What a step tells, as it comes together. began: queries whose answers are to be given whole at its end.
-    broken: as in a StepResult.
+    resumed: queries that were paused and run again. broken: as in a StepResult.
     """
 
     changes: list[Changes] = field(default_factory=list)
     began: list[StandingQuery] = field(default_factory=list)
+    resumed: list[StandingQuery] = field(default_factory=list)
     broken: dict[str, Exception] = field(default_factory=dict)
 
 
@@ -65,15 +67,27 @@ class Subscriber:
 
 
 @dataclass(frozen=True, slots=True)
+class Whole:
+    """A whole answer that is told or was told. now_ms: its instant; None before there is one."""
+
+    query_id: str
+    table: pa.Table
+    now_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Before:
-    """A followed query as it was before its text was altered. answer: None where it was paused."""
+    """A followed query as it was before its text was altered. answer: what was told of it; None: nothing.
+    last: kept while it was paused.
+    """
 
     standing: StandingQuery
     subscriber: Subscriber
-    answer: Answer | TureenError | None
+    answer: Whole | TureenError | None
+    last: LastAnswer | None
 
 
-Answers = dict[str, Answer | TureenError]
+Answers = dict[str, Whole | TureenError]
 """By query id; or why there is none."""
 
 Marks = Mapping[SetKey, Mark]
@@ -100,6 +114,8 @@ class Subscriptions:
         self._ways: dict[str, Way] = {}
         """How the queries of graphs are worked out."""
         self._subscribers: dict[str, Subscriber] = {}
+        self._last: dict[str, LastAnswer] = {}
+        """Of followed queries that are paused, what was told last."""
         self._graphs: dict[SetKey, Graph] = {}
 
     def __len__(self) -> int:
@@ -107,8 +123,9 @@ class Subscriptions:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the state that changes come from."""
-        return sum(graph.nbytes for graph in self._graphs.values())
+        """Bytes of the state that changes come from, and of what was told last of paused queries."""
+        kept = sum(last.nbytes for last in self._last.values())
+        return kept + sum(graph.nbytes for graph in self._graphs.values())
 
     def graphs(self) -> Iterable[tuple[SetKey, Graph]]:
         """Of the sets with followed queries."""
@@ -167,6 +184,7 @@ class Subscriptions:
 
     def gone(self, standing: StandingQuery) -> None:
         """A query is followed no more."""
+        self._last.pop(standing.query_id, None)
         if self._subscribers.pop(standing.query_id, None) is None:
             return
         self._ways.pop(standing.query_id, None)
@@ -185,7 +203,10 @@ class Subscriptions:
         subscriber = self._subscribers.get(query.query_id)
         if subscriber is None:
             return None
-        return Before(query, subscriber, None if query.paused else self._answer(view, query.query_id))
+        last = self._last.get(query.query_id)
+        if query.paused:
+            return Before(query, subscriber, self._told_last(query.query_id), last)
+        return Before(query, subscriber, self._answer(view, query.query_id), last)
 
     def altered(
         self, before: Before, after: StandingQuery, query: Query, view: View, told: PendingOutput
@@ -204,30 +225,78 @@ class Subscriptions:
             and continues(before.subscriber.query, query, streams)
         )
         subscriber, was = self._subscriber(query), before.answer
-        now: Answer | TureenError | None = None
+        now: Whole | TureenError | None = None
         if not after.paused and (on or _has_whole(subscriber, "snapshot")):
             now = self._answer(view, after.query_id)
         refusal = next((one for one in (now, was if on else None) if isinstance(one, TureenError)), None)
         if refusal is not None and query.emit is not None:
             raise refusal
         if on and refusal is None:
-            assert isinstance(was, Answer)
-            assert isinstance(now, Answer)
+            assert isinstance(was, Whole)
+            assert isinstance(now, Whole)
             self._put(after, replace(subscriber, asked=before.subscriber.asked))
-            if now.now_ms is not None:
-                self._tell_difference(was, now, now.now_ms, told, came_alone=query.operator == "istream")
+            self._tell_difference(was.table, now, told, came_alone=query.operator == "istream")
             return True
         if query.emit is not None:
             self._put(after, subscriber)
             if not after.paused:
                 told.began.append(after)
-        if isinstance(was, Answer) and was.table.num_rows and _has_whole(before.subscriber, "end"):
+        if isinstance(was, Whole) and was.table.num_rows and _has_whole(before.subscriber, "end"):
             told.changes.append(_whole(was, "end", before.subscriber.copies))
         return False
 
     def back(self, before: Before, standing: StandingQuery) -> None:
         """An alteration was refused: the query is followed as it was."""
         self._put(standing, before.subscriber)
+        if before.last is not None:
+            self._last[standing.query_id] = before.last
+
+    # --- who is paused ----------------------------------------------------------------------------
+
+    def pauses(self, standing: StandingQuery, view: View) -> None:
+        """A query is about to be paused: nothing is told of it until it runs again, and then how its answer
+        differs from that of now. view: as it stands.
+        """
+        answer = self._answer(view, standing.query_id, "end")
+        if isinstance(answer, Whole):
+            self._last[standing.query_id] = LastAnswer.of(answer.table, answer.now_ms)
+        else:
+            self._last[standing.query_id] = LastAnswer(view.now_ms(standing.query_id), None)
+
+    def last_of(self, query_id: str) -> LastAnswer | None:
+        """What is to be saved of a query that is paused; None where nothing was told of it."""
+        return self._last.get(query_id)
+
+    def paused_with(self, query_id: str, last: LastAnswer) -> None:
+        """A query comes back from a store, paused; who followed it may ask for that again."""
+        self._last[query_id] = last
+
+    def resumes_silently(self, query_id: str) -> None:
+        """A query runs again, and what follows was told."""
+        self._last.pop(query_id, None)
+
+    def tell_resumed(self, queries: Iterable[StandingQuery], view: View, told: PendingOutput) -> None:
+        """These run again: how their answers differ from what was told last; whole where nothing was."""
+        for standing in queries:
+            query_id = standing.query_id
+            if query_id not in self._subscribers:
+                self._last.pop(query_id, None)
+            elif query_id not in self._last:
+                self.tell_whole([standing], view, "snapshot", told)
+            else:
+                was = self._rows_of(query_id, self._last.pop(query_id))
+                self._tell_differing(query_id, was, self._answer(view, query_id), told)
+
+    def _told_last(self, query_id: str) -> Whole | TureenError | None:
+        """Of a query that is paused; None: nothing was told."""
+        last = self._last.get(query_id)
+        return None if last is None else self._rows_of(query_id, last)
+
+    def _rows_of(self, query_id: str, last: LastAnswer) -> Whole | TureenError:
+        table = last.table()
+        if table is None:
+            return LimitExceeded("changes_max", self._limits.changes_max)
+        return Whole(query_id, table, last.now_ms)
 
     def _subscriber(self, query: Query) -> Subscriber:
         emit = query.emit
@@ -344,23 +413,24 @@ class Subscriptions:
                     found[query_id] = self._answer(view, query_id)
         return found
 
-    def _answer(self, view: View, query_id: str) -> Answer | TureenError:
+    def _answer(self, view: View, query_id: str, occasion: Occasion = "snapshot") -> Whole | TureenError:
         try:
-            return self._whole(view, query_id)
+            return self._whole(view, query_id, occasion)
         except TureenError as refused:
             return refused
 
-    def _whole(self, view: View, query_id: str, occasion: Occasion = "snapshot") -> Answer:
+    def _whole(self, view: View, query_id: str, occasion: Occasion) -> Whole:
         """Raises as :meth:`View.snapshot`; LimitExceeded: more rows than ``changes_max``, or than
         :data:`TAKEN_BACK_FACTOR` times as many where it ends.
         """
         limit = self._limits.changes_max * (TAKEN_BACK_FACTOR if occasion == "end" else 1)
         try:
-            return view.snapshot(query_id, rows_max=limit)
+            answer = view.snapshot(query_id, rows_max=limit)
         except LimitExceeded as large:
             if large.limit != "snapshot_rows_max":
                 raise
             raise LimitExceeded("changes_max", limit, large.got, hint=large.hint) from large
+        return Whole(query_id, answer.table, answer.now_ms)
 
     def tell_history(self, name: SourceName, before: Answers, view: View, told: PendingOutput) -> None:
         """History of a source came back: how answers at NOW differ from those of before."""
@@ -368,20 +438,30 @@ class Subscriptions:
             if name in key:
                 graph.forget()
         for query_id, was in before.items():
-            is_now = self._answer(view, query_id)
-            if isinstance(was, TureenError):
-                told.broken[query_id] = was
-            elif isinstance(is_now, TureenError):
-                told.broken[query_id] = is_now
-            elif is_now.now_ms is not None:
-                self._tell_difference(was, is_now, is_now.now_ms, told)
+            self._tell_differing(query_id, was, self._answer(view, query_id), told)
+
+    def _tell_differing(
+        self, query_id: str, was: Whole | TureenError, is_now: Whole | TureenError, told: PendingOutput
+    ) -> None:
+        """How two answers of a query differ; broken where one of them cannot be given."""
+        refused = was if isinstance(was, TureenError) else is_now
+        if isinstance(refused, TureenError):
+            told.broken[query_id] = refused
+        elif isinstance(was, Whole):
+            came_alone = self._subscribers[query_id].operator == "istream"
+            self._tell_difference(was.table, refused, told, came_alone=came_alone)
 
     def _tell_difference(
-        self, was: Answer, is_now: Answer, now_ms: int, told: PendingOutput, *, came_alone: bool = False
+        self, was: pa.Table, is_now: Whole, told: PendingOutput, *, came_alone: bool
     ) -> None:
-        """came_alone: rows that went are not told."""
+        """What the operator of a query lets through of it, at NOW; nothing while there is none. came_alone:
+        rows that went are not told.
+        """
+        now_ms = is_now.now_ms
+        if now_ms is None:
+            return
         subscriber = self._subscribers[is_now.query_id]
-        table, weights, copies = difference(was.table, is_now.table)
+        table, weights, copies = difference(was, is_now.table)
         if subscriber.operator == "rstream" and len(weights):
             table, weights = is_now.table, np.ones(is_now.table.num_rows, np.int8)
         elif subscriber.operator == "dstream":
@@ -400,17 +480,21 @@ class Subscriptions:
     def tell_whole(
         self, queries: Iterable[StandingQuery], view: View, occasion: Occasion, told: PendingOutput
     ) -> None:
-        """The answers of these as they stand, given (``snapshot``) or taken back (``end``)."""
+        """The answers of these as they stand, or as told last where they are paused, given (``snapshot``)
+        or taken back (``end``).
+        """
         for standing in queries:
             query_id = standing.query_id
             subscriber = self._subscribers.get(query_id)
             if subscriber is None or not _has_whole(subscriber, occasion):
                 continue
-            try:
-                answer = self._whole(view, query_id, occasion)
-            except TureenError as refused:
-                if occasion == "snapshot":
-                    told.broken[query_id] = refused
+            if standing.paused:
+                answer = self._told_last(query_id)
+            else:
+                answer = self._answer(view, query_id, occasion)
+            if not isinstance(answer, Whole):
+                if answer is not None and occasion == "snapshot":
+                    told.broken[query_id] = answer
                 continue
             if answer.table.num_rows or occasion == "snapshot":
                 told.changes.append(_whole(answer, occasion, subscriber.copies))
@@ -423,7 +507,7 @@ def _has_whole(subscriber: Subscriber, occasion: Occasion) -> bool:
     return occasion == "snapshot" or operator == "changes"
 
 
-def _whole(answer: Answer, occasion: Occasion, copies: bool) -> Changes:
+def _whole(answer: Whole, occasion: Occasion, copies: bool) -> Changes:
     n, now_ms = answer.table.num_rows, answer.now_ms
     return Changes.of_one(
         answer.query_id,

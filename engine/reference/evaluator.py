@@ -294,9 +294,9 @@ class Reference:
         self._recount_errors()
         was_told = known is not None and not known.options.paused
         if was_told and standing.options.paused:
-            self.told += self.following.ends(registration.query_id, query, self.sources)
+            self.following.pauses(registration.query_id, query, self.sources)
         elif not was_told and not standing.options.paused:
-            self.told += self.following.begins(registration.query_id, query, self.sources)
+            self.told += self.following.resumes(registration.query_id, query, self.sources)
 
     def _alter(self, registration: Registration) -> None:
         """What is told of it is not modelled here: tests hold it against the sum of all that was told."""
@@ -310,9 +310,9 @@ class Reference:
 
     def _unregister(self, query_id: str) -> None:
         gone = self.queries.pop(query_id, None)
-        self.following.asked.discard(query_id)
-        if gone is not None and not gone.options.paused:
+        if gone is not None and (not gone.options.paused or query_id in self.following.last):
             self.told += self.following.ends(query_id, gone.query, self.sources)
+        self.following.asked.discard(query_id)
 
     # --- predicate errors -----------------------------------------------------------------------------
 

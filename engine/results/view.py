@@ -279,7 +279,7 @@ class View:
             query.registration.parameters,
             query.sources,
             query.maintenance,
-            query.weight,
+            query.asked_weight,
             query.born,
             sum(int(self._sources[name].errors[slot]) for name, (slot, _) in query.places()),
             query.paused,

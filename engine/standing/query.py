@@ -18,6 +18,9 @@ from engine.operators.maintained.kept_aggregate import KeptAggregate
 from engine.operators.scan import ScanAt
 from engine.stems.match_place import Place, slot_at
 
+INACTIVE_WEIGHT = 1e-6
+"""Of a query that is paused (STREAM, section 5.3: it is planned for, and costs next to nothing)."""
+
 SetKey = tuple[SourceName, ...]
 """Names of sources, each once, sorted."""
 
@@ -61,7 +64,12 @@ class StandingQuery:
 
     @property
     def weight(self) -> float:
-        """How much it counts where resources are short, above 0: as its options say, else its text."""
+        """How much it counts in every decision about what is scarce, above 0."""
+        return INACTIVE_WEIGHT if self.paused else self.asked_weight
+
+    @property
+    def asked_weight(self) -> float:
+        """The same while it runs: as its options say, else its text."""
         asked = self.registration.weight
         if asked is None:
             asked = self.meaning.weight
@@ -76,6 +84,11 @@ class StandingQuery:
     def is_tolerant(self) -> bool:
         """Whether its answer may be less than exact: by its tolerance, or by DOWN TO in its text. O(1)."""
         return bool(self.tolerance) or self.meaning.has_down_to
+
+    @property
+    def holds_rows(self) -> bool:
+        """Whether rows are kept for its windows."""
+        return not (self.paused and QueryOptions.of(self.registration.options).release)
 
     @property
     def keeps_matches(self) -> bool:

@@ -13,14 +13,14 @@ from tests.client.feed_server import HOLD, FeedServer
 from tests.client.feeds import Course
 from tests.kafka import wait_until
 from tureen.changes import ChangesEvent, EndEvent, Event, SnapshotEvent
-from tureen.errors import BrokerUnavailable, LimitExceeded, NotSupported, QueryPaused, UnknownColumn
+from tureen.errors import BrokerUnavailable, LimitExceeded, NotSupported, UnknownColumn, UnknownQuery
 
 COURSE = Course(
     [("Rom", 0.5)],
     [[(1, n, f"city {n}", float(n))] for n in range(1, 7)] + [[(-1, 7, "Rom", 0.5)]],
     end={"reason": "caught_up"},
 )
-PAUSED = Course(COURSE.rows, COURSE.steps, end={"reason": "paused"})
+GONE = Course(COURSE.rows, COURSE.steps, end={"reason": "unregistered"})
 Answer = Callable[[dict[str, str]], Iterator[bytes | None]]
 
 
@@ -184,11 +184,11 @@ def test_a_live_answer_of_asyncio() -> None:
                 assert await live.wait_for(lambda: len(live) == 6 and live.position == "7", 10)
                 assert live.get("city 1") == {"city": "city 1", "price": 1.0}
                 assert not await live.wait_for(lambda: live.get("Paris"), 0.01)
-            with pytest.raises(QueryPaused):
+            with pytest.raises(UnknownQuery):
                 await (await client.query("h").follow()).wait_for(lambda: False, 10)
 
     steady = torn(10_000, rest=True, course=Course(COURSE.rows, COURSE.steps))
-    with FeedServer(torn(300), steady, whole(PAUSED)) as server:
+    with FeedServer(torn(300), steady, whole(GONE)) as server:
         asyncio.run(work(server.url))
 
 
@@ -212,11 +212,11 @@ def test_why_there_is_no_live_answer() -> None:
 
 def test_equal_rows_of_one_key_are_all_there() -> None:
     twice = Course(
-        [("Rom", 0.5), ("Rom", 0.5), ("Rom", 2.0)], [[(-1, 1, "Rom", 0.5)]], 9, end={"reason": "paused"}
+        [("Rom", 0.5), ("Rom", 0.5), ("Rom", 2.0)], [[(-1, 1, "Rom", 0.5)]], 9, end={"reason": "unregistered"}
     )
     with FeedServer(whole(twice)) as server, tureen.connect(server.url) as client:
         live = client.query("h").follow(key=["city"])
-        with pytest.raises(QueryPaused):
+        with pytest.raises(UnknownQuery):
             live.wait_for(lambda: False, 10)
         assert [row["price"] for row in live.of("Rom")] == [0.5, 2.0]
         with pytest.raises(ValueError, match="2 rows"):

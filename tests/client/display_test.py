@@ -149,7 +149,7 @@ def change(position: str, now_ms: int, *changes: tuple[int, int]) -> ChangesEven
 
 def test_what_changed_is_drawn_with_a_line_of_the_number_of_rows() -> None:
     script = Script(answer("1-1", 1))
-    later = [change("1-2", 5, (1, 2)), change("1-3", 9, (-1, 1), (1, 3)), EndEvent("1-3", "paused")]
+    later = [change("1-2", 5, (1, 2)), change("1-3", 9, (-1, 1), (1, 3)), EndEvent("1-3", "unregistered")]
     waited: list[float] = []
 
     def pause(seconds: float) -> None:
@@ -160,11 +160,11 @@ def test_what_changed_is_drawn_with_a_line_of_the_number_of_rows() -> None:
         drawn = list(pictures(live, 0.5, pause))
 
     assert [cells(html) for html in drawn[:3]] == [[["1"]], [["1"], ["2"]], [["2"], ["3"]]]
-    assert "this query is paused" in drawn[-1]
+    assert "there is no query with this handle" in drawn[-1]
     assert "NOW 1970-01-01 00:00:00.009 UTC, position 1-3" in drawn[-1]
     assert [len(parsed(html).findall(".//caption/svg")) for html in drawn[:3]] == [0, 1, 1]
     assert set(waited) == {0.5}
-    assert "paused" not in drawn[0]
+    assert "no query" not in drawn[0]
 
 
 def test_while_the_broker_is_away_the_last_answer_stays() -> None:

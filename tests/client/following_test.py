@@ -128,16 +128,22 @@ def test_long_polls_wait_for_changes(client: tureen.Client, prices: Prices) -> N
     query.unregister()
 
 
-def test_a_query_that_goes_or_rests_ends_its_feeds(client: tureen.Client, prices: Prices) -> None:
+def test_feeds_of_a_paused_query_are_silent_and_end_when_it_goes(
+    client: tureen.Client, prices: Prices
+) -> None:
     prices.send(("Bern", 1.0))
     query = client.register(f"SELECT city FROM {prices.name}")
     with query.changes() as feed:
         next(feed)
         query.pause()
-        assert until(feed, lambda event: isinstance(event, EndEvent))[-1].reason == "paused"  # type: ignore[union-attr]
-    query.resume()
+        prices.send(("Zug", 1.0))
+        prices.send(("Thun", 1.0))
+        query.resume()
+        *silent, told = until(feed, lambda event: isinstance(event, ChangesEvent))
+        assert all(isinstance(event, ProgressEvent) for event in silent)
+        assert sorted(weighed([told])) == [(1, 1_002_000, ("Thun",)), (1, 1_002_000, ("Zug",))]
     with query.changes() as feed:
-        assert next(feed).rows == (("Bern",),)  # type: ignore[union-attr]
+        assert next(feed).rows == (("Bern",), ("Zug",), ("Thun",))  # type: ignore[union-attr]
         query.unregister()
         assert until(feed, lambda event: isinstance(event, EndEvent))[-1].reason == "unregistered"  # type: ignore[union-attr]
         with pytest.raises(StopIteration):

@@ -43,9 +43,11 @@ class Sums:
 
     def add(self, engine: EngineSubject, telling: PendingOutput) -> None:
         """After a step. A query is added up from its first answer on, whoever told it, while rows that came
-        and rows that went are told.
+        and rows that went are told. Of a paused query it stays what it was, and nothing is told.
         """
+        stood = engine.engine.view().standing
         for query_id, parts in telling.items():
+            assert query_id not in stood or not stood[query_id].paused, query_id
             for part in parts:
                 if part.occasion == "snapshot":
                     self.folds[query_id] = Fold()
@@ -57,8 +59,10 @@ class Sums:
         for query_id in self.folds.keys() - view.standing.keys():
             del self.folds[query_id]
         for query_id, query in view.standing.items():
-            if operator_of(query.query, engine.tables) != "changes" or query.paused:
+            if operator_of(query.query, engine.tables) != "changes":
                 self.folds.pop(query_id, None)
+                continue
+            if query.paused:
                 continue
             rows = exact_rows(engine.answer(query_id).rows)
             if query_id not in self.folds:

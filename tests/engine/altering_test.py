@@ -87,13 +87,17 @@ def test_whoever_follows_is_told_on_and_may_stop() -> None:
     assert not list(spelled(feed.told[-1:]))
 
 
-def test_paused_query_is_altered_silently_and_gives_the_new_answer_when_it_resumes() -> None:
+def test_answer_of_a_paused_query_that_is_altered_ends_and_the_new_one_is_given_when_it_resumes() -> None:
     feed = Feed()
     feed.put(*ticks([10, 11, 12]))
+    register(feed, "q", SLIDING)
     register(feed, "q", SLIDING, paused="true")
+    feed.put(*ticks([13, 14]))
     altered = SLIDING.replace("EMIT", "WHERE v > 10.5 EMIT")
     result = alter(feed, "q", altered, paused="true")
-    assert (result.continued, list(spelled([result]))) == ((), [])
+    assert (result.continued, not folded(spelled(feed.told), "q")) == ((), True)
+    assert {(occasion, at_ms) for _, occasion, _, at_ms, _ in spelled([result])} == {("end", 11)}
+    feed.put(*ticks([15]))
     register(feed, "q", altered, paused="false")
     assert folded(spelled(feed.told), "q") == Counter(feed.rows("q"))
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.model.batch import Column
+from engine.model.last_answer import LastAnswer
 from engine.model.persistence import QueryState
 from engine.model.source import Field, Schema
 from engine.model.step import Parameters, Position, Registration
@@ -102,6 +103,25 @@ def test_the_parameters_of_a_query_come_back(parameters: Parameters) -> None:
     state = QueryState(registration, Position(1, 2), ())
     back = state_codec.decode_query(state_codec.encode_query(state), "k")
     assert repr(back) == repr(state)
+
+
+@pytest.mark.parametrize("parameters", [None, (1, "x")])
+@pytest.mark.parametrize("now_ms", [None, 17])
+def test_a_paused_query_comes_back_with_the_answer_told_last(
+    parameters: Parameters | None, now_ms: int | None
+) -> None:
+    table = pa.table({"k": ["a", None], "v": pa.array([1.5, 2.5])})
+    for last in (
+        LastAnswer.of(table, now_ms),
+        LastAnswer.of(table.slice(0, 0), now_ms),
+        LastAnswer(now_ms, None),
+    ):
+        state = QueryState(Registration("q", "SELECT 1", parameters=parameters), Position(1, 2), (3,), last)
+        back = state_codec.decode_query(state_codec.encode_query(state), "k")
+        assert back == state
+        assert back.last is not None
+        rows = back.last.table()
+        assert rows is None or rows.equals(last.table())
 
 
 def test_a_query_without_parameters_is_stored_as_earlier_releases_did() -> None:

@@ -36,6 +36,7 @@ from topics.codec import decode
 from topics.consumer import BatchConsumer, OffsetLost, Range
 from topics.journal import (
     VERSION,
+    VERSIONS_READ,
     Deferral,
     HistoryNamed,
     JournalUnreadable,
@@ -171,6 +172,15 @@ def test_what_is_no_step(value: bytes) -> None:
         decode_step(value)
 
 
+@pytest.mark.parametrize("version", VERSIONS_READ)
+def test_pauses_of_earlier_versions_took_answers_back(version: int) -> None:
+    step = Step(Position(1, 1), 0, Register((Registration("q", "SELECT 1", options={"paused": "true"}),)))
+    _, value = encode_step(step, StepResult(step.position))
+    body = decode_step(orjson.dumps({**orjson.loads(value), "v": version})).body
+    assert isinstance(body, Register)
+    assert body.takes_back == (version < 6)
+
+
 def test_a_later_version_is_refused() -> None:
     key, value = encode_step(Step(Position(1, 1), 0, DropSource(SOURCE)), StepResult(Position(1, 1)))
     later = orjson.dumps({**orjson.loads(value), "v": VERSION + 1})
@@ -181,7 +191,7 @@ def test_a_later_version_is_refused() -> None:
 
 
 def test_the_first_version_is_read() -> None:
-    step = Step(Position(1, 1), 0, Register((Registration("q", "SELECT 1"),)))
+    step = Step(Position(1, 1), 0, Unregister(("q",)))
     _, value = encode_step(step, StepResult(step.position))
     assert decode_step(orjson.dumps({**orjson.loads(value), "v": 1})).step() == step
 

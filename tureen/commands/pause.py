@@ -1,18 +1,23 @@
-"""``tureen pause`` and ``tureen resume``: a query that stands costs nothing for a while."""
+"""``tureen pause`` and ``tureen resume``: a query that stands is not served for a while."""
 
 from __future__ import annotations
 
 import click
 
 from tureen import console
+from tureen.facts import QueryStatus
 
 
 @click.command()
 @click.argument("handle", metavar="HANDLE|ID")
+@click.option(
+    "--release", is_flag=True, help="Keep no rows for its windows: its answer may be incomplete afterwards."
+)
 @console.broker_options
-def pause(handle: str, url: str, token: str | None, as_json: bool) -> None:
-    """Pause a query: it stays registered, costs nothing and has no answer."""
-    _change(handle, True, url, token, as_json)
+def pause(handle: str, release: bool, url: str, token: str | None, as_json: bool) -> None:
+    """Pause a query: it stays registered, costs next to nothing and has no answer; feeds of it are silent."""
+    with console.client(url, token) as client:
+        _show(client.change(handle, paused=True, release=release), as_json)
 
 
 @click.command()
@@ -20,7 +25,7 @@ def pause(handle: str, url: str, token: str | None, as_json: bool) -> None:
 @click.option("--held", is_flag=True, help="Instead of a query, resume the shards that are held.")
 @console.broker_options
 def resume(handle: str | None, held: bool, url: str, token: str | None, as_json: bool) -> None:
-    """Resume a paused query, as if it had never been paused, or held shards.
+    """Resume a paused query, whose followers are told at once what changed meanwhile, or held shards.
 
     A shard is held where coming back ended the broker's worker again and again, or where memory is too short
     for it; `tureen status` says why, and what to remove or to change first.
@@ -28,7 +33,8 @@ def resume(handle: str | None, held: bool, url: str, token: str | None, as_json:
     if held == (handle is not None):
         raise click.UsageError("give the handle or the id of a query, or --held")
     if handle is not None:
-        _change(handle, False, url, token, as_json)
+        with console.client(url, token) as client:
+            _show(client.change(handle, paused=False), as_json)
         return
     with console.client(url, token) as client:
         shards = client.retry()
@@ -39,9 +45,7 @@ def resume(handle: str | None, held: bool, url: str, token: str | None, as_json:
         console.err().print(told if shards else "no shard is held")
 
 
-def _change(handle: str, paused: bool, url: str, token: str | None, as_json: bool) -> None:
-    with console.client(url, token) as client:
-        status = client.change(handle, paused=paused)
+def _show(status: QueryStatus, as_json: bool) -> None:
     if as_json:
         console.show_json(dict(status.facts))
     else:
