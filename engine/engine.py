@@ -13,7 +13,7 @@ step or in several changes no answer, only when it is seen.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from engine.changes.output import continues
@@ -24,6 +24,7 @@ from engine.language.functions import BUILT_IN, FunctionCatalogue
 from engine.language.parameters import text_of
 from engine.language.query import Query, Statement
 from engine.language.templates import Read
+from engine.model.approximation import Approximation
 from engine.model.attributes import Attribute, AttributeValue, version_of
 from engine.model.last_answer import LastAnswer
 from engine.model.limits import Limits
@@ -124,7 +125,7 @@ class Engine(Embedding):
         units = None if costs is None else costs.units
         self._following = Subscriptions(self._sources, self.limits, units, self._watch)
         self._queries = StandingQueries()
-        self._approximations = Approximations((declared_samples,))
+        self._approximations = Approximations((declared_samples, self._broken_promises))
         """What of answers is not exact."""
         self._to_revise: list[str] = []
         self.scheduler = Scheduler()
@@ -288,8 +289,31 @@ class Engine(Embedding):
             self._following.tell_resumed(told.resumed, self.view(), told)
         for query_id in told.broken:
             self._following.gone(self._queries[query_id])
+        for name in {one.source for one in result.violations}:
+            self._look_at_readers(name)
         changes = self._approximations.put_on(told.changes)
         return replace(result, changes=changes, broken=told.broken)
+
+    def _broken_promises(self, standing: StandingQuery) -> Iterator[Approximation]:
+        """A tag for each source of which rows broke a promise, since then."""
+        for name in standing.sources:
+            source = self._sources.get(name)
+            if source is None or source.promises is None or not source.promises.told:
+                continue
+            yield Approximation(
+                "constraint", name, "dynamic", source.promises.told, "rows", since=source.promises.since
+            )
+
+    def _look_at_readers(self, name: SourceName) -> None:
+        """Rows of a source broke a promise: its queries get tags, or tags with another amount. O(these
+        queries), unless the amount is about what it was.
+        """
+        promises = self._sources[name].promises
+        if promises is None or not promises.is_to_tell():
+            return
+        for over in self._sets.over([name]):
+            for standing in over.standing.values():
+                self._approximations.look(standing)
 
     def _touched(self, body: Body) -> Collection[SourceName] | None:
         """The sources that a step may move, or let go of rows; None: any, and there may be others then."""
@@ -858,7 +882,7 @@ class Engine(Embedding):
                 engine._sets.joined(key).register(queries, apply=False)
         for state in states:
             name = state.stream.name
-            engine._sources[name].restore(store.rows(name), store.pending(name), state.end)
+            engine._sources[name].restore(store.rows(name), store.pending(name), state.end, state.promises)
         for over in engine._sets:
             erring = engine._saved_errors
             over.restored({query_id: erring[query_id] for query_id in erring if query_id in over.standing})

@@ -17,7 +17,13 @@ from typing import Any
 import orjson
 
 from engine.model.last_answer import LastAnswer
-from engine.model.persistence import PartitionClock, QueryState, SourceState
+from engine.model.persistence import (
+    ConstraintState,
+    PartitionClock,
+    PromiseState,
+    QueryState,
+    SourceState,
+)
 from engine.model.plain import (
     registration_as_dict,
     registration_from_dict,
@@ -88,7 +94,8 @@ def encode_source(state: SourceState) -> bytes:
         | ({"origin": state.origin} if state.origin else {})
         | ({} if state.whole_from_ms is None else {"whole_from_ms": state.whole_from_ms})
         | ({"unreadable": state.unreadable} if state.unreadable else {})
-        | ({} if state.counted_from_ms is None else {"counted_from_ms": state.counted_from_ms}),
+        | ({} if state.counted_from_ms is None else {"counted_from_ms": state.counted_from_ms})
+        | ({} if state.promises is None else {"promises": _promises_as_dict(state.promises)}),
     )
 
 
@@ -99,9 +106,32 @@ def decode_source(value: bytes, key: str) -> SourceState:
         facts = _decode_json(payload)
         stream = stream_from_dict(facts.pop("stream"))
         partitions = {partition: PartitionClock(*clock) for partition, *clock in facts.pop("partitions")}
-        return SourceState(stream=stream, partitions=partitions, **facts)
+        promises = facts.pop("promises", None)
+        return SourceState(
+            stream=stream,
+            partitions=partitions,
+            promises=None if promises is None else _promises_of(promises),
+            **facts,
+        )
     except (ValueError, TypeError, KeyError) as error:
         raise corrupt(key, repr(error)) from error
+
+
+def _promises_as_dict(state: PromiseState) -> dict[str, Any]:
+    return {
+        "rows": state.rows,
+        "constraints": [[one.broken, one.bound, one.open, one.judged] for one in state.constraints],
+        "since": None if state.since is None else str(state.since),
+    }
+
+
+def _promises_of(facts: Mapping[str, Any]) -> PromiseState:
+    constraints = tuple(
+        ConstraintState(broken, bound, tuple((last, first, own) for last, first, own in values), judged)
+        for broken, bound, values, judged in facts["constraints"]
+    )
+    since = facts["since"]
+    return PromiseState(facts["rows"], constraints, None if since is None else Position.parse(since))
 
 
 def encode_query(state: QueryState) -> bytes:

@@ -60,6 +60,7 @@ class Counts:
     entered: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     late: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     dead_letters: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    violations: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     bytes: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     deltas: dict[tuple[str, str], int] = field(default_factory=lambda: defaultdict(int))
     """By topic and operator, as the next two; a row that takes another's place is two."""

@@ -134,6 +134,7 @@ def _of_streams(node: Node) -> Iterator[Metric]:
         ("tureen_rows_entered", "entered", "Rows that became visible."),
         ("tureen_late_records", "late", "Records at or before NOW."),
         ("tureen_dead_letters", "dead_letters", "Records that gave no row."),
+        ("tureen_constraint_violations", "violations", "Rows that broke a constraint of their stream."),
     ):
         family = CounterMetricFamily(name, text, labels=["stream"])
         for shard in node.shards:

@@ -198,7 +198,14 @@ def _stream(node: Node, name: str, info: SourceInfo | None) -> dict[str, Any]:
             {"name": field.name, "type": str(field.type), "nullable": field.nullable}
             for field in entry.stream.schema
         ],
-        "constraints": [constraint_as_dict(one) | {"text": text_of(one)} for one in entry.stream.constraints],
+        "constraints": [
+            constraint_as_dict(one) | {"text": text_of(one), "violations": broken}
+            for one, broken in zip(
+                entry.stream.constraints,
+                info.violations if info else [0] * len(entry.stream.constraints),
+                strict=True,
+            )
+        ],
         "absent_columns": shard.counts.absent(name, entry.stream.schema),
     }
 

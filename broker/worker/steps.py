@@ -27,11 +27,14 @@ from broker.worker.counts import Counts
 from broker.worker.emission import Emission, Emitted, Room
 from broker.worker.outbox import Letter, Outbox, Outgoing, Unwritable
 from broker.worker.pending import Pending, Portion
+from broker.worker.placement import shard_of
 from broker.worker.shard_command import unregister_bodies
 from broker.worker.step_size import TransactionSize
 from broker.worker.troubles import Troubles
+from broker.worker.violations import letters_of
 from engine.engine import Engine
 from engine.model.changes import Changes
+from engine.model.source import Stream
 from engine.model.step import (
     Alter,
     Body,
@@ -93,6 +96,9 @@ class Steps:
         self._record_bytes = RECORD_BYTES
         self._number = number
         self._topic = settings.names.steps
+        self._late_topic = settings.names.late
+        self._letter_bytes_max = settings.record_bytes_max
+        self._shards = settings.shards
         self.body_bytes_max = (settings.record_bytes_max - RECORD_OVERHEAD_BYTES) // 2
         """Of what a step registers or removes: what else its record has needs less."""
         self._emission = emission
@@ -146,6 +152,7 @@ class Steps:
         deferral = Deferral(emitted.deferral.later, emitted.deferral.rows, dropped)
         key, value = encode_step(step, result, read, deferral)
         outgoing.letters.append(Letter(self._topic, value, key, self._number))
+        self._tell_violations(result, outgoing)
         outgoing.last = step.position
         outgoing.results.append(result)
         if isinstance(body, Register | Alter):
@@ -158,6 +165,18 @@ class Steps:
         self.pending.put(emitted.later)
         self._let_go(emitted.broken, outgoing)
         return result
+
+    def _tell_violations(self, result: StepResult, outgoing: Outgoing) -> None:
+        """Letters of rows that broke a promise; of a guest only its home writes and counts them."""
+        for broken in result.violations:
+            name = broken.source
+            if shard_of([name], self._shards) != self._number:
+                continue
+            stream = self.engine.catalogue[name]
+            assert isinstance(stream, Stream)
+            outgoing.letters += letters_of(broken, stream, self._late_topic, self._letter_bytes_max)
+            self._counts.violations[name] += len(broken.reasons)
+            self._counts.late[name] += len(broken.reasons) if broken.withheld else 0
 
     def write_later(self, outgoing: Outgoing) -> None:
         """Add a piece of the changes that wait, where there are some. Raises Interrupted.

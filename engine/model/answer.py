@@ -72,9 +72,9 @@ def _chunked(column: Column) -> pa.Array | pa.ChunkedArray:
 class Lost:
     """Records of a source, or of several, that gave no row: such an answer lacks them.
 
-    late: their timestamps were at or before NOW. rejected: too far ahead of the clock. unreadable: the rest,
-    which did not fit the columns. since_ms: the clock from which they are counted, ms since 1970; None: since
-    a time that is not known.
+    late: their timestamps were at or before NOW, or they broke a constraint. rejected: too far ahead of the
+    clock. unreadable: the rest, which did not fit the columns. since_ms: the clock from which they are
+    counted, ms since 1970; None: since a time that is not known.
     """
 
     late: int = 0
@@ -160,8 +160,8 @@ class QueryInfo:
 
 @dataclass(frozen=True, slots=True)
 class SourceInfo:
-    """A source as lists show it: NOW, retained rows from which instant, rows waiting above NOW, and records
-    that gave no row.
+    """A source as lists show it: NOW, retained rows from which instant, rows waiting above NOW, records
+    that gave no row, and of each constraint how many rows broke it.
     """
 
     name: str
@@ -172,3 +172,4 @@ class SourceInfo:
     pending: int
     lost: Lost
     next_offsets: dict[int, int]
+    violations: tuple[int, ...] = ()

@@ -5,8 +5,7 @@ k-Constraints to Reduce Memory Overhead in Continuous Queries over Data Streams"
 them, so that batches do not matter; k = 0 is strict. Rows that break a promise do not enter and do not count.
 What is older than RETAIN is not known any more: two rows further apart than that break nothing together.
 
-NULL: one in an ORDERED or UNIQUE column, or in a column that REFERENCES, promises nothing; in CLUSTERED it is
-a value like others, as for GROUP BY.
+A row with NULL in one of the columns promises nothing by that constraint; it counts as one of the other rows.
 """
 
 from __future__ import annotations

@@ -38,13 +38,40 @@ class PartitionClock:
 
 
 @dataclass(frozen=True, slots=True)
+class ConstraintState:
+    """What is known of one constraint besides what the retained rows tell.
+
+    broken: rows that broke it. bound: of ORDERED, of all but the last k rows the largest value, as a number
+    that orders as the values do; None: there is none. open: of CLUSTERED, of each value that is not over the
+    numbers of its last and its first row, and how many rows it has. judged: of REFERENCES, the number of the
+    first row of which it is not known whether it is kept.
+    """
+
+    broken: int = 0
+    bound: int | None = None
+    open: tuple[tuple[int, int, int], ...] = ()
+    judged: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PromiseState:
+    """Of all constraints of a stream, in their order. rows: how many entered, by whose count rows have
+    numbers. since: the position with which the first was broken.
+    """
+
+    rows: int
+    constraints: tuple[ConstraintState, ...]
+    since: Position | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SourceState:
     """Everything about a source but its rows.
 
     base, end: the retained visible rows are the ordinals base <= o < end. origin: rows below it never were.
     whole_from_ms: rows of earlier instants may be missing among those; None: none are. late, rejected,
     unreadable: records that gave no row, by why, since the clock was counted_from_ms; None: since a time that
-    is not known.
+    is not known. promises: None of a stream without constraints.
     """
 
     stream: Stream
@@ -61,6 +88,7 @@ class SourceState:
     whole_from_ms: int | None = None
     unreadable: int = 0
     counted_from_ms: int | None = None
+    promises: PromiseState | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -236,6 +236,19 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
+class Violations:
+    """Rows of one source that broke a promise of it; ``reasons``: why, one a row.
+
+    withheld: they did not enter. Others are in the stream already, and lack the row that they refer to.
+    """
+
+    source: SourceName
+    rows: Batch
+    reasons: tuple[str, ...]
+    withheld: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class StepResult:
     """What a step caused.
 
@@ -245,6 +258,7 @@ class StepResult:
     entered: how many rows became visible.
     late: places in the step's batch of rows at or before NOW; they go to the late-records topic.
     rejected: rows whose timestamp lies too far ahead; they go to the dead letters.
+    violations: rows that broke a promise, which may have come in earlier steps; they go to the late records.
     failed: query id -> why a registration was refused; the others of the step went in.
     changes: of the answers of queries that are followed; several of one query in the order in which they are
     to be read. broken: query id -> why its changes could not be told; it is followed no more.
@@ -263,3 +277,4 @@ class StepResult:
     broken: Mapping[str, Exception] = field(default_factory=dict)
     continued: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
+    violations: tuple[Violations, ...] = ()

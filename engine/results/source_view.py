@@ -22,7 +22,7 @@ from engine.stems.data_stem import Rows
 @dataclass(frozen=True, slots=True)
 class SourceView:
     """A source at the end of a step. waiting: rows above NOW. generations, errors: of predicates, by slot;
-    the former goes on changing.
+    the former goes on changing. violations: by constraint, rows that broke it.
     """
 
     stream: Stream
@@ -35,6 +35,7 @@ class SourceView:
     next_offsets: Mapping[int, int]
     generations: Int64Array
     errors: Int64Array
+    violations: tuple[int, ...] = ()
 
 
 def now_of(sources: Collection[SourceView]) -> int | None:

@@ -301,6 +301,7 @@ class View:
                 sum(map(len, source.waiting)),
                 source.lost,
                 dict(source.next_offsets),
+                source.violations,
             )
             for source in self._sources.values()
         ]

@@ -13,15 +13,17 @@ from engine.model.answer import Lost
 from engine.model.attributes import Attribute
 from engine.model.batch import Batch
 from engine.model.limits import Limits
-from engine.model.persistence import SourceState, StateSink
+from engine.model.persistence import PromiseState, SourceState, StateSink
 from engine.model.source import Stream
-from engine.model.step import Backfill, Heartbeat, Position, Records, Refusal, StepResult
+from engine.model.step import Backfill, Heartbeat, Position, Records, Refusal, StepResult, Violations
 from engine.model.usage import Stopwatch, Usage
 from engine.results.source_view import SourceView
 from engine.sources.backfill import check, origin_of
+from engine.sources.enforcement import Enforcement
 from engine.sources.meter import Meter
 from engine.sources.promise import check_promise
 from engine.stems.data_stem import RAISED, DataStem, Rows
+from engine.stems.entering import EnteringRows
 from engine.stems.factors import Factors
 from engine.stems.match_place import Place, place_at
 from engine.stems.new_queries import NewQueries
@@ -59,6 +61,7 @@ class Source:
         self.rows = (
             TableStem(stream, self.queries, base) if stream.is_table else DataStem(schema, self.queries, base)
         )
+        self.promises = Enforcement(stream) if stream.constraints else None
         self.retained_from_ms: int | None = None
         self.late = 0
         self.rejected = 0
@@ -84,7 +87,7 @@ class Source:
         if step.decided is not None:
             self.clock.follow(batch, step.decided.now_ms, clock_ms)
             self.clock.read_to(step.next_offsets)
-            entered = self._enter(batch, None)
+            entered, _ = self._enter(batch, None, position)
             self.meter.count(len(batch), self.clock.clock_ms)
             return StepResult(position, self.clock.now_ms, entered=entered)
         passage = self.clock.records(batch, clock_ms, step.lagging, checked=True)
@@ -93,11 +96,13 @@ class Source:
             batch = replace(batch, timestamp=passage.timestamp)
         if passage.late or passage.rejected:
             batch = batch.take(np.flatnonzero(passage.fate == TAKEN))
-        entered = self._enter(batch, passage.in_order)
+        entered, violations = self._enter(batch, passage.in_order, position)
         self.meter.count(len(step.batch), self.clock.clock_ms)
         self.late += passage.late
         self.rejected += passage.rejected
-        return StepResult(position, self.clock.now_ms, self.clock.idle, entered, *self._refused(passage))
+        late, rejected = self._refused(passage)
+        now_ms, idle = self.clock.now_ms, self.clock.idle
+        return StepResult(position, now_ms, idle, entered, late, rejected, violations=violations)
 
     def _refused(self, passage: Passage) -> tuple[tuple[int, ...], tuple[Refusal, ...]]:
         """(rows that came late, rows too far ahead of the clock)."""
@@ -119,8 +124,8 @@ class Source:
         self._view = None
         self.clock.promise(step.below, clock_ms)
         self.clock.heartbeat(self._empty, clock_ms, step.lagging)
-        entered = self._enter(self._empty, True)
-        return StepResult(position, self.clock.now_ms, self.clock.idle, entered)
+        entered, violations = self._enter(self._empty, True, position)
+        return StepResult(position, self.clock.now_ms, self.clock.idle, entered, violations=violations)
 
     @property
     def seam_ms(self) -> int | None:
@@ -164,14 +169,24 @@ class Source:
         self.rows.origin = origin_of(rows, step.until_ms, len(step.batch), self.rows.base, from_ms)
         if rows.whole_from_ms is not None and rows.whole_from_ms <= step.until_ms:
             self.rows.whole_from_ms = None
+        if self.promises is not None:
+            self.promises.learn(step.batch)
         self.retained_from_ms = from_ms
         self._unsaved_below = max(changed, self._unsaved_below or changed)
         self._saved_base = self.rows.base
         self._view = None
         return StepResult(position, self.clock.now_ms, entered=len(step.batch))
 
-    def _enter(self, arrived: Batch, ascending: bool | None) -> int:
+    def _enter(
+        self, arrived: Batch, ascending: bool | None, position: Position
+    ) -> tuple[int, tuple[Violations, ...]]:
+        """Rows wait or enter; (how many entered, those that break a promise and do not)."""
         entering = self.pending.pass_through(self.rows.coded(arrived), self.clock.now_ms, ascending)
+        violations: tuple[Violations, ...] = ()
+        if self.promises is not None and len(entering):
+            kept, violations = self.promises.admit(entering.batch(), position)
+            entering = EnteringRows.of(kept)
+            self.late += sum(len(one.rows) for one in violations)
         self.usage.rows_in += len(arrived)
         self.usage.rows_out += len(entering)
         if len(entering):
@@ -182,7 +197,7 @@ class Source:
             raise LimitExceeded(
                 "pending_rows_max", self.limits.pending_rows_max, len(self.pending), hint=hint
             )
-        return len(entering)
+        return len(entering), violations
 
     # --- queries ----------------------------------------------------------------------------------
 
@@ -243,6 +258,8 @@ class Source:
         if isinstance(self.rows, TableStem):
             return self._settle(self.rows, holds, now_ms)
         rows = self.rows.rows()
+        if self.promises is not None:
+            holds = [*holds, self.promises.hold(now_ms)]
         retained_ms, base = self._needed(holds, rows, now_ms)
         held = rows.end - self.limits.held_rows_max
         if base < held:
@@ -321,6 +338,7 @@ class Source:
                 self.clock.next_offsets,
                 self.queries.generations,
                 self.queries.errors,
+                () if self.promises is None else tuple(self.promises.broken),
             )
         return self._view
 
@@ -337,7 +355,7 @@ class Source:
             Attribute("lag_ms", self.clock.lag_ms, "how far NOW is behind the journalled clock"),
             Attribute("idle_partitions", len(self.clock.idle), "partitions that hold NOW back no more"),
             Attribute("pending_rows", len(self.pending), "rows above NOW"),
-            Attribute("late_rows", self.late, "rows that came at or before NOW"),
+            Attribute("late_rows", self.late, "rows that came at or before NOW, or broke a constraint"),
             Attribute("rejected_rows", self.rejected, "rows too far ahead of the clock"),
             Attribute("unreadable_records", self.unreadable, "records that gave no row"),
             Attribute("retained_from_ms", self.retained_from_ms, "rows before this instant are gone"),
@@ -414,6 +432,7 @@ class Source:
             self.rows.whole_from_ms,
             self.unreadable,
             self.counted_from_ms,
+            None if self.promises is None else self.promises.state(),
         )
 
     def restore_state(self, state: SourceState) -> None:
@@ -426,13 +445,21 @@ class Source:
         self._saved_end, self._saved_base = state.end, state.base
 
     def restore(
-        self, rows: Iterable[tuple[int, Batch]], pending: Iterable[tuple[int, Batch]], end: int
+        self,
+        rows: Iterable[tuple[int, Batch]],
+        pending: Iterable[tuple[int, Batch]],
+        end: int,
+        promised: PromiseState | None = None,
     ) -> None:
-        """Rows up to ``end`` and waiting rows as saved; matches are computed again."""
+        """Rows up to ``end``, waiting rows, and what is known of constraints, as saved; matches are computed
+        again.
+        """
         for ordinal, batch in rows:
             self.rows.restore(ordinal, batch)
         if self.rows.end != end:
             raise StepOutOfOrder(f"the store holds rows of {self.stream.name} to {self.rows.end}, not {end}")
+        if self.promises is not None and promised is not None:
+            self.promises.restore(promised, self.rows.rows().slices(self.rows.base, end), end)
         for piece, batch in pending:
             self.pending.restore(piece, batch, self.clock.now_ms)
         self.queries.errors[:] = 0
@@ -445,6 +472,8 @@ class Source:
         self._view = None
 
     def _check(self) -> None:
+        if self.promises is not None:
+            self.promises._check()
         self.pending._check()
         self.rows._check()
         self.queries._check()

@@ -78,10 +78,10 @@ def catalogue() -> dict[str, Stream | Derived]:
     ):
         found[name] = replace(stream_of(columns, options)["t"], name=SourceName(name))
     for sql in EXAMPLES:
-        if sql.startswith("CREATE TABLE"):
+        if re.match(r"CREATE (TABLE|STREAM) [^(]*\(", sql) and " AS" not in sql.split("(")[0]:
             table = parse(sql, found, Limits())
             assert isinstance(table, CreateStream)
-            found[table.stream.name] = table.stream
+            found.setdefault(table.stream.name, table.stream)
         if re.match(r"CREATE .*(VIEW|STREAM \w+ AS)", sql):
             statement = parse(sql, found, Limits())
             assert isinstance(statement, CreateFromQuery)

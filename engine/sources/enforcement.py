@@ -1,0 +1,410 @@
+"""What the constraints of a stream ask of its rows, and what follows from them for others.
+
+Rows are judged in the order in which they enter (:mod:`engine.kernels.constraints`), so that batches do not
+matter. Those that break a promise are withheld. What is kept is small: of ORDERED k values and a bound, of
+CLUSTERED and UNIQUE the values that were there within RETAIN. After a restart all but bounds and open values
+is worked out from the retained rows, of which the last k + 1 stay for that.
+
+What follows holds as of an *instant*: of the rows up to it. Whoever is behind NOW of the stream asks with
+their own NOW.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from weakref import WeakSet
+
+import numpy as np
+
+from engine.joins.key_codes import KeyCodes, NumberPairs, kind_of
+from engine.kernels import constraints as kernels
+from engine.kernels import intervals
+from engine.kernels.constraints import NO_ID, NOTHING
+from engine.model.attributes import Attribute
+from engine.model.batch import Batch, BoolArray, Column, Int64Array
+from engine.model.constraint import Clustered, Ordered, Unique, columns_of, text_of
+from engine.model.persistence import ConstraintState, PromiseState
+from engine.model.source import Schema, Stream
+from engine.model.step import Position, Violations
+from engine.model.types import Kind
+from engine.windows.retention import Hold
+
+IDS_MIN = 1_024
+BOUNDS_MAX = 1_024
+"""So many instants of the past are remembered with the bound of each."""
+ENDED_MAX = 1 << 20
+"""Values that are over wait for a reader that lags, so many; the oldest are left out."""
+
+Judged = Ordered | Clustered | Unique
+"""What a row keeps or breaks as it enters."""
+
+
+class Endings:
+    """For one reader, the values of clustered columns that are over: none comes again within RETAIN."""
+
+    def __init__(self, columns: tuple[str, ...]) -> None:
+        self.columns = columns
+        self._waiting: deque[tuple[int, list[Column]]] = deque()
+        self._count = 0
+
+    def put(self, instant_ms: int, values: list[Column]) -> None:
+        """These are over as of an instant. values: a column each of ``columns``."""
+        self._waiting.append((instant_ms, values))
+        self._count += len(values[0])
+        while self._count > ENDED_MAX:
+            self._count -= len(self._waiting.popleft()[1][0])
+
+    def take(self, now_ms: int) -> list[list[Column]]:
+        """Those that are over at NOW of whoever asks, and were not told before."""
+        found: list[list[Column]] = []
+        while self._waiting and self._waiting[0][0] <= now_ms:
+            _, values = self._waiting.popleft()
+            self._count -= len(values[0])
+            found.append(values)
+        return found
+
+
+class Enforcement:
+    """Of one stream with constraints. One owner."""
+
+    def __init__(self, stream: Stream) -> None:
+        self.stream = stream
+        self.broken = [0] * len(stream.constraints)
+        """By constraint, rows that broke it."""
+        self.since: Position | None = None
+        """With which the first was broken."""
+        self.told = 0
+        """Of all that broke one, as many as tags say: a new amount for each tenth more."""
+        self.rows = 0
+        """That entered: each has a number, from 0."""
+        self._judged: list[tuple[int, Judged]] = [
+            (number, one)
+            for number, one in enumerate(stream.constraints)
+            if isinstance(one, Ordered | Clustered | Unique)
+        ]
+        self._places = [_places(stream.schema, columns_of(one)) for _, one in self._judged]
+        self._types = [[stream.schema.fields[place].type for place in places] for places in self._places]
+        self._codes = [KeyCodes(kind_of(types)) for types in self._types]
+        self._rules, rings, dues = _rules([one for _, one in self._judged], stream.retain_ms)
+        self._ids = NumberPairs()
+        self._state = _state(
+            np.full(len(self._judged), NOTHING), np.full(rings, NOTHING), np.full(dues, NO_ID), IDS_MIN
+        )
+        self._compact_at = IDS_MIN
+        self._bounds: deque[tuple[int, Int64Array]] = deque(maxlen=BOUNDS_MAX)
+        self._readers: WeakSet[Endings] = WeakSet()
+
+    # --- rows -------------------------------------------------------------------------------------
+
+    def admit(self, rows: Batch, position: Position) -> tuple[Batch, tuple[Violations, ...]]:
+        """Rows that NOW has reached, in order: those that keep all promises, and the others. O(rows *
+        constraints).
+        """
+        n = len(rows)
+        if not n or not self._judged:
+            self.rows += n
+            return rows, ()
+        values = self._values(rows)
+        broken, ended = np.empty(n, np.int8), np.empty(n + len(self._ids), np.int64)
+        self.rows, endings = kernels.enforce(
+            values, rows.timestamp, self.rows, self._rules, self._state, broken, ended
+        )
+        last_ms = int(rows.timestamp[-1])
+        self._tell(last_ms, ended[:endings])
+        if len(self._ids) > self._compact_at:
+            self._compact(last_ms)
+        if (broken == kernels.KEPT).all():
+            return rows, ()
+        wrong = np.flatnonzero(broken != kernels.KEPT)
+        numbers = [self._judged[one][0] for one in broken[wrong].tolist()]
+        reasons = self.break_(numbers, position)
+        kept = rows.take(np.flatnonzero(broken == kernels.KEPT))
+        return kept, (Violations(self.stream.name, rows.take(wrong), reasons),)
+
+    def break_(self, numbers: Sequence[int], position: Position) -> tuple[str, ...]:
+        """Rows broke the constraints with these numbers; returns why, a text each."""
+        for number in numbers:
+            self.broken[number] += 1
+        if self.since is None:
+            self.since = position
+        texts = [f"the row breaks {text_of(one)}" for one in self.stream.constraints]
+        return tuple(texts[number] for number in numbers)
+
+    def is_to_tell(self) -> bool:
+        """Whether tags are to have another amount, which they have from now on. It depends on how many rows
+        broke a promise alone.
+        """
+        before, broken = self.told, sum(self.broken)
+        while self.told + max(1, self.told // 10) <= broken:
+            self.told += max(1, self.told // 10)
+        return self.told > before
+
+    def learn(self, rows: Batch) -> None:
+        """History came back: its values were there. It breaks nothing."""
+        if not len(rows) or not self._judged:
+            return
+        values, state = self._values(rows), self._state
+        for c, (_, one) in enumerate(self._judged):
+            if isinstance(one, Ordered):
+                continue
+            ids = values[c][values[c] != NO_ID]
+            fresh = np.unique(ids[state.own[ids] == 0])
+            state.own[fresh], state.over[fresh], state.last_ms[fresh] = 1, True, rows.timestamp[0]
+            np.maximum.at(state.last_ms, ids, rows.timestamp[values[c] != NO_ID])
+
+    def _values(self, rows: Batch) -> Int64Array:
+        """int64[c, n], as the kernel takes them."""
+        values = np.empty((len(self._judged), len(rows)), np.int64)
+        for c, ((_, one), places) in enumerate(zip(self._judged, self._places, strict=True)):
+            columns = [rows.columns[place] for place in places]
+            if isinstance(one, Ordered):
+                values[c] = _orderable(columns[0])
+            else:
+                numbered = self._codes[c].number(columns)
+                values[c] = self._ids.number(np.full(len(rows), c, np.int64), numbered.keys)
+                if len(numbered.null):
+                    values[c][numbered.null] = NO_ID
+        if len(self._ids) > len(self._state.own):
+            self._grow(2 * len(self._ids))
+        return values
+
+    def _grow(self, room: int) -> None:
+        old = self._state
+        self._state = _state(old.bound, old.ring, old.due, room)
+        for held, before in zip(self._state[3:], old[3:], strict=True):
+            held[: len(before)] = before
+
+    def _compact(self, now_ms: int) -> None:
+        """Forget values that were not there within RETAIN. O(values)."""
+        old, count = self._state, len(self._ids)
+        recent = old.last_ms[:count] >= now_ms - self.stream.retain_ms
+        is_open = np.zeros(count, np.bool_)
+        constraint, keys = self._ids.parts(np.arange(count))
+        clustered = self._rules.kind[constraint] == kernels.CLUSTERED
+        is_open[clustered] = ~old.over[:count][clustered]
+        live = np.flatnonzero((old.own[:count] > 0) & (recent | is_open))
+        constraint, keys = constraint[live], keys[live]
+        for c, codes in enumerate(self._codes):
+            if not codes.is_plain:
+                mine = constraint == c
+                used, inverse = np.unique(keys[mine], return_inverse=True)
+                keys[mine] = codes.compact(used)[inverse]
+        self._ids = NumberPairs()
+        ids = self._ids.number(constraint, keys)
+        due = np.full(len(old.due), NO_ID)
+        self._state = _state(old.bound, old.ring, due, max(IDS_MIN, 2 * len(live)))
+        for held, before in zip(self._state[4:], old[4:], strict=True):
+            held[ids] = before[live]
+        for c in np.flatnonzero(self._rules.kind == kernels.CLUSTERED).tolist():
+            self._wait(c, ids[(constraint == c) & ~old.over[live]])
+        self._compact_at = max(IDS_MIN, 2 * len(live))
+
+    def _wait(self, c: int, ids: Int64Array) -> None:
+        """Open values of a clustered constraint wait for their ends."""
+        state, rows, first = self._state, int(self._rules.rows[c]), int(self._rules.first[c])
+        at = first + (state.born[ids] + state.own[ids] + rows) % (rows + 2)
+        for one, place in zip(ids.tolist(), at.tolist(), strict=True):
+            state.after[one] = state.due[place]
+            state.due[place] = one
+
+    # --- what follows -----------------------------------------------------------------------------
+
+    def low_bound(self, column: str, now_ms: int) -> int | None:
+        """No row enters after NOW of whoever asks whose value is below this, as a number that orders as
+        values do (:func:`ordered_key`); None: nothing is known. O(log instants).
+        """
+        for c, (_, one) in enumerate(self._judged):
+            if isinstance(one, Ordered) and one.column == column:
+                for instant_ms, bounds in reversed(self._bounds):
+                    if instant_ms <= now_ms:
+                        return None if bounds[c] == NOTHING else int(bounds[c])
+        return None
+
+    def endings(self, columns: tuple[str, ...]) -> Endings | None:
+        """The values of clustered columns that are over from now on, for one more reader as long as it holds
+        this; None: they are not clustered. Any order of the columns will do.
+        """
+        for _, one in self._judged:
+            if isinstance(one, Clustered) and frozenset(one.columns) == frozenset(columns):
+                found = Endings(one.columns)
+                self._readers.add(found)
+                return found
+        return None
+
+    def is_over(self, columns: tuple[str, ...], values: Sequence[Column]) -> BoolArray:
+        """bool[n]: which values of clustered columns are over as of NOW of the stream; NULL never is.
+
+        columns: as the constraint has them. values: a column each.
+        """
+        n = len(values[0])
+        for c, (_, one) in enumerate(self._judged):
+            if isinstance(one, Clustered) and one.columns == columns:
+                numbered = self._codes[c].number(values)
+                ids = self._ids.number(np.full(n, c, np.int64), numbered.keys)
+                if len(self._ids) > len(self._state.own):
+                    self._grow(2 * len(self._ids))
+                over: BoolArray = self._state.over[ids]
+                return over & ~numbered.null if len(numbered.null) else over
+        return np.zeros(n, np.bool_)
+
+    def _tell(self, instant_ms: int, ended: Int64Array) -> None:
+        if not self._bounds or not np.array_equal(self._bounds[-1][1], self._state.bound):
+            self._bounds.append((instant_ms, self._state.bound.copy()))
+        if not len(ended) or not self._readers:
+            return
+        constraint, keys = self._ids.parts(ended)
+        for reader in self._readers:
+            for c, (_, one) in enumerate(self._judged):
+                mine = constraint == c
+                if isinstance(one, Clustered) and one.columns == reader.columns and mine.any():
+                    reader.put(instant_ms, self._codes[c].columns(keys[mine], self._types[c]))
+
+    # --- the store's side -------------------------------------------------------------------------
+
+    def hold(self, now_ms: int) -> Hold:
+        """The rows that a restart needs: those whose values decide whether the next ones break a promise."""
+        rows = int(self._rules.rows.max(initial=-1)) + 1
+        return Hold(now_ms, 0, rows)
+
+    def state(self) -> PromiseState:
+        """To be saved."""
+        found = [ConstraintState(broken) for broken in self.broken]
+        for c, (number, one) in enumerate(self._judged):
+            bound = int(self._state.bound[c])
+            opened: list[tuple[int, int, int]] = []
+            if isinstance(one, Clustered):
+                constraint, _ = self._ids.parts(np.arange(len(self._ids)))
+                state, there = self._state, slice(0, len(self._ids))
+                ids = np.flatnonzero((constraint == c) & (state.own[there] > 0) & ~state.over[there])
+                of = state.last[ids].tolist(), state.born[ids].tolist(), state.own[ids].tolist()
+                opened = sorted(zip(*of, strict=True))
+            found[number] = ConstraintState(
+                self.broken[number], None if bound == NOTHING else bound, tuple(opened)
+            )
+        return PromiseState(self.rows, tuple(found), self.since)
+
+    def restore(self, saved: PromiseState, rows: Iterable[tuple[int, Batch]], end: int) -> None:
+        """As saved. rows: the retained rows with the ordinal of the first of each batch; end: the ordinal
+        behind the last. O(retained rows * constraints).
+        """
+        self.rows, self.since = saved.rows, saved.since
+        self.broken = [one.broken for one in saved.constraints]
+        self.is_to_tell()
+        opened = [
+            {last: (born, own) for last, born, own in saved.constraints[number].open}
+            for number, _ in self._judged
+        ]
+        for c, (number, _) in enumerate(self._judged):
+            bound = saved.constraints[number].bound
+            self._state.bound[c] = NOTHING if bound is None else bound
+        found: list[list[tuple[int, int, int]]] = [[] for _ in self._judged]
+        last_ms = None
+        for ordinal, batch in rows:
+            last_ms = int(batch.timestamp[-1])
+            first = ordinal + self.rows - end
+            for c, ids in enumerate(self._values(batch)):
+                if isinstance(self._judged[c][1], Ordered):
+                    self._fill_ring(c, first, ids)
+                else:
+                    self._there(ids, first, batch.timestamp)
+                    for last in opened[c].keys() & range(first, first + len(ids)):
+                        found[c].append((int(ids[last - first]), *opened[c][last]))
+        for c, values in enumerate(found):
+            ids = np.array([one for one, _, _ in values], np.int64)
+            self._state.born[ids] = [born for _, born, _ in values]
+            self._state.own[ids] = [own for _, _, own in values]
+            self._state.over[ids] = False
+            self._wait(c, ids)
+        if last_ms is not None:
+            self._bounds.append((last_ms, self._state.bound.copy()))
+
+    def _fill_ring(self, c: int, first: int, values: Int64Array) -> None:
+        k, place = int(self._rules.rows[c]), int(self._rules.first[c])
+        if k:
+            numbers = np.arange(first, first + len(values))[-k:]
+            self._state.ring[place + numbers % k] = values[-k:]
+
+    def _there(self, ids: Int64Array, first: int, timestamp: Int64Array) -> None:
+        """Retained rows have these values, which are over as far as nothing else is known."""
+        there = np.flatnonzero(ids != NO_ID)
+        ids, state = ids[there], self._state
+        state.own[ids], state.over[ids] = 1, True
+        state.last[ids], state.last_ms[ids] = first + there, timestamp[there]
+
+    # --- readers ----------------------------------------------------------------------------------
+
+    def attributes(self) -> tuple[Attribute, ...]:
+        """What can be read of it."""
+        return (Attribute("violations", sum(self.broken), "rows that broke a constraint"),)
+
+    @property
+    def nbytes(self) -> int:
+        held = sum(one.nbytes for one in self._state) + self._ids.nbytes
+        return held + sum(codes.nbytes for codes in self._codes)
+
+    def _check(self) -> None:
+        state, count = self._state, len(self._ids)
+        assert count <= len(state.own)
+        waiting: list[int] = []
+        for place in state.due.tolist():
+            while place != NO_ID:
+                waiting.append(place)
+                place = int(state.after[place])
+        constraint, _ = self._ids.parts(np.arange(count))
+        clustered = self._rules.kind[constraint] == kernels.CLUSTERED
+        is_open = (state.own[:count] > 0) & ~state.over[:count] & clustered
+        assert sorted(waiting) == np.flatnonzero(is_open).tolist()
+
+
+def ordered_key(column: Column) -> Int64Array:
+    """int64[n]: numbers that order as the values of an ordered column do, -2^63 where NULL."""
+    return _orderable(column)
+
+
+def _orderable(column: Column) -> Int64Array:
+    if column.type.kind is Kind.DOUBLE:
+        keys = np.empty(len(column), np.int64)
+        values = np.ascontiguousarray(column.values)
+        intervals.keys_of_doubles(values, values.view(np.int64), keys)
+    else:
+        keys = column.values.astype(np.int64)
+    if column.valid is not None:
+        keys[~column.valid] = NOTHING
+    return keys
+
+
+def _places(schema: Schema, columns: Sequence[str]) -> list[int]:
+    found = [schema.index(column) for column in columns]
+    return [place for place in found if place is not None]
+
+
+def _rules(constraints: Sequence[Judged], retain_ms: int) -> tuple[kernels.Rules, int, int]:
+    """(rules, length of the rings, length of the calendars)."""
+    kinds, rows, firsts = list[int](), list[int](), list[int]()
+    rings = dues = 0
+    for one in constraints:
+        match one:
+            case Ordered(within_rows=k):
+                kinds.append(kernels.ORDERED)
+                firsts.append(rings)
+                rings += k
+            case Clustered(within_rows=k):
+                kinds.append(kernels.CLUSTERED)
+                firsts.append(dues)
+                dues += k + 2
+            case Unique():
+                k = 0
+                kinds.append(kernels.UNIQUE)
+                firsts.append(0)
+        rows.append(k)
+    rules = kernels.Rules(
+        np.array(kinds, np.int8), np.array(rows, np.int64), np.array(firsts, np.int64), retain_ms
+    )
+    return rules, rings, dues
+
+
+def _state(bound: Int64Array, ring: Int64Array, due: Int64Array, room: int) -> kernels.State:
+    """With room for so many ids, of which nothing is known."""
+    after, born, own, last, last_ms = (np.zeros(room, np.int64) for _ in range(5))
+    return kernels.State(bound, ring, due, after, born, own, last, last_ms, np.zeros(room, np.bool_))

@@ -1,0 +1,172 @@
+"""Rows that break a promise of their stream are those of the definition, whatever the cuts and restarts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.engine import Engine
+from engine.model.batch import Batch
+from engine.model.constraint import Clustered, Constraint, Ordered, Unique, text_of
+from engine.model.source import SourceName, Stream
+from engine.model.step import Heartbeat, Position, Step, StepResult
+from engine.reference.constraints import broken_by
+from storage.state_codec import decode_source, encode_source
+from tests.memory_state import MemoryState
+
+RETAIN_MS = 40
+LATENESS_MS = 6
+IDLE_MS = 1_000
+
+RowOf = tuple[int, int, str | None, float | None, int | None]
+"""partition, ts, word, x, n."""
+
+ROWS = st.lists(
+    st.tuples(
+        st.integers(0, 1),
+        st.integers(0, 4),
+        st.sampled_from(["a", "b", "c", "d", None]),
+        st.sampled_from([0.0, -0.0, 1.0, -1.5, 2.0, float("nan"), None]),
+        st.one_of(st.integers(0, 5), st.none()),
+    ),
+    min_size=1,
+    max_size=60,
+)
+K = st.integers(0, 4)
+COLUMNS = st.sampled_from([("word",), ("x",), ("n",), ("word", "n"), ("n", "x", "word")])
+CONSTRAINTS = st.lists(
+    st.one_of(
+        st.builds(Ordered, st.sampled_from(["n", "x", "ts"]), K),
+        st.builds(Clustered, COLUMNS, K),
+        st.builds(Unique, COLUMNS),
+    ),
+    min_size=1,
+    max_size=3,
+    unique_by=lambda one: frozenset([one.column] if isinstance(one, Ordered) else one.columns),
+)
+
+
+class Fed:
+    """An engine with one stream, fed in steps, saved and restored between them."""
+
+    def __init__(self, constraints: Sequence[Constraint]) -> None:
+        clauses = "".join(f", {text_of(one)}" for one in constraints)
+        self.engine = Engine()
+        self.engine.create(
+            f"CREATE STREAM s (word STRING, x DOUBLE, n INTEGER, ts TIMESTAMP{clauses}) WITH "
+            f"(timestamp = 'ts', lateness = {LATENESS_MS} MS, idle_timeout = {IDLE_MS} MS) "
+            f"RETAIN {RETAIN_MS} MILLISECONDS"
+        )
+        self.engine.register("q", "SELECT * FROM s [RANGE 10 DAYS]")
+        self.results: list[StepResult] = []
+        self.late: set[int] = set()
+        self._store = MemoryState()
+
+    def put(self, rows: Sequence[tuple[int, RowOf]]) -> None:
+        """One step. rows: each with its offset."""
+        stream = self.engine.catalogue["s"]
+        assert isinstance(stream, Stream)
+        _, ts, words, xs, ns = zip(*(row for _, row in rows), strict=True)
+        table = pa.table(
+            {
+                "word": pa.array(words, pa.string()),
+                "x": pa.array(xs, pa.float64()),
+                "n": pa.array(ns, pa.int32()),
+                "ts": pa.array(ts, pa.timestamp("ms")),
+            }
+        )
+        offsets = [offset for offset, _ in rows]
+        batch = Batch.from_arrow(stream.schema, table, [row[0] for _, row in rows], offsets, ts)
+        result = self.engine.ingest("s", batch, 10_000, frozenset({0, 1}))
+        self.results.append(result)
+        self.late |= {offsets[place] for place in result.late}
+        self.engine._check()
+
+    def flush(self) -> None:
+        """All that waits enters."""
+        for clock_ms in (20_000, 30_000):
+            last = self.engine.position
+            beat = Heartbeat(SourceName("s"))
+            self.engine.enqueue(Step(Position(0, last.sequence + 1), clock_ms, beat))
+            self.results += self.engine.run()
+        self.engine._check()
+
+    def restart(self) -> None:
+        self.engine.save(self._store)
+        for state in self._store.sources():
+            assert decode_source(encode_source(state), "s") == state
+        self.engine = Engine.restore(self._store)
+        self.engine._check()
+
+    def violations(self) -> list[tuple[int, str]]:
+        """(offset, reason), in the order in which they were told."""
+        return [
+            (offset, reason)
+            for result in self.results
+            for one in result.violations
+            for offset, reason in zip(one.rows.offset.tolist(), one.reasons, strict=True)
+        ]
+
+
+def timed(rows: Sequence[RowOf]) -> list[tuple[int, RowOf]]:
+    """Rows with offsets; each goes on from the one before by its own ms, out of order by the partition."""
+    at, found = 0, []
+    for offset, (partition, passed, *rest) in enumerate(rows):
+        at += passed
+        found.append((offset, (partition, at - 3 * partition, *rest)))
+    return found  # type: ignore[return-value]
+
+
+def expected(
+    fed: Fed, rows: Sequence[tuple[int, RowOf]], constraints: Sequence[Constraint]
+) -> list[tuple[int, str]]:
+    """What the definition says of the rows that were not late."""
+    order = sorted(
+        ((row[1], row[0], offset, row) for offset, row in rows if offset not in fed.late),
+        key=lambda one: one[:3],
+    )
+    values: list[tuple[int, dict[str, Any]]] = [
+        (ts, dict(zip(("word", "x", "n", "ts"), (*row[2:], ts), strict=True))) for ts, _, _, row in order
+    ]
+    broken = broken_by(values, constraints, RETAIN_MS)
+    return [
+        (offset, f"the row breaks {text_of(constraints[place])}")
+        for (_, _, offset, _), place in zip(order, broken, strict=True)
+        if place is not None
+    ]
+
+
+@settings(deadline=None)
+@given(ROWS, CONSTRAINTS, st.lists(st.integers(1, 9), min_size=1), st.lists(st.booleans(), min_size=1))
+def test_the_same_rows_break_a_promise_whatever_the_cuts_and_restarts(
+    rows: list[RowOf], constraints: list[Constraint], cuts: list[int], restarts: list[bool]
+) -> None:
+    numbered = timed(rows)
+    whole, cut = Fed(constraints), Fed(constraints)
+    whole.put(numbered)
+    whole.flush()
+    start = step = 0
+    while start < len(numbered):
+        stop = start + cuts[step % len(cuts)]
+        cut.put(numbered[start:stop])
+        if restarts[step % len(restarts)]:
+            cut.restart()
+        start, step = stop, step + 1
+    cut.flush()
+    assert cut.late == whole.late
+    assert cut.violations() == whole.violations() == expected(whole, numbered, constraints)
+    found = cut.engine.view().snapshot("q").table.to_pylist()
+    kept = whole.engine.view().snapshot("q").table.to_pylist()
+    assert str(found) == str(kept)
+    assert len(kept) + len(cut.late) + len(cut.violations()) == len(rows)
+    assert tags_of(cut) == tags_of(whole)
+    assert bool(tags_of(cut)) == bool(cut.violations())
+
+
+def tags_of(fed: Fed) -> list[tuple[str, str, float]]:
+    (query,) = fed.engine.view().queries()
+    return [(tag.kind, tag.where, tag.amount) for tag in query.approximation]
