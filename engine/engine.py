@@ -13,7 +13,7 @@ step or in several changes no answer, only when it is seen.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from engine.changes.output import continues
@@ -24,6 +24,7 @@ from engine.language.functions import BUILT_IN, FunctionCatalogue
 from engine.language.parameters import text_of
 from engine.language.query import Query, Statement
 from engine.language.templates import Read
+from engine.model.allotment import NOTHING_LESS, Allotment
 from engine.model.approximation import Approximation
 from engine.model.attributes import Attribute, AttributeValue, version_of
 from engine.model.last_answer import LastAnswer
@@ -33,6 +34,7 @@ from engine.model.persistence import QueryState, StateSink, StateSource
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import (
     BEGINNING,
+    Allocate,
     Alter,
     Backfill,
     Body,
@@ -53,8 +55,9 @@ from engine.model.step import (
 from engine.model.usage import Clock, Stopwatch, Usage
 from engine.overload.proposals.proposal import Proposal
 from engine.overload.scheduler import Scheduler
+from engine.queries.allotting import allotted, given_less, require_tolerated, tolerates
 from engine.queries.allowance import Allowance
-from engine.queries.approximations import Approximations, declared_samples
+from engine.queries.approximations import Approximations, allotments, declared_samples
 from engine.queries.catalogue import Catalogue
 from engine.queries.coming import Coming
 from engine.queries.demand import Demand, demand_of
@@ -72,6 +75,7 @@ from engine.sources.source import Source
 from engine.standing.queries import StandingQueries
 from engine.standing.query import SetKey, StandingQuery, set_key
 from tureen.errors import (
+    AllotmentRefused,
     AttributeRefused,
     BackfillRefused,
     EditConflict,
@@ -125,7 +129,7 @@ class Engine(Embedding):
         units = None if costs is None else costs.units
         self._following = Subscriptions(self._sources, self.limits, units, self._watch)
         self._queries = StandingQueries()
-        self._approximations = Approximations((declared_samples, self._broken_promises))
+        self._approximations = Approximations((declared_samples, allotments, self._broken_promises))
         """What of answers is not exact."""
         self._to_revise: list[str] = []
         self.scheduler = Scheduler()
@@ -268,6 +272,10 @@ class Engine(Embedding):
                 result = self._alter(registrations, step.position, told)
                 if self.tells:  # sets that came with it; where the others stood before the step
                     marks = {**self._following.marks(self._sets, None), **marks}
+            case Allocate(allotments):
+                result = self._allocate(allotments, step.position, told)
+                if self.tells:
+                    marks = {**self._following.marks(self._sets, None), **marks}
             case Unregister(query_ids):
                 self._tell_end(query_ids, told)
                 for query_id in query_ids:
@@ -404,6 +412,7 @@ class Engine(Embedding):
                 self._change(registration, told)
             except TureenError as refusal:
                 asked.failed[registration.query_id] = refusal
+        self._give_all([one.query_id for one in asked.changed], position, told)
         for standing, one in self._come(asked.coming):
             if one.meaning.emits:
                 self._following.came(standing, one.query)
@@ -420,9 +429,7 @@ class Engine(Embedding):
         for key, queries in by_set.items():
             registered = self._sets.joined(key).register(queries)
             for standing, one in zip(registered, queries, strict=True):
-                self._queries[standing.query_id] = standing
-                self._unsaved_queries.add(standing.query_id)
-                self._approximations.look(standing)
+                self._stands(standing)
                 came.append((standing, one))
         self._outdate()
         return came
@@ -451,16 +458,59 @@ class Engine(Embedding):
     ) -> StepResult:
         """Give queries other texts; one whose answer cannot be told stays as it was."""
         asked = sort_out_altered(registrations, position, self._queries, self._catalogue)
-        old = {name: self._queries[name] for one in asked.coming if (name := one.registration.query_id)}
+        names = [one.query_id for one in asked.coming]
+        continued = self._exchange(asked.coming, self._come_instead, asked.failed, told)
+        stayed = {*continued, *asked.failed}
+        gone = tuple(name for name in names if name not in stayed)
+        return StepResult(position, failed=asked.failed, continued=continued, gone=gone)
+
+    def _allocate(
+        self, allotments: Iterable[tuple[str, Allotment]], position: Position, told: PendingOutput
+    ) -> StepResult:
+        """Give queries other shares of what they ask for; one whose answer cannot be told stays as it was."""
+        coming: list[Coming] = []
+        failed: dict[str, Exception] = {}
+        for query_id, allotment in allotments:
+            try:
+                standing = self._queries.get(query_id)
+                if standing is None:
+                    raise UnknownQuery()
+                if standing.paused:
+                    raise AllotmentRefused("the query is paused", hint="resume it first")
+                coming.append(allotted(standing, allotment, position, self._catalogue))
+            except TureenError as refusal:
+                failed[query_id] = refusal
+        continued = self._exchange(coming, self._stand_in, failed, told)
+        return StepResult(position, failed=failed, continued=continued)
+
+    def _give_all(self, query_ids: Iterable[str], position: Position, told: PendingOutput) -> None:
+        """Those whose options do not allow any more what they are given are given all that they ask for."""
+        coming = [
+            allotted(self._queries[name], NOTHING_LESS, position, self._catalogue)
+            for name in query_ids
+            if not tolerates(self._queries[name], self._catalogue)
+        ]
+        if coming:
+            self._exchange(coming, self._stand_in, {}, told)
+
+    def _exchange(
+        self,
+        coming: Sequence[Coming],
+        put: Callable[[Sequence[Coming]], list[tuple[StandingQuery, Coming]]],
+        failed: dict[str, Exception],
+        told: PendingOutput,
+    ) -> tuple[str, ...]:
+        """Have queries that stand answered by others, which ``put`` puts in their places. failed: takes those
+        that stay as they were. Returns those that are followed on, with the difference of both answers.
+        """
+        old = {name: self._queries[name] for one in coming if (name := one.query_id)}
         view = self.view() if self.tells and any(name in self._following for name in old) else None
         followed = {
             name: before
             for name, query in old.items()
             if view is not None and (before := self._following.before(query, view)) is not None
         }
-        for name in old:
-            self._unregister(name)
-        came = self._come(asked.coming)
+        came = put(coming)
         if view is not None:
             view = self.view()
             self._outdate()  # the step is not over
@@ -476,14 +526,38 @@ class Engine(Embedding):
                 if self._following.altered(followed[name], standing, query, view, told):
                     continued.append(name)
             except TureenError as refusal:
-                asked.failed[name] = refusal
-                self._unregister(name)
-                was = old[name]
-                self._come([Coming(was.registration, Read.of(was.query), was.meaning, was.born)])
+                failed[name] = refusal
+                put([Coming.again(old[name])])
                 self._following.back(followed[name], self._queries[name])
-        stayed = {*continued, *asked.failed}
-        gone = tuple(name for name in old if name not in stayed)
-        return StepResult(position, failed=asked.failed, continued=tuple(continued), gone=gone)
+        return tuple(continued)
+
+    def _come_instead(self, coming: Sequence[Coming]) -> list[tuple[StandingQuery, Coming]]:
+        """Queries in the places of those with their ids, over other sources perhaps."""
+        for one in coming:
+            self._unregister(one.query_id)
+        return self._come(coming)
+
+    def _stand_in(self, coming: Sequence[Coming]) -> list[tuple[StandingQuery, Coming]]:
+        """The same queries over the same sources, with other shares of them."""
+        by_set: dict[SetKey, list[Coming]] = {}
+        for one in coming:
+            standing = self._queries[one.query_id]
+            self._following.gone(standing)
+            by_set.setdefault(standing.set_key, []).append(one)
+        came: list[tuple[StandingQuery, Coming]] = []
+        for key, queries in by_set.items():
+            exchanged = self._sets.seen(key).exchange(queries)
+            for standing, one in zip(exchanged, queries, strict=True):
+                self._stands(standing)
+                came.append((standing, one))
+        self._outdate()
+        return came
+
+    def _stands(self, standing: StandingQuery) -> None:
+        """A query stands so from now on."""
+        self._queries[standing.query_id] = standing
+        self._unsaved_queries.add(standing.query_id)
+        self._approximations.look(standing)
 
     def _is_to_pause(self, registration: Registration) -> bool:
         """Whether a followed query runs and is to be paused by its new options."""
@@ -683,6 +757,20 @@ class Engine(Embedding):
             query.tolerance if standing is None else standing.tolerance,
         )
 
+    def expecting(self, query_id: str, allotment: Allotment) -> Allotment:
+        """The same allotment of a standing query, with the precision that its answer may then expect; nothing
+        changes. Raises UnknownQuery, AllotmentRefused.
+        """
+        standing = self._queries.get(query_id)
+        if standing is None:
+            raise UnknownQuery()
+        if not allotment:
+            return allotment
+        coming = allotted(standing, allotment, self.position, self._catalogue)
+        expected = self._sets.of(standing).expected(standing.asked, coming.query)
+        require_tolerated(standing.tolerance, expected)
+        return replace(allotment, expected=expected)
+
     def _selected(self, sql: str) -> Query:
         """What a SELECT means."""
         statement = self.prepare(sql)
@@ -821,9 +909,12 @@ class Engine(Embedding):
 
     def _state_of(self, query: StandingQuery) -> QueryState:
         """What is stored of a query."""
-        counts = self._sets.of(query).errors_of(query)
+        given, counts = query.allotted, self._sets.of(query).errors_of(query)
         last = self._following.last_of(query.query_id)
-        return QueryState(query.registration, query.born, counts, last)
+        state = QueryState(query.registration, query.born, counts, last)
+        if given is None:
+            return state
+        return replace(state, allotment=given.allotment, allotted_at=given.since)
 
     def _erring(self, names: Iterable[SourceName]) -> dict[str, tuple[int, ...]]:
         """Queries over these sources whose counts of predicate errors are not the saved ones."""
@@ -871,6 +962,10 @@ class Engine(Embedding):
             for stored in stood[first : first + RESTORED_MAX]:
                 read = bound(stored.registration, engine._catalogue)
                 coming = Coming.of(stored.registration, read, stored.born)
+                if stored.allotment is not None and stored.allotted_at is not None:
+                    coming = given_less(
+                        coming, read.query, stored.allotment, stored.allotted_at, engine._catalogue
+                    )
                 by_set.setdefault(set_key(coming.meaning.sources), []).append(coming)
                 if coming.meaning.emits:
                     emitting.append(coming)

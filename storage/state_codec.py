@@ -16,6 +16,7 @@ from typing import Any
 
 import orjson
 
+from engine.model.allotment import Allotment
 from engine.model.last_answer import LastAnswer
 from engine.model.persistence import (
     ConstraintState,
@@ -37,11 +38,11 @@ from storage.frames import corrupt, unwrap, wrap
 FORMAT_VERSION = 1
 POSITION_VERSION = 1
 SOURCE_VERSION = 1
-QUERY_VERSION = 2
+QUERY_VERSION = 3
+QUERY_VERSION_WHOLE = 2
+"""Of queries that run and are given all they ask for, as earlier releases read them."""
 QUERY_VERSION_PLAIN = 1
-"""Of queries without parameters, which earlier releases read as well."""
-QUERY_VERSION_LAST = 3
-"""Of paused queries with the answer that was told last."""
+"""Of those of them without parameters."""
 DERIVED_VERSION = 1
 
 _POSITION = struct.Struct(">QQQ")
@@ -136,30 +137,42 @@ def _promises_of(facts: Mapping[str, Any]) -> PromiseState:
 
 def encode_query(state: QueryState) -> bytes:
     """A registered query."""
-    version = QUERY_VERSION_PLAIN if state.registration.parameters is None else QUERY_VERSION
     facts = registration_as_dict(state.registration) | {
         "born": [state.born.epoch, state.born.sequence],
         "predicate_errors": list(state.predicate_errors),
     }
     if state.last is not None:
-        version, rows = QUERY_VERSION_LAST, state.last.rows
-        text = None if rows is None else base64.b64encode(rows).decode()
-        facts |= {"last": [state.last.now_ms, text]}
-    return _encode_json(version, facts)
+        rows = state.last.rows
+        facts["last"] = [state.last.now_ms, None if rows is None else base64.b64encode(rows).decode()]
+    if state.allotment is not None and state.allotted_at is not None:
+        facts["allotment"] = state.allotment.as_dict()
+        facts["allotted_at"] = [state.allotted_at.epoch, state.allotted_at.sequence]
+    if "last" in facts or "allotment" in facts:
+        return _encode_json(QUERY_VERSION, facts)
+    plain = state.registration.parameters is None
+    return _encode_json(QUERY_VERSION_PLAIN if plain else QUERY_VERSION_WHOLE, facts)
 
 
 def decode_query(value: bytes, key: str) -> QueryState:
     """The inverse of ``encode_query``. Raises StoreVersionUnknown, StoreCorrupt."""
-    known = (QUERY_VERSION_PLAIN, QUERY_VERSION_LAST)
+    known = (QUERY_VERSION_PLAIN, QUERY_VERSION_WHOLE)
     version = next((one for one in known if value[:1] == bytes([one])), QUERY_VERSION)
     payload = unwrap(value, version, key)
     try:
         facts = _decode_json(payload)
         epoch, sequence = facts.pop("born")
         predicate_errors = tuple(facts.pop("predicate_errors"))
-        last = _last_answer(*facts.pop("last")) if version == QUERY_VERSION_LAST else None
-        return QueryState(registration_from_dict(facts), _position(epoch, sequence), predicate_errors, last)
-    except (ValueError, TypeError, KeyError) as error:
+        last = facts.pop("last", None)
+        allotment, since = facts.pop("allotment", None), facts.pop("allotted_at", None)
+        return QueryState(
+            registration_from_dict(facts),
+            _position(epoch, sequence),
+            predicate_errors,
+            None if last is None else _last_answer(*last),
+            None if allotment is None else Allotment.from_dict(allotment),
+            None if since is None else _position(*since),
+        )
+    except (ValueError, TypeError, KeyError, ArithmeticError) as error:
         raise corrupt(key, repr(error)) from error
 
 

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import orjson
 
+from engine.model.allotment import Allotment
 from engine.model.batch import Batch
 from engine.model.plain import (
     registration_as_dict,
@@ -30,6 +31,7 @@ from engine.model.plain import (
 )
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import (
+    Allocate,
     Alter,
     Backfill,
     Body,
@@ -59,7 +61,7 @@ PAUSES_KEEP_ANSWERS = 6
 """Steps of earlier versions took the answers of followed queries back when these were paused."""
 """Version 1 knew no registrations with parameters, 2 no rows of the archive, 3 not from
 when on rows are whole; 4 took members as columns by exact names only, and timestamps in seconds as rows, and
-knew neither owners, nor output that is written later, nor altered queries; 5 no promises of heartbeats."""
+knew neither owners, nor output that is written later, nor altered queries; 5 no promises of heartbeats and no allotments."""
 READ_TIMEOUT_S = 30.0
 SCANNED_STEPS = 20_000
 """So many steps are read through rather than searched."""
@@ -172,6 +174,7 @@ class StepRecord:
         | Heartbeat
         | Register
         | Alter
+        | Allocate
         | Unregister
         | Claim
         | Written
@@ -257,7 +260,7 @@ def decode_step(value: bytes) -> StepRecord:
             frozenset(facts["idle"]),
             _deferral_of(facts),
         )
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, ArithmeticError) as error:
         raise JournalUnreadable(f"a damaged step record: {error!r}") from error
 
 
@@ -297,6 +300,8 @@ def _body(body: Body, read: Sequence[Range] | HistoryNamed) -> dict[str, Any]:
                 "kind": "alter",
                 "registrations": [registration_as_dict(one) for one in body.registrations],
             }
+        case Allocate(allotments):
+            return {"kind": "allocate", "allotments": [[name, one.as_dict()] for name, one in allotments]}
         case Unregister():
             return {"kind": "unregister", "query_ids": list(body.query_ids)}
         case CreateSource():
@@ -369,6 +374,8 @@ def _body_of(facts: dict[str, Any]) -> Any:
             return Register(registrations, takes_back=facts["v"] < PAUSES_KEEP_ANSWERS)
         case "alter":
             return Alter(tuple(registration_from_dict(one) for one in facts["registrations"]))
+        case "allocate":
+            return Allocate(tuple((name, Allotment.from_dict(one)) for name, one in facts["allotments"]))
         case "unregister":
             return Unregister(tuple(facts["query_ids"]))
         case "create":

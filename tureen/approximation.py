@@ -22,7 +22,8 @@ class Approximation:
     bytes, rows); asked: what exactness takes. since: the position from which on it holds; None: from the
     beginning. fp, fn: expected shares of wrong rows and of missing ones; error: half the 95 % interval of an
     aggregate, relative to its value; None: not known. contiguous: rows next to each other are missing, so
-    that the rest is no fair sample.
+    that the rest is no fair sample. unscaled: columns of aggregates over a sample that are not estimates of
+    those over all rows: they are what they are over the sample.
     """
 
     kind: str
@@ -36,6 +37,7 @@ class Approximation:
     fn: float | None = None
     error: float | None = None
     contiguous: bool = False
+    unscaled: tuple[str, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """The whole message, so that what a newer broker adds is not lost."""
 
@@ -54,6 +56,7 @@ class Approximation:
             fn=expected.get("fn"),
             error=expected.get("error"),
             contiguous=bool(message.get("contiguous", False)),
+            unscaled=tuple(map(str, message.get("unscaled") or ())),
             facts=dict(message),
         )
 
@@ -75,6 +78,8 @@ class Approximation:
             notes.append(f"±{self.error:.1%} of the value")
         if self.contiguous:
             notes.append("rows next to each other are missing")
+        if self.unscaled:
+            notes.append(f"of the sample alone: {', '.join(self.unscaled)}")
         return f"{self.kind} of {self.where}: {amount} ({'; '.join(notes)})".replace(".0%", "%")
 
 

@@ -466,6 +466,12 @@ class StoreCorrupt(StoreError):
 # --- precision ------------------------------------------------------------------------------------
 
 
+class AllotmentRefused(TureenError):
+    """A query is not given less of something: it does not tolerate that, or its answer could not go on."""
+
+    code = "allotment_refused"
+
+
 class PrecisionUnreachable(TureenError):
     """What a query tolerates cannot be kept with the memory and the time there are; it is answered as well as
     they allow. ``fp``, ``fn``, ``error`` are what is expected of its answer; None: nothing is.

@@ -2,7 +2,8 @@
 
 Everybody who may call the broker may read: nothing here is of a row. An entity that several queries share is
 edited by the operator alone; a query by whoever has its handle, and by the operator by its id. What changes
-answers is an option of a registration, published to the queries' topic, and so a journalled step.
+answers is an option of a registration, published to the queries' topic, or an allotment of a query that
+tolerates it, and so a journalled step.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from broker.http.errors import BadRequest
 from broker.http.named import known
 from broker.http.options import CHANGEABLE, QueryChanges, change_request
 from broker.http.requests import body_object
+from broker.worker.allotments import is_allotment
 from broker.worker.entities import QUERY, Entities, Entity
 from broker.worker.node import Node
 from engine.model.attributes import AttributeValue
@@ -59,7 +61,7 @@ class EntityRequests:
         """Set attributes, all or none; the status and the entity as it is then.
 
         Raises BadRequest, UnknownEntity, UnknownQuery, HandleNeeded, NotAllowed, AttributeRefused,
-        OptionRefused, EditConflict, KafkaUnavailable.
+        OptionRefused, AllotmentRefused, EditConflict, KafkaUnavailable.
         """
         values = body_object(body, hint=HINT)
         version = values.pop("if_version", None)
@@ -78,6 +80,12 @@ class EntityRequests:
         self, given: str, values: dict[str, Any], version: int | None, operator: bool
     ) -> tuple[int, dict[str, Any]]:
         name = known(self._node, given, operator)
+        allotted = {name: values.pop(name) for name in list(values) if is_allotment(name)}
+        if allotted and values:
+            raise BadRequest("what a query is given is set apart from its options", hint="send two requests")
+        if allotted:
+            await self._entities.allot(name, _plain(allotted), version)
+            return 200, await self.one(QUERY + name)
         wanted = change_request(orjson.dumps(values), self._sql_bytes_max)
         if wanted.wording is not None:
             raise BadRequest("a text is no attribute", hint="PATCH /queries/{handle} changes it")

@@ -20,6 +20,7 @@ STATUS = {
     "handle_in_use": 409,
     "source_conflict": 409,
     "edit_conflict": 409,
+    "allotment_refused": 409,
     "not_allowed": 403,
     "unknown_entity": 404,
     "unknown_partition": 404,

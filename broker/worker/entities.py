@@ -22,9 +22,11 @@ import orjson
 
 from broker import logs
 from broker.worker import options as query_options
+from broker.worker.allotments import allotment_attributes, edited
 from broker.worker.entries import QueryEntry
 from broker.worker.node import Node
 from broker.worker.shard import Shard
+from broker.worker.shard_command import ShardCommand
 from engine.dataflow.buffers import settings as buffers
 from engine.engine import Engine
 from engine.model.attributes import Attribute, AttributeValue, Bounds, version_of
@@ -40,6 +42,7 @@ from engine.queries.entities import (
 from engine.standing.queries import ShownQueries
 from engine.standing.query import StandingQuery
 from tureen.errors import (
+    AllotmentRefused,
     BrokerUnavailable,
     EditConflict,
     OptionRefused,
@@ -122,6 +125,8 @@ class Entities:
         self._changeable = changeable
         self._reading: Reading | None = None
         self._taking: asyncio.Task[Reading] | None = None
+        self._allotting = asyncio.Lock()
+        """Edits of what queries are given, one after another."""
 
     async def read(self, fresh_s: float = FRESH_S) -> Reading:
         """Ask all shards that are live. Many who ask at once are answered together."""
@@ -192,6 +197,7 @@ class Entities:
         entry = self._node.directory.queries.get(name)
         if entry is None:
             raise UnknownEntity(QUERY + name)
+        standing = self._standing(name, entry)
         shared: tuple[str, ...] = ()
         number = entry.shard
         if number is None or number not in reading.reports:
@@ -199,6 +205,8 @@ class Entities:
         else:
             report, query = reading.reports[number], reading.standing[number].get(name)
             own = query_attributes(entry, query, self._changeable)
+            if standing is not None:
+                own += allotment_attributes(standing, self._node.directory.streams())
             if query is not None:
                 answers_ns = reading.answers_ns[number].get(name, 0.0)
                 found = query_statistics(report, query, reading.cpu_ns, answers_ns)
@@ -208,7 +216,11 @@ class Entities:
                     *statistic_attributes(found),
                 )
                 shared = tuple(part_id(number, each) for each in report.entities_of(query))
-        return Entity(QUERY + name, "query", number, own, query_version(entry), shared)
+        return Entity(QUERY + name, "query", number, own, query_version(entry, standing), shared)
+
+    def _standing(self, name: str, entry: QueryEntry) -> StandingQuery | None:
+        """A query as it stands now; None: it does not."""
+        return None if entry.shard is None else self._node.shards[entry.shard].view().standing.get(name)
 
     def _place(self, id_: str) -> tuple[int, str]:
         """Shard and id there. Raises UnknownEntity."""
@@ -247,9 +259,32 @@ class Entities:
         self._reading = None
         log.info("entity_edited", entity=id_, attributes=sorted(values))
 
+    async def allot(self, name: str, values: Mapping[str, AttributeValue], version: int | None) -> None:
+        """Give a query other shares of what it asks for, by a journalled step. version: that it must still
+        have.
+
+        Raises UnknownQuery, QueryNotRunning, AttributeRefused, AllotmentRefused, EditConflict,
+        BrokerUnavailable.
+        """
+        async with self._allotting:
+            entry = self._node.directory.queries.get(name)
+            standing = None if entry is None else self._standing(name, entry)
+            if entry is None or entry.shard is None or standing is None:
+                raise UnknownQuery()
+            self.require(QUERY + name, entry, version)
+            wanted = edited(QUERY + name, standing, self._node.directory.streams(), values)
+            shards = self._node.shards
+            expected = await shards.ask(entry.shard, lambda engine: engine.expecting(name, wanted))
+            (outcome,) = await shards.hand_over(entry.shard, [ShardCommand.allocate(name, expected)])
+        self._reading = None
+        error = outcome["error"]
+        if error is not None:
+            raise AllotmentRefused(error["message"], hint=error.get("hint"))
+        log.info("query_allotted", query=name, allotment=expected.as_dict())
+
     def require(self, id_: str, entry: QueryEntry, version: int | None) -> None:
         """Raises EditConflict where a query is not of this version any more."""
-        now = query_version(entry)
+        now = query_version(entry, self._standing(id_.removeprefix(QUERY), entry))
         if version is not None and version != now:
             raise EditConflict(id_, now)
 
@@ -299,9 +334,10 @@ def part_id(shard: int, name: str) -> str:
     return name if name == buffers.MODULE else f"{shard}/{name}"
 
 
-def query_version(entry: QueryEntry) -> int:
-    """Of a query: its text and its options."""
-    return zlib.crc32(orjson.dumps([entry.said, dict(entry.options)], option=orjson.OPT_SORT_KEYS))
+def query_version(entry: QueryEntry, standing: StandingQuery | None) -> int:
+    """Of a query: its text, its options, and what it is given."""
+    given = None if standing is None or standing.allotted is None else standing.allotted.allotment.as_dict()
+    return zlib.crc32(orjson.dumps([entry.said, dict(entry.options), given], option=orjson.OPT_SORT_KEYS))
 
 
 def query_statistics(

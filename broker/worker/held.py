@@ -79,7 +79,7 @@ def carried_out(command: ShardCommand, books: Books, removals: Removals, error: 
             return stands
         case "register":
             return stands if books.queries.get(command.name) == command.standing else waits
-        case "heartbeat":
+        case "heartbeat" | "allocate":
             return {"state": "ERROR", "error": error.as_dict(), "position": None}
         case _:
             return stands if books.sources.get(command.name) == command.source else waits

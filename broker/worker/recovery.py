@@ -33,6 +33,7 @@ from engine.model.batch import Batch
 from engine.model.persistence import QueryState, SourceState, StateSource
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import (
+    Allocate,
     Alter,
     Backfill,
     Body,
@@ -183,7 +184,9 @@ def rowless(
     engine.tells = False
     for record in read_steps(kafka, settings.names.steps, number, engine.position):
         body: Body = Unregister(())
-        if isinstance(record.body, Register | Alter | Unregister | CreateSource | CreateDerived | DropSource):
+        if isinstance(record.body, Register | Alter | Allocate | Unregister) or isinstance(
+            record.body, CreateSource | CreateDerived | DropSource
+        ):
             body = record.body
         engine.enqueue(without(Step(record.position, record.clock_ms, body), removals))
         engine.run()

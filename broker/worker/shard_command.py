@@ -11,9 +11,11 @@ import orjson
 from broker.internal import Outcome
 from broker.worker.options import as_text, weight_of
 from engine.language.templates import Read
+from engine.model.allotment import Allotment
 from engine.model.plain import compact
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import (
+    Allocate,
     Alter,
     Body,
     CreateDerived,
@@ -30,6 +32,8 @@ from tureen.errors import TureenError
 
 ID_BYTES = 64
 """More than a query id takes in a step's record."""
+ALLOTMENT_BYTES = 1_024
+"""More than an allotment takes there, of a query with as many sources as there may be."""
 FRAME_BYTES = 256
 """More than a registration takes there besides its text, parameters and options."""
 
@@ -51,10 +55,11 @@ class ShardCommand:
     """One change of what stands on a shard; ``name`` is a query id, or the name of a stream or a view.
 
     bound: of a registration, so that the shard's thread need not bind its text again. awake: sources whose
-    clock is brought up to date first. below: of a heartbeat, as its step has it.
+    clock is brought up to date first. below: of a heartbeat, as its step has it. allotment: what a query is
+    given from now on.
     """
 
-    kind: Literal["register", "unregister", "create", "drop", "prove", "heartbeat"]
+    kind: Literal["register", "unregister", "create", "drop", "prove", "heartbeat", "allocate"]
     name: str
     sql: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
@@ -63,6 +68,7 @@ class ShardCommand:
     bound: Bound | None = None
     awake: tuple[str, ...] = ()
     below: Mapping[int, int] = field(default_factory=lambda: _NOTHING_PROMISED)
+    allotment: Allotment | None = None
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -127,6 +133,10 @@ class ShardCommand:
         return cls("heartbeat", name, below=below)
 
     @classmethod
+    def allocate(cls, name: str, allotment: Allotment) -> ShardCommand:
+        return cls("allocate", name, allotment=allotment)
+
+    @classmethod
     def drop(cls, name: str) -> ShardCommand:
         return cls("drop", name)
 
@@ -171,6 +181,19 @@ def step_bodies(
                 part = known[first : first + bytes_max // ID_BYTES]
                 yield Made(Unregister(tuple(commands[i].name for i in part)), part)
             yield Made(None, tuple(i for i in range(place, stop) if i not in set(known)))
+        elif kind == "allocate":
+            stop, seen = place, set()
+            while (
+                stop < len(commands)
+                and commands[stop].kind == kind
+                and commands[stop].name not in seen
+                and stop - place < max(1, bytes_max // ALLOTMENT_BYTES)
+            ):
+                seen.add(commands[stop].name)
+                stop += 1
+            given = [(one.name, one.allotment) for one in commands[place:stop]]
+            body = Allocate(tuple((name, one) for name, one in given if one is not None))
+            yield Made(body, tuple(range(place, stop)))
         elif kind == "prove":
             stop = place + 1
             yield Made(Unregister(()), (place,))

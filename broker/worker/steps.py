@@ -36,6 +36,7 @@ from engine.engine import Engine
 from engine.model.changes import Changes
 from engine.model.source import Stream
 from engine.model.step import (
+    Allocate,
     Alter,
     Body,
     OutputWritten,
@@ -143,10 +144,15 @@ class Steps:
         step = Step(Position(self.epoch, last.sequence + 1), self.clock_ms, body)
         self.engine.enqueue(step)
         (result,) = self.engine.run()
-        if isinstance(body, Alter) and result.failed:
+        if result.failed:
             # An answer may be too large to tell; a replay tells none, so it would not refuse.
-            kept = tuple(one for one in body.registrations if one.query_id not in result.failed)
-            step = replace(step, body=Alter(kept))
+            match body:
+                case Alter(registrations):
+                    kept = tuple(one for one in registrations if one.query_id not in result.failed)
+                    step = replace(step, body=Alter(kept))
+                case Allocate(allotments):
+                    left = tuple(one for one in allotments if one[0] not in result.failed)
+                    step = replace(step, body=Allocate(left))
         self.pending.drop(dropped)
         emitted = self._emitted(body, result, outgoing)
         deferral = Deferral(emitted.deferral.later, emitted.deferral.rows, dropped)
@@ -157,6 +163,8 @@ class Steps:
         outgoing.results.append(result)
         if isinstance(body, Register | Alter):
             outgoing.touched.update(one.query_id for one in body.registrations)
+        elif isinstance(body, Allocate):
+            outgoing.touched.update(name for name, _ in body.allotments)
         elif isinstance(body, Unregister):
             outgoing.touched.update(body.query_ids)
         self._counts.steps += 1

@@ -44,7 +44,8 @@ class Approximation:
     ``static`` at registration within the tolerance, ``dynamic`` while it runs. amount: what is given, in
     ``unit`` (percent, ms, bytes, rows); asked: what exactness would take, None where that has no number.
     since: the position from which on it holds; None: from the beginning. contiguous: rows next to each other
-    are missing, so that what is left is no fair sample.
+    are missing, so that what is left is no fair sample. unscaled: columns of aggregates over a sample that are
+    what they are over its rows, since nothing tells what the others would make of them.
     """
 
     kind: ApproximationKind
@@ -56,6 +57,7 @@ class Approximation:
     since: Position | None = None
     expected: Expected = Expected()
     contiguous: bool = False
+    unscaled: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON has it."""
@@ -74,4 +76,6 @@ class Approximation:
             found["expected"] = expected
         if self.contiguous:
             found["contiguous"] = True
+        if self.unscaled:
+            found["unscaled"] = list(self.unscaled)
         return found

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from engine.model.allotment import Allotment
 from engine.model.batch import Batch
 from engine.model.last_answer import LastAnswer
 from engine.model.source import Derived, SourceName, Stream
@@ -95,13 +96,16 @@ class SourceState:
 class QueryState:
     """A registered query. ``predicate_errors``: for each of its predicates with kept matches, the rows so
     far for which it ended as an error. last: of a followed query that is paused, the answer told last; None:
-    nothing was told, or it was taken back.
+    nothing was told, or it was taken back. allotment: what it is given, since the step allotted_at; None: all
+    that its text asks for.
     """
 
     registration: Registration
     born: Position
     predicate_errors: tuple[int, ...]
     last: LastAnswer | None = None
+    allotment: Allotment | None = None
+    allotted_at: Position | None = None
 
 
 class StateSink(Protocol):

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from engine.model.allotment import Allotment
 from engine.model.batch import Batch
 from engine.model.changes import Changes
 from engine.model.source import Derived, SourceName, Stream
@@ -174,6 +175,18 @@ class Alter:
 
 
 @dataclass(frozen=True, slots=True)
+class Allocate:
+    """Queries are given other shares of what their texts ask for, all at one instant.
+
+    allotments: (query id, allotment) of each that changes, named once; one that is empty gives all again. The
+    registration, and the step after which the query stands, stay. Refused, and that query stays as it was:
+    what the query does not tolerate, or what its changes could not go on from.
+    """
+
+    allotments: tuple[tuple[str, Allotment], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Unregister:
     """Queries go. Ids that are not registered are passed over."""
 
@@ -212,6 +225,7 @@ Body = (
     | Heartbeat
     | Register
     | Alter
+    | Allocate
     | Unregister
     | Claim
     | Written
@@ -262,7 +276,7 @@ class StepResult:
     failed: query id -> why a registration was refused; the others of the step went in.
     changes: of the answers of queries that are followed; several of one query in the order in which they are
     to be read. broken: query id -> why its changes could not be told; it is followed no more.
-    continued: altered queries that are followed on: ``changes`` has the difference of their two answers.
+    continued: queries with another text or allotment that are followed on: ``changes`` has the difference of their two answers.
     gone: queries that were removed, or have another text and are not followed on.
     """
 

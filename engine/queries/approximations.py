@@ -16,6 +16,7 @@ from dataclasses import replace
 from engine.language.query import Filter, Project, Query
 from engine.model.approximation import Approximation, Expected
 from engine.model.changes import Changes
+from engine.overload.less import percent_asked, window_asked_ms
 from engine.standing.query import StandingQuery
 from engine.windows.clauses import RowWindow
 
@@ -32,7 +33,7 @@ def declared_samples(standing: StandingQuery) -> Iterator[Approximation]:
     """
     if _WORD not in standing.registration.sql.upper() and not standing.meaning.uses:
         return
-    query = standing.query
+    query = standing.asked
     for scan in query.scans():
         sample = scan.sample
         if sample is not None and not sample.is_whole:
@@ -44,6 +45,38 @@ def declared_samples(standing: StandingQuery) -> Iterator[Approximation]:
 
 
 _WORD = "SAMPLE"
+
+
+def allotments(standing: StandingQuery) -> Iterator[Approximation]:
+    """A tag for each window that is shorter than its text says, and each lower sampling rate."""
+    given = standing.allotted
+    if given is None:
+        return
+    allotment, position = given.allotment, given.since
+    for scan, each in zip(given.asked.scans(), allotment.scans, strict=True):
+        if each.window_ms is not None:
+            yield Approximation(
+                "window",
+                scan.source,
+                allotment.origin,
+                each.window_ms,
+                "ms",
+                window_asked_ms(scan),
+                position,
+                allotment.expected,
+            )
+        if each.percent is not None:
+            yield Approximation(
+                "sample",
+                scan.source,
+                allotment.origin,
+                float(each.percent),
+                "percent",
+                float(percent_asked(scan)),
+                position,
+                allotment.expected,
+                unscaled=given.unscaled,
+            )
 
 
 def _is_selection(query: Query) -> bool:

@@ -9,19 +9,22 @@ from engine.language.query import Query
 from engine.language.templates import FixedQuery, Meaning, Read, Template
 from engine.model.source import SourceName
 from engine.model.step import Position, Registration
+from engine.standing.query import Allotted, StandingQuery
 from engine.stems.factors import Factors, compared
 
 
 @dataclass(frozen=True, slots=True)
 class Coming:
     """registration: as it came. read: its text, bound; of a query. meaning: what to keep of that. born: after
-    which step it stands.
+    which step it stands. allotted: where it is given less than its text asks for; read and meaning are then
+    those of what stands for it.
     """
 
     registration: Registration
     read: Read
     meaning: Meaning
     born: Position
+    allotted: Allotted | None = None
 
     @classmethod
     def of(cls, registration: Registration, read: Read, born: Position) -> Coming:
@@ -30,6 +33,21 @@ class Coming:
         if meaning.emits:  # whoever tells its changes holds the query all the time
             meaning = FixedQuery(read.query)
         return cls(registration, read, meaning, born)
+
+    @classmethod
+    def again(cls, standing: StandingQuery, registration: Registration | None = None) -> Coming:
+        """A query that stands, as it is; registration: with these options."""
+        return cls(
+            registration or standing.registration,
+            Read.of(standing.query),
+            standing.meaning,
+            standing.born,
+            standing.allotted,
+        )
+
+    @property
+    def query_id(self) -> str:
+        return self.registration.query_id
 
     @property
     def query(self) -> Query:

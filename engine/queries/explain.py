@@ -7,7 +7,7 @@ evaluates the query once, each stage timed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -24,6 +24,7 @@ from engine.language.query import (
     Filter,
     Join,
     Limit,
+    Project,
     Query,
     RowNumber,
     Scan,
@@ -171,11 +172,13 @@ def explain(
             zip(_lines(query), update_patterns(query, tables), rows, strict=True)
         )
     ]
-    precision = approximate_steps(query, lambda inner: list(estimated_rows(inner, at)), late)
+    asked = None if standing is None or standing.allotted is None else standing.asked
+    precision = approximate_steps(query, lambda inner: list(estimated_rows(inner, at)), late, asked)
     if precision is not None:
+        places = range(len(steps)) if asked is None else _places(asked, query)
         steps = [
             replace(step, expected=Expected(one.fp, one.fn, one.error))
-            for step, one in zip(steps, precision, strict=True)
+            for step, one in zip(steps, (precision[place] for place in places), strict=True)
         ]
     if timer is not None:
         steps = [
@@ -203,6 +206,22 @@ def explain(
         (query if standing is None else standing).tolerance.named(),
         (query.weight or WEIGHT_DEFAULT) if standing is None else standing.weight,
     )
+
+
+def _places(asked: Query, less: Query) -> Iterator[int]:
+    """For each step of a query that is given less, the step of the one that is asked: what it scales follows
+    the aggregate that it scales.
+    """
+    yield 0
+    place = 0
+    left = len(less.stages) - len(asked.stages)
+    for before, stage in zip((None, *less.stages), less.stages, strict=False):
+        scales = left > 0 and isinstance(before, Aggregate) and isinstance(stage, Project)
+        if scales:
+            left -= 1
+        else:
+            place += 1
+        yield place
 
 
 def _lines(query: Query) -> Iterable[tuple[str, ...]]:

@@ -21,7 +21,8 @@ from engine.joins.key_index import KeyIndexes
 from engine.joins.shape import Shape
 from engine.language.expressions import Expression
 from engine.language.query import Query
-from engine.language.templates import FixedQuery, Read
+from engine.language.templates import FixedQuery
+from engine.model.approximation import Expected
 from engine.model.attributes import Attribute
 from engine.model.limits import Limits
 from engine.model.maintenance import Maintenance, QueryOptions
@@ -31,11 +32,12 @@ from engine.model.tolerance import Tolerance
 from engine.model.usage import Stopwatch, Usage
 from engine.operators.maintained.ranked_aggregates import RankedAggregates
 from engine.operators.scan import ScanAt
+from engine.overload.precision.of_query import shape_of_query, shares_given
 from engine.overload.proposals.proposal import Proposal
 from engine.overload.proposals.sources_in_text import Catalogue
 from engine.queries.allowance import Allowance
 from engine.queries.coming import Coming
-from engine.queries.explain import Plan, explain
+from engine.queries.explain import Plan, estimated_rows, explain
 from engine.queries.planner import Planner, Setting
 from engine.queries.proposing import proposals_for
 from engine.results.kept import KeptAnswers
@@ -45,7 +47,7 @@ from engine.results.view import SetView
 from engine.sources.source import Source
 from engine.standing.query import StandingQuery
 from engine.stems.factors import Factors
-from engine.stems.match_place import Place
+from engine.stems.match_place import Place, slot_at
 from engine.windows.clauses import RowWindow
 from engine.windows.retention import Hold, reach_ms
 
@@ -121,7 +123,9 @@ class SourceSet:
             for each, (mode, paused) in zip(wanted, modes, strict=True)
         ]
         standing = [
-            StandingQuery(one.registration, one.meaning, one.born, mode, paused, slots)
+            StandingQuery(
+                one.registration, one.meaning, one.born, mode, paused, slots, allotted=one.allotted
+            )
             for one, (mode, paused), slots in zip(coming, modes, self._keep(needed, apply=apply), strict=True)
         ]
         for one, kept in zip(coming, standing, strict=True):
@@ -207,13 +211,27 @@ class SourceSet:
         }
         return [tuple([next(places[of]) for of, _ in each]) for each in wanted]
 
+    def exchange(self, coming: Sequence[Coming]) -> list[StandingQuery]:
+        """Queries that stand over these sources are answered by others from now on. Matches are kept of
+        predicates that they have before and after.
+        """
+        kept = [one.predicates() if self.standing[one.query_id].slots else () for one in coming]
+        held = self._keep(kept, apply=True)
+        for one in coming:
+            self.unregister(one.query_id)
+        after = self.register(coming)
+        for predicates, places in zip(kept, held, strict=True):
+            for (name, _), place in zip(predicates, places, strict=True):
+                self.sources[name].release([slot_at(place)])
+        return after
+
     def change(self, registration: Registration) -> StandingQuery:
         """A standing query gets other options. Raises OptionRefused, and then nothing changed."""
         before = self.standing[registration.query_id]
-        coming = Coming(registration, Read.of(before.query), before.meaning, before.born)
+        coming = Coming.again(before, registration)
         predicates = () if before.keeps_matches else coming.predicates()  # those are kept, and cost nothing
         ((mode, paused),) = self._modes([coming], [predicates], self._setting(), Allowance(self._timer))
-        after = StandingQuery(registration, before.meaning, before.born, mode, paused)
+        after = replace(before, registration=registration, maintenance=mode, paused=paused)
         return self._replace(before, after, coming)
 
     def revise(
@@ -226,7 +244,7 @@ class SourceSet:
         if not before.keeps_matches and not allowance.takes(before.query, self.sources):
             return before
         self._unaffordable.discard(before.query_id)
-        coming = Coming(before.registration, Read.of(before.query), before.meaning, before.born)
+        coming = Coming.again(before)
         return self._replace(before, replace(before, maintenance=choice.maintenance), coming)
 
     def _replace(self, before: StandingQuery, after: StandingQuery, coming: Coming) -> StandingQuery:
@@ -412,6 +430,17 @@ class SourceSet:
         """
         at = self._setting().at
         return proposals_for(query, sql, catalogue, self.sources, at, self._limits, bind, tolerance)
+
+    def expected(self, asked: Query, less: Query) -> Expected:
+        """What an answer may expect that is that of ``less``, where another query is asked."""
+        at = self._setting().at
+        late = {name: source.late_share for name, source in self.sources.items()}
+        shape = shape_of_query(asked, lambda query: list(estimated_rows(query, at)), late)
+        shares = shares_given(asked, less)
+        if shares is None:
+            return Expected()
+        outcome = shape.expected(shares)[-1]
+        return Expected(outcome.fp, outcome.fn, outcome.error)
 
     def explain(
         self,

@@ -10,6 +10,7 @@ from engine.language.expressions import Expression
 from engine.language.parameters import text_of
 from engine.language.query import Query
 from engine.language.templates import Meaning
+from engine.model.allotment import Allotment
 from engine.model.maintenance import Maintenance, QueryOptions
 from engine.model.source import SourceName
 from engine.model.step import Position, Registration
@@ -26,10 +27,23 @@ SetKey = tuple[SourceName, ...]
 
 
 @dataclass(frozen=True, slots=True)
+class Allotted:
+    """A query that is given less than its text asks for. asked: what the text means. since: the step that
+    gave it. unscaled: columns of aggregates that nothing was made good of (:mod:`engine.overload.less`).
+    """
+
+    asked: Query
+    allotment: Allotment
+    since: Position
+    unscaled: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class StandingQuery:
     """Immutable: a change makes another.
 
-    meaning: what the registered text means, mostly a template that it shares with texts that differ in
+    meaning: what it answers: what the registered text means, or what stands for that where it is given less,
+    as ``allotted`` then says. Mostly a template that it shares with texts that differ in
     constants; the tree of the query is built when it is asked for, and the last ones are kept.
     slots: of each of ``query.predicates()`` the place in its source's Query SteM; empty where no matches are
     kept. partials: of an eager aggregate, what its answers are read from.
@@ -42,6 +56,7 @@ class StandingQuery:
     paused: bool = False
     slots: tuple[Place, ...] = ()
     partials: KeptAggregate | None = None
+    allotted: Allotted | None = None
 
     @property
     def query_id(self) -> str:
@@ -51,6 +66,11 @@ class StandingQuery:
     def query(self) -> Query:
         """The bound query. O(1) where it was asked for lately, else O(its size), tens of microseconds."""
         return self.meaning.query(text_of(self.registration))
+
+    @property
+    def asked(self) -> Query:
+        """What its text asks for; as ``query``, but where it is given less."""
+        return self.query if self.allotted is None else self.allotted.asked
 
     @property
     def sources(self) -> tuple[SourceName, ...]:

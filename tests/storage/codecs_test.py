@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.model.allotment import Allotment, ScanAllotment
+from engine.model.approximation import Expected
 from engine.model.batch import Column
 from engine.model.last_answer import LastAnswer
 from engine.model.persistence import QueryState
@@ -126,6 +129,13 @@ def test_a_paused_query_comes_back_with_the_answer_told_last(
 
 def test_a_query_without_parameters_is_stored_as_earlier_releases_did() -> None:
     assert state_codec.encode_query(query_state("q"))[0] == 1
+
+
+def test_what_a_query_is_given_comes_back() -> None:
+    scans = (ScanAllotment(600_000, Decimal("12.5")), ScanAllotment())
+    allotment = Allotment(scans, by_hand=True, expected=Expected(0.0, 1 / 3))
+    state = dataclasses.replace(query_state("q"), allotment=allotment, allotted_at=Position(3, 9))
+    assert state_codec.decode_query(state_codec.encode_query(state), "k") == state
 
 
 def test_a_position_comes_back_with_its_save() -> None:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
 
 import orjson
 import pytest
 
+from engine.model.allotment import NOTHING_LESS, Allotment, ScanAllotment
+from engine.model.approximation import Expected
 from engine.model.batch import Batch
 from engine.model.constraint import Clustered, ManyOne, Ordered, References, Unique
 from engine.model.source import Field, Schema, SourceName, Stream
 from engine.model.step import (
     BEGINNING,
+    Allocate,
     Backfill,
     Body,
     Claim,
@@ -85,6 +89,13 @@ BODIES: list[Body] = [
     Unregister(("q", "r")),
     Claim("an owner"),
     Written((OutputWritten(3, "q", 70), OutputWritten(4, "r", 1))),
+    Allocate(
+        (
+            ("q", Allotment((ScanAllotment(600_000, Decimal("12.5")), ScanAllotment()), by_hand=True)),
+            ("r", Allotment((ScanAllotment(1),), "static", expected=Expected(0.0, 0.1 + 0.2, 1 / 3))),
+            ("s", NOTHING_LESS),
+        )
+    ),
 ]
 
 

@@ -130,6 +130,14 @@ def shares_of(asked: Query, given: Query) -> FloatArray | None:
     return np.array(found)
 
 
+def shares_given(asked: Query, given: Query) -> FloatArray | None:
+    """As :func:`shares_of`, where what the text samples is what it asks for."""
+    shares = shares_of(asked, given)
+    if shares is not None:
+        shares[1::2] /= [rate_of(scan) for scan in asked.scans()]
+    return shares
+
+
 def is_exact(query: Query) -> bool:
     """Whether the text itself leaves no row out."""
     return all(rate_of(scan) >= 1.0 for scan in query.scans())
@@ -279,12 +287,13 @@ def approximate_steps(
     asked: Query | None = None,
 ) -> tuple[Outcome, ...] | None:
     """What each step of a query may expect: the scan, then each stage; None where all is exact, or nothing is
-    known. late: as of :func:`shape_of_query`. asked: what was registered, where the query is that with less.
+    known. late: as of :func:`shape_of_query`. asked: what was registered, where the query is that with less;
+    steps are then those of ``asked``.
     """
     timely = not any(late.get(name, 0.0) > 0.0 for name in query.sources)
     if is_exact(query) and timely and (asked is None or asked == query):
         return None
-    shares = shares_of(query if asked is None else asked, query)
+    shares = shares_of(query, query) if asked is None else shares_given(asked, query)
     if shares is None:
         return None
     # What the text itself samples is meant so: its COUNT is that of the sample.

@@ -1,0 +1,103 @@
+"""What a query is given of what it asks for, as attributes of its entity, and edits of these as allotments.
+
+    window_ms.orders      the length of the window over orders, down to what the query tolerates
+    percent.orders.2      of the second scan of orders, which percentage of rows it samples
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from decimal import Decimal
+
+from engine.model.allotment import Allotment, ScanAllotment
+from engine.model.attributes import Attribute, AttributeValue, Bounds
+from engine.model.source import SourceName, Stream
+from engine.overload.room import Room, rooms_of
+from engine.standing.query import StandingQuery
+from tureen.errors import AttributeRefused
+
+WINDOW, PERCENT = "window_ms.", "percent."
+Streams = Mapping[SourceName, Stream]
+
+
+def is_allotment(name: str) -> bool:
+    """Whether an attribute of a query is of what it is given."""
+    return name.startswith((WINDOW, PERCENT))
+
+
+def allotment_attributes(query: StandingQuery, streams: Streams) -> tuple[Attribute, ...]:
+    """Of each scan that may be given less. streams: that the query reads. O(size of the query)."""
+    if not query.is_tolerant:
+        return ()
+    return tuple(attribute for _, attribute in _attributes(query, streams))
+
+
+def edited(id_: str, query: StandingQuery, streams: Streams, values: Mapping[str, AttributeValue]) -> Allotment:
+    """What a query is given once these attributes are set; None: all that is asked for. id_: of the entity.
+
+    Raises AttributeRefused.
+    """
+    known = {attribute.name: (place, attribute) for place, attribute in _attributes(query, streams)}
+    scans = list(_given(query))
+    for name, value in values.items():
+        if name not in known:
+            raise AttributeRefused(
+                id_, name, value, list(known), "the query tolerates nothing less there: DOWN TO, max_fn or "
+                "max_error say what it does"
+            )
+        place, attribute = known[name]
+        read = attribute.read(value)
+        refusal = None if read is None else attribute.refusal(read)
+        if refusal is not None:
+            raise AttributeRefused(id_, name, value, list(known), refusal)
+        assert attribute.bounds is not None
+        amount = None if read is None or read == attribute.bounds.high else read
+        if name.startswith(WINDOW):
+            scans[place] = replace(scans[place], window_ms=None if amount is None else int(amount))
+        else:
+            percent = None if amount is None else Decimal(str(amount))
+            scans[place] = replace(scans[place], percent=percent)
+    return Allotment(tuple(scans), by_hand=True)
+
+
+def _given(query: StandingQuery) -> tuple[ScanAllotment, ...]:
+    if query.allotted is not None:
+        return query.allotted.allotment.scans
+    return tuple(ScanAllotment() for _ in query.asked.scans())
+
+
+def _attributes(query: StandingQuery, streams: Streams) -> Iterator[tuple[int, Attribute]]:
+    """(place of the scan, attribute)."""
+    seen = Counter[str]()
+    rooms = rooms_of(query.asked, streams, query.tolerance)
+    for place, (room, given) in enumerate(zip(rooms, _given(query), strict=True)):
+        seen[room.source] += 1
+        of = room.source if seen[room.source] == 1 else f"{room.source}.{seen[room.source]}"
+        yield from ((place, one) for one in _of_scan(of, room, given))
+
+
+def _of_scan(of: str, room: Room, given: ScanAllotment) -> Iterator[Attribute]:
+    if room.window_ms is not None:
+        low, high = room.window_ms
+        yield Attribute(
+            WINDOW + of,
+            high if given.window_ms is None else given.window_ms,
+            "the length of the window that it is given; the greatest is what its text asks for",
+            bounds=Bounds(low, high),
+            unit="ms",
+            kind="integer",
+            changes_answers=True,
+        )
+    if room.percent is not None:
+        least, asked = map(float, room.percent)
+        yield Attribute(
+            PERCENT + of,
+            asked if given.percent is None else float(given.percent),
+            "the percentage of rows that it samples; the greatest is what its text asks for",
+            bounds=Bounds(least, asked),
+            unit="percent",
+            kind="number",
+            changes_answers=True,
+        )

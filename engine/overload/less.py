@@ -1,0 +1,182 @@
+"""The query that stands for another where it is given less than its text asks for (STREAM, section 5).
+
+    SELECT COUNT(*) FROM s [RANGE 1 HOUR]        given 20 % of the rows of the last 10 minutes:
+    SELECT COUNT(*) * 5 FROM s SAMPLE(20) [RANGE 10 MINUTES]
+
+It has the same columns. What a text samples is what it asks for: only the share that is taken off that is made
+good. COUNT and SUM are divided by the share of rows that are kept, what is of a whole type then rounded;
+AVG is the ratio of two such. All other aggregates, those with DISTINCT, and all above a stage from which the
+share cannot be told (DISTINCT, LIMIT, ROW_NUMBER, a set operation, a join that keeps rows without a partner
+where partners are sampled) are what they are over the rows that are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+from engine.language.expressions import (
+    And,
+    Arithmetic,
+    Cast,
+    Column,
+    Expression,
+    Literal,
+    conjunction,
+    reads_place,
+)
+from engine.language.query import (
+    Aggregate,
+    AggregateCall,
+    Distinct,
+    Join,
+    Limit,
+    Output,
+    Project,
+    Query,
+    RowNumber,
+    Scan,
+    SemiJoin,
+    SetOperation,
+    Stage,
+)
+from engine.language.sampling import kept
+from engine.model.allotment import Allotment, ScanAllotment
+from engine.model.sample import PERCENT_MAX, Sample
+from engine.model.source import SourceName, Stream
+from engine.model.types import DOUBLE
+from engine.overload.precision.of_query import SCALED
+from engine.windows.clauses import Instant, RowWindow, TimeWindow
+
+Streams = Mapping[SourceName, Stream]
+
+
+@dataclass(frozen=True, slots=True)
+class Less:
+    """query: that stands. unscaled: columns of its aggregates over sampled rows that nothing was made good of,
+    by the names that the aggregates have.
+    """
+
+    query: Query
+    unscaled: tuple[str, ...] = ()
+
+
+def less_of(query: Query, streams: Streams, allotment: Allotment) -> Less:
+    """What stands for a query that is given this. streams: that it reads. O(size of the query).
+
+    The allotment must be one that fits (:func:`engine.overload.allowed.require_allowed`).
+    """
+    builder = _Builder(streams, iter(allotment.scans))
+    return Less(builder.query(query)[0], tuple(builder.unscaled))
+
+
+def percent_asked(scan: Scan) -> Decimal:
+    """Of the stream's rows, those that the text asks for."""
+    return PERCENT_MAX if scan.sample is None else scan.sample.percent
+
+
+def window_asked_ms(scan: Scan) -> int | None:
+    """The length of its window; None: it has none that can be shorter."""
+    window = scan.window
+    if not isinstance(window, TimeWindow) or window.begin is None or not window.begin.relative:
+        return None
+    return -window.begin.ms if scan.assignment is None and window.begin.ms < 0 else None
+
+
+class _Builder:
+    """unscaled: found so far."""
+
+    def __init__(self, streams: Streams, each: Iterator[ScanAllotment]) -> None:
+        self._streams = streams
+        self._each = each
+        self.unscaled: list[str] = []
+
+    def query(self, query: Query) -> tuple[Query, float | None]:
+        """The query, and the share of rows that it gives of those due; None: that is not told by a number."""
+        given = next(self._each)
+        scan = _scan(query.scan, self._streams[query.source], given)
+        share: float | None = 1.0
+        if given.percent is not None:
+            share = float(given.percent / percent_asked(query.scan))
+        stages: list[Stage] = []
+        for stage in query.stages:
+            if isinstance(stage, Join | SemiJoin | SetOperation):
+                inner, other = self.query(stage.inner)
+                stages.append(replace(stage, inner=inner))
+                share = _together(stage, share, other)
+            elif isinstance(stage, Aggregate):
+                stages.append(stage)
+                if share != 1.0:
+                    stages += self._scaled(stage, share)
+                share = 1.0
+            else:
+                stages.append(stage)
+                if isinstance(stage, Distinct | Limit | RowNumber) and share != 1.0:
+                    share = None
+        return replace(query, scan=scan, stages=tuple(stages)), share
+
+    def _scaled(self, aggregate: Aggregate, share: float | None) -> list[Stage]:
+        """What follows an aggregate over a share of its rows."""
+        self.unscaled += [call.name for call in aggregate.calls if share is None or not _is_scaled(call)]
+        if share is None or not any(_is_scaled(call) for call in aggregate.calls):
+            return []
+        outputs = [
+            Output(key.name, Column(place, key.name, key.type)) for place, key in enumerate(aggregate.keys)
+        ]
+        for place, call in enumerate(aggregate.calls, len(outputs)):
+            column = Column(place, call.name, call.type)
+            outputs.append(Output(call.name, _divided(column, share) if _is_scaled(call) else column))
+        return [Project(tuple(outputs))]
+
+
+def _is_scaled(call: AggregateCall) -> bool:
+    return call.function in SCALED and not call.distinct
+
+
+def _divided(column: Column, share: float) -> Expression:
+    """COUNT and SUM by the share, in their own type; AVG is what it is."""
+    value = column if column.type == DOUBLE else Cast(column, DOUBLE)
+    divided = Arithmetic("*", value, Literal(1.0 / share, DOUBLE), DOUBLE)
+    return divided if column.type == DOUBLE else Cast(divided, column.type)
+
+
+def _together(
+    stage: Join | SemiJoin | SetOperation, share: float | None, other: float | None
+) -> float | None:
+    """Of the rows that a stage gives, the share that is kept; share, other: of its left and right input."""
+    if share is None or other is None:
+        return None
+    if isinstance(stage, SetOperation):
+        return share if share == other and (stage.kind == "union" or share == 1.0) else None
+    if isinstance(stage, Join) and stage.kind == "inner" and stage.latest is None:
+        return share * other
+    keeps_left = isinstance(stage, SemiJoin) or stage.kind in ("inner", "left", "semi", "anti")
+    return share if other == 1.0 and (keeps_left or share == 1.0) else None
+
+
+def _scan(scan: Scan, stream: Stream, given: ScanAllotment) -> Scan:
+    if given.window_ms is not None:
+        window = scan.window
+        assert isinstance(window, TimeWindow)
+        scan = replace(scan, window=replace(window, begin=Instant(True, -given.window_ms)))
+    return scan if given.percent is None else _sampled(scan, stream, given.percent)
+
+
+def _sampled(scan: Scan, stream: Stream, percent: Decimal) -> Scan:
+    """With another sample in the place of its own. Before a window of rows it counts for that window."""
+    sample = Sample(percent) if scan.sample is None else replace(scan.sample, percent=percent)
+    window = scan.window
+    condition = kept(sample, stream)
+    assert condition is not None
+    if isinstance(window, RowWindow) and scan.assignment is None:
+        window = replace(window, filter=_asking(window.filter, condition, stream))
+        return replace(scan, window=window, sample=sample)
+    return replace(scan, predicate=_asking(scan.predicate, condition, stream), sample=sample)
+
+
+def _asking(condition: Expression | None, sampled: Expression, stream: Stream) -> Expression:
+    """A condition with ``sampled`` in the place of what it asks of sample keys."""
+    parts = condition.operands if isinstance(condition, And) else () if condition is None else (condition,)
+    others = [part for part in parts if not reads_place(part, stream.sample_place)]
+    return conjunction([*others, sampled])

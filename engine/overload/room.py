@@ -1,0 +1,90 @@
+"""How little the scans of a query may be given, in ms and percent; allotments that give less are refused."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+from engine.language.query import Query, Scan
+from engine.language.render import render_name
+from engine.model.allotment import Allotment, ScanAllotment
+from engine.model.sample import PERCENT_MIN
+from engine.model.source import SourceName, Stream
+from engine.model.tolerance import Tolerance
+from engine.overload.less import percent_asked, window_asked_ms
+from engine.overload.precision.freedom import Freedom, freedoms
+from engine.windows.clauses import TimeWindow
+from tureen.errors import AllotmentRefused
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Of a scan. window_ms: the least and the greatest length of its window; percent: of its rows. The
+    greatest is what the text asks for. None: it stays so.
+    """
+
+    source: SourceName
+    window_ms: tuple[int, int] | None = None
+    percent: tuple[Decimal, Decimal] | None = None
+
+    def __bool__(self) -> bool:
+        return self.window_ms is not None or self.percent is not None
+
+
+def rooms_of(query: Query, streams: Mapping[SourceName, Stream], tolerance: Tolerance) -> tuple[Room, ...]:
+    """Of each scan, in the order of ``Query.scans()``. O(stages)."""
+    free = freedoms(query, streams, tolerance)
+    return tuple(_room(scan, one) for scan, one in zip(query.scans(), free, strict=True))
+
+
+def _room(scan: Scan, freedom: Freedom) -> Room:
+    window = percent = None
+    asked_ms = window_asked_ms(scan)
+    if freedom.window is not None and asked_ms is not None:
+        least_ms = scan.window_down_to_ms or math.ceil(freedom.window * asked_ms)
+        if isinstance(scan.window, TimeWindow) and scan.window.end.relative:
+            least_ms = max(least_ms, -scan.window.end.ms)
+        window = (min(max(1, least_ms), asked_ms), asked_ms)
+    if freedom.rate is not None:
+        asked = percent_asked(scan)
+        least = max(PERCENT_MIN, Decimal(str(freedom.rate)) * 100)
+        percent = (min(least, asked), asked)
+    return Room(scan.source, window, percent)
+
+
+def require_room(
+    query: Query, streams: Mapping[SourceName, Stream], tolerance: Tolerance, allotment: Allotment
+) -> None:
+    """Raises AllotmentRefused: what a scan is given is not what the query tolerates."""
+    rooms = rooms_of(query, streams, tolerance)
+    if len(rooms) != len(allotment.scans):
+        raise AllotmentRefused(
+            f"the query reads {len(rooms)} sources, and {len(allotment.scans)} are given something"
+        )
+    for room, given in zip(rooms, allotment.scans, strict=True):
+        _require(room, given)
+
+
+def _require(room: Room, given: ScanAllotment) -> None:
+    name = render_name(room.source)
+    if given.window_ms is not None:
+        _require_within(f"the window of {name}", "ms", room.window_ms, given.window_ms)
+    if given.percent is not None:
+        _require_within(f"the sample of {name}", "percent", room.percent, given.percent)
+
+
+def _require_within(
+    what: str, unit: str, room: tuple[int | Decimal, int | Decimal] | None, given: int | Decimal
+) -> None:
+    if room is None:
+        raise AllotmentRefused(
+            f"{what} cannot be given less",
+            hint="DOWN TO in the text, max_fn or max_error say what a query tolerates",
+        )
+    low, high = room
+    if not low <= given < high:
+        raise AllotmentRefused(
+            f"{what} cannot be {given:,} {unit}", hint=f"at least {low:,} and less than {high:,} {unit}"
+        )

@@ -1,0 +1,81 @@
+"""A query that stands is given another share of what its text asks for: the query that then stands for it."""
+
+from __future__ import annotations
+
+from engine.changes.output import continues
+from engine.language.query import Query
+from engine.language.templates import FixedQuery, Read
+from engine.model.allotment import Allotment
+from engine.model.approximation import Expected
+from engine.model.source import Stream
+from engine.model.step import Position
+from engine.model.tolerance import Tolerance
+from engine.overload.less import less_of
+from engine.overload.room import require_room
+from engine.queries.catalogue import Catalogue
+from engine.queries.coming import Coming
+from engine.queries.registrations import bound
+from engine.standing.query import Allotted, StandingQuery
+from tureen.errors import AllotmentRefused
+
+
+def allotted(
+    standing: StandingQuery, allotment: Allotment, position: Position, catalogue: Catalogue
+) -> Coming:
+    """The query as it stands with an allotment from a step on; an empty one gives it all that it asks for.
+
+    Raises AllotmentRefused. O(size of the query).
+    """
+    registration = standing.registration
+    if not allotment:
+        return Coming.of(registration, bound(registration, catalogue), standing.born)
+    asked, streams = standing.asked, _streams(standing.asked, catalogue)
+    require_room(asked, streams, standing.tolerance, allotment)
+    coming = given_less(Coming.again(standing), asked, allotment, position, catalogue)
+    if not continues(asked, coming.query, streams):
+        raise AllotmentRefused(
+            "with less the answer would have other changes, or other keys", hint="it stays as its text says"
+        )
+    return coming
+
+
+def require_tolerated(tolerance: Tolerance, expected: Expected) -> None:
+    """Raises AllotmentRefused where a query does not tolerate what is expected of its answer."""
+    bounds = (
+        ("wrong rows", expected.fp, tolerance.max_fp),
+        ("missing rows", expected.fn, tolerance.max_fn),
+        ("error", expected.error, tolerance.max_error),
+    )
+    for what, share, most in bounds:
+        if share is not None and most is not None and share > most:
+            raise AllotmentRefused(
+                f"{what} of {share:.3g} would be expected, {most:.3g} are tolerated",
+                hint="give it more, or let it tolerate more",
+            )
+
+
+def tolerates(standing: StandingQuery, catalogue: Catalogue) -> bool:
+    """Whether a query may be given what it is given: its options may have changed. O(size of the query)."""
+    given = standing.allotted
+    if given is None:
+        return True
+    try:
+        require_room(given.asked, _streams(given.asked, catalogue), standing.tolerance, given.allotment)
+    except AllotmentRefused:
+        return False
+    return True
+
+
+def given_less(
+    coming: Coming, asked: Query, allotment: Allotment, since: Position, catalogue: Catalogue
+) -> Coming:
+    """What comes in the place of a query whose text asks for ``asked``."""
+    less = less_of(asked, _streams(asked, catalogue), allotment)
+    given = Allotted(asked, allotment, since, less.unscaled)
+    return Coming(
+        coming.registration, Read.of(less.query), FixedQuery(less.query), coming.born, given
+    )
+
+
+def _streams(query: Query, catalogue: Catalogue) -> dict[str, Stream]:
+    return {name: catalogue.sources[name].stream for name in query.sources}
