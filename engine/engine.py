@@ -75,7 +75,6 @@ from engine.sources.source import Source
 from engine.standing.queries import StandingQueries
 from engine.standing.query import SetKey, StandingQuery, set_key
 from tureen.errors import (
-    AllotmentRefused,
     AttributeRefused,
     BackfillRefused,
     EditConflict,
@@ -475,13 +474,10 @@ class Engine(Embedding):
                 standing = self._queries.get(query_id)
                 if standing is None:
                     raise UnknownQuery()
-                if standing.paused:
-                    raise AllotmentRefused("the query is paused", hint="resume it first")
                 coming.append(allotted(standing, allotment, position, self._catalogue))
             except TureenError as refusal:
                 failed[query_id] = refusal
-        continued = self._exchange(coming, self._stand_in, failed, told)
-        return StepResult(position, failed=failed, continued=continued)
+        return StepResult(position, failed=failed, continued=self._replace(coming, failed, told))
 
     def _give_all(self, query_ids: Iterable[str], position: Position, told: PendingOutput) -> None:
         """Those whose options do not allow any more what they are given are given all that they ask for."""
@@ -491,7 +487,24 @@ class Engine(Embedding):
             if not tolerates(self._queries[name], self._catalogue)
         ]
         if coming:
-            self._exchange(coming, self._stand_in, {}, told)
+            self._replace(coming, {}, told)
+
+    def _replace(
+        self, coming: Sequence[Coming], failed: dict[str, Exception], told: PendingOutput
+    ) -> tuple[str, ...]:
+        """Have queries answered by others over the same sources; as :meth:`_exchange`."""
+        talking: list[Coming] = []
+        for one in coming:
+            standing = self._queries[one.query_id]
+            if self._following.is_silent(standing):
+                self._following.replace_silently(
+                    standing,
+                    one.query,
+                    lambda: self._stand_in([one])[0][0],  # noqa: B023
+                )
+            else:
+                talking.append(one)
+        return self._exchange(talking, self._stand_in, failed, told)
 
     def _exchange(
         self,

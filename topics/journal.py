@@ -61,7 +61,8 @@ PAUSES_KEEP_ANSWERS = 6
 """Steps of earlier versions took the answers of followed queries back when these were paused."""
 """Version 1 knew no registrations with parameters, 2 no rows of the archive, 3 not from
 when on rows are whole; 4 took members as columns by exact names only, and timestamps in seconds as rows, and
-knew neither owners, nor output that is written later, nor altered queries; 5 no promises of heartbeats and no allotments."""
+knew neither owners, nor output that is written later, nor altered queries; 5 no promises of heartbeats and
+no allotments."""
 READ_TIMEOUT_S = 30.0
 SCANNED_STEPS = 20_000
 """So many steps are read through rather than searched."""

@@ -1,7 +1,7 @@
 """What a query is given of what it asks for, as attributes of its entity, and edits of these as allotments.
 
-    window_ms.orders      the length of the window over orders, down to what the query tolerates
-    percent.orders.2      of the second scan of orders, which percentage of rows it samples
+window_ms.orders      the length of the window over orders, down to what the query tolerates
+percent.orders.2      of the second scan of orders, which percentage of rows it samples
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ def allotment_attributes(query: StandingQuery, streams: Streams) -> tuple[Attrib
     return tuple(attribute for _, attribute in _attributes(query, streams))
 
 
-def edited(id_: str, query: StandingQuery, streams: Streams, values: Mapping[str, AttributeValue]) -> Allotment:
+def edited(
+    id_: str, query: StandingQuery, streams: Streams, values: Mapping[str, AttributeValue]
+) -> Allotment:
     """What a query is given once these attributes are set; None: all that is asked for. id_: of the entity.
 
     Raises AttributeRefused.
@@ -44,8 +46,11 @@ def edited(id_: str, query: StandingQuery, streams: Streams, values: Mapping[str
     for name, value in values.items():
         if name not in known:
             raise AttributeRefused(
-                id_, name, value, list(known), "the query tolerates nothing less there: DOWN TO, max_fn or "
-                "max_error say what it does"
+                id_,
+                name,
+                value,
+                list(known),
+                "the query tolerates nothing less there: DOWN TO, max_fn or max_error say what it does",
             )
         place, attribute = known[name]
         read = attribute.read(value)

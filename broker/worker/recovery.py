@@ -61,6 +61,9 @@ from tureen.errors import TopicMissing, TureenError
 
 log = logs.get()
 
+_STANDS = Register | Alter | Allocate | Unregister | CreateSource | CreateDerived | DropSource
+"""Steps that say what stands."""
+
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
@@ -184,9 +187,7 @@ def rowless(
     engine.tells = False
     for record in read_steps(kafka, settings.names.steps, number, engine.position):
         body: Body = Unregister(())
-        if isinstance(record.body, Register | Alter | Allocate | Unregister) or isinstance(
-            record.body, CreateSource | CreateDerived | DropSource
-        ):
+        if isinstance(record.body, _STANDS):
             body = record.body
         engine.enqueue(without(Step(record.position, record.clock_ms, body), removals))
         engine.run()

@@ -1,8 +1,8 @@
 """What a query is given of what its text asks for, where that is less: shorter windows, lower sampling rates.
 
-An allotment changes an answer, so it comes by a journalled step (:class:`engine.model.step.Allocate`). Rows are
-kept by the hash of where they come from, as SAMPLE keeps them, and windows are cut by time: so a replay gives
-the same answers, however rows were cut into steps. The registration stays as it is.
+An allotment changes an answer, so it comes by a journalled step (:class:`engine.model.step.Allocate`). Rows
+are kept by the hash of where they come from, as SAMPLE keeps them, and windows are cut by time: so a replay
+gives the same answers, however rows were cut into steps. The registration stays as it is.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
 
-from engine.model.approximation import Expected
+from engine.model.approximation import NOT_KNOWN, Expected
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Allotment:
     scans: tuple[ScanAllotment, ...]
     origin: Literal["static", "dynamic"] = "dynamic"
     by_hand: bool = False
-    expected: Expected = Expected()
+    expected: Expected = NOT_KNOWN
 
     def __bool__(self) -> bool:
         """Whether anything is given less."""
@@ -63,9 +63,7 @@ class Allotment:
             ScanAllotment(one.get("window_ms"), None if (p := one.get("percent")) is None else Decimal(p))
             for one in facts["scans"]
         )
-        return cls(
-            scans, facts["origin"], facts.get("by_hand", False), Expected(**facts.get("expected", {}))
-        )
+        return cls(scans, facts["origin"], facts.get("by_hand", False), Expected(**facts.get("expected", {})))
 
 
 NOTHING_LESS = Allotment(())

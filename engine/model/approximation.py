@@ -36,6 +36,9 @@ class Expected:
         return {name: value for name, value in known.items() if value is not None}
 
 
+NOT_KNOWN = Expected()
+
+
 @dataclass(frozen=True, slots=True)
 class Approximation:
     """One tag.
@@ -44,8 +47,8 @@ class Approximation:
     ``static`` at registration within the tolerance, ``dynamic`` while it runs. amount: what is given, in
     ``unit`` (percent, ms, bytes, rows); asked: what exactness would take, None where that has no number.
     since: the position from which on it holds; None: from the beginning. contiguous: rows next to each other
-    are missing, so that what is left is no fair sample. unscaled: columns of aggregates over a sample that are
-    what they are over its rows, since nothing tells what the others would make of them.
+    are missing, so that what is left is no fair sample. unscaled: columns of aggregates over a sample that
+    are what they are over its rows, since nothing tells what the others would make of them.
     """
 
     kind: ApproximationKind
@@ -55,7 +58,7 @@ class Approximation:
     unit: str
     asked: float | None = None
     since: Position | None = None
-    expected: Expected = Expected()
+    expected: Expected = NOT_KNOWN
     contiguous: bool = False
     unscaled: tuple[str, ...] = ()
 

@@ -276,7 +276,8 @@ class StepResult:
     failed: query id -> why a registration was refused; the others of the step went in.
     changes: of the answers of queries that are followed; several of one query in the order in which they are
     to be read. broken: query id -> why its changes could not be told; it is followed no more.
-    continued: queries with another text or allotment that are followed on: ``changes`` has the difference of their two answers.
+    continued: queries with another text or allotment that are followed on: ``changes`` has the difference of
+    their two answers.
     gone: queries that were removed, or have another text and are not followed on.
     """
 

@@ -3,11 +3,11 @@
     SELECT COUNT(*) FROM s [RANGE 1 HOUR]        given 20 % of the rows of the last 10 minutes:
     SELECT COUNT(*) * 5 FROM s SAMPLE(20) [RANGE 10 MINUTES]
 
-It has the same columns. What a text samples is what it asks for: only the share that is taken off that is made
-good. COUNT and SUM are divided by the share of rows that are kept, what is of a whole type then rounded;
-AVG is the ratio of two such. All other aggregates, those with DISTINCT, and all above a stage from which the
-share cannot be told (DISTINCT, LIMIT, ROW_NUMBER, a set operation, a join that keeps rows without a partner
-where partners are sampled) are what they are over the rows that are kept.
+It has the same columns. What a text samples is what it asks for: only the share that is taken off that is
+made good. COUNT and SUM are divided by the share of rows that are kept, what is of a whole type then
+rounded; AVG is the ratio of two such. All other aggregates, those with DISTINCT, and all above a stage from
+which the share cannot be told (DISTINCT, LIMIT, ROW_NUMBER, a set operation, a join that keeps rows without
+a partner where partners are sampled) are what they are over the rows that are kept.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ Streams = Mapping[SourceName, Stream]
 
 @dataclass(frozen=True, slots=True)
 class Less:
-    """query: that stands. unscaled: columns of its aggregates over sampled rows that nothing was made good of,
-    by the names that the aggregates have.
+    """query: that stands. unscaled: columns of its aggregates over sampled rows that nothing was made good
+    of, by the names that the aggregates have.
     """
 
     query: Query
@@ -118,24 +118,28 @@ class _Builder:
 
     def _scaled(self, aggregate: Aggregate, share: float | None) -> list[Stage]:
         """What follows an aggregate over a share of its rows."""
-        self.unscaled += [call.name for call in aggregate.calls if share is None or not _is_scaled(call)]
-        if share is None or not any(_is_scaled(call) for call in aggregate.calls):
+        self.unscaled += [
+            call.name
+            for call in aggregate.calls
+            if share is None or call.distinct or call.function not in SCALED
+        ]
+        if share is None or not any(_is_divided(call) for call in aggregate.calls):
             return []
         outputs = [
             Output(key.name, Column(place, key.name, key.type)) for place, key in enumerate(aggregate.keys)
         ]
         for place, call in enumerate(aggregate.calls, len(outputs)):
             column = Column(place, call.name, call.type)
-            outputs.append(Output(call.name, _divided(column, share) if _is_scaled(call) else column))
+            outputs.append(Output(call.name, _divided(column, share) if _is_divided(call) else column))
         return [Project(tuple(outputs))]
 
 
-def _is_scaled(call: AggregateCall) -> bool:
-    return call.function in SCALED and not call.distinct
+def _is_divided(call: AggregateCall) -> bool:
+    return call.function in ("COUNT", "SUM") and not call.distinct
 
 
 def _divided(column: Column, share: float) -> Expression:
-    """COUNT and SUM by the share, in their own type; AVG is what it is."""
+    """A sum over all rows, from that over a share of them, in its own type."""
     value = column if column.type == DOUBLE else Cast(column, DOUBLE)
     divided = Arithmetic("*", value, Literal(1.0 / share, DOUBLE), DOUBLE)
     return divided if column.type == DOUBLE else Cast(divided, column.type)

@@ -7,7 +7,7 @@ from engine.language.query import Query
 from engine.language.templates import FixedQuery, Read
 from engine.model.allotment import Allotment
 from engine.model.approximation import Expected
-from engine.model.source import Stream
+from engine.model.source import SourceName, Stream
 from engine.model.step import Position
 from engine.model.tolerance import Tolerance
 from engine.overload.less import less_of
@@ -72,10 +72,8 @@ def given_less(
     """What comes in the place of a query whose text asks for ``asked``."""
     less = less_of(asked, _streams(asked, catalogue), allotment)
     given = Allotted(asked, allotment, since, less.unscaled)
-    return Coming(
-        coming.registration, Read.of(less.query), FixedQuery(less.query), coming.born, given
-    )
+    return Coming(coming.registration, Read.of(less.query), FixedQuery(less.query), coming.born, given)
 
 
-def _streams(query: Query, catalogue: Catalogue) -> dict[str, Stream]:
+def _streams(query: Query, catalogue: Catalogue) -> dict[SourceName, Stream]:
     return {name: catalogue.sources[name].stream for name in query.sources}

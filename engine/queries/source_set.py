@@ -123,9 +123,7 @@ class SourceSet:
             for each, (mode, paused) in zip(wanted, modes, strict=True)
         ]
         standing = [
-            StandingQuery(
-                one.registration, one.meaning, one.born, mode, paused, slots, allotted=one.allotted
-            )
+            StandingQuery(one.registration, one.meaning, one.born, mode, paused, slots, allotted=one.allotted)
             for one, (mode, paused), slots in zip(coming, modes, self._keep(needed, apply=apply), strict=True)
         ]
         for one, kept in zip(coming, standing, strict=True):

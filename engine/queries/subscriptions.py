@@ -7,7 +7,7 @@ begins to follow begins anywhere, and a replay tells the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -262,6 +262,24 @@ class Subscriptions:
             self._last[standing.query_id] = LastAnswer.of(answer.table, answer.now_ms)
         else:
             self._last[standing.query_id] = LastAnswer(view.now_ms(standing.query_id), None)
+
+    def is_silent(self, standing: StandingQuery) -> bool:
+        """Whether nothing is told of a query now, for it is paused or about to run again."""
+        return standing.paused or standing.query_id in self._last
+
+    def replace_silently(
+        self, standing: StandingQuery, query: Query, put: Callable[[], StandingQuery]
+    ) -> None:
+        """A query of which nothing is told now is answered by ``query`` once it runs again. put: puts that in
+        its place.
+        """
+        query_id = standing.query_id
+        known, last = self._subscribers.get(query_id), self._last.get(query_id)
+        after = put()
+        if known is not None:
+            self._put(after, replace(self._subscriber(query), asked=known.asked))
+        if last is not None:
+            self._last[query_id] = last
 
     def last_of(self, query_id: str) -> LastAnswer | None:
         """What is to be saved of a query that is paused; None where nothing was told of it."""

@@ -45,8 +45,8 @@ def registered(one: Broker, sql: str, **options: object) -> str:
 
 def test_a_count_is_given_fewer_rows_and_all_again(shared: Broker, name: str) -> None:
     shared.create(stream_sql(name))
-    sql = f"SELECT COUNT(*) AS n, SUM(v) AS total, MAX(id) AS last FROM {name} [RANGE 1 HOUR DOWN TO 1 SECOND]"
-    exact = shared.register(sql)
+    window = "[RANGE 1 HOUR DOWN TO 1 SECOND]"
+    exact = shared.register(f"SELECT COUNT(*) AS n, SUM(v) AS total, MAX(id) AS last FROM {name} {window}")
     counted = registered(shared, f"SELECT COUNT(*) AS n, AVG(v) AS mean FROM {name}", max_error=0.9)
     shared.send(name, rows(ROWS))
     wait_until(lambda: shared.rows(exact)[0][0] == ROWS - 1, what="all rows but the last are in")
