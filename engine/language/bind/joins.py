@@ -202,14 +202,19 @@ def _on(
     using: Sequence[exp.Expr] = join.args.get("using") or ()
     on: list[Asked] = []
     merged: dict[str, tuple[int, int]] = {}
-    for name in using:
+    for place, name in enumerate(using):
+        column = str(name.this)
+        if any(str(other.this) == column for other in using[:place]):
+            raise env.text.of_node(name).refuse(
+                SyntaxRefused, f"USING names {shown(column)!r} twice", hint="leave one of them out"
+            )
         before, behind = left.place(name, env), right.place(name, env) + count
         sides = columns[before].expression, columns[behind].expression
         if join.args.get("asof") and name is using[-1]:
             on.append((compare(">=", *sides, name, name, scope), name))
         else:
             on.append((compare("=", *sides, name, name, scope), name))
-            merged[str(name.this)] = before, behind
+            merged[column] = before, behind
     return on, merged
 
 
