@@ -3,6 +3,7 @@
     query wbpy4mk74giav5jp6e2f7uuvyk over trades, maintenance lazy
     share of a core: lazy 0.00012, none 0.004, eager 0.0009
     changes: rows added and removed, identified by all their values
+    a relation by default: rows of the window 'NOW - 1 hour to NOW' of trades go or change
 
     operator      detail                  est. rows  est. ms
     project       symbol, price                 120     0.03
@@ -147,7 +148,7 @@ def changes(plan: Mapping[str, Any]) -> list[str]:
         apart = "identified by all their values"
     else:
         apart = f"identified by {', '.join(key)}" if key else "at most one row"
-    lines = [f"changes: {_LEAVING[plan['operator']]}, {apart}"]
+    lines = [f"changes: {_LEAVING[plan['operator']]}, {apart}", plan["operator_rule"]]
     emit = plan["emit"]
     if emit is not None:
         topic = "the topics that queries share" if emit["into"] is None else f"the topic {emit['into']}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 
+from engine.language.exits import exits
 from engine.language.query import Query
 from engine.language.update_patterns import Pattern, update_patterns
 from engine.model.changes import Operator
@@ -22,4 +23,18 @@ def operator_of(query: Query, tables: Container[SourceName]) -> Operator:
 
 def operator_over(query: Query, streams: Mapping[SourceName, Stream]) -> Operator:
     """The same by the streams and tables that a query reads."""
-    return operator_of(query, [name for name, stream in streams.items() if stream.is_table])
+    return operator_of(query, _tables(streams))
+
+
+def operator_rule(query: Query, streams: Mapping[SourceName, Stream]) -> str:
+    """Which rule gives :func:`operator_over`, in words, for EXPLAIN."""
+    if query.operator is not None:
+        return f"{query.operator.upper()} as written"
+    told = next(exits(query, _tables(streams), Pattern.MON), None)
+    if told is None:
+        return "ISTREAM by default: rows come and never go"
+    return f"a relation by default: rows of {told} go or change"
+
+
+def _tables(streams: Mapping[SourceName, Stream]) -> list[SourceName]:
+    return [name for name, stream in streams.items() if stream.is_table]

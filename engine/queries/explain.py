@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from engine.changes.operator import operator_over
+from engine.changes.operator import operator_over, operator_rule
 from engine.changes.result_key import result_key
 from engine.dataflow.operator_tree import OperatorTree
 from engine.dataflow.strategy_plan import Explained, StrategyPlan
@@ -109,10 +109,11 @@ class Plan:
 
     modules: what rows go through on their way to its matches, shared with other queries, by where it is: the
     Query SteM of each source, the join. waits_for: streams that have no NOW yet, so that the query has none.
-    operator: which changes of its answer leave it (:data:`engine.model.changes.Operator`); emit: where to,
-    None: nowhere but to those who follow it. key: the columns that tell its rows apart, None: no key does.
-    graph: the operators that its changes come from while it is followed, shared with other followed queries.
-    views: of each scan, in the order of the text. tolerance, weight: by its options, else by its text.
+    operator: which changes of its answer leave it (:data:`engine.model.changes.Operator`), operator_rule: by
+    which rule, in words; emit: where to, None: nowhere but to those who follow it. key: the columns that tell
+    its rows apart, None: no key does. graph: the operators that its changes come from while it is followed,
+    shared with other followed queries. views: of each scan, in the order of the text. tolerance, weight: by
+    its options, else by its text.
     """
 
     query_id: str | None
@@ -126,6 +127,7 @@ class Plan:
     modules: Mapping[str, tuple[ModuleStatistics, ...]]
     waits_for: tuple[str, ...]
     operator: Operator
+    operator_rule: str
     emit: Emit | None
     key: tuple[str, ...] | None
     followed: bool
@@ -197,6 +199,7 @@ def explain(
         {f"query-stem/{name}": stems[name].statistics() for name in query.sources} | dict(joined),
         waits_for,
         operator_over(query, streams),
+        operator_rule(query, streams),
         query.emit,
         None if key is None else tuple(query.columns[place][0] for place in key),
         followed,

@@ -7,14 +7,15 @@ refuse: there all strategies do the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
-from engine.language.query import Join, Query, Scan, SemiJoin, SetOperation
-from engine.language.render import render_name, render_stage, render_window
-from engine.language.update_patterns import Pattern, edges_of
+from engine.language.exits import exits
+from engine.language.query import Query
+from engine.language.render import render_name
+from engine.language.update_patterns import Pattern
 from engine.model.maintenance import QueryOptions
-from engine.model.source import Derived, SourceName, Stream
-from engine.windows.clauses import RowWindow, TimeWindow
+from engine.model.source import Derived, Stream
+from engine.windows.clauses import TimeWindow
 from tureen.errors import OptionRefused
 
 
@@ -27,7 +28,7 @@ def require_possible(
     options = QueryOptions.of(given)
     if options.strategy == "direct":
         tables = {one.name for one in catalogue.values() if isinstance(one, Stream) and one.is_table}
-        told = next(_told_exits(query(), tables), None)
+        told = next(exits(query(), tables, Pattern.WK), None)
         if told is not None:
             raise OptionRefused(
                 f"strategy cannot be 'direct': rows of {told} leave at instants that are not known when they "
@@ -36,26 +37,6 @@ def require_possible(
             )
     if options.partitions is not None:
         _require_wide(options.partitions, query())
-
-
-def _told_exits(query: Query, tables: Container[SourceName]) -> Iterator[str]:
-    """What rows leave early, from below."""
-    scan, *edges = edges_of(query, tables)
-    if scan.pattern is Pattern.STR:
-        yield _leaf(query.scan, tables)
-    for stage, edge in zip(query.stages, edges, strict=True):
-        if isinstance(stage, Join | SemiJoin | SetOperation):
-            yield from _told_exits(stage.inner, tables)
-        if edge.pattern is Pattern.STR:
-            yield f"the operator {render_stage(stage)[0]!r}"
-
-
-def _leaf(scan: Scan, tables: Container[SourceName]) -> str:
-    name = render_name(scan.source)
-    if scan.source in tables:
-        return f"the table {name}"
-    assert isinstance(scan.window, RowWindow)
-    return f"the window {render_window(scan.window)!r} of {name}"
 
 
 def _require_wide(partitions: int, query: Query) -> None:

@@ -1,0 +1,31 @@
+"""Where rows of a query leave, from its scans up: what keeps its answer from being a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+
+from engine.language.query import Join, Query, Scan, SemiJoin, SetOperation
+from engine.language.render import render_name, render_stage, render_window
+from engine.language.update_patterns import Pattern, edges_of
+from engine.model.source import SourceName
+
+
+def exits(query: Query, tables: Container[SourceName], above: Pattern) -> Iterator[str]:
+    """In words, each scan and each stage whose rows come and go in a way that is more than ``above``, those
+    below before those above them. tables: which sources are. O(stages^2) for all.
+    """
+    scan, *edges = edges_of(query, tables)
+    if scan.pattern > above:
+        yield _leaf(query.scan, tables)
+    for stage, edge in zip(query.stages, edges, strict=True):
+        if isinstance(stage, Join | SemiJoin | SetOperation):
+            yield from exits(stage.inner, tables, above)
+        if edge.pattern > above:
+            yield f"the operator {render_stage(stage)[0]!r}"
+
+
+def _leaf(scan: Scan, tables: Container[SourceName]) -> str:
+    name = render_name(scan.source)
+    if scan.source in tables:
+        return f"the table {name}"
+    return f"the window {render_window(scan.window)!r} of {name}"
