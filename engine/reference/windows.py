@@ -200,7 +200,7 @@ def _versions(scan: Scan, source: Source, instant: int) -> list[Row]:
     if not scan.history:
         latest = {source.key_of(row): row for row in visible}
         visible = [row for row in sorted(latest.values()) if not row.deleted]
-    return [row for row in visible if _holds(scan.predicate, _of_version(scan, row))]
+    return [row for row in visible if _holds(scan.predicate, source.read(row))]
 
 
 def _of_version(scan: Scan, row: Row) -> Values:

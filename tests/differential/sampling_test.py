@@ -28,7 +28,7 @@ from tests.differential.changes_test import agree
 from tests.memory_state import MemoryState
 from tests.sql_selects import Selects
 from tests.strategies import journeys, scripts
-from tests.worlds import worlds
+from tests.worlds import eventful_worlds, worlds
 
 SOME = settings(max_examples=max(10, settings.default.max_examples // 4))
 BACKS = st.lists(st.sampled_from([-1, 0, 1, 7, 30, 90]), max_size=2)
@@ -59,7 +59,7 @@ def joined_samples(draw: st.DrawFn, sources: Mapping[str, Stream], instant: int 
         stream = sources[name]
         window = draw(st.sampled_from(["", "[RANGE 90 MILLISECONDS]", "[ROWS 4]"]))
         sample = draw(st.sampled_from(["", "SAMPLE(50)", "SAMPLE(80)", "SAMPLE(50, 3)"]))
-        clauses = "" if stream.is_table else f"{window} {sample}"
+        clauses = sample if stream.is_table else f"{window} {sample}"
         parts.append((f'"{name}" {alias} {clauses}', f"{alias}.{stream.schema.fields[0].name}"))
     (one, left), (other, right) = parts
     kind = draw(st.sampled_from(["JOIN", "JOIN", "LEFT JOIN", "FULL JOIN", "SEMI JOIN", "ANTI JOIN"]))
@@ -102,6 +102,38 @@ def test_neither_cuts_nor_restarts_change_a_sample(steps: list[Step], cuts: list
 @SOME
 @given(steps=journeys(any_sample))
 def test_changes_of_samples_are_told_as_defined(steps: list[Step]) -> None:
+    agree(steps)
+
+
+def sampled_windows(draw: st.DrawFn, stream: Stream, instant: int = 1_000) -> str:
+    """Windows of a table function over a sample, which is taken before them."""
+    function = draw(
+        st.sampled_from(
+            [
+                "TUMBLE(s, 7 MILLISECONDS)",
+                "HOP(s, 5 MILLISECONDS, 20 MILLISECONDS)",
+                "SESSION(s, 6 MILLISECONDS)",
+            ]
+        )
+    ).replace("(s,", f'("{stream.name}",')
+    share = draw(st.sampled_from(["50", "80", "100", "50, 3"]))
+    window = draw(st.sampled_from(["", "[RANGE 30 MILLISECONDS]"]))
+    outputs = "window_start, window_end, COUNT(*) AS n"
+    return f"SELECT {outputs} FROM {function} {window} SAMPLE({share}) GROUP BY window_start, window_end"
+
+
+@SOME
+@given(steps=scripts(sampled_windows), backs=BACKS)
+def test_windows_over_samples_are_the_references(steps: list[Step], backs: list[int]) -> None:
+    engine, reference = EngineSubject(), Reference()
+    for step in steps:
+        assert told(engine.apply(step)) == told(reference.apply(step))
+        assert_same_answers(engine, reference, backs)
+
+
+@settings(max_examples=max(6, settings.default.max_examples // 8))
+@given(steps=eventful_worlds(joined_samples, rounds=3))
+def test_changes_of_joined_samples_are_told_as_defined(steps: list[Step]) -> None:
     agree(steps)
 
 

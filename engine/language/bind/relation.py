@@ -226,7 +226,7 @@ class BoundRelation:
         return replace(self, window=window, window_down_to_ms=down_to_ms)
 
     def sampled(self, sample: Sample) -> BoundRelation:
-        """With a sample of the rows of an open relation, which has no table function."""
+        """With a sample of the rows of an open relation, before its table function."""
         condition = kept(sample, self.stream)
         where = self.where if condition is None else (condition, *self.where)
         return replace(self, sample=sample, where=where)

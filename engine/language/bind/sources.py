@@ -150,24 +150,14 @@ def assigned(function: exp.Expr, relation: BoundRelation, scope: Scope) -> Bound
 
 
 def sampled(relation: BoundRelation, clause: exp.Expr, place: Place) -> BoundRelation:
-    """The relation with its SAMPLE. Raises NotSupported where the rows are no rows of a stream."""
-    if relation.stream.is_table and relation.is_open:
-        raise place.refuse(
-            NotSupported,
-            f"{shown(relation.stream.name)} is a table: it has one row for each key, and no SAMPLE",
-            hint="sample a stream that it is joined with",
-        )
-    if relation.assignment is not None and relation.is_open:
-        raise place.refuse(
-            NotSupported,
-            "SAMPLE of a table function is not supported",
-            hint="put SAMPLE into a view that the function takes: SELECT * FROM s SAMPLE(10)",
-        )
+    """The relation with its SAMPLE: of a table by the records of its rows, of a table function by the rows
+    that it takes, before it cuts time into windows. Raises NotSupported where the rows are no rows of a source.
+    """
     if not relation.is_open:
         raise place.refuse(
             NotSupported,
-            "SAMPLE is allowed only after a stream, or after a subquery that only selects from one",
-            hint="write it inside, after the stream: FROM (SELECT ... FROM s SAMPLE(10) ...)",
+            "SAMPLE is allowed only after a source, or after a subquery that only selects from one",
+            hint="write it inside, after the source: FROM (SELECT ... FROM s SAMPLE(10) ...)",
         )
     if relation.sample is not None:
         raise place.refuse(

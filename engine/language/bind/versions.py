@@ -78,6 +78,12 @@ class BoundVersions:
             raise place.refuse(
                 NotSupported, f"{word} with a NON RETROACTIVE table is not supported", hint=hint
             )
+        if right.sample is not None:
+            raise place.refuse(
+                NotSupported,
+                f"{name} is NON RETROACTIVE: the version as of a row's instant may be in no sample",
+                hint="sample the stream that is joined with it",
+            )
         if kind == "left" and not right.is_plain:
             raise place.refuse(
                 NotSupported,
