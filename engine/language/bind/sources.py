@@ -151,7 +151,7 @@ def assigned(function: exp.Expr, relation: BoundRelation, scope: Scope) -> Bound
 
 def sampled(relation: BoundRelation, clause: exp.Expr, place: Place) -> BoundRelation:
     """The relation with its SAMPLE: of a table by the records of its rows, of a table function by the rows
-    that it takes, before it cuts time into windows. Raises NotSupported where the rows are no rows of a source.
+    that it takes, before it cuts time into windows. Raises NotSupported where rows are no rows of a source.
     """
     if not relation.is_open:
         raise place.refuse(
