@@ -22,7 +22,7 @@ import time
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
@@ -30,7 +30,7 @@ from engine.model.changes import Changes, Operator
 from engine.model.step import Position
 from topics.admin import Admin, TopicPolicy
 from topics.failures import is_refusal
-from topics.registry import Registry, RegistrySettings, SchemaKind
+from topics.registry import RegistrySettings, SchemaKind
 from topics.results import Destination, Encoding, Format, Records, encode
 from topics.results_codec import AvroCodec, Codec, JsonCodec
 from topics.results_schema import ResultSchemas
@@ -46,6 +46,9 @@ from tureen.errors import (
     TureenError,
 )
 from tureen.protocol import TopicNames
+
+if TYPE_CHECKING:
+    from topics.registry_client import Registry
 
 AWAITED = (RegistryUnavailable, KafkaUnavailable)
 """What keeps an output from being ready for a while only."""
@@ -129,7 +132,7 @@ class Outputs:
         """Raises SettingsError."""
         self._settings = settings
         self._admin = admin
-        self._registry = None if settings.registry is None else Registry(settings.registry)
+        self._registry = None if settings.registry is None else _client(settings.registry)
         self._lock = threading.Lock()
         self._topics: dict[str, _Topic] = {}
         self._writers: dict[tuple[Destination, tuple[tuple[str, str], ...]], Writer] = {}
@@ -378,6 +381,13 @@ def facts(to: Destination, columns: pa.Schema) -> dict[str, Any]:
         "operator": to.operator,
         "key": None if to.key is None else [columns.names[number] for number in to.key],
     }
+
+
+def _client(settings: RegistrySettings) -> Registry:
+    """Loaded only where there is a registry. Raises SettingsError."""
+    from topics.registry_client import Registry
+
+    return Registry(settings)
 
 
 def is_awaited(error: object) -> bool:

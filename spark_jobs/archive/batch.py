@@ -26,7 +26,7 @@ from spark_jobs.errors import RecordsLost, TopicReplaced
 from storage.archive.coverage import AFTER_A_GAP, COMPLETE, Coverage, Covered
 from storage.archive.errors import ArchiveUnreadable
 from storage.archive.layout import OFFSET, PARTITION, QUARANTINE_SCHEMA, TIMESTAMP
-from topics.registry import Registry
+from topics.registry_client import Registry
 from tureen.errors import SettingsError
 
 SCHEMAS_MAX = 10_000

@@ -24,7 +24,7 @@ from spark_jobs.errors import CheckpointMismatch
 from spark_jobs.running import Stop
 from spark_jobs.streaming import Done, StreamReport, kafka_source, run_stream
 from topics.admin import Admin
-from topics.registry import Registry
+from topics.registry_client import Registry
 from tureen.errors import SettingsError, TopicMissing, UnknownSource
 from tureen.protocol import TopicNames
 

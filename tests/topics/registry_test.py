@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 from tests.registry import TestRegistry, container, registry
-from topics.registry import Registry, RegistrySettings, SchemaKind
+from topics.registry import RegistrySettings, SchemaKind
+from topics.registry_client import Registry
 from topics.results_schema import ResultSchemas
 from tureen.errors import RegistryUnavailable, SchemaRefused, SettingsError
 

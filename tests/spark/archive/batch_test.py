@@ -44,7 +44,8 @@ from tests.topics.codec_test import _records as values
 from tests.topics.results_test import COLUMNS, KEYED, changes, pairs, to, written
 from topics.codec import decode
 from topics.keyed import decode_table
-from topics.registry import Registry, RegistrySettings
+from topics.registry import RegistrySettings
+from topics.registry_client import Registry
 from topics.results_codec import AvroCodec
 from topics.results_schema import ResultSchemas
 from tureen.errors import SettingsError
