@@ -16,7 +16,7 @@ from engine.dataflow.cost.estimate import Estimate, estimate
 from engine.dataflow.cost.statistics import Statistics
 from engine.dataflow.physical import physical
 from engine.dataflow.plan import plan_of
-from engine.dataflow.policy import TOLD, Policy
+from engine.dataflow.policy import ONE_STORE, Policy
 from engine.dataflow.rewrites import alternatives
 from engine.dataflow.rewrites.rule import Sources
 from engine.language.query import Query
@@ -133,7 +133,7 @@ def _is_apart(policy: Policy, options: QueryOptions, cost: Estimate, *, foretold
     """Whether a policy makes a plan of its own, and may be chosen."""
     if options.strategy is not None and (options.structure is not None or policy.strategy != "upa"):
         return True
-    if policy == TOLD:
+    if policy == ONE_STORE:
         return True
     if not foretold and options.strategy is None:
         return False
@@ -149,7 +149,7 @@ def _cost(candidate: Candidate) -> float:
 def _policies(options: QueryOptions) -> Iterable[Policy]:
     """Those that the options leave open."""
     if options.strategy is None:
-        yield TOLD
+        yield ONE_STORE
     if options.strategy == "nt":
         yield Policy("nt")
     if options.strategy in (None, "direct"):

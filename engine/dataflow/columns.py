@@ -75,8 +75,12 @@ class Over(Readers):
         self._columns = columns
         self.below: Int32Array = np.unique(below)
 
+    def read(self, owners: Int32Array) -> tuple[Int64Array, Int32Array]:
+        """(pair, column) of each column over that of a pair, pairs ascending. owners: int32[pairs]."""
+        pairs, readers = self.of(owners)
+        return pairs, self._columns[readers]
+
     def spread(self, delta: Delta) -> Delta:
         """The same rows, of the columns that are over theirs."""
-        pairs, readers = self.of(delta.owners)
-        starts = np.searchsorted(pairs, delta.starts)
-        return Delta(delta.temporal, starts, self._columns[readers], delta.ids)
+        pairs, columns = self.read(delta.owners)
+        return Delta(delta.temporal, np.searchsorted(pairs, delta.starts), columns, delta.ids)

@@ -24,6 +24,7 @@ from engine.dataflow.buffers.buffer import Work
 from engine.dataflow.entities import GraphEntities, OperatorEntity, digest, word_of
 from engine.dataflow.node import Node
 from engine.dataflow.operator_tree import NodeState, OperatorTree, operator_tree
+from engine.dataflow.operators.entries import EntriesNode
 from engine.dataflow.operators.exits import ExitsNode
 from engine.dataflow.operators.flow import FlowNode
 from engine.dataflow.operators.rows import ConditionNode
@@ -206,13 +207,16 @@ class Graph:
 
     def _plan_of(self, query: Query, operator: Operator, policy: Policy) -> Plan:
         plan = whole_plan_of if operator == "rstream" else plan_of
-        return physical(plan(query, self._tables), policy)
+        return physical(plan(query, self._tables), policy, whole=operator == "rstream")
 
     def _build(self, plan: Plan, standing: StandingQuery) -> _Built:
         """The nodes of a plan, those that are not there made."""
         match plan:
-            case Shared(kind, scan, foretold):
-                leaf = self._leaf(key_of(plan), lambda: ScanNode(kind, foretold=foretold))
+            case Shared(kind, scan, foretold, entries):
+                leaf = self._leaf(
+                    key_of(plan),
+                    lambda: EntriesNode(kind) if entries else ScanNode(kind, foretold=foretold),
+                )
                 assert isinstance(leaf, ScanNode)
                 predicate: Predicate = scan.predicate
                 if scan.predicate is not None:
@@ -248,7 +252,8 @@ class Graph:
                 if node is None:
                     node = self._nodes[both] = node_of_two(plan, one.node, other.node)
                 assert isinstance(node, TwoInputs)
-                column = node.column(one.column, other.column)
+                spans = plan.spans if isinstance(plan, Joined) else None
+                column = node.column(one.column, other.column, spans)
                 return _Built((*one.keys, *other.keys, both), node, column)
 
     def _leaf(self, key: Hashable, make: Callable[[], Leaf]) -> Leaf:
@@ -448,7 +453,9 @@ class Graph:
         keys = {
             key
             for key, leaf in self._leaves.items()
-            if isinstance(leaf, ScanNode) and leaf.foretold and (is_ahead or leaf.is_cut(context))
+            if isinstance(leaf, ScanNode)
+            and leaf.foretold
+            and ((is_ahead and not isinstance(leaf, EntriesNode)) or leaf.is_cut(context))
         }
         if keys:
             for query_id, member in list(self._members.items()):
@@ -560,13 +567,14 @@ def _moving(leaves: Collection[Leaf], context: EvaluationContext) -> dict[Leaf, 
     """The leaves that give something on a transition, or cannot tell."""
     found: dict[Leaf, _Moved] = {}
     for leaf in leaves:
+        windows_move = isinstance(leaf, EntriesNode) and leaf.moves(context)
         try:
             temporal = leaf.moved(context)
         except TureenError as refused:
             leaf.refused = refused
             found[leaf] = 0, np.empty(0, np.int64)
         else:
-            if len(temporal):
+            if len(temporal) or windows_move:
                 found[leaf] = len(temporal), np.concatenate([temporal.valid_from, temporal.valid_to])
     return found
 

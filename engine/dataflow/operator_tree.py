@@ -110,6 +110,9 @@ KEPT_PAIRS = "pairs are kept by the ids of their rows: a left row may go after i
 """What a join with a table does above an edge on which rows leave before their time, where a negation could
 not be put above it."""
 
+ONE_STORE = "rows are kept once for windows of all sizes"
+"""What a join of two streams by windows of time does that queries with other windows share."""
+
 StateOf = Callable[[Hashable], NodeState]
 """What the node with a key keeps; nothing, where there is none."""
 
@@ -151,12 +154,14 @@ def _walk(plan: Plan, tables: Container[SourceName], state_of: StateOf) -> _Walk
                 edge = edge.above(each)
             word, details = _words(*stages)
             return OperatorTree(word, details, str(edge), None, state_of(key), (tree,)), edge, key
-        case Joined(_, left, right, stage):
+        case Joined(left=left, right=right, stage=stage):
             one, one_edge, one_key = _walk(left, tables, state_of)
             other, other_edge, other_key = _walk(right, tables, state_of)
             edge = one_edge.joined(stage, other_edge)
             key = key_of(plan, one_key, other_key)
             word, details = _words(stage)
+            if plan.spans is not None:
+                details = (*details, ONE_STORE)
             if one_edge.pattern is Pattern.STR and isinstance(stage, Join) and _is_of_table(stage, tables):
                 details = (*details, KEPT_PAIRS)
             return OperatorTree(word, details, str(edge), None, state_of(key), (one, other)), edge, key

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from engine.dataflow.one_store import in_one_store
 from engine.dataflow.operators.join import Matching
 from engine.dataflow.operators.latest import Latest
 from engine.dataflow.operators.ranked import Ranked
@@ -20,8 +21,10 @@ from engine.language.query import Aggregate, Filter, Project, Scan
 from engine.windows.clauses import TimeWindow
 
 
-def physical(plan: Plan, policy: Policy) -> Plan:
-    """A plan that does the same and tells exits when they happen."""
+def physical(plan: Plan, policy: Policy, *, whole: bool = False) -> Plan:
+    """A plan that does the same and tells exits when they happen. whole: ids of its rows are read."""
+    if policy.one_store:
+        return in_one_store(plan, has_ids=whole)
     return plan if policy == TOLD else _Physical(policy).told(plan)
 
 

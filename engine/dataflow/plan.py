@@ -25,6 +25,7 @@ from engine.dataflow.operators.rows import ConditionNode, FilterNode, ProjectNod
 from engine.dataflow.operators.set_operations import Compared, CopiesNode, Union, UnionNode
 from engine.dataflow.operators.set_rows import LeftRows, LeftRowsNode
 from engine.dataflow.operators.two_inputs import TwoInputs
+from engine.dataflow.operators.window_join import Spans, WindowJoinNode
 from engine.dataflow.parameters import Constants, parameterised
 from engine.dataflow.policy import Edge
 from engine.language.expressions import Column, Expression, IsNull, Literal, Or, columns_of
@@ -55,12 +56,14 @@ from engine.windows.clauses import UNBOUNDED, RowWindow, TimeWindow
 @dataclass(frozen=True, slots=True)
 class Shared:
     """A leaf that queries share: a scan without its predicate, which is a column of it. scan: the query's.
-    foretold: exits are told with the rows.
+    foretold: exits are told with the rows. entries: rows that enter are told alone, of windows of all sizes,
+    and the window of ``kind`` is UNBOUNDED.
     """
 
     kind: Scan
     scan: Scan
     foretold: bool = False
+    entries: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +102,8 @@ class Step:
 @dataclass(frozen=True, slots=True)
 class Joined:
     """A join of two plans. stage: of the query; of a NOT IN, which takes two joins, what this one does. kept:
-    how the rows of foretold inputs are kept.
+    how the rows of foretold inputs are kept. spans: of inputs that tell entries alone, the sizes of their
+    windows, in which columns differ.
     """
 
     matching: Matching
@@ -107,6 +111,7 @@ class Joined:
     right: Plan
     stage: Join | SemiJoin
     kept: Kept = NOT_FORETOLD
+    spans: Spans | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,14 +142,14 @@ Plan = Shared | Own | Step | Joined | Combined | Exits
 def key_of(plan: Plan, *below: Hashable) -> Hashable:
     """What tells the node of a plan from others. below: the keys of its inputs."""
     match plan:
-        case Shared(kind, _, foretold):
-            return (kind, "foretold") if foretold else kind
+        case Shared(kind, _, foretold, entries):
+            return (kind, "entries" if entries else "foretold") if foretold or entries else kind
         case Own(query):
             return query
         case Step(shape, constants):
             return *below, shape, tuple(literal.type for literal in constants), plan.keeping
         case Joined(matching):
-            return *below, matching, plan.kept
+            return *below, matching, plan.kept, plan.spans is not None
         case Combined(shape, kept=kept, tells=tells):
             return *below, shape, kept, tells
         case Exits(edge=edge):
@@ -250,6 +255,8 @@ def node_of_two(plan: Joined | Combined, left: Node, right: Node) -> TwoInputs:
 
 def _join_of(joined: Joined, left: Node, right: Node) -> TwoInputs:
     matching = joined.matching
+    if joined.spans is not None:
+        return WindowJoinNode(left, right, matching)
     if matching.latest is not None:
         return AsOfNode(left, right, matching, matching.latest)
     if matching.kind == "inner":

@@ -32,6 +32,8 @@ class Policy:
     partitions: int | None = None
     counts: bool = False
     """Where exits are told, DISTINCT counts the rows of each value, which the classic form keeps."""
+    one_store: bool = False
+    """Where exits are told, joins keep the rows of a stream once for windows of all sizes."""
 
     @classmethod
     def asked_for(cls, options: QueryOptions) -> Policy | None:
@@ -47,6 +49,9 @@ class Policy:
 
 
 TOLD = Policy(counts=True)
+"""What queries have where exits cannot be foretold."""
+
+ONE_STORE = Policy(counts=True, one_store=True)
 """What queries have that say nothing else."""
 
 

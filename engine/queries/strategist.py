@@ -15,7 +15,7 @@ from engine.dataflow.cost.estimate import Estimate, estimate
 from engine.dataflow.cost.statistics import Statistics
 from engine.dataflow.physical import physical
 from engine.dataflow.plan import is_selection, plan_of, shape_of
-from engine.dataflow.policy import TOLD, Policy
+from engine.dataflow.policy import ONE_STORE, Policy
 from engine.dataflow.rewrites import alternatives
 from engine.language.query import Query
 from engine.model.changes import Operator
@@ -65,7 +65,7 @@ class Strategist:
         """The way for a query. present: the one it has, which stays unless another is much cheaper."""
         asked_for = Policy.asked_for(options)
         if self._units is None or operator == "rstream" or (asked_for is None and is_selection(query)):
-            return Way(query, TOLD if asked_for is None or operator == "rstream" else asked_for)
+            return Way(query, ONE_STORE if asked_for is None or operator == "rstream" else asked_for)
         choice = self._choice(query, options, present, self._units)
         chosen = choice.chosen
         texts = alternatives(query, self._streams(query))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.dataflow.policy import TOLD, Policy
+from engine.dataflow.policy import ONE_STORE, TOLD, Policy
 
 POLICIES = (
     TOLD,
@@ -13,4 +13,5 @@ POLICIES = (
     Policy("upa", "negative"),
     Policy("upa", "indexed"),
     Policy("upa", "indexed", 2),
+    ONE_STORE,
 )

@@ -97,8 +97,10 @@ def test_changes_are_those_of_the_answer_at_every_instant(text: str, seed: int) 
 class Followed:
     """A graph whose queries come, go and switch, and what each is told compared with what it alone is."""
 
-    def __init__(self, rng: random.Random, texts: Sequence[str]) -> None:
-        self.rng, self.texts = rng, texts
+    def __init__(
+        self, rng: random.Random, texts: Sequence[str], policies: Sequence[Policy] = POLICIES
+    ) -> None:
+        self.rng, self.texts, self.policies = rng, texts, policies
         self.graph = Graph(TABLES)
         self.members: dict[str, tuple[str, Operator, bool]] = {}
 
@@ -110,12 +112,12 @@ class Followed:
                 graph.remove(name)
                 del self.members[name]
             elif name in self.members and chance > 0.8:
-                graph.switch(name, rng.choice(POLICIES))
+                graph.switch(name, rng.choice(self.policies))
             elif name not in self.members and chance < 0.6:
                 operator = rng.choice(OPERATORS)
                 copies = operator == "changes" and rng.random() < 0.5
                 self.members[name] = text, operator, copies
-                query, policy = bound(text), rng.choice(POLICIES)
+                query, policy = bound(text), rng.choice(self.policies)
                 graph.add(standing(query, name), query, operator, copies=copies, policy=policy)
         if rng.random() < 0.15:
             graph.forget()

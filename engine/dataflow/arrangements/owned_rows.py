@@ -35,6 +35,11 @@ class KeyValues:
     usable: BoolArray
     order: Int64Array | None = None
 
+    def take(self, rows: Int64Array) -> KeyValues:
+        """Those of the rows at these places, in that order."""
+        columns = [column.take(rows) for column in self.columns]
+        return KeyValues(columns, self.usable[rows], None if self.order is None else self.order[rows])
+
 
 class OwnedRows(ABC):
     """One writer. keys: shared by the inputs of a join."""

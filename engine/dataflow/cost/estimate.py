@@ -99,7 +99,8 @@ class _Costs:
     def of(self, plan: Plan) -> Estimate:
         match plan:
             case Shared(_, scan):
-                return self._scan(flows.of_scan(scan, self.tables, self.known), foretold=plan.foretold)
+                flow = flows.of_scan(scan, self.tables, self.known)
+                return self._scan(flow, foretold=plan.foretold or plan.entries)
             case Own(query) if not query.stages:
                 return self._scan(flows.of_scan(query.scan, self.tables, self.known), foretold=False)
             case Own(query):
@@ -110,6 +111,8 @@ class _Costs:
                 return self._latest(scan, self.of(below))
             case Step(below=below):
                 return self._step(plan, self.of(below))
+            case Joined(_, left, right, stage, spans=tuple()):
+                return self._by_windows(stage, self.of(left), self.of(right))
             case Joined(_, left, right, stage, kept):
                 return self._two(stage, self.of(left), self.of(right), kept)
             case Combined(left=left, right=right):
@@ -237,6 +240,22 @@ class _Costs:
         for side, held, edge in zip((left, right), state, kept, strict=True):
             found += structures.terms(held, side.flow, edge, self.units, values, eager=False)
         return Estimate(flow, tuple(found), state, (left, right), foretold)
+
+    def _by_windows(self, stage: TwoInputs, left: Estimate, right: Estimate) -> Estimate:
+        """Rows that leave look for their partners without being told."""
+        flow = flows.of_two(stage, left.flow, right.flow, self.known)
+        units, sides = self.units, (left.flow, right.flow)
+        rate, leaving = sum(each.rate for each in sides), sum(each.leaving for each in sides)
+        one, other = left.flow, right.flow
+        listed = (one.rate + one.leaving) * other.rows + (other.rate + other.leaving) * one.rows
+        matches = flow.rate + flow.leaving
+        ns = rate * units.probe_ns + leaving * units.touch_ns + matches * units.match_ns
+        found = (
+            Term("probe", listed, rate + leaving + matches, ns),
+            Term("insert", rate, rate, rate * units.insert_ns),
+        )
+        state = Kept("left", "shared", left.flow.rows), Kept("right", "shared", right.flow.rows)
+        return Estimate(flow, found, state, (left, right))
 
     def _both(
         self, left: Estimate, right: Estimate, edges: tuple[Edge | None, Edge | None], *, eager: bool

@@ -6,6 +6,7 @@
     calendar    1                  1, and a sort               all entries of a partition
     indexed     1                  1, and a sort               1
     hashed      1                  a tuple for each row, which finds its place
+    shared      1                  a look for partners for each row and size of windows; rows go unread
     groups      1, by the group    1
 
 Entries of linked lists differ from what is really visited in three places: an ordered list is searched for a
@@ -25,13 +26,16 @@ from engine.dataflow.cost.flows import Flow
 from engine.dataflow.policy import Edge
 from engine.model.maintenance import UnitCosts
 
-Structure = Literal["groups", "fifo", "list", "calendar", "indexed", "hashed"]
+Structure = Literal["groups", "fifo", "list", "calendar", "indexed", "hashed", "shared"]
 
 ENTRY_BYTES = {"fifo": 12, "list": 12, "calendar": 12.5, "indexed": 16.5, "hashed": 4, "groups": 0}
 """Beside the row itself, which takes :data:`ROW_BYTES`."""
 
 ROW_BYTES = 48
 """Instants, id, key and owner of a row that a join or an output keeps."""
+
+SHARED_BYTES = 28
+"""Instant, ordinal, key, owners and place before of a row that stands once for windows of all sizes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,8 @@ class Kept:
     @property
     def nbytes(self) -> float:
         """Bytes, beside those of the sources."""
+        if self.structure == "shared":
+            return self.rows * SHARED_BYTES
         return self.rows * (ROW_BYTES + ENTRY_BYTES[self.structure])
 
 

@@ -172,10 +172,10 @@ class JoinNode(KeepsColumns, TwoInputs, Generic[Rows]):
         return read | {column.index for column in columns_of(condition)}
 
     def _left_values(self, relation: Relation) -> KeyValues:
-        return _values([key for key, _ in self._matching.keys], relation)
+        return key_values([key for key, _ in self._matching.keys], relation)
 
     def _right_values(self, relation: Relation) -> KeyValues:
-        return _values([key for _, key in self._matching.keys], relation)
+        return key_values([key for _, key in self._matching.keys], relation)
 
     def _changed(self, turn: Turn) -> Delta:
         left, right = self._below(turn)
@@ -239,18 +239,18 @@ class JoinNode(KeepsColumns, TwoInputs, Generic[Rows]):
             candidates += count
             self.visited += count
             if self._matching.condition is not None:
-                _few(candidates, limits)
+                check_candidates(candidates, limits)
                 columns = self._columns(pairs.left, pairs.right)
                 true, _ = truth(self._matching.condition, columns, count)
                 pairs = pairs.take(np.flatnonzero(true))
             total += len(pairs)
-            _bounded(total, limits)
+            check_pairs(total, limits)
             found.append(pairs)
         return one_after_another(found)
 
     def _columns(self, left: Int32Array, right: Int32Array) -> Sequence[Column]:
         """Those of pairs of slots."""
-        return _pair_columns(self._left_rows.columns(left), self._right_rows.columns(right))
+        return pair_columns(self._left_rows.columns(left), self._right_rows.columns(right))
 
     @property
     def state_work(self) -> Work:
@@ -270,7 +270,7 @@ class JoinNode(KeepsColumns, TwoInputs, Generic[Rows]):
         self._right_rows._check()
 
 
-def _pair_columns(left: Sequence[Column], right: Sequence[Column]) -> LazyColumns:
+def pair_columns(left: Sequence[Column], right: Sequence[Column]) -> LazyColumns:
     """The columns of left rows, then those of right ones, which are those from RIGHT on too."""
     width = len(left)
 
@@ -319,7 +319,7 @@ class InnerJoinNode(JoinNode[OwnedRows]):
         words = self.left.id_words
         left = self._read_of(self.left, self._left_rows, context, ids[:, :words])
         right = self._read_of(self.right, self._right_rows, context, ids[:, words:])
-        return Relation(_pair_columns(left, right), len(ids))
+        return Relation(pair_columns(left, right), len(ids))
 
     def _read_of(
         self, node: Node, rows: OwnedRows, context: EvaluationContext, ids: Int64Array
@@ -367,7 +367,7 @@ class InnerJoinNode(JoinNode[OwnedRows]):
         return self.columns.of(delta)
 
 
-def _values(keys: Sequence[Expression], relation: Relation) -> KeyValues:
+def key_values(keys: Sequence[Expression], relation: Relation) -> KeyValues:
     """Keys of rows: NULL equals nothing."""
     columns, _ = relation.values_of(keys)
     usable: BoolArray = np.ones(len(relation), np.bool_)
@@ -407,13 +407,15 @@ def one_after_another(pieces: Sequence[Matched]) -> Matched:
     )
 
 
-def _few(candidates: int, limits: Limits) -> None:
+def check_candidates(candidates: int, limits: Limits) -> None:
+    """Raises LimitExceeded: a condition has more pairs to look at than is allowed."""
     if candidates > limits.join_candidates_max:
         hint = "narrow the windows, or join by an equality"
         raise LimitExceeded("join_candidates_max", limits.join_candidates_max, candidates, hint=hint)
 
 
-def _bounded(rows: int, limits: Limits) -> None:
+def check_pairs(rows: int, limits: Limits) -> None:
+    """Raises LimitExceeded: a join gives more pairs than is allowed."""
     if rows > limits.intermediate_rows_max:
         hint = "narrow the windows, or join by more columns"
         raise LimitExceeded("intermediate_rows_max", limits.intermediate_rows_max, rows, hint=hint)

@@ -136,13 +136,16 @@ class ScanNode(Node):
     def _with_exits(self, context: EvaluationContext, temporal: TemporalRelation) -> TemporalRelation:
         """Rows of a source that stands still, with the exits that they will have when it moves on."""
         assert isinstance(self.kind.window, TimeWindow)
+        ends = doubled(ends_of(self.kind.window, self._timestamps(context, temporal.relation)))
+        return TemporalRelation(temporal.relation, temporal.valid_from, np.minimum(temporal.valid_to, ends))
+
+    def _timestamps(self, context: EvaluationContext, relation: Relation) -> Int64Array:
+        """int64[n], ms: of rows of the source."""
         rows = context.transition.by_source[self.kind.source].at.rows
-        ordinals = temporal.relation.stored_ordinals()
+        ordinals = relation.stored_ordinals()
         low, high = _span_of(ordinals)
         parts = [part.timestamp[first:last] for part, first, last in rows.ranges(low, high)]
-        timestamps = np.concatenate([np.empty(0, np.int64), *parts])[ordinals - low]
-        ends = doubled(ends_of(self.kind.window, timestamps))
-        return TemporalRelation(temporal.relation, temporal.valid_from, np.minimum(temporal.valid_to, ends))
+        return np.concatenate([np.empty(0, np.int64), *parts])[ordinals - low]
 
     def _all(self) -> _Asked:
         if self._asked is None:

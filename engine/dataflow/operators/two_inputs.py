@@ -1,6 +1,10 @@
-"""Operators over two others: a column is a pair of columns, one of each input."""
+"""Operators over two others: a column is a pair of columns, one of each input, and what else the operator
+tells columns apart by.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Hashable
 
 import numpy as np
 
@@ -17,17 +21,17 @@ class TwoInputs(Node):
     def __init__(self, left: Node, right: Node) -> None:
         super().__init__(left, right)
         self.left, self.right = left, right
-        self._numbers: Numbers[tuple[int, int]] = Numbers()
+        self._numbers: Numbers[tuple[int, int, Hashable]] = Numbers()
         self._over: tuple[Over, Over] | None = None
 
-    def column(self, left: int, right: int) -> int:
-        """The column of one of each input, as long as somebody wants it."""
-        return self._numbers.number((left, right))
+    def column(self, left: int, right: int, apart: Hashable = None) -> int:
+        """The column of one of each input, as long as somebody wants it. apart: what else tells it apart."""
+        return self._numbers.number((left, right, apart))
 
     def want(self, column: int) -> None:
         if self.columns.want(column):
             self._over = None
-            left, right = self._numbers[column]
+            left, right, _ = self._numbers[column]
             self.left.want(left)
             self.right.want(right)
             self._came(column)
@@ -35,7 +39,7 @@ class TwoInputs(Node):
     def leave(self, column: int) -> None:
         if self.columns.leave(column):
             self._over = None
-            left, right = self._numbers.give_back(column)
+            left, right, _ = self._numbers.give_back(column)
             self.left.leave(left)
             self.right.leave(right)
             self._went(column)
@@ -48,7 +52,7 @@ class TwoInputs(Node):
 
     def _over_of(self, columns: Int32Array) -> tuple[Over, Over]:
         """How some columns are over those of each input."""
-        below = np.array([self._numbers[column] for column in columns.tolist()], np.int32).reshape(-1, 2)
+        below = np.array([self._numbers[column][:2] for column in columns.tolist()], np.int32).reshape(-1, 2)
         return Over(columns, below[:, 0]), Over(columns, below[:, 1])
 
     def _below(self, turn: Turn) -> tuple[Delta, Delta]:

@@ -1,0 +1,434 @@
+"""Joins of two streams by windows of many sizes, from one store a stream (STREAM, CIDR 2003, section 3.2).
+
+Windows that end at NOW differ in when rows leave them, so a row is kept once, as long as the widest holds it,
+and a column is a pair of columns of the inputs with the sizes of its two windows. Of a turn
+
+    rows that enter      meet the partners that are there at its end, for the columns whose windows hold both
+    each pair of sizes   has a range of rows a side that leave, whose pairs end for the columns of these sizes
+
+so that no exit is sent through the graph: of a row without partners a window costs a look at its key. A pair
+may end for one column and stay for others, so pairs have no ids.
+
+Cost: O(rows that enter + rows that leave times sizes + pairs that enter or end).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.changes.context import EvaluationContext
+from engine.changes.temporal_relation import Interval, TemporalRelation
+from engine.changes.transition import NEVER
+from engine.dataflow.arrangements.column_sets import runs_of
+from engine.dataflow.arrangements.keys import Keys
+from engine.dataflow.arrangements.rows_in_time import RowsInTime
+from engine.dataflow.buffers.buffer import Work
+from engine.dataflow.columns import Over
+from engine.dataflow.delta import Delta
+from engine.dataflow.node import Columns, Node
+from engine.dataflow.operators.entries import EntriesNode
+from engine.dataflow.operators.join import (
+    PAIRS,
+    Matched,
+    Matching,
+    check_candidates,
+    check_pairs,
+    key_values,
+    one_after_another,
+    pair_columns,
+)
+from engine.dataflow.operators.two_inputs import TwoInputs
+from engine.dataflow.turn import Turn
+from engine.kernels import window_pairs as kernels
+from engine.kernels.window_pairs import Exits, Held, PairsOut, Runs
+from engine.language.evaluate import truth
+from engine.language.expressions import Expression
+from engine.model.batch import Column, Int32Array, Int64Array
+from engine.model.lazy_columns import LazyColumns
+from engine.model.limits import Limits
+from engine.operators.relation import Relation
+
+Spans = tuple[int, int]
+"""Sizes of the windows of a column in ms, left and right: a row is held for so long after its own instant."""
+
+Find = Callable[[PairsOut, tuple[int, int]], tuple[tuple[int, int] | None, int]]
+"""Fills in pairs from a cursor on; returns where there was no room any more, None at the end, and how many
+pairs are whole.
+"""
+
+
+class WindowJoinNode(TwoInputs):
+    """Pairs of rows of two streams, equal in keys and satisfying a condition, while both are in windows."""
+
+    def __init__(self, left: Node, right: Node, matching: Matching) -> None:
+        super().__init__(left, right)
+        self._matching = matching
+        self._placed: dict[int, tuple[int, int, int, int]] = {}
+        """By column: those of the inputs, and the sizes of its windows."""
+        self._context: EvaluationContext | None = None
+        keys = matching.keys
+        self._left = _Input(left, [key for key, _ in keys])
+        self._right = _Input(right, [key for _, key in keys])
+        self.forget()
+
+    def forget(self) -> None:
+        self._keys = Keys([key.type for key, _ in self._matching.keys])
+        self._left.forget(self._keys)
+        self._right.forget(self._keys)
+        self._views: _Views | None = None
+        self._room = PAIRS
+
+    # --- columns ----------------------------------------------------------------------------------
+
+    def _came(self, column: int) -> None:
+        left, right, spans = self._numbers[column]
+        assert isinstance(spans, tuple)
+        self._placed[column] = left, right, *spans
+        wider = [self._left.came(left, spans[0]), self._right.came(right, spans[1])]
+        self._changed_columns()
+        if any(wider):
+            self.forget()
+
+    def _went(self, column: int) -> None:
+        left, right, left_ms, right_ms = self._placed.pop(column)
+        self._left.went(left, left_ms)
+        self._right.went(right, right_ms)
+        self._changed_columns()
+
+    def _changed_columns(self) -> None:
+        self._views = None
+        self._left.rows.sets.spread_anew()
+        self._right.rows.sets.spread_anew()
+
+    def _viewed(self) -> _Views:
+        if self._views is None:
+            columns = self.columns.all()
+            placed = np.array([self._placed[column] for column in columns.tolist()], np.int64).reshape(-1, 4)
+            self._views = _Views.of(columns, placed)
+        return self._views
+
+    # --- rows -------------------------------------------------------------------------------------
+
+    def begin(self, context: EvaluationContext) -> None:
+        self._context = context
+        super().begin(context)
+
+    def _hydrate(self, context: EvaluationContext) -> None:
+        for each in (self._left, self._right):
+            self.visited += each.hydrate(context)
+
+    def rest(self) -> None:
+        context = self._context
+        super().rest()
+        if context is not None:
+            until = context.clock(context.interval.until)
+            self._left.leave(until)
+            self._right.leave(until)
+        self._context = None
+
+    def standing(self, context: EvaluationContext, columns: Int32Array) -> Iterator[Delta]:
+        turn = Turn.beginning(context)
+        now, rows = context.clock(context.interval.since), self._left.rows
+        for start in range(rows.low, max(rows.low + 1, rows.high), PAIRS):
+            place = start, min(start + PAIRS, rows.high)
+            far = self._right.rows.low, self._right.rows.high
+            delta = self._of(self._staying(turn, place, far, now, of_left=True))
+            yield delta.where(np.isin(delta.owners, columns))
+
+    def _changed(self, turn: Turn) -> Delta:
+        left, right = self._left.rows, self._right.rows
+        self.visited += self._left.enter(turn) + self._right.enter(turn)
+        entered = left.high - self._left.entered, right.high - self._right.entered
+        until = turn.interval.until
+        found = [
+            self._staying(turn, (entered[0], left.high), (right.low, right.high), until, of_left=True),
+            self._staying(turn, (entered[1], right.high), (left.low, entered[0]), until, of_left=False),
+        ]
+        if all(each.leaf.moves(turn.context) for each in (self._left, self._right)):
+            found += [self._leaving(turn, of_left=True), self._leaving(turn, of_left=False)]
+        return self._of(one_after_another(found))
+
+    # --- pairs ------------------------------------------------------------------------------------
+
+    def _staying(
+        self, turn: Turn, near: tuple[int, int], far: tuple[int, int], until: int, *, of_left: bool
+    ) -> Matched:
+        """The pairs of rows of one input from place to place, and such of the other, that are there at an
+        instant.
+        """
+        views = self._viewed()
+        one, other, one_sets, other_sets = self._sides(views, of_left)
+        held, most = views.held(of_left), views.most(of_left)
+
+        def find(out: PairsOut, cursor: tuple[int, int]) -> tuple[tuple[int, int] | None, int]:
+            row, count = kernels.staying(
+                cursor[1],
+                near[1],
+                one.stored(),
+                other.stored(),
+                *far,
+                one_sets,
+                other_sets,
+                held,
+                most,
+                until,
+                out,
+            )
+            return (None if row == near[1] else (0, row)), count
+
+        return self._found(find, (0, near[0]), turn.context.limits, of_left=of_left)
+
+    def _leaving(self, turn: Turn, *, of_left: bool) -> Matched:
+        """The pairs that end on a turn since a row of one input leaves its window first; of both at once, the
+        left one.
+        """
+        views = self._viewed()
+        one, other, one_sets, other_sets = self._sides(views, of_left)
+        sizes = views.sizes(of_left)
+        tasks = _exits(one, sizes.near, turn.interval)
+
+        def find(out: PairsOut, cursor: tuple[int, int]) -> tuple[tuple[int, int] | None, int]:
+            task, row, count = kernels.leaving(
+                *cursor,
+                tasks,
+                one.stored(),
+                other.stored(),
+                other.low,
+                one_sets,
+                other_sets,
+                views.columns,
+                sizes,
+                of_left,
+                out,
+            )
+            return (None if task == len(tasks.size) else (task, row)), count
+
+        return self._found(find, (0, 0), turn.context.limits, of_left=of_left)
+
+    def _sides(self, views: _Views, of_left: bool) -> tuple[RowsInTime, RowsInTime, Runs, Runs]:
+        left, right = self._left.rows, self._right.rows
+        sets = left.sets.runs(views.over[0]), right.sets.runs(views.over[1])
+        return (left, right, *sets) if of_left else (right, left, *sets[::-1])
+
+    def _found(self, find: Find, begin: tuple[int, int], limits: Limits, *, of_left: bool) -> Matched:
+        """The pairs that satisfy the condition. Raises LimitExceeded."""
+        found: list[Matched] = []
+        cursor: tuple[int, int] | None = begin
+        candidates, total = 0, 0
+        while cursor is not None:
+            out = _room_for(self._room)
+            before = cursor
+            cursor, count = find(out, cursor)
+            if cursor == before:
+                self._room *= 2
+                continue
+            starts = np.concatenate([[0], out.ends[:count]])
+            near, far = out.near[:count], out.far[:count]
+            left, right = (near, far) if of_left else (far, near)
+            pairs = Matched(
+                left, right, out.valid_from[:count], out.valid_to[:count], starts, out.owners[: starts[-1]]
+            )
+            candidates += count
+            self.visited += count
+            if self._matching.condition is not None:
+                check_candidates(candidates, limits)
+                true, _ = truth(self._matching.condition, self._columns(left, right), count)
+                pairs = pairs.take(np.flatnonzero(true))
+            total += len(pairs)
+            check_pairs(total, limits)
+            found.append(pairs)
+        return one_after_another(found)
+
+    def _of(self, pairs: Matched) -> Delta:
+        relation = Relation(self._columns(pairs.left, pairs.right), len(pairs))
+        temporal = TemporalRelation(relation, pairs.valid_from, pairs.valid_to)
+        return Delta(temporal, pairs.starts, pairs.owners)
+
+    def _columns(self, left: Int32Array, right: Int32Array) -> LazyColumns:
+        context = self._context
+        assert context is not None
+        return pair_columns(self._left.columns(context, left), self._right.columns(context, right))
+
+    # --- what is kept -----------------------------------------------------------------------------
+
+    @property
+    def state_work(self) -> Work:
+        return self._left.rows.work + self._right.rows.work
+
+    @property
+    def rows(self) -> int:
+        return len(self._left.rows) + len(self._right.rows)
+
+    @property
+    def nbytes(self) -> int:
+        return self._keys.nbytes + self._left.rows.nbytes + self._right.rows.nbytes
+
+    def _check(self) -> None:
+        self._keys._check()
+        self._left.rows._check()
+        self._right.rows._check()
+        assert self._placed.keys() == set(self.columns.all().tolist())
+
+
+class _Input:
+    """One of the streams: its rows, the columns that are wanted of it, and the sizes of windows."""
+
+    def __init__(self, node: Node, keys: list[Expression]) -> None:
+        self.node = node
+        self.leaf = _leaf_of(node)
+        self.entered = 0
+        """How many rows entered on this turn."""
+        self._keys = keys
+        self._width = 0
+        self._wanted = Columns()
+        self._coming: set[int] = set()
+        self._dead: set[int] = set()
+        self._spans: dict[int, int] = {}
+        """How many columns have a window of a size."""
+        self._kept_ms = -1
+        """Rows of windows of this size and less are here."""
+
+    def forget(self, keys: Keys) -> None:
+        """keys: of the join."""
+        self.rows = RowsInTime(keys)
+        self._coming, self._dead = set(self._wanted.all().tolist()), set()
+        self._kept_ms = max(self._spans, default=-1)
+
+    def came(self, column: int, span_ms: int) -> bool:
+        """A column of the join reads this one. Returns whether rows are missing for a window of that size."""
+        self.leaf.hold(span_ms)
+        self._spans[span_ms] = self._spans.get(span_ms, 0) + 1
+        if self._wanted.want(column):
+            self._bury(column)
+            self._coming.add(column)
+        return span_ms > self._kept_ms
+
+    def went(self, column: int, span_ms: int) -> None:
+        """One of those goes."""
+        self.leaf.release(span_ms)
+        self._spans[span_ms] -= 1
+        if not self._spans[span_ms]:
+            del self._spans[span_ms]
+        if self._wanted.leave(column):
+            if column in self._coming:
+                self._coming.discard(column)
+            else:
+                self._dead.add(column)
+
+    def _bury(self, column: int | None = None) -> None:
+        """Columns that nobody wants go, all of them; nothing is done where this is none of them."""
+        if self._dead and (column is None or column in self._dead):
+            self.rows.drop(np.array(sorted(self._dead), np.int32))
+            self._dead.clear()
+
+    def hydrate(self, context: EvaluationContext) -> int:
+        """The rows come that stand for columns that came. Returns how many were looked at."""
+        self._bury()
+        if not self._coming:
+            return 0
+        columns, looked = np.array(sorted(self._coming), np.int32), 0
+        self._coming.clear()
+        for delta in self.node.standing(context, columns):
+            looked += len(delta.temporal)
+            self._learn(delta)
+            self.rows.stand(delta, key_values(self._keys, delta.temporal.relation))
+        return looked
+
+    def enter(self, turn: Turn) -> int:
+        """Rows of a turn come. Returns how many were looked at."""
+        delta = self._wanted.of(self.node.delta(turn))
+        self._learn(delta)
+        before = len(self.rows)
+        self.rows.append(delta, key_values(self._keys, delta.temporal.relation))
+        self.entered = len(self.rows) - before
+        return len(delta.temporal)
+
+    def _learn(self, delta: Delta) -> None:
+        self._width = len(delta.temporal.relation.columns)
+
+    def leave(self, until: int) -> None:
+        """Rows go that all windows have left by an instant."""
+        self._kept_ms = min(self._kept_ms, max(self._spans, default=-1))
+        self.rows.leave(until - 2 * (self._kept_ms + 1))
+
+    def columns(self, context: EvaluationContext, places: Int32Array) -> LazyColumns:
+        """The values of rows, read from their source when they are asked for."""
+        read: list[Relation] = []
+
+        def make(place: int) -> Column:
+            if not read:
+                read.append(self.node.read(context, self.rows.ordinals(places).reshape(-1, 1)))
+            return read[0].columns[place]
+
+        return LazyColumns(self._width, make)
+
+
+@dataclass(frozen=True, slots=True)
+class _Views:
+    """How columns see the stores. over: the columns over those of each input. columns: by each pair of sizes
+    that there is, which have it. left, right: for how many halves of a ms windows hold a row, by column;
+    left_sizes, right_sizes: by pair of sizes.
+    """
+
+    over: tuple[Over, Over]
+    columns: Runs
+    left: Int64Array
+    right: Int64Array
+    left_sizes: Int64Array
+    right_sizes: Int64Array
+
+    @classmethod
+    def of(cls, columns: Int32Array, placed: Int64Array) -> _Views:
+        """placed: int64[columns, 4]."""
+        over = (Over(columns, placed[:, 0].astype(np.int32)), Over(columns, placed[:, 1].astype(np.int32)))
+        sizes, which = np.unique(placed[:, 2:], axis=0, return_inverse=True)
+        room = int(columns.max(initial=-1)) + 1
+        left, right = np.zeros(room, np.int64), np.zeros(room, np.int64)
+        left[columns], right[columns] = 2 * (placed[:, 2] + 1), 2 * (placed[:, 3] + 1)
+        runs, sizes = runs_of(which.reshape(-1), columns, len(sizes)), 2 * (sizes + 1)
+        return cls(over, runs, left, right, sizes[:, 0].copy(), sizes[:, 1].copy())
+
+    def held(self, of_left: bool) -> Held:
+        """By column, the near input first."""
+        return Held(self.left, self.right) if of_left else Held(self.right, self.left)
+
+    def sizes(self, of_left: bool) -> Held:
+        """By pair of sizes, the near input first."""
+        both = self.left_sizes, self.right_sizes
+        return Held(*both) if of_left else Held(*both[::-1])
+
+    def most(self, of_left: bool) -> Held:
+        """The widest of each, int64[1]."""
+        both = self.left.max(initial=0, keepdims=True), self.right.max(initial=0, keepdims=True)
+        return Held(*both) if of_left else Held(*both[::-1])
+
+
+def _leaf_of(node: Node) -> EntriesNode:
+    """The entries that an input selects from, or computes its rows of."""
+    while not isinstance(node, EntriesNode):
+        (node,) = node.inputs
+    return node
+
+
+def _exits(rows: RowsInTime, held: Int64Array, interval: Interval) -> Exits:
+    """The rows that leave windows in an interval. held: by pair of sizes."""
+    at = rows.at[rows.low :]
+    since = max(interval.since, NEVER // 2)
+    low = rows.low + np.searchsorted(at, since - held, side="right")
+    high = rows.low + np.searchsorted(at, interval.until - held, side="right")
+    sizes = np.flatnonzero(low < high)
+    return Exits(sizes.astype(np.int32), low[sizes], high[sizes])
+
+
+def _room_for(pairs: int) -> PairsOut:
+    return PairsOut(
+        np.empty(pairs, np.int32),
+        np.empty(pairs, np.int32),
+        np.empty(pairs, np.int64),
+        np.empty(pairs, np.int64),
+        np.empty(pairs, np.int64),
+        np.empty(4 * pairs, np.int32),
+    )
