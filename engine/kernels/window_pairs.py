@@ -22,7 +22,7 @@ UInt64Array = npt.NDArray[np.uint64]
 NOBODY = -1
 
 
-class Stored(NamedTuple):
+class RowsStored(NamedTuple):
     """Rows of one stream, by place."""
 
     at: Int64Array
@@ -37,7 +37,7 @@ class Stored(NamedTuple):
     """By key: the last place with it; NOBODY, or one that was let go of."""
 
 
-class Runs(NamedTuple):
+class WordRuns(NamedTuple):
     """Sets of columns: the words of set i are those from starts[i] to starts[i + 1]."""
 
     starts: Int64Array
@@ -45,7 +45,7 @@ class Runs(NamedTuple):
     bits: UInt64Array
 
 
-class Held(NamedTuple):
+class HeldFor(NamedTuple):
     """For how many halves of a ms windows hold a row, of the near stream and of the far one."""
 
     near: Int64Array
@@ -63,7 +63,7 @@ class PairsOut(NamedTuple):
     owners: Int32Array
 
 
-class Exits(NamedTuple):
+class WindowExits(NamedTuple):
     """Which rows of the near stream leave which size of window: those from low to high one of ``size``."""
 
     size: Int32Array
@@ -72,7 +72,7 @@ class Exits(NamedTuple):
 
 
 @borrowing
-def link(low: int, high: int, rows: Stored) -> None:
+def link(low: int, high: int, rows: RowsStored) -> None:
     """The rows of these places follow those before them. O(n)."""
     for place in range(low, high):
         key = rows.key[place]
@@ -86,9 +86,9 @@ def _owners_staying(
     one_end: int,
     two: int,
     two_end: int,
-    near: Runs,
-    far: Runs,
-    held: Held,
+    near: WordRuns,
+    far: WordRuns,
+    held: HeldFor,
     near_age: int,
     far_age: int,
     owners: Int32Array,
@@ -123,14 +123,14 @@ def _owners_staying(
 def staying(
     begin: int,
     end: int,
-    near: Stored,
-    far: Stored,
+    near: RowsStored,
+    far: RowsStored,
     far_low: int,
     far_high: int,
-    near_sets: Runs,
-    far_sets: Runs,
-    held: Held,
-    most: Held,
+    near_sets: WordRuns,
+    far_sets: WordRuns,
+    held: HeldFor,
+    most: HeldFor,
     until: int,
     out: PairsOut,
 ) -> tuple[int, int]:
@@ -187,9 +187,9 @@ def _owners_leaving(
     two_end: int,
     low: int,
     high: int,
-    near: Runs,
-    far: Runs,
-    columns: Runs,
+    near: WordRuns,
+    far: WordRuns,
+    columns: WordRuns,
     owners: Int32Array,
     filled: int,
 ) -> int:
@@ -220,14 +220,14 @@ def _owners_leaving(
 def leaving(
     task: int,
     begin: int,
-    tasks: Exits,
-    near: Stored,
-    far: Stored,
+    tasks: WindowExits,
+    near: RowsStored,
+    far: RowsStored,
     far_low: int,
-    near_sets: Runs,
-    far_sets: Runs,
-    columns: Runs,
-    held: Held,
+    near_sets: WordRuns,
+    far_sets: WordRuns,
+    columns: WordRuns,
+    held: HeldFor,
     last: bool,
     out: PairsOut,
 ) -> tuple[int, int, int]:

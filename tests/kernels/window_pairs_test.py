@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from engine.dataflow.arrangements.column_sets import runs_of
 from engine.kernels import window_pairs as kernels
-from engine.kernels.window_pairs import NOBODY, Exits, Held, PairsOut, Runs, Stored
+from engine.kernels.window_pairs import NOBODY, HeldFor, PairsOut, RowsStored, WindowExits, WordRuns
 
 COLUMNS, KEYS = 70, 3
 FOREVER = int(np.iinfo(np.int64).max)
@@ -31,7 +31,7 @@ class Rows:
         whose = np.repeat(np.arange(4), [len(each) for each in self.sets])
         self.runs = runs_of(whose, np.concatenate([*self.sets, []]).astype(np.int32), 4)
         nothing = np.full(n, -7, np.int32), np.full(KEYS, NOBODY, np.int32)
-        self.stored = Stored(self.at, self.key, nothing[0], self.accepted, nothing[1])
+        self.stored = RowsStored(self.at, self.key, nothing[0], self.accepted, nothing[1])
         kernels.link(0, n, self.stored)
 
     def columns(self, place: int) -> set[int]:
@@ -65,8 +65,8 @@ def test_sets_are_runs_of_words() -> None:
 def test_pairs_that_stay_are_those_that_both_windows_hold(seed: int, n: int, m: int, room: int) -> None:
     rng = np.random.default_rng(seed)
     near, far = Rows(rng, n), Rows(rng, m)
-    held = Held(*rng.integers(1, 30, (2, COLUMNS)))
-    most = Held(*(each.max(keepdims=True) for each in held))
+    held = HeldFor(*rng.integers(1, 30, (2, COLUMNS)))
+    most = HeldFor(*(each.max(keepdims=True) for each in held))
     begin, far_high, until = int(rng.integers(near.low, n + 1)), int(rng.integers(far.low, m + 1)), 41
     expected = Counter[Pair]()
     for row in range(begin, n):
@@ -99,10 +99,10 @@ def test_pairs_end_when_the_first_of_both_leaves(seed: int, n: int, m: int, room
     rng = np.random.default_rng(seed)
     near, far = Rows(rng, n), Rows(rng, m)
     sizes = int(rng.integers(1, 4))
-    held, of_size = Held(*rng.integers(1, 30, (2, sizes))), rng.integers(0, sizes, COLUMNS)
-    columns: Runs = runs_of(of_size, np.arange(COLUMNS, dtype=np.int32), sizes)
+    held, of_size = HeldFor(*rng.integers(1, 30, (2, sizes))), rng.integers(0, sizes, COLUMNS)
+    columns: WordRuns = runs_of(of_size, np.arange(COLUMNS, dtype=np.int32), sizes)
     bounds = np.sort(rng.integers(near.low, n + 1, (2, sizes)), axis=0)
-    tasks = Exits(np.arange(sizes, dtype=np.int32), bounds[0].copy(), bounds[1].copy())
+    tasks = WindowExits(np.arange(sizes, dtype=np.int32), bounds[0].copy(), bounds[1].copy())
     expected = Counter[Pair]()
     for size in range(sizes):
         for row in range(*bounds[:, size]):

@@ -9,10 +9,10 @@ import numpy as np
 
 from engine.dataflow.columns import Over
 from engine.dataflow.delta import Delta
-from engine.kernels.window_pairs import Runs
+from engine.kernels.window_pairs import WordRuns
 from engine.model.batch import BoolArray, Int32Array, Int64Array
 
-NO_RUNS = Runs(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.uint64))
+NO_RUNS = WordRuns(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.uint64))
 
 
 class ColumnSets:
@@ -70,12 +70,12 @@ class ColumnSets:
         self.spread_anew()
         return np.array([self._number(each) for each in members], np.int32)
 
-    def runs(self, over: Over) -> Runs:
+    def runs(self, over: Over) -> WordRuns:
         """The columns that are over those of each set; to be made anew where ``over`` is another one."""
         known = len(self._runs.starts) - 1
         if known < len(self):
             more = _runs(self._members[known:], over)
-            self._runs = Runs(
+            self._runs = WordRuns(
                 np.concatenate([self._runs.starts, self._runs.starts[-1] + more.starts[1:]]),
                 np.concatenate([self._runs.words, more.words]),
                 np.concatenate([self._runs.bits, more.bits]),
@@ -108,7 +108,7 @@ class ColumnSets:
             assert bool((members[1:] > members[:-1]).all())
 
 
-def runs_of(sets: Int64Array, columns: Int32Array, count: int) -> Runs:
+def runs_of(sets: Int64Array, columns: Int32Array, count: int) -> WordRuns:
     """Sets as runs. sets, columns: of each member, in any order, none twice. count: how many sets."""
     order = np.lexsort((columns, sets))
     sets, columns = sets[order], columns[order]
@@ -117,10 +117,10 @@ def runs_of(sets: Int64Array, columns: Int32Array, count: int) -> Runs:
     first = np.flatnonzero(np.diff(sets, prepend=-1).astype(np.bool_) | (np.diff(words, prepend=-1) != 0))
     starts = np.searchsorted(sets[first], np.arange(count + 1)).astype(np.int64)
     whole = np.bitwise_or.reduceat(bits, first) if len(first) else bits
-    return Runs(starts, words[first].astype(np.int32), whole.astype(np.uint64))
+    return WordRuns(starts, words[first].astype(np.int32), whole.astype(np.uint64))
 
 
-def _runs(members: list[Int32Array], over: Over) -> Runs:
+def _runs(members: list[Int32Array], over: Over) -> WordRuns:
     pairs, readers = over.read(np.concatenate(members))
     counts = np.array([len(each) for each in members])
     return runs_of(np.repeat(np.arange(len(members)), counts)[pairs], readers, len(members))

@@ -16,7 +16,7 @@ from engine.dataflow.arrangements.row_store import longer
 from engine.dataflow.buffers.buffer import Work
 from engine.dataflow.delta import Delta
 from engine.kernels import window_pairs as kernels
-from engine.kernels.window_pairs import NOBODY, Stored
+from engine.kernels.window_pairs import NOBODY, RowsStored
 from engine.model.batch import Int32Array, Int64Array
 
 ROOM_MIN = 256
@@ -51,13 +51,13 @@ class RowsInTime:
         """int64[n]: where rows stand in their source."""
         return self._ordinals[places]
 
-    def stored(self) -> Stored:
+    def stored(self) -> RowsStored:
         """As kernels take them."""
         known = self._first
         if len(known) < self._keys.capacity:
             self._first = np.full(self._keys.capacity, NOBODY, np.int32)
             self._first[: len(known)] = known
-        return Stored(self._at, self._key, self._before, self._accepted, self._first)
+        return RowsStored(self._at, self._key, self._before, self._accepted, self._first)
 
     def append(self, delta: Delta, keys: KeyValues) -> None:
         """Rows enter, after those that are here. Rows without a key are left out."""

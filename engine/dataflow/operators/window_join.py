@@ -43,7 +43,7 @@ from engine.dataflow.operators.join import (
 from engine.dataflow.operators.two_inputs import TwoInputs
 from engine.dataflow.turn import Turn
 from engine.kernels import window_pairs as kernels
-from engine.kernels.window_pairs import Exits, Held, PairsOut, Runs
+from engine.kernels.window_pairs import HeldFor, PairsOut, WindowExits, WordRuns
 from engine.language.evaluate import truth
 from engine.language.expressions import Expression
 from engine.model.batch import Column, Int32Array, Int64Array
@@ -208,7 +208,7 @@ class WindowJoinNode(TwoInputs):
 
         return self._found(find, (0, 0), turn.context.limits, of_left=of_left)
 
-    def _sides(self, views: _Views, of_left: bool) -> tuple[RowsInTime, RowsInTime, Runs, Runs]:
+    def _sides(self, views: _Views, of_left: bool) -> tuple[RowsInTime, RowsInTime, WordRuns, WordRuns]:
         left, right = self._left.rows, self._right.rows
         sets = left.sets.runs(views.over[0]), right.sets.runs(views.over[1])
         return (left, right, *sets) if of_left else (right, left, *sets[::-1])
@@ -374,7 +374,7 @@ class _Views:
     """
 
     over: tuple[Over, Over]
-    columns: Runs
+    columns: WordRuns
     left: Int64Array
     right: Int64Array
     left_sizes: Int64Array
@@ -391,19 +391,19 @@ class _Views:
         runs, sizes = runs_of(which.reshape(-1), columns, len(sizes)), 2 * (sizes + 1)
         return cls(over, runs, left, right, sizes[:, 0].copy(), sizes[:, 1].copy())
 
-    def held(self, of_left: bool) -> Held:
+    def held(self, of_left: bool) -> HeldFor:
         """By column, the near input first."""
-        return Held(self.left, self.right) if of_left else Held(self.right, self.left)
+        return HeldFor(self.left, self.right) if of_left else HeldFor(self.right, self.left)
 
-    def sizes(self, of_left: bool) -> Held:
+    def sizes(self, of_left: bool) -> HeldFor:
         """By pair of sizes, the near input first."""
         both = self.left_sizes, self.right_sizes
-        return Held(*both) if of_left else Held(*both[::-1])
+        return HeldFor(*both) if of_left else HeldFor(*both[::-1])
 
-    def most(self, of_left: bool) -> Held:
+    def most(self, of_left: bool) -> HeldFor:
         """The widest of each, int64[1]."""
         both = self.left.max(initial=0, keepdims=True), self.right.max(initial=0, keepdims=True)
-        return Held(*both) if of_left else Held(*both[::-1])
+        return HeldFor(*both) if of_left else HeldFor(*both[::-1])
 
 
 def _leaf_of(node: Node) -> EntriesNode:
@@ -413,14 +413,14 @@ def _leaf_of(node: Node) -> EntriesNode:
     return node
 
 
-def _exits(rows: RowsInTime, held: Int64Array, interval: Interval) -> Exits:
+def _exits(rows: RowsInTime, held: Int64Array, interval: Interval) -> WindowExits:
     """The rows that leave windows in an interval. held: by pair of sizes."""
     at = rows.at[rows.low :]
     since = max(interval.since, NEVER // 2)
     low = rows.low + np.searchsorted(at, since - held, side="right")
     high = rows.low + np.searchsorted(at, interval.until - held, side="right")
     sizes = np.flatnonzero(low < high)
-    return Exits(sizes.astype(np.int32), low[sizes], high[sizes])
+    return WindowExits(sizes.astype(np.int32), low[sizes], high[sizes])
 
 
 def _room_for(pairs: int) -> PairsOut:
