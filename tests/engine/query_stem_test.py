@@ -236,7 +236,7 @@ def test_any_population(seed, steps):
         world.check()
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 def test_many_in_both_cohorts_and_old_views(seed):
     world = World(seed)
     views: list[tuple[Rows, list[tuple[Expression, int, int]]]] = []
