@@ -30,8 +30,8 @@ at a time.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -78,10 +78,14 @@ class Bad:
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """The rows in the order given, and what is missing between them, by ascending place."""
+    """The rows in the order given, and what is missing between them, by ascending place.
+
+    heartbeats: place -> ms since 1970, of messages that are heartbeats and no rows (:mod:`topics.in_band`).
+    """
 
     batch: Batch
     bad: tuple[Bad, ...]
+    heartbeats: Mapping[int, int] = field(default_factory=dict)
 
 
 def decode(
@@ -357,14 +361,14 @@ def _within_the_calendar(column: Column) -> bool:
 def _reading_schema(stream: Stream, layout: Layout, first: bytes) -> pa.Schema:
     """As declared, but DATE as text, and TIMESTAMP in the form that the first record has."""
     fields = []
-    for field, name in zip(stream.schema, layout.names, strict=True):
-        type_ = field.type.arrow
-        if field.type.kind is Kind.DATE:
+    for column, name in zip(stream.schema, layout.names, strict=True):
+        type_ = column.type.arrow
+        if column.type.kind is Kind.DATE:
             type_ = pa.string()
-        elif field.type.kind is Kind.DECIMAL:
+        elif column.type.kind is Kind.DECIMAL:
             # The reader does not see that 12345 has no room in DECIMAL(6, 2); the cast afterwards does.
-            type_ = pa.decimal128(38, field.type.scale)
-        elif field.type.kind is Kind.TIMESTAMP:
+            type_ = pa.decimal128(38, column.type.scale)
+        elif column.type.kind is Kind.TIMESTAMP:
             as_text = re.search(rb'"' + re.escape(name.encode()) + rb'"\s*:\s*"', first) is not None
             type_ = pa.timestamp("us") if as_text else pa.int64()
         fields.append(pa.field(name, type_))

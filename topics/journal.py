@@ -62,7 +62,7 @@ PAUSES_KEEP_ANSWERS = 6
 """Version 1 knew no registrations with parameters, 2 no rows of the archive, 3 not from
 when on rows are whole; 4 took members as columns by exact names only, and timestamps in seconds as rows, and
 knew neither owners, nor output that is written later, nor altered queries; 5 no promises of heartbeats and
-no allotments."""
+no allotments, and it took the answers of paused queries back."""
 READ_TIMEOUT_S = 30.0
 SCANNED_STEPS = 20_000
 """So many steps are read through rather than searched."""
@@ -81,7 +81,7 @@ class RecordsNamed:
     """A step of records without its batch: where the records are, and how many of them gave a row.
 
     exact: it was written when members were columns by their exact names only, and timestamps in seconds were
-    rows.
+    rows. heartbeats: so many of the records promised something and are no rows.
     """
 
     source: SourceName
@@ -91,6 +91,7 @@ class RecordsNamed:
     rows: int
     whole_from_ms: int | None = None
     exact: bool = False
+    heartbeats: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +207,7 @@ class StepRecord:
                 named.next_offsets,
                 named.lagging,
                 whole_from_ms=named.whole_from_ms,
-                unreadable=sum(one.count for one in named.ranges) - named.rows,
+                unreadable=sum(one.count for one in named.ranges) - named.rows - named.heartbeats,
             )
         elif isinstance(self.body, HistoryNamed):
             raise JournalUnreadable(f"step {self.position} takes rows of the archive")
@@ -280,6 +281,7 @@ def _body(body: Body, read: Sequence[Range] | HistoryNamed) -> dict[str, Any]:
             }
         case Records():
             assert not isinstance(read, HistoryNamed)
+            heartbeats = sum(one.count for one in read) - len(body.batch) - body.unreadable
             return {
                 "kind": "records",
                 "source": body.source,
@@ -287,7 +289,9 @@ def _body(body: Body, read: Sequence[Range] | HistoryNamed) -> dict[str, Any]:
                 "next_offsets": sorted(body.next_offsets.items()),
                 "lagging": sorted(body.lagging),
                 "rows": len(body.batch),
-            } | ({} if body.whole_from_ms is None else {"whole_from_ms": body.whole_from_ms})
+                **({} if body.whole_from_ms is None else {"whole_from_ms": body.whole_from_ms}),
+                **({"heartbeats": heartbeats} if heartbeats else {}),
+            }
         case Heartbeat():
             beat = {"kind": "heartbeat", "source": body.source, "lagging": sorted(body.lagging)}
             return beat | ({"below": sorted(body.below.items())} if body.below else {})
@@ -357,6 +361,7 @@ def _body_of(facts: dict[str, Any]) -> Any:
                 facts["rows"],
                 facts.get("whole_from_ms"),
                 facts["v"] < 5,
+                facts.get("heartbeats", 0),
             )
         case "backfill":
             return HistoryNamed(

@@ -32,6 +32,7 @@ from engine.model.source import Schema, Stream
 from engine.model.types import Kind, Type
 from topics.codec import Bad, Decoded, Piece, decode, read
 from topics.event_times import implausible
+from topics.in_band import heartbeats
 
 _SCALAR = rb'"(?:[^"\\]|\\.)*"|[-+.0-9eE]+|true|false|null'
 _ONE = re.compile(rb"\s*(?:" + _SCALAR + rb")\s*", re.DOTALL)
@@ -49,10 +50,38 @@ def decode_messages(
     *,
     exact: bool = False,
 ) -> Decoded:
-    """Records of a stream or a table as they were read; messages: for their keys, which only tables have.
+    """Records of a stream or a table as they were read; messages: for their headers, and for their keys,
+    which only tables have. Heartbeats among them give no rows.
 
     exact: as in :func:`topics.codec.decode`.
     """
+    found, refused = heartbeats(messages)
+    if not found and not refused:
+        return _decoded(stream, messages, values, partition, offset, append_ms, exact)
+    rows = np.delete(np.arange(len(messages)), [*found, *refused])
+    decoded = _decoded(
+        stream,
+        [messages[place] for place in rows.tolist()],
+        [values[place] for place in rows.tolist()],
+        np.asarray(partition)[rows],
+        np.asarray(offset)[rows],
+        np.asarray(append_ms)[rows],
+        exact,
+    )
+    bad = [Bad(int(rows[one.place]), one.reason) for one in decoded.bad]
+    bad += [Bad(place, reason) for place, reason in refused.items()]
+    return Decoded(decoded.batch, tuple(sorted(bad, key=lambda one: one.place)), found)
+
+
+def _decoded(
+    stream: Stream,
+    messages: Sequence[Any],
+    values: Sequence[bytes | None],
+    partition: npt.ArrayLike,
+    offset: npt.ArrayLike,
+    append_ms: npt.ArrayLike,
+    exact: bool,
+) -> Decoded:
     if not stream.is_table:
         return decode(stream, values, partition, offset, append_ms, exact=exact)
     keys = [message.key() for message in messages]

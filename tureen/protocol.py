@@ -44,6 +44,9 @@ HEADER_AT_MS = "tureen-at-ms"
 HEADER_OCCASION = "tureen-occasion"
 """On records of changes, with the position: their instant; ``snapshot`` or ``end`` where it is no step's."""
 
+HEADER_HEARTBEAT = "tureen-heartbeat"
+"""Of a record of a stream that is no row: ms since 1970 below which none of its partition follows."""
+
 HEADER_REASON = "tureen-reason"
 HEADER_TOPIC = "tureen-topic"
 HEADER_PARTITION = "tureen-partition"

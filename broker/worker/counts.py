@@ -61,6 +61,8 @@ class Counts:
     late: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     dead_letters: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     violations: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    heartbeats: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    """That came as records of the stream."""
     bytes: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     deltas: dict[tuple[str, str], int] = field(default_factory=lambda: defaultdict(int))
     """By topic and operator, as the next two; a row that takes another's place is two."""

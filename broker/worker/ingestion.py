@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from confluent_kafka import Message
 
@@ -24,7 +25,6 @@ from broker.archive.backfill import Backfills
 from broker.archive.notes import HistoryNotes
 from broker.settings import Settings
 from broker.worker.counts import Counts
-from broker.worker.intake import Taken
 from broker.worker.linger import Linger
 from broker.worker.memory import Level, Memory
 from broker.worker.outbox import Letter, Outgoing
@@ -33,13 +33,15 @@ from broker.worker.saving import Saving
 from broker.worker.step_size import StepSize
 from broker.worker.steps import Steps
 from broker.worker.streams import ReadStream, Streams
+from broker.worker.taken import Taken
 from broker.worker.troubles import Troubles
 from broker.worker.turns import StreamQueue, Turns
-from engine.model.source import SourceName
+from engine.model.source import SourceName, Stream
 from engine.model.step import Heartbeat
 from engine.results.view import View
+from engine.sources.promise import check_promise
 from topics.letters import forwarded
-from tureen.errors import KafkaUnavailable
+from tureen.errors import HeartbeatRefused, KafkaUnavailable
 
 REST_MS = 1_000
 """A shard with nothing to do looks so often whether there is something after all."""
@@ -234,14 +236,19 @@ class Ingestion:
     def _records(self, stream: ReadStream, taken: Taken, outgoing: Outgoing) -> None:
         name = stream.stream.name
         caused = outgoing.caused
-        result = self._steps.make(taken.body, outgoing, taken.ranges)
+        below, refused = self._promised(stream.stream, taken) if taken.promises else ({}, [])
+        body = replace(taken.body, unreadable=taken.body.unreadable + len(refused)) if refused else taken.body
+        result = self._steps.make(body, outgoing, taken.ranges)
         self._step_size.stepped(len(taken.messages), outgoing.caused - caused, self._steps.size.records)
         stream.pace.stepped(self._steps.clock_ms, taken.body.batch.partitions(), taken.body.lagging)
         self._saving.changed(len(taken.messages))
+        entered = result.entered + (
+            self._promise(stream, below, taken.body.lagging, outgoing) if below else 0
+        )
         if not self._is_home(name):
             return
         names = self._settings.names
-        for place, reason in taken.bad:
+        for place, reason in (*taken.bad, *refused):
             outgoing.letters.append(self._letter(names.dead_letters, taken.messages[place], reason))
         for refusal in result.rejected:
             message = taken.messages[taken.rows[refusal.row]]
@@ -252,9 +259,38 @@ class Ingestion:
         counts.records[name] += len(taken.messages)
         counts.bytes[name] += taken.size
         counts.read(name, taken.body.batch)
-        counts.entered[name] += result.entered
+        counts.entered[name] += entered
         counts.late[name] += len(result.late)
-        counts.dead_letters[name] += len(taken.bad) + len(result.rejected)
+        counts.dead_letters[name] += len(taken.bad) + len(refused) + len(result.rejected)
+        counts.heartbeats[name] += len(taken.promises) - len(refused)
+
+    def _promised(self, stream: Stream, taken: Taken) -> tuple[dict[int, int], list[tuple[int, str]]]:
+        """What heartbeats among records promise, by partition, and (place, reason) of those that the stream
+        does not take.
+        """
+        below, refused = dict[int, int](), list[tuple[int, str]]()
+        clock_ms = self._steps.now_ms()
+        for place, partition, ms in taken.promises:
+            try:
+                check_promise(stream, {partition: ms}, clock_ms)
+            except HeartbeatRefused as refusal:
+                refused.append((place, f"{refusal.code}: {refusal.message}"))
+            else:
+                below[partition] = max(ms, below.get(partition, ms))
+        return below, refused
+
+    def _promise(
+        self, stream: ReadStream, below: Mapping[int, int], lagging: frozenset[int], outgoing: Outgoing
+    ) -> int:
+        """Make a step of promises where they raise a watermark; how many rows entered by it."""
+        name = stream.stream.name
+        raised = self._steps.engine.raised_by(name, below)
+        if not raised:
+            return 0
+        body = Heartbeat(name, lagging, {partition: below[partition] for partition in raised})
+        result = self._steps.make(body, outgoing)
+        stream.pace.stepped(self._steps.clock_ms, raised, lagging)
+        return result.entered
 
     def _letter(self, topic: str, message: Message, reason: str) -> Letter:
         value, key, headers = forwarded(message, reason, self._settings.record_bytes_max)

@@ -10,18 +10,20 @@ what happened and what to do, what was read stays answered.
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from broker.worker.beginnings import Beginnings
+from broker.worker.promises import cut_at_promises
 from broker.worker.shared_reading import SharedReading
+from broker.worker.taken import Taken
 from engine.model.source import SourceName, Stream
 from engine.model.step import Records
 from topics.admin import TopicFacts
-from topics.consumer import BatchConsumer, Polled, Range
+from topics.consumer import BatchConsumer, Polled
 from topics.keyed import decode_messages
 from tureen.errors import TopicMissing, TopicRecreated, TureenError
 
@@ -42,22 +44,6 @@ def topic_recreated(stream: Stream) -> TopicRecreated:
         hint=f"DROP {stream.kind.upper()} {stream.name} and create it again to read the new topic; until "
         "then the rows read before are answered",
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Taken:
-    """Records of one poll: the rows, what gave none, and what each row was before.
-
-    messages: the records as they were read. rows: for each row of the body its place among them.
-    bad: (place among the messages, reason). size: bytes. ranges: for the journal.
-    """
-
-    body: Records
-    messages: list[Any]
-    rows: np.ndarray[Any, Any]
-    bad: list[tuple[int, str]]
-    size: int
-    ranges: tuple[Range, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +116,8 @@ class Intake:
         self._channel = shared.channel(wake)
         self._consumer = BatchConsumer({}, channel=self._channel)
         self._consumer.add(stream.topic, begin)
+        self._left: deque[Taken] = deque()
+        """Parts of the last poll, behind a heartbeat in it."""
         self._awaited: dict[int, float] = {}
         self._await(partition for partition, offset in begin.items() if offset <= 0)
 
@@ -140,12 +128,14 @@ class Intake:
     @property
     def is_ready(self) -> bool:
         """Whether something came that was not taken."""
-        return self._consumer.has_failed or not self._channel.is_empty
+        return bool(self._left) or self._consumer.has_failed or not self._channel.is_empty
 
     @property
     def waiting(self) -> tuple[int, int]:
         """(records, bytes) that came and were not taken."""
-        return self._channel.records, self._channel.bytes
+        left = self._left
+        records, size = sum(len(one.messages) for one in left), sum(one.size for one in left)
+        return self._channel.records + records, self._channel.bytes + size
 
     def _await(self, partitions: Iterable[int]) -> None:
         deadline_s = time.monotonic() + self._wait_s
@@ -155,6 +145,8 @@ class Intake:
     def lagging(self) -> frozenset[int]:
         """Partitions with unread records, and new ones that have not been waited for long enough."""
         lagging = self._consumer.lagging(self.stream.topic)
+        if self._left:
+            lagging = lagging.union(*(one.body.next_offsets for one in self._left))
         if not self._awaited:
             return lagging
         now_s = time.monotonic()
@@ -180,7 +172,11 @@ class Intake:
             self._partitions = facts.partitions
 
     def poll(self, records_max: int) -> Taken | None:
-        """What came, at most so many records; None where nothing moved. Raises OffsetLost."""
+        """What came, at most so many records; None where nothing moved. Behind a heartbeat it ends: what is
+        left comes with the next call. Raises OffsetLost.
+        """
+        if self._left:
+            return self._left.popleft()
         for polled in self._consumer.poll(records_max, 0):
             moved = any(self._next.get(number, 0) != at for number, at in polled.next_offsets.items())
             if moved:
@@ -195,8 +191,8 @@ class Intake:
         )
         bad = [(item.place, item.reason) for item in decoded.bad]
         rows = np.arange(len(values))
-        if bad:
-            rows = np.delete(rows, [place for place, _ in bad])
+        if bad or decoded.heartbeats:
+            rows = np.delete(rows, [*(place for place, _ in bad), *decoded.heartbeats])
         size = sum(len(value) for value in values if value is not None)
         for partition in decoded.batch.partitions():
             self._awaited.pop(partition, None)
@@ -209,7 +205,12 @@ class Intake:
             whole_from_ms=whole_from_ms,
             unreadable=len(bad),
         )
-        return Taken(body, polled.messages, rows, bad, size, polled.ranges)
+        taken = Taken(body, polled.messages, rows, bad, size, polled.ranges)
+        if not decoded.heartbeats:
+            return taken
+        first, *left = cut_at_promises(taken, polled, decoded.heartbeats)
+        self._left.extend(left)
+        return first
 
     def close(self) -> None:
         self._consumer.close()

@@ -135,6 +135,7 @@ def _of_streams(node: Node) -> Iterator[Metric]:
         ("tureen_late_records", "late", "Records at or before NOW."),
         ("tureen_dead_letters", "dead_letters", "Records that gave no row."),
         ("tureen_constraint_violations", "violations", "Rows that broke a constraint of their stream."),
+        ("tureen_heartbeats", "heartbeats", "Records that were heartbeats."),
     ):
         family = CounterMetricFamily(name, text, labels=["stream"])
         for shard in node.shards:

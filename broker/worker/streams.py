@@ -18,9 +18,10 @@ from typing import Any
 from broker import logs
 from broker.settings import Settings
 from broker.worker.inbox import Inbox
-from broker.worker.intake import Intake, Opening, Taken, look_at, topic_recreated
+from broker.worker.intake import Intake, Opening, look_at, topic_recreated
 from broker.worker.pace import Pace
 from broker.worker.shared_reading import SharedReading
+from broker.worker.taken import Taken
 from engine.model.source import SourceName, Stream
 from topics.admin import TopicFacts
 from topics.consumer import OffsetLost

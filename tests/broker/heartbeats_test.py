@@ -1,4 +1,4 @@
-"""Heartbeats over HTTP: NOW does not wait for a quiet partition, also after a crash."""
+"""Heartbeats over HTTP and in topics: NOW does not wait for a quiet partition, also after a crash."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from tests.broker.conftest import stream_sql
 from tests.broker.running import Broker
 from tests.kafka import wait_until
 from tureen.commands.heartbeat import heartbeat
+from tureen.protocol import HEADER_HEARTBEAT
 
 BASE_MS = 1_700_000_000_000
 
@@ -29,6 +30,14 @@ def put(one: Broker, name: str, partition: int, *after_ms: int) -> None:
 def beat(one: Broker, name: str, ms: object, **fields: object) -> tuple[int, dict[str, Any]]:
     reply = one.http.post(f"/sources/{name}/heartbeat", json={"ms": ms, **fields})
     return reply.status_code, reply.json()
+
+
+def beats(one: Broker, name: str, partition: int, *texts: object, value: bytes | None = None) -> None:
+    """As records of the topic."""
+    for text in texts:
+        headers = [(HEADER_HEARTBEAT, str(text).encode())]
+        one.producer.send(name, value, None, headers=headers, partition=partition)
+    one.producer.flush()
 
 
 def two_partitions(one: Broker, name: str) -> str:
@@ -128,3 +137,54 @@ def test_client_and_command(shared: Broker, name: str) -> None:
     again = CliRunner().invoke(heartbeat, [name, str(BASE_MS), "--url", shared.url])
     assert again.exit_code == 0
     assert "no effect" in again.output
+
+
+def test_heartbeats_in_the_topic_count_from_their_place_also_after_a_crash(
+    kafka: str, tmp_path: Path, service_id: str, name: str
+) -> None:
+    one = Broker(kafka, tmp_path / "data", service_id, SAVE_INTERVAL_MS=600_000).start()
+    handle = two_partitions(one, name)
+    put(one, name, 1, 0)
+    put(one, name, 0, 10, 20)
+    beats(one, name, 1, BASE_MS + 16, value=b'{"id": 7, "v": 0.5, "ts": 1700000000000}')
+    wait_until(lambda: one.source(name)["now_ms"] == BASE_MS + 15, what="NOW is where the heartbeat has it")
+    beats(one, name, 0, BASE_MS + 31)
+    beats(one, name, 1, BASE_MS + 10, BASE_MS + 45, BASE_MS + 42)  # two that go back
+    wait_until(lambda: one.source(name)["now_ms"] == BASE_MS + 30, what="NOW goes on")
+    alone = f"{name}_alone"
+    one.create(stream_sql(alone))
+    whose = one.register(f"SELECT id FROM {alone}")
+    one.send(alone, [{"id": 10, "v": 0.5, "ts": BASE_MS + 10}])
+    beats(one, alone, 0, BASE_MS + 40)
+    one.send(
+        alone, [{"id": at, "v": 0.5, "ts": BASE_MS + at} for at in (30, 40, 50)]
+    )  # one breaks the promise
+    wait_until(lambda: one.source(alone)["now_ms"] == BASE_MS + 49, what="rows count as well")
+    facts = ("now_ms", "late", "dead_letters", "pending", "rows", "next_offsets")
+    saved = [[one.source(each)[fact] for fact in facts] for each in (name, alone)]
+    assert [one_of[:5] for one_of in saved] == [[BASE_MS + 30, 0, 0, 0, 3], [BASE_MS + 49, 1, 0, 1, 2]]
+    for crashes in (True, False):
+        assert (one.rows(handle), one.rows(whose)) == ([[0], [10], [20]], [[10], [40]])
+        assert [[one.source(each)[fact] for fact in facts] for each in (name, alone)] == saved
+        if crashes:
+            one.kill()
+            one.start()
+
+
+def test_heartbeats_in_the_topic_that_are_none_are_dead_letters(shared: Broker, name: str) -> None:
+    two_partitions(shared, name)
+    put(shared, name, 0, 10)
+    far_ms = int(time.time() * 1_000) + 10 * 365 * 86_400_000
+    beats(shared, name, 0, "soon", far_ms, BASE_MS + 21, value=b"")
+    beats(shared, name, 1, BASE_MS + 31)
+    wait_until(lambda: shared.source(name)["now_ms"] == BASE_MS + 20, what="the good ones count")
+    assert (shared.source(name)["dead_letters"], shared.source(name)["rows"]) == (2, 1)
+    reasons = [
+        headers["tureen-reason"]
+        for record in shared.records(shared.names.dead_letters)
+        if (headers := dict(record.headers()))["tureen-topic"] == name.encode()
+    ]
+    assert [b"not a number of ms" in one for one in reasons] == [True, False]
+    assert reasons[1].startswith(b"heartbeat_refused: ")
+    counted = [line for line in shared.http.get("/metrics").text.splitlines() if f'stream="{name}"' in line]
+    assert f'tureen_heartbeats_total{{stream="{name}"}} 2.0' in counted
