@@ -148,6 +148,8 @@ class Engine(Embedding):
         """Of the store's queries, those that are gone: one that came after the last save was never there."""
         self._saved_position = BEGINNING
         self._saved_errors: dict[str, tuple[int, ...]] = {}
+        self._saved_held: set[tuple[SetKey, SourceName]] = set()
+        """Of which streams, for queries over which, the store has rows that joins hold."""
 
     # --- statements -------------------------------------------------------------------------------
 
@@ -242,6 +244,7 @@ class Engine(Embedding):
 
     def _apply(self, step: Step) -> StepResult:
         self._clock_ms = max(self._clock_ms, step.clock_ms)
+        self._following.step = step.position.sequence
         if isinstance(step.body, Backfill):
             return self._backfill(step.body, step.position)
         told = PendingOutput()
@@ -288,8 +291,10 @@ class Engine(Embedding):
         if not self._sources:  # the clock is saved with them
             self._clock_ms = 0
         rows = self._following.rows(self._sets, marks)
+        before = self._following.before_retention(touched)
         self._sets.retain(touched)
         self._following.tell(marks, rows, self._sets, told)
+        self._following.hold(before)
         if told.began:
             self._following.tell_whole(told.began, self.view(), "snapshot", told)
         if told.resumed:
@@ -359,7 +364,7 @@ class Engine(Embedding):
         self._sets.retain(None)
         for query in self._sets.renumbered(name):
             self._queries[query.query_id] = query
-        self._following.tell_history(name, before, self.view(), told)
+        self._following.tell_history(name, body.complete_from_ms, before, self.view(), told)
         for query_id in told.broken:
             self._following.gone(self._queries[query_id])
         changes = self._approximations.put_on(told.changes)
@@ -895,7 +900,13 @@ class Engine(Embedding):
         erring = self._erring(saved)
         for query_id in self._unsaved_queries | erring.keys():
             sink.put_query(self._state_of(self._queries[query_id]))
+        held = self._following.held_streams()
+        for over, source_name in self._saved_held - held:
+            sink.drop_held(over, source_name)
+        for state in self._following.held(set(names)):
+            sink.put_held(state)
         sink.commit(self.position)
+        self._saved_held = held
         for name, done in saved.items():
             self._sources[name].saved(done)
         for query_id in self._dropped_queries:
@@ -918,6 +929,8 @@ class Engine(Embedding):
             source.copy(sink, self._clock_ms)
         for query in self._queries.values():
             sink.put_query(self._state_of(query))
+        for state in self._following.held({source.stream.name for source in self._sources.values()}):
+            sink.put_held(state)
         sink.commit(self.position)
 
     def _state_of(self, query: StandingQuery) -> QueryState:
@@ -1001,6 +1014,9 @@ class Engine(Embedding):
             engine._following.came(engine._queries[coming.registration.query_id], coming.query)
         for query_id, last in told_last.items():
             engine._following.paused_with(query_id, last)
+        held = list(store.held())
+        engine._saved_held = {(state.over, state.source) for state in held}
+        engine._following.restore_held(held)
         return engine
 
     def _check(self) -> None:

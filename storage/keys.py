@@ -20,7 +20,9 @@ Between rows 1 and rows 2 of one source nothing else can lie, so [prefix, prefix
 
 from __future__ import annotations
 
+import json
 import struct
+from collections.abc import Iterable
 from enum import Enum
 
 from engine.model.source import SourceName
@@ -40,6 +42,7 @@ POSITION_KEY = b"engine"
 FIRST_LINK_KEY = b"first"
 LINK_PREFIX = b"link/"
 VIEW_PREFIX = b"view/"
+HELD_PREFIX = b"held/"
 
 _SIGN = 1 << 63
 _NAME_BYTES_MAX = 0xFFFF
@@ -55,6 +58,11 @@ class RowKind(Enum):
 def name_key(name: str) -> bytes:
     """The key of a source or a query."""
     return name.encode("utf-8", "surrogatepass")
+
+
+def held_key(over: Iterable[SourceName], source: SourceName) -> bytes:
+    """The key of what joins over some streams hold of one of them."""
+    return HELD_PREFIX + json.dumps([*over, source]).encode("ascii")
 
 
 def number_key(number: int) -> bytes:

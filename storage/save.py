@@ -16,10 +16,11 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 
 from engine.model.batch import Batch
-from engine.model.persistence import QueryState, SourceState
+from engine.model.persistence import HeldState, QueryState, SourceState
 from engine.model.source import Derived, SourceName
 from storage import row_codec
 from storage.database import Changes, Database
+from storage.held_codec import encode_held
 from storage.keys import (
     META,
     QUERIES,
@@ -27,6 +28,7 @@ from storage.keys import (
     SOURCES,
     VIEW_PREFIX,
     RowKind,
+    held_key,
     key_number,
     name_key,
     rows_key,
@@ -79,6 +81,12 @@ class Save:
 
     def drop_query(self, query_id: str) -> None:
         self.changes.delete(QUERIES, name_key(query_id))
+
+    def put_held(self, state: HeldState) -> None:
+        self.changes.put(META, held_key(state.over, state.source), encode_held(state))
+
+    def drop_held(self, over: tuple[SourceName, ...], source: SourceName) -> None:
+        self.changes.delete(META, held_key(over, source))
 
     def put_rows(self, source: SourceName, first_ordinal: int, rows: Batch, *, seal: bool) -> None:
         """A piece, or with ``seal`` a segment in place of all that begins among its ordinals."""

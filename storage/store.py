@@ -22,14 +22,16 @@ from types import TracebackType
 from typing import Self
 
 from engine.model.batch import Batch
-from engine.model.persistence import QueryState, SourceState
+from engine.model.persistence import HeldState, QueryState, SourceState
 from engine.model.source import Derived, Schema, SourceName
 from engine.model.step import Position
 from storage import row_codec, state_codec
 from storage.database import Changes, Database, StoreOptions
 from storage.frames import corrupt
+from storage.held_codec import decode_held
 from storage.keys import (
     FORMAT_KEY,
+    HELD_PREFIX,
     META,
     POSITION_KEY,
     POSITIONS,
@@ -136,6 +138,14 @@ class Store:
         """Harmless where there is none."""
         self._staged.append(lambda save: save.drop_query(query_id))
 
+    def put_held(self, state: HeldState) -> None:
+        """Create or replace what joins hold of a stream."""
+        self._staged.append(lambda save: save.put_held(state))
+
+    def drop_held(self, over: tuple[SourceName, ...], source: SourceName) -> None:
+        """Harmless where there is nothing."""
+        self._staged.append(lambda save: save.drop_held(over, source))
+
     def commit(self, position: Position) -> None:
         """Make all that was put durable, with the position it is true at.
 
@@ -178,9 +188,19 @@ class Store:
 
     def derived(self) -> Iterator[Derived]:
         """Views and derived streams, by name."""
-        end = VIEW_PREFIX[:-1] + bytes([VIEW_PREFIX[-1] + 1])
-        for key, value in self._require().scan(META, VIEW_PREFIX, end):
+        for key, value in self._with_prefix(VIEW_PREFIX):
             yield state_codec.decode_derived(value, _named("view", key.removeprefix(VIEW_PREFIX)))
+
+    def held(self) -> Iterator[HeldState]:
+        """Of the streams that are there."""
+        schemas = {state.stream.name: state.stream.stored_schema for state in self.sources()}
+        for key, value in self._with_prefix(HELD_PREFIX):
+            state = decode_held(value, schemas, _named("held rows", key.removeprefix(HELD_PREFIX)))
+            if state is not None:
+                yield state
+
+    def _with_prefix(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
+        return self._require().scan(META, prefix, prefix[:-1] + bytes([prefix[-1] + 1]))
 
     def queries(self) -> Iterator[QueryState]:
         """By query id."""

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from engine.model.batch import Batch
-from engine.model.persistence import QueryState, SourceState
+from engine.model.persistence import HeldState, QueryState, SourceState
 from engine.model.plain import stream_as_dict, stream_from_dict
 from engine.model.source import Derived, SourceName
 from engine.model.step import Position
@@ -29,6 +29,7 @@ class MemoryState:
         self._pending: dict[SourceName, dict[int, Batch]] = {}
         self._queries: dict[str, QueryState] = {}
         self._derived: dict[SourceName, Derived] = {}
+        self._held: dict[tuple[tuple[SourceName, ...], SourceName], HeldState] = {}
         self._staged: list[Callable[[], None]] = []
 
     # --- sink ---------------------------------------------------------------------------------------
@@ -116,6 +117,12 @@ class MemoryState:
     def drop_query(self, query_id: str) -> None:
         self._staged.append(lambda: self._queries.pop(query_id, None) and None)
 
+    def put_held(self, state: HeldState) -> None:
+        self._staged.append(lambda: self._held.update({(state.over, state.source): state}))
+
+    def drop_held(self, over: tuple[SourceName, ...], source: SourceName) -> None:
+        self._staged.append(lambda: self._held.pop((over, source), None) and None)
+
     def commit(self, position: Position) -> None:
         staged, self._staged = self._staged, []
         if self.full:
@@ -150,3 +157,6 @@ class MemoryState:
 
     def queries(self) -> Iterable[QueryState]:
         return list(self._queries.values())
+
+    def held(self) -> Iterable[HeldState]:
+        return list(self._held.values())

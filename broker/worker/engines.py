@@ -15,7 +15,7 @@ from engine.language.functions import BUILT_IN, FunctionCatalogue
 from engine.model.batch import Batch
 from engine.model.limits import Limits
 from engine.model.maintenance import Costs
-from engine.model.persistence import QueryState, SourceState, StateSource
+from engine.model.persistence import HeldState, QueryState, SourceState, StateSource
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import Position
 from tureen.errors import LimitExceeded, QueryError
@@ -108,6 +108,9 @@ class _Accepted:
 
     def pending(self, source: SourceName) -> Iterable[tuple[int, Batch]]:
         return self._stored.pending(source)
+
+    def held(self) -> Iterable[HeldState]:
+        return self._stored.held()
 
     def queries(self) -> Iterable[QueryState]:
         catalogue: dict[str, Stream | Derived] = {state.stream.name: state.stream for state in self.sources()}

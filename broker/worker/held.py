@@ -22,7 +22,7 @@ from broker.worker.books import Books
 from broker.worker.shard_command import ShardCommand
 from engine.engine import Engine
 from engine.model.batch import Batch
-from engine.model.persistence import QueryState, SourceState, StateSource
+from engine.model.persistence import HeldState, QueryState, SourceState, StateSource
 from engine.model.source import Derived, SourceName
 from engine.model.step import Position
 from tureen.errors import ShardHeld, TureenError
@@ -113,6 +113,9 @@ class Rowless:
             if state.registration.query_id not in self.removals.queries:
                 yield state
 
+    def held(self) -> Iterator[HeldState]:
+        yield from ()
+
 
 @dataclass(frozen=True, slots=True)
 class Remaining:
@@ -149,6 +152,11 @@ class Remaining:
     def queries(self) -> Iterator[QueryState]:
         for state in self.stored.queries():
             if state.registration.query_id not in self.removals.queries:
+                yield state
+
+    def held(self) -> Iterator[HeldState]:
+        for state in self.stored.held():
+            if state.source not in self.removals.sources:
                 yield state
 
 

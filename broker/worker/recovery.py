@@ -30,7 +30,7 @@ from broker.worker.pending import Pending
 from broker.worker.replay import Output
 from engine.engine import Engine
 from engine.model.batch import Batch
-from engine.model.persistence import QueryState, SourceState, StateSource
+from engine.model.persistence import HeldState, QueryState, SourceState, StateSource
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import (
     Allocate,
@@ -107,6 +107,9 @@ class _EmptyAt:
     def queries(self) -> Iterable[QueryState]:
         return ()
 
+    def held(self) -> Iterable[HeldState]:
+        return ()
+
 
 @dataclass(frozen=True, slots=True)
 class _Checked:
@@ -136,6 +139,9 @@ class _Checked:
 
     def queries(self) -> Iterable[QueryState]:
         return self.stored.queries()
+
+    def held(self) -> Iterable[HeldState]:
+        return self.stored.held()
 
 
 def recover(

@@ -27,6 +27,8 @@ from engine.dataflow.operator_tree import NodeState, OperatorTree, operator_tree
 from engine.dataflow.operators.entries import EntriesNode
 from engine.dataflow.operators.exits import ExitsNode
 from engine.dataflow.operators.flow import FlowNode
+from engine.dataflow.operators.held_scan import HeldScanNode, Holding
+from engine.dataflow.operators.releasing_join import joins_of
 from engine.dataflow.operators.rows import ConditionNode
 from engine.dataflow.operators.scan import Predicate, ScanNode
 from engine.dataflow.operators.two_inputs import TwoInputs
@@ -48,6 +50,8 @@ from engine.dataflow.plan import (
     whole_plan_of,
 )
 from engine.dataflow.policy import TOLD, Policy
+from engine.dataflow.releases.held_sources import HeldSources
+from engine.dataflow.releases.plan import releasing
 from engine.dataflow.sinks import ChangeSink, Sink, WholeSink
 from engine.dataflow.strategy_state import ByStrategy, StrategyState
 from engine.dataflow.turn import Turn
@@ -56,10 +60,12 @@ from engine.model.batch import Int64Array
 from engine.model.changes import Changes, Operator
 from engine.model.limits import Limits
 from engine.model.maintenance import Strategy
-from engine.model.source import SourceName
+from engine.model.persistence import HeldState
+from engine.model.source import SourceName, Stream
 from engine.model.usage import Clock, Laps, Usage
 from engine.operators.gather import schema_of
 from engine.standing.query import StandingQuery
+from engine.stems.data_stem import Rows
 from engine.stems.table_stem import TableRows
 from tureen.errors import TureenError
 
@@ -90,6 +96,7 @@ class _Member:
     copies: bool
     limited: bool
     policy: Policy
+    since: int
 
 
 @dataclass(slots=True)
@@ -145,10 +152,19 @@ class _Exit:
 class Graph:
     """One owner, as the engine."""
 
-    def __init__(self, tables: Container[SourceName] = (), clock: Clock | None = None) -> None:
-        """tables: which of the sources are. clock: measures operators."""
+    def __init__(
+        self,
+        tables: Container[SourceName] = (),
+        clock: Clock | None = None,
+        streams: Mapping[SourceName, Stream] | None = None,
+    ) -> None:
+        """tables: which of the sources are. clock: measures operators. streams: the sources, of whose
+        constraints joins make use; None: they do not.
+        """
         self._laps = Laps(clock)
         self._tables = tables
+        self._streams = streams or {}
+        self._held = HeldSources(self._streams)
         self._nodes: dict[Hashable, Node] = {}
         """Each behind those below it."""
         self._leaves: dict[Hashable, Leaf] = {}
@@ -178,15 +194,16 @@ class Graph:
         copies: bool = False,
         limited: bool | None = None,
         policy: Policy = TOLD,
+        since: int = 0,
     ) -> None:
         """A query comes. copies: which of equal rows comes or goes is wanted; of all changes alone. limited:
         whether ``changes_max`` holds; None: but for selections, which have no more changes than rows move.
-        policy: how its operators keep rows.
+        policy: how its operators keep rows. since: the step in which it began to be followed.
         """
         query_id = standing.query_id
-        built = self._build(self._plan_of(query, operator, policy), standing)
+        built = self._build(self._plan_of(query, operator, policy), standing, since)
         scans = scans_of(query, self._tables) if operator == "rstream" else ()
-        read = [self._build(plan, standing) for plan in scans]
+        read = [self._build(plan, standing, since) for plan in scans]
         keys = tuple(dict.fromkeys([*(key for scan in read for key in scan.keys), *built.keys]))
         if any(isinstance(self._leaves.get(key), FlowNode) for key in keys):
             self._affected_queries.put(standing, query)
@@ -202,16 +219,28 @@ class Graph:
         found.sink.add(query_id, built.column)
         if isinstance(found.sink, WholeSink):
             found.sink.read_scans(query_id, [(scan.node, scan.column) for scan in read])
-        self._members[query_id] = _Member(keys, end, standing, query, operator, copies, limited, policy)
+        self._members[query_id] = _Member(
+            keys, end, standing, query, operator, copies, limited, policy, since
+        )
         self._strategies[end, policy.strategy] += 1
 
     def _plan_of(self, query: Query, operator: Operator, policy: Policy) -> Plan:
-        plan = whole_plan_of if operator == "rstream" else plan_of
-        return physical(plan(query, self._tables), policy, whole=operator == "rstream")
+        whole = operator == "rstream"
+        plan = (whole_plan_of if whole else plan_of)(query, self._tables)
+        return releasing(plan, operator, self._streams) or physical(plan, policy, whole=whole)
 
-    def _build(self, plan: Plan, standing: StandingQuery) -> _Built:
+    def _build(self, plan: Plan, standing: StandingQuery, since: int) -> _Built:
         """The nodes of a plan, those that are not there made."""
         match plan:
+            case Shared(kind, scan, held=True):
+                held = self._held.of(scan.source)
+                leaf = self._leaf(key_of(plan), lambda: HeldScanNode(kind, held))
+                assert isinstance(leaf, HeldScanNode)
+                slot = None
+                if scan.predicate is not None:
+                    slot = standing.slot_of(scan.source, scan.predicate)
+                holding = Holding(standing.query_id, scan.predicate, slot, since)
+                return _Built((key_of(plan),), leaf, leaf.column_of(holding))
             case Shared(kind, scan, foretold, entries):
                 leaf = self._leaf(
                     key_of(plan),
@@ -229,7 +258,7 @@ class Graph:
                 leaf.readers[standing.query_id] = standing
                 return _Built((key_of(plan),), leaf, 0)
             case Step(_, constants, below):
-                under = self._build(below, standing)
+                under = self._build(below, standing, since)
                 key = key_of(plan, under.keys[-1])
                 node = self._nodes.get(key)
                 if node is None:
@@ -239,14 +268,14 @@ class Graph:
                     column = node.column(column, constants)
                 return _Built((*under.keys, key), node, column)
             case Exits(below, edge):
-                under = self._build(below, standing)
+                under = self._build(below, standing, since)
                 key = key_of(plan, under.keys[-1])
                 node = self._nodes.get(key)
                 if node is None:
                     node = self._nodes[key] = ExitsNode(under.node, edge)
                 return _Built((*under.keys, key), node, under.column)
             case Joined(_, left, right) | Combined(_, left, right):
-                one, other = self._build(left, standing), self._build(right, standing)
+                one, other = self._build(left, standing, since), self._build(right, standing, since)
                 both = key_of(plan, one.keys[-1], other.keys[-1])
                 node = self._nodes.get(both)
                 if node is None:
@@ -283,6 +312,7 @@ class Graph:
                 del self._nodes[key]
                 self._leaves.pop(key, None)
         self._forget_stale({self._nodes[key] for key in member.nodes if self._has_few_left(key)})
+        self._held.only(self._nodes.values())
         self._affected_queries.remove(query_id)
 
     def _has_few_left(self, key: Hashable) -> bool:
@@ -304,6 +334,7 @@ class Graph:
                 copies=member.copies,
                 limited=member.limited,
                 policy=policy,
+                since=member.since,
             )
 
     def policy_of(self, query_id: str) -> Policy:
@@ -373,6 +404,7 @@ class Graph:
 
     def forget(self) -> None:
         """Rows have other ordinals now, or history came back: state is made anew."""
+        self._remember()
         for node in self._nodes.values():
             node.forget()
         for found in self._exits.values():
@@ -423,16 +455,20 @@ class Graph:
             yield from each.give(context, broken, now_ms)
         for node in nodes:
             node.rest()
-        self._forget_stale(stale)
+        self._forget_stale(stale, lost=True)
         self._laps.end()
 
-    def _forget_stale(self, stale: set[Node]) -> None:
+    def _forget_stale(self, stale: set[Node], *, lost: bool = False) -> None:
         """State of nodes is made anew, and that of all that stands over them; leaves have none. Nodes that a
         refused sink depends on were perhaps not taken through all turns; others kept state for many columns
-        that went, and it takes memory as long as it is there.
+        that went, and it takes memory as long as it is there. lost: the state is not true any more.
         """
         if not stale:
             return
+        if not lost:
+            self._remember()
+        for node in list(stale):
+            stale.update(joins_of(node))
         stale.difference_update(self._leaves.values())
         for node in self._nodes.values():
             if not stale.isdisjoint(node.inputs):
@@ -442,6 +478,43 @@ class Graph:
         for each in self._exits.values():
             if not stale.isdisjoint(each.nodes):
                 each.sink.forget()
+
+    # --- what is held of streams ------------------------------------------------------------------
+
+    @property
+    def holds(self) -> bool:
+        """Whether its joins hold rows that streams let go of."""
+        return bool(self._held)
+
+    def hold(self, rows: Mapping[SourceName, tuple[Rows, int]], step: int) -> None:
+        """A step is over. rows: as for :meth:`engine.dataflow.releases.held_sources.HeldSources.take`."""
+        self._held.take(list(self._nodes.values()), rows, step)
+
+    def _remember(self) -> None:
+        """State is about to be lost that is true."""
+        ends = self._ends
+        if self._held and ends is not None:
+            self._held.remember(list(self._nodes.values()), ends)
+
+    @property
+    def _ends(self) -> Mapping[SourceName, int] | None:
+        """The ordinals behind the rows of each source that nodes have seen; None: none."""
+        if self._stands is None:
+            return None
+        return {name: end for name, (end, _, _) in self._stands[1].items()}
+
+    def renumbered(self, source: SourceName, base: int, from_ms: int) -> None:
+        """History of a stream came back, from this instant on."""
+        self._held.renumbered(source, base, from_ms)
+        self.forget()
+
+    def held(self, over: Sequence[SourceName]) -> Iterator[HeldState]:
+        """What is held of streams, as it is stored. over: all of the sources."""
+        return self._held.states(over, list(self._nodes.values()), self._ends)
+
+    def restore_held(self, state: HeldState) -> None:
+        """Back from a store, once the queries are back."""
+        self._held.restore(state, list(self._nodes.values()))
 
     def _tell_exits(self, context: EvaluationContext) -> None:
         """Queries are told exits from now on where what was foretold does not hold: retention takes rows of
@@ -502,7 +575,7 @@ class Graph:
     @property
     def nbytes(self) -> int:
         """Bytes of what is kept."""
-        return sum(node.nbytes for node in self._nodes.values())
+        return sum(node.nbytes for node in self._nodes.values()) + self._held.nbytes
 
     @property
     def visited(self) -> int:
@@ -519,6 +592,7 @@ class Graph:
             assert node.columns.count
             assert node.refused is None
             node._check()
+        self._held._check()
         members = self._members.values()
         assert self._strategies == Counter((each.sink, each.policy.strategy) for each in members)
 

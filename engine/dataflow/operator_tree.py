@@ -6,7 +6,7 @@ Their update patterns follow the rules of :mod:`engine.language.update_patterns`
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engine.dataflow.operators.latest import Latest
 from engine.dataflow.operators.ranked import Ranked
@@ -113,6 +113,9 @@ not be put above it."""
 ONE_STORE = "rows are kept once for windows of all sizes"
 """What a join of two streams by windows of time does that queries with other windows share."""
 
+HELD = "rows stay, whatever RETAIN says, until constraints let joins forget them: changes are complete"
+"""What a scan says whose rows leave by constraints alone (:mod:`engine.dataflow.releases`)."""
+
 StateOf = Callable[[Hashable], NodeState]
 """What the node with a key keeps; nothing, where there is none."""
 
@@ -128,9 +131,10 @@ _Walked = tuple[OperatorTree, Edge, Hashable]
 
 def _walk(plan: Plan, tables: Container[SourceName], state_of: StateOf) -> _Walked:
     match plan:
-        case Shared(_, scan):
+        case Shared(_, scan, held=held):
             edge, key = Edge.of_scan(scan, tables), key_of(plan)
-            return _scan(scan, tables, edge, state_of(key)), edge, key
+            tree = _scan(scan, tables, edge, state_of(key))
+            return replace(tree, details=(*tree.details, HELD)) if held else tree, edge, key
         case Own(query) if not query.stages:
             edge, key = Edge.of_scan(query.scan, tables), key_of(plan)
             return _scan(query.scan, tables, edge, state_of(key)), edge, key
@@ -154,7 +158,7 @@ def _walk(plan: Plan, tables: Container[SourceName], state_of: StateOf) -> _Walk
                 edge = edge.above(each)
             word, details = _words(*stages)
             return OperatorTree(word, details, str(edge), None, state_of(key), (tree,)), edge, key
-        case Joined(left=left, right=right, stage=stage):
+        case Joined(left=left, right=right, stage=stage, releases=releases):
             one, one_edge, one_key = _walk(left, tables, state_of)
             other, other_edge, other_key = _walk(right, tables, state_of)
             edge = one_edge.joined(stage, other_edge)
@@ -164,6 +168,8 @@ def _walk(plan: Plan, tables: Container[SourceName], state_of: StateOf) -> _Walk
                 details = (*details, ONE_STORE)
             if one_edge.pattern is Pattern.STR and isinstance(stage, Join) and _is_of_table(stage, tables):
                 details = (*details, KEPT_PAIRS)
+            for side, release in zip(("left", "right"), releases, strict=True):
+                details = (*details, *(f"a {side} row goes when {reason}" for reason in release.lines()))
             return OperatorTree(word, details, str(edge), None, state_of(key), (one, other)), edge, key
         case Combined(_, left, right, stage):
             one, one_edge, one_key = _walk(left, tables, state_of)

@@ -21,6 +21,7 @@ from engine.dataflow.operators.join import NOT_FORETOLD, RIGHT, InnerJoinNode, K
 from engine.dataflow.operators.latest import Latest, LatestNode
 from engine.dataflow.operators.match import MatchNode
 from engine.dataflow.operators.ranked import Ranked, RankedNode
+from engine.dataflow.operators.releasing_join import ReleasingJoinNode
 from engine.dataflow.operators.rows import ConditionNode, FilterNode, ProjectNode
 from engine.dataflow.operators.set_operations import Compared, CopiesNode, Union, UnionNode
 from engine.dataflow.operators.set_rows import LeftRows, LeftRowsNode
@@ -28,6 +29,7 @@ from engine.dataflow.operators.two_inputs import TwoInputs
 from engine.dataflow.operators.window_join import Spans, WindowJoinNode
 from engine.dataflow.parameters import Constants, parameterised
 from engine.dataflow.policy import Edge
+from engine.dataflow.releases.release import NONE, Releases
 from engine.language.expressions import Column, Expression, IsNull, Literal, Or, columns_of
 from engine.language.query import (
     Aggregate,
@@ -57,13 +59,14 @@ from engine.windows.clauses import UNBOUNDED, RowWindow, TimeWindow
 class Shared:
     """A leaf that queries share: a scan without its predicate, which is a column of it. scan: the query's.
     foretold: exits are told with the rows. entries: rows that enter are told alone, of windows of all sizes,
-    and the window of ``kind`` is UNBOUNDED.
+    and the window of ``kind`` is UNBOUNDED. held: retention takes no row from it.
     """
 
     kind: Scan
     scan: Scan
     foretold: bool = False
     entries: bool = False
+    held: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +106,7 @@ class Step:
 class Joined:
     """A join of two plans. stage: of the query; of a NOT IN, which takes two joins, what this one does. kept:
     how the rows of foretold inputs are kept. spans: of inputs that tell entries alone, the sizes of their
-    windows, in which columns differ.
+    windows, in which columns differ. releases: what lets rows go before they leave.
     """
 
     matching: Matching
@@ -112,6 +115,7 @@ class Joined:
     stage: Join | SemiJoin
     kept: Kept = NOT_FORETOLD
     spans: Spans | None = None
+    releases: Releases = NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,14 +146,15 @@ Plan = Shared | Own | Step | Joined | Combined | Exits
 def key_of(plan: Plan, *below: Hashable) -> Hashable:
     """What tells the node of a plan from others. below: the keys of its inputs."""
     match plan:
-        case Shared(kind, _, foretold, entries):
-            return (kind, "entries" if entries else "foretold") if foretold or entries else kind
+        case Shared(kind, _, foretold, entries, held):
+            told = [("foretold", foretold), ("entries", entries), ("held", held)]
+            return next(((kind, word) for word, is_so in told if is_so), kind)
         case Own(query):
             return query
         case Step(shape, constants):
             return *below, shape, tuple(literal.type for literal in constants), plan.keeping
         case Joined(matching):
-            return *below, matching, plan.kept, plan.spans is not None
+            return *below, matching, plan.kept, plan.spans is not None, plan.releases
         case Combined(shape, kept=kept, tells=tells):
             return *below, shape, kept, tells
         case Exits(edge=edge):
@@ -259,6 +264,8 @@ def _join_of(joined: Joined, left: Node, right: Node) -> TwoInputs:
         return WindowJoinNode(left, right, matching)
     if matching.latest is not None:
         return AsOfNode(left, right, matching, matching.latest)
+    if joined.releases != NONE:
+        return ReleasingJoinNode(left, right, matching, joined.releases)
     if matching.kind == "inner":
         return InnerJoinNode(left, right, matching, joined.kept)
     return MatchNode(left, right, matching)

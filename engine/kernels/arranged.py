@@ -89,6 +89,22 @@ def unlink(slots: Int32Array, rows: Arranged) -> None:
 
 
 @borrowing
+def slots_of(keys: Int32Array, rows: Arranged, out: Int32Array) -> int:
+    """Write the slots of all rows of some keys, each key once; return how many. There is room for all.
+
+    O(keys + slots).
+    """
+    count = 0
+    for key in keys:
+        slot = rows.first[key]
+        while slot != NOBODY:
+            out[count] = slot
+            count += 1
+            slot = rows.following[slot]
+    return count
+
+
+@borrowing
 def put_owners(slots: Int32Array, starts: Int64Array, owners: Int32Array, rows: Arranged, used: int) -> int:
     """Write the runs of slots, those of row i from owners[starts[i]:starts[i + 1]] in any order; return how
     many words are in use then. used: so many are before; there is room for one an owner. O(owners).

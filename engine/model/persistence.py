@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from engine.model.allotment import Allotment
-from engine.model.batch import Batch
+from engine.model.batch import Batch, Int64Array
 from engine.model.last_answer import LastAnswer
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import Position, Registration
@@ -108,6 +108,26 @@ class QueryState:
     allotted_at: Position | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class HeldState:
+    """What joins of followed queries need of a stream, beside the rows that it retains.
+
+    over: the streams that these queries read; source: one of them. base: the first ordinal that is retained,
+    None: nobody asked yet. needed: int64, ascending, ordinals of rows that are needed, of those below
+    needed_below; None: all may be. rows: those that the stream let go of, ordinals: theirs, let_go: the
+    sequence numbers of the steps in which it did, int64[n] each.
+    """
+
+    over: tuple[SourceName, ...]
+    source: SourceName
+    base: int | None
+    needed: Int64Array
+    needed_below: int | None
+    ordinals: Int64Array
+    let_go: Int64Array
+    rows: Batch
+
+
 class StateSink(Protocol):
     """Takes one save. Nothing is durable before :meth:`commit`, everything is after it."""
 
@@ -146,6 +166,12 @@ class StateSink(Protocol):
 
     def drop_query(self, query_id: str) -> None: ...
 
+    def put_held(self, state: HeldState) -> None:
+        """Create or replace what is held of a stream for queries over some."""
+
+    def drop_held(self, over: tuple[SourceName, ...], source: SourceName) -> None:
+        """Nothing of it is held any more."""
+
     def commit(self, position: Position) -> None:
         """Make this save durable in one write. Raises StoreFull and leaves the store as it was."""
 
@@ -167,3 +193,6 @@ class StateSource(Protocol):
         """(piece, rows), ascending; rows with timestamp <= NOW are visible already: pass them over."""
 
     def queries(self) -> Iterable[QueryState]: ...
+
+    def held(self) -> Iterable[HeldState]:
+        """In any order."""

@@ -7,7 +7,7 @@ begins to follow begins anywhere, and a replay tells the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -28,6 +28,7 @@ from engine.model.changes import Changes, Occasion, Operator
 from engine.model.last_answer import LastAnswer
 from engine.model.limits import Limits
 from engine.model.maintenance import QueryOptions, Strategy, UnitCosts
+from engine.model.persistence import HeldState
 from engine.model.source import SourceName
 from engine.model.usage import Stopwatch, Usage
 from engine.queries.source_sets import SourceSets
@@ -117,6 +118,10 @@ class Subscriptions:
         self._last: dict[str, LastAnswer] = {}
         """Of followed queries that are paused, what was told last."""
         self._graphs: dict[SetKey, Graph] = {}
+        self._since: dict[str, int] = {}
+        """The steps in which queries began to be followed that were there before."""
+        self.step = 0
+        """The sequence number of the step at hand."""
 
     def __len__(self) -> int:
         return len(self._subscribers)
@@ -164,6 +169,7 @@ class Subscriptions:
         known = self._subscribers.get(standing.query_id)
         if known is None:
             known = self._subscriber(standing.query)
+            self._since[standing.query_id] = self.step
         self._put(standing, replace(known, asked=known.asked + 1))
 
     def unfollow(self, standing: StandingQuery) -> None:
@@ -180,6 +186,9 @@ class Subscriptions:
         """A query is maintained in another way, or was paused or resumed."""
         known = self._subscribers.get(standing.query_id)
         if known is not None:
+            graph = self._graphs.get(standing.set_key)
+            if graph is None or standing.query_id not in graph:  # it runs again, from what is retained now
+                self._since[standing.query_id] = self.step
             self._put(standing, known)
 
     def gone(self, standing: StandingQuery) -> None:
@@ -187,6 +196,7 @@ class Subscriptions:
         self._last.pop(standing.query_id, None)
         if self._subscribers.pop(standing.query_id, None) is None:
             return
+        self._since.pop(standing.query_id, None)
         self._ways.pop(standing.query_id, None)
         graph = self._graphs.get(standing.set_key)
         if graph is None:  # the others that are followed are paused
@@ -225,6 +235,7 @@ class Subscriptions:
             and continues(before.subscriber.query, query, streams)
         )
         subscriber, was = self._subscriber(query), before.answer
+        self._since[after.query_id] = self.step
         now: Whole | TureenError | None = None
         if not after.paused and (on or _has_whole(subscriber, "snapshot")):
             now = self._answer(view, after.query_id)
@@ -344,7 +355,12 @@ class Subscriptions:
     def _add(self, standing: StandingQuery, subscriber: Subscriber, way: Way) -> None:
         self._ways[standing.query_id] = way
         self._graphs[standing.set_key].add(
-            standing, way.query, subscriber.operator, copies=subscriber.copies, policy=way.policy
+            standing,
+            way.query,
+            subscriber.operator,
+            copies=subscriber.copies,
+            policy=way.policy,
+            since=self._since.get(standing.query_id, standing.born.sequence),
         )
 
     def revise(self, standing: StandingQuery) -> bool:
@@ -362,8 +378,9 @@ class Subscriptions:
         return True
 
     def _empty(self, key: SetKey) -> Graph:
-        tables = frozenset(name for name in key if self._sources[name].stream.is_table)
-        return Graph(tables, self._watch.clock)
+        streams = {name: self._sources[name].stream for name in key}
+        tables = frozenset(name for name, stream in streams.items() if stream.is_table)
+        return Graph(tables, self._watch.clock, streams)
 
     def explain(self, query: Query, standing: StandingQuery | None = None) -> Explained:
         """The operators that the changes of a query come from, or would if it were followed, and why these.
@@ -418,6 +435,41 @@ class Subscriptions:
                 with self._watch.on(Usage()):  # the graph divides its time itself
                     told.changes += graph.advance(transition, self._limits, sources.now_ms, told.broken)
 
+    # --- rows that joins hold ---------------------------------------------------------------------
+
+    def before_retention(self, names: Collection[SourceName] | None) -> dict[SourceName, Rows]:
+        """The rows of streams of which joins hold some, before a step lets go of any. names: those that it
+        touches; None: all.
+        """
+        held = {name for key, graph in self._graphs.items() if graph.holds for name in key}
+        held = held if names is None else held.intersection(names)
+        return {name: self._sources[name].rows.rows() for name in held}
+
+    def hold(self, before: Mapping[SourceName, Rows]) -> None:
+        """A step is over, and told: of what streams let go of joins hold what they need. before: see
+        :meth:`before_retention`.
+        """
+        rows = {name: (was, self._sources[name].rows.base) for name, was in before.items()}
+        for graph in self._graphs.values() if rows else ():
+            graph.hold(rows, self.step)
+
+    def held_streams(self) -> set[tuple[SetKey, SourceName]]:
+        """Of which streams joins hold rows, for queries over which."""
+        return {(key, name) for key, graph in self._graphs.items() if graph.holds for name in key}
+
+    def held(self, names: Set[SourceName]) -> Iterator[HeldState]:
+        """What joins over any of these hold, as it is stored."""
+        for key, graph in self._graphs.items():
+            if graph.holds and not names.isdisjoint(key):
+                yield from graph.held(key)
+
+    def restore_held(self, states: Iterable[HeldState]) -> None:
+        """Back from a store, once the queries are back; what nobody holds any more is passed over."""
+        for state in states:
+            graph = self._graphs.get(SetKey(state.over))
+            if graph is not None:
+                graph.restore_held(state)
+
     def answers(self, name: SourceName, sets: SourceSets, view: View) -> Answers:
         """As they stand, of the queries over a source of whose history coming back is told: not of those that
         tell of rows that come alone, for what is past is no news.
@@ -450,11 +502,14 @@ class Subscriptions:
             raise LimitExceeded("changes_max", limit, large.got, hint=large.hint) from large
         return Whole(query_id, answer.table, answer.now_ms)
 
-    def tell_history(self, name: SourceName, before: Answers, view: View, told: PendingOutput) -> None:
-        """History of a source came back: how answers at NOW differ from those of before."""
+    def tell_history(
+        self, name: SourceName, from_ms: int, before: Answers, view: View, told: PendingOutput
+    ) -> None:
+        """History of a source came back from an instant on: how answers at NOW differ from those before."""
+        base = self._sources[name].rows.base
         for key, graph in self._graphs.items():
             if name in key:
-                graph.forget()
+                graph.renumbered(name, base, from_ms)
         for query_id, was in before.items():
             self._tell_differing(query_id, was, self._answer(view, query_id), told)
 

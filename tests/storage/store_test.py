@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.model.persistence import HeldState
 from engine.model.source import SourceName
 from engine.model.step import Position
 from storage.store import Store
@@ -233,3 +236,29 @@ def test_a_source_remembers_where_its_rows_began(store: Store) -> None:
     store.put_source(state)
     store.commit(Position(1, 1))
     assert list(store.sources()) == [state]
+
+
+def test_what_joins_hold_is_replaced_dropped_and_read_back(store: Store, tmp_path: Path) -> None:
+    def held(needed: list[int], first: int, end: int) -> HeldState:
+        numbers = np.arange(first, end)
+        rows = numbered(first, end)
+        return HeldState((S, SourceName("t")), S, end, np.array(needed), end + 9, numbers, numbers + 1, rows)
+
+    store.put_source(source_state())
+    store.put_held(held([1], 0, 2))
+    store.put_held(replace(held([1], 0, 2), source=SourceName("of no stream")))
+    store.commit(Position(1, 1))
+    store.put_held(held([3, 5], 0, 4))
+    store.commit(Position(1, 2))
+    store.close()
+    with Store(tmp_path / "shard") as again:
+        (found,) = again.held()
+        expected = held([3, 5], 0, 4)
+        assert plain(found.rows) == plain(expected.rows)
+        for name in ("over", "source", "base", "needed_below"):
+            assert getattr(found, name) == getattr(expected, name)
+        for name in ("needed", "ordinals", "let_go"):
+            assert getattr(found, name).tolist() == getattr(expected, name).tolist()
+        again.drop_held(expected.over, S)
+        again.commit(Position(1, 3))
+        assert list(again.held()) == []

@@ -114,6 +114,10 @@ class KeyedRows(OwnedRows):
             asof.link_in_order(slots, self.rows, self.order, self._id_of)
         return slots
 
+    def let_go(self, slots: Int32Array) -> None:
+        """Rows go, between two transitions."""
+        self._drop(slots)
+
     def _abandon(self, slots: Int32Array) -> None:
         self._drop(slots)
 

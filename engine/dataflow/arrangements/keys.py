@@ -37,6 +37,10 @@ class Keys:
         self._make_room()
         return ids
 
+    def find(self, columns: Sequence[Column], n: int) -> Int32Array:
+        """int32[n]: the same, -1 of rows whose values have no number."""
+        return self._table.find(self._words.encode(columns, n))
+
     def take(self, ids: Int32Array) -> None:
         """A user more for each of these, as often as it stands there."""
         np.add.at(self._users, ids, 1)

@@ -108,6 +108,18 @@ class OwnedRows(ABC):
         kernels.drop_owners(slots, self.rows, dropped)
         self._abandon(slots[self.rows.counts[slots] == 0])
 
+    def disown(self, slots: Int32Array, rows: Int64Array, owners: Int32Array, gone: BoolArray) -> None:
+        """Rows belong to some of their columns no more; those of nobody go. rows, owners: of each pair of one
+        of these rows and a column, rows ascending; gone: which pairs.
+        """
+        left = ~gone
+        counts, before = (np.bincount(each, minlength=len(slots)) for each in (rows[left], rows))
+        fewer = (counts > 0) & (counts < before)
+        if fewer.any():
+            starts = np.concatenate([[0], np.cumsum(counts[fewer])])
+            self._put_owners(slots[fewer], starts, owners[left & fewer[rows]])
+        self._abandon(slots[counts == 0])
+
     @abstractmethod
     def _abandon(self, slots: Int32Array) -> None:
         """Rows of nobody go."""

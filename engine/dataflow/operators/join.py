@@ -216,13 +216,30 @@ class JoinNode(KeepsColumns, TwoInputs, Generic[Rows]):
         beginning. slots: of the left input, or the right. staying: of those that do not move alone.
         Raises LimitExceeded.
         """
-        limits = turn.context.limits
+        limits, condition = turn.context.limits, self._matching.condition
+        found: list[Matched] = []
+        candidates, total = 0, 0
+        for pairs in self._candidates(turn, slots, of_left=of_left, staying=staying):
+            candidates += len(pairs)
+            if condition is not None:
+                check_candidates(candidates, limits)
+                columns = self._columns(pairs.left, pairs.right)
+                true, _ = truth(condition, columns, len(pairs))
+                pairs = pairs.take(np.flatnonzero(true))
+            total += len(pairs)
+            check_pairs(total, limits)
+            found.append(pairs)
+        return one_after_another(found)
+
+    def _candidates(
+        self, turn: Turn, slots: Int32Array, *, of_left: bool, staying: bool = False
+    ) -> Iterator[Matched]:
+        """The same, whatever the condition, some pairs at a time."""
         near, far = (self._left_rows, self._right_rows) if of_left else (self._right_rows, self._left_rows)
         near.cover_keys()
         far.cover_keys()
         skipped = far.moving if staying else np.zeros(len(far.moving), np.bool_)
-        found: list[Matched] = []
-        done, candidates, total = 0, 0, 0
+        done = 0
         while done < len(slots):
             out = _room_for(self._room)
             before = done
@@ -235,18 +252,8 @@ class JoinNode(KeepsColumns, TwoInputs, Generic[Rows]):
             owners = out.owners[: out.starts[count]]
             temporal = out.valid_from[:count], out.valid_to[:count], out.starts[: count + 1], owners
             one, other = out.near[:count], out.far[:count]
-            pairs = Matched(one, other, *temporal) if of_left else Matched(other, one, *temporal)
-            candidates += count
             self.visited += count
-            if self._matching.condition is not None:
-                check_candidates(candidates, limits)
-                columns = self._columns(pairs.left, pairs.right)
-                true, _ = truth(self._matching.condition, columns, count)
-                pairs = pairs.take(np.flatnonzero(true))
-            total += len(pairs)
-            check_pairs(total, limits)
-            found.append(pairs)
-        return one_after_another(found)
+            yield Matched(one, other, *temporal) if of_left else Matched(other, one, *temporal)
 
     def _columns(self, left: Int32Array, right: Int32Array) -> Sequence[Column]:
         """Those of pairs of slots."""

@@ -45,6 +45,11 @@ class ProjectNode(Above):
     def read(self, context: EvaluationContext, ids: Int64Array) -> Relation:
         return projected(self._outputs, self.below.read(context, ids))[0]
 
+    def places_below(self, places: Sequence[int]) -> list[int]:
+        """The places below of columns that are merely passed on."""
+        found = [self._outputs[place].expression for place in places]
+        return [each.index for each in found if isinstance(each, Column)]
+
     def _of(self, delta: Delta) -> Delta:
         self.visited += len(delta.temporal)
         return delta.with_relation(projected(self._outputs, delta.temporal.relation)[0])

@@ -68,7 +68,15 @@ class ScanNode(Node):
     def leave(self, column: int) -> None:
         if self.columns.leave(column):
             self._asked = None
-            self._predicates.give_back(column)
+            self._give_back(column)
+
+    def _give_back(self, column: int) -> None:
+        """Nobody wants a column any more."""
+        self._predicates.give_back(column)
+
+    def _predicate(self, column: int) -> Predicate:
+        """Which rows are a column's."""
+        return self._predicates[column]
 
     def moved(self, context: EvaluationContext) -> TemporalRelation:
         """The rows that enter or leave the window on a transition, whoever accepts them."""
@@ -122,7 +130,11 @@ class ScanNode(Node):
             temporal = self._with_exits(context, temporal)
         self.visited += len(temporal)
         rows = context.transition.by_source[self.kind.source].at.rows
-        asked = _Asked({int(column): self._predicates[int(column)] for column in columns})
+        yield from self._in_pieces(temporal, rows, columns)
+
+    def _in_pieces(self, temporal: TemporalRelation, rows: Rows, columns: Int32Array) -> Iterator[Delta]:
+        """Rows with those of some columns that accept each. At least one delta."""
+        asked = _Asked({int(column): self._predicate(int(column)) for column in columns})
         size = max(1, int(PAIRS_MAX / max(1.0, asked.columns_a_row(temporal, rows))))
         for start in range(0, max(1, len(temporal)), size):
             stop = min(start + size, len(temporal))
@@ -149,7 +161,7 @@ class ScanNode(Node):
 
     def _all(self) -> _Asked:
         if self._asked is None:
-            self._asked = _Asked({column: self._predicates[column] for column in self.columns.all().tolist()})
+            self._asked = _Asked({column: self._predicate(column) for column in self.columns.all().tolist()})
         return self._asked
 
     def _accepted(self, temporal: TemporalRelation, rows: Rows, asked: _Asked) -> Delta:

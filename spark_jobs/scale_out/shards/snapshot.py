@@ -10,15 +10,17 @@ from collections.abc import Iterable, Iterator
 from engine.engine import Engine
 from engine.model.batch import Batch
 from engine.model.limits import Limits
-from engine.model.persistence import QueryState, SourceState
+from engine.model.persistence import HeldState, QueryState, SourceState
 from engine.model.source import Derived, SourceName
 from engine.model.step import Position
 from spark_jobs.errors import CheckpointUnreadable
 from spark_jobs.scale_out.shards.entries import BEGIN_ANEW, Entry
 from storage import row_codec, state_codec
+from storage.held_codec import decode_held, encode_held
 from tureen.errors import StoreError
 
 SOURCE, ROWS, PENDING, DERIVED, QUERY, POSITION = "source", "rows", "pending", "derived", "query", "position"
+HELD = "held"
 
 
 def entries_of(engine: Engine) -> list[Entry]:
@@ -52,6 +54,9 @@ class _Sink:
     def put_query(self, state: QueryState) -> None:
         self.entries.append(Entry(QUERY, state.registration.query_id, 0, state_codec.encode_query(state)))
 
+    def put_held(self, state: HeldState) -> None:
+        self.entries.append(Entry(HELD, state.source, 0, encode_held(state)))
+
     def commit(self, position: Position) -> None:
         self.entries.append(Entry(POSITION, "", 0, state_codec.encode_position(position, 0)))
 
@@ -73,6 +78,9 @@ class _Sink:
         raise AssertionError("a copy drops nothing")
 
     def drop_query(self, query_id: str) -> None:
+        raise AssertionError("a copy drops nothing")
+
+    def drop_held(self, over: tuple[SourceName, ...], source: SourceName) -> None:
         raise AssertionError("a copy drops nothing")
 
 
@@ -103,6 +111,13 @@ class Snapshot:
     def queries(self) -> Iterator[QueryState]:
         for entry in self._of(QUERY):
             yield state_codec.decode_query(entry.value, self._called(entry))
+
+    def held(self) -> Iterator[HeldState]:
+        schemas = {name: state.stream.stored_schema for name, state in self._sources.items()}
+        for entry in self._of(HELD):
+            state = decode_held(entry.value, schemas, self._called(entry))
+            if state is not None:
+                yield state
 
     def rows(self, source: SourceName) -> Iterator[tuple[int, Batch]]:
         return self._batches(ROWS, source)

@@ -1,0 +1,1 @@
+"""What constraints of streams let operators forget."""

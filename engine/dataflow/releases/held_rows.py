@@ -1,0 +1,134 @@
+"""Rows that a stream let go of and that joins of a graph still need, with all their values.
+
+They are looked at only when the state of those joins is made anew. One writer. Cost: O(rows that are held) a
+time that as many came as there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.model.batch import Batch, BoolArray, Int64Array, concatenate
+from engine.model.persistence import HeldState
+from engine.model.source import Schema, SourceName
+from engine.operators.relation import Relation
+from engine.stems.data_stem import Rows
+
+SWEPT_MIN = 1_024
+"""So many rows may be held that nobody needs any more."""
+
+
+class HeldRows:
+    """Of one stream. Rows keep their ordinals."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self._base: int | None = None
+        """The first ordinal that is retained; None: nobody asked yet."""
+        self._rows = Batch.empty(schema)
+        self._ordinals: Int64Array = np.empty(0, np.int64)
+        self._let_go: Int64Array = np.empty(0, np.int64)
+        """The step in which the stream let go of each."""
+        self._needed: Int64Array = np.empty(0, np.int64)
+        self._needed_below: int | None = None
+        """Of the rows below this ordinal those that are needed are known; None: of none."""
+        self._swept = 0
+
+    def __len__(self) -> int:
+        return len(self._ordinals)
+
+    def take(self, rows: Rows, base: int, needed: Int64Array | None, step: int) -> None:
+        """The stream lets go of rows below an ordinal. rows: as they were before. needed: ordinals of rows
+        that are, ascending; None: all may be.
+        """
+        first = rows.base if self._base is None else max(rows.base, self._base)
+        self._base = max(base, first)
+        if base <= first:
+            return
+        ordinals = np.arange(first, base)
+        if needed is not None:
+            ordinals = needed[needed.searchsorted(first) : needed.searchsorted(base)]
+        if not len(ordinals):
+            return
+        pieces = [self._rows]
+        for start, piece in rows.slices(int(ordinals[0]), int(ordinals[-1]) + 1):
+            chosen = ordinals[ordinals.searchsorted(start) : ordinals.searchsorted(start + len(piece))]
+            pieces.append(piece.take(chosen - start))
+        self._rows = concatenate(self._schema, pieces)
+        self._ordinals = np.concatenate([self._ordinals, ordinals])
+        self._let_go = np.concatenate([self._let_go, np.full(len(ordinals), step)])
+
+    def sweep(self, needed: Int64Array) -> None:
+        """Only these are needed, of all rows, once there are many others perhaps."""
+        if len(self) > SWEPT_MIN + 2 * self._swept:
+            self._keep(np.isin(self._ordinals, needed, assume_unique=True))
+            self._swept = len(self)
+
+    def _keep(self, kept: BoolArray) -> None:
+        places = np.flatnonzero(kept)
+        self._rows = self._rows.take(places)
+        self._ordinals, self._let_go = self._ordinals[places], self._let_go[places]
+
+    def remember(self, needed: Int64Array, below: int) -> None:
+        """State is about to be lost: of rows below an ordinal these are needed, ascending."""
+        self._needed, self._needed_below = needed, below
+
+    def may_need(self, ordinals: Int64Array) -> BoolArray:
+        """bool[n]: which rows a query may need that was there when state was lost."""
+        if self._needed_below is None:
+            return np.ones(len(ordinals), np.bool_)
+        known = ordinals < self._needed_below
+        return ~known | np.isin(ordinals, self._needed, assume_unique=True)
+
+    def since(self, step: int) -> tuple[Relation, Int64Array]:
+        """(rows, ordinals) of those that the stream let go of in a step or later."""
+        places = np.flatnonzero(self._let_go >= step)
+        rows = self._rows.take(places)
+        return Relation(rows.columns, len(places)), self._ordinals[places]
+
+    def renumbered(self, base: int, from_ms: int) -> None:
+        """History came back: rows from this instant on are among those that are retained, which begin at
+        another ordinal.
+        """
+        self._keep(self._rows.timestamp < from_ms)
+        n = len(self)
+        self._ordinals = base - n + np.arange(n)
+        self._base, self._needed_below = base, None
+
+    # --- the store's side -------------------------------------------------------------------------
+
+    def state(
+        self, over: Sequence[SourceName], source: SourceName, needed: Int64Array | None, end: int
+    ) -> HeldState:
+        """As it is stored. needed: of rows below ``end`` those that are, ascending; None: all may be."""
+        if needed is None:
+            known, below = self._needed, self._needed_below
+            kept = np.ones(len(self), np.bool_)
+        else:
+            known, below = needed, end
+            kept = np.isin(self._ordinals, needed, assume_unique=True)
+        places = np.flatnonzero(kept)
+        ordinals, let_go = self._ordinals[places], self._let_go[places]
+        return HeldState(
+            tuple(over), source, self._base, known, below, ordinals, let_go, self._rows.take(places)
+        )
+
+    def restore(self, state: HeldState) -> None:
+        """Back from a store."""
+        self._base = state.base
+        self._needed, self._needed_below = state.needed, state.needed_below
+        self._rows, self._ordinals, self._let_go = state.rows, state.ordinals, state.let_go
+
+    @property
+    def nbytes(self) -> int:
+        beside = (self._ordinals, self._let_go, self._needed)
+        rows = self._rows
+        columns = sum(column.values.nbytes for column in rows.columns)
+        return columns + sum(each.nbytes for each in (*beside, rows.partition, rows.offset, rows.timestamp))
+
+    def _check(self) -> None:
+        assert len(self._ordinals) == len(self._let_go) == len(self._rows)
+        assert bool((self._ordinals[1:] > self._ordinals[:-1]).all())
+        assert self._base is None or bool((self._ordinals < self._base).all())

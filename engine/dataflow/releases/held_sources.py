@@ -1,0 +1,102 @@
+"""What the joins of a graph hold of streams, beside what is retained of them.
+
+Rows are asked for at the end of a step, when streams have let go of some.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from engine.dataflow.node import Node
+from engine.dataflow.operators.held_scan import HeldScanNode
+from engine.dataflow.operators.releasing_join import ReleasingJoinNode
+from engine.dataflow.releases.held_rows import HeldRows
+from engine.model.batch import Int64Array
+from engine.model.persistence import HeldState
+from engine.model.source import SourceName, Stream
+from engine.stems.data_stem import Rows
+
+
+class HeldSources:
+    """Of one graph. One writer."""
+
+    def __init__(self, streams: Mapping[SourceName, Stream]) -> None:
+        self._streams = streams
+        self._rows: dict[SourceName, HeldRows] = {}
+
+    def __bool__(self) -> bool:
+        """Whether any stream is held."""
+        return bool(self._rows)
+
+    def of(self, source: SourceName) -> HeldRows:
+        """The rows of a stream."""
+        if source not in self._rows:
+            self._rows[source] = HeldRows(self._streams[source].stored_schema)
+        return self._rows[source]
+
+    def only(self, nodes: Iterable[Node]) -> None:
+        """Streams that no node holds any more are let go of."""
+        scans = {node.kind.source for node in nodes if isinstance(node, HeldScanNode)}
+        self._rows = {name: rows for name, rows in self._rows.items() if name in scans}
+
+    def take(self, nodes: Sequence[Node], rows: Mapping[SourceName, tuple[Rows, int]], step: int) -> None:
+        """A step is over. rows: of streams, as they were before they let go of some, and from which ordinal
+        on they are retained now.
+        """
+        for name, held in self._rows.items():
+            if name in rows:
+                before, base = rows[name]
+                needed = self._needed(nodes, name)
+                held.take(before, base, needed, step)
+                if needed is not None:
+                    held.sweep(needed)
+
+    def remember(self, nodes: Sequence[Node], ends: Mapping[SourceName, int]) -> None:
+        """State of nodes is about to be lost. ends: the ordinals behind the rows that they have seen."""
+        for node in nodes:
+            if isinstance(node, HeldScanNode):
+                source = node.kind.source
+                needed = self._needed(nodes, source)
+                if needed is not None:
+                    self._rows[source].remember(needed, ends[source])
+                    node.resumed()
+
+    def renumbered(self, source: SourceName, base: int, from_ms: int) -> None:
+        """History of a stream came back."""
+        if source in self._rows:
+            self._rows[source].renumbered(base, from_ms)
+
+    def _needed(self, nodes: Sequence[Node], source: SourceName) -> Int64Array | None:
+        """The ordinals of rows that joins keep, ascending; None: of some that is not known."""
+        joins = [node for node in nodes if isinstance(node, ReleasingJoinNode)]
+        if any(join.is_coming for join in joins):
+            return None
+        ordinals = [each for join in joins for each in join.needs(source)]
+        return np.unique(np.concatenate([np.empty(0, np.int64), *ordinals]))
+
+    # --- the store's side -------------------------------------------------------------------------
+
+    def states(
+        self, over: Sequence[SourceName], nodes: Sequence[Node], ends: Mapping[SourceName, int] | None
+    ) -> Iterator[HeldState]:
+        """As they are stored. ends: as for :meth:`remember`; None: nodes have seen nothing yet."""
+        for name, held in self._rows.items():
+            needed = None if ends is None else self._needed(nodes, name)
+            yield held.state(over, name, needed, 0 if ends is None else ends[name])
+
+    def restore(self, state: HeldState, nodes: Sequence[Node]) -> None:
+        """Back from a store; passed over where nothing holds the stream any more."""
+        for node in nodes:
+            if isinstance(node, HeldScanNode) and node.kind.source == state.source:
+                self.of(state.source).restore(state)
+                node.resumed()
+
+    @property
+    def nbytes(self) -> int:
+        return sum(held.nbytes for held in self._rows.values())
+
+    def _check(self) -> None:
+        for held in self._rows.values():
+            held._check()

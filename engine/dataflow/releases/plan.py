@@ -1,0 +1,177 @@
+"""Plans whose joins let go of rows by constraints, and so need no retention to be bounded.
+
+Such a plan is made of inner joins of streams without windows, with selections and projections, and says how
+rows come alone (ISTREAM), so that nobody has to see a row leave. Each input of each of its joins lets rows
+go. Its scans *hold* their rows: what RETAIN takes from the stream stays in joins until a constraint lets it
+go, and the changes are those of the query over all rows since it is followed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from engine.dataflow.operators.join import Matching
+from engine.dataflow.plan import Joined, Plan, Shared, Step
+from engine.dataflow.releases.release import Awaited, Below, Over, Release
+from engine.language.expressions import Column, Expression
+from engine.language.query import Filter, Project
+from engine.model.changes import Operator
+from engine.model.constraint import Clustered, Ordered, References, Unique
+from engine.model.source import SourceName, Stream
+from engine.model.types import Kind
+from engine.windows.clauses import UNBOUNDED
+
+Streams = Mapping[SourceName, Stream]
+
+COMPARED = frozenset({Kind.INTEGER, Kind.BIGINT, Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP})
+"""Values that are whole numbers in their order."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Origin:
+    """The column of a stream that a column of a plan is. scan: which of the plan's."""
+
+    scan: int
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A plan with releases. origins: of its columns, None of those that are computed. scans: its streams by
+    number. single: those whose rows are in one row of it at most. is_scan: there is no join in it.
+    """
+
+    plan: Plan
+    origins: Sequence[_Origin | None]
+    scans: Mapping[int, Stream]
+    single: frozenset[int]
+    is_scan: bool
+
+
+def releasing(plan: Plan, operator: Operator, streams: Streams) -> Plan | None:
+    """The same with releases at its joins and scans that hold rows; None where rows would pile up, or
+    somebody has to see them leave.
+    """
+    if operator != "istream" or isinstance(plan, Shared):
+        return None
+    made = _Maker(streams).made(plan)
+    return None if made is None or made.is_scan else made.plan
+
+
+class _Maker:
+    def __init__(self, streams: Streams) -> None:
+        self._streams = streams
+        self._scans = 0
+
+    def made(self, plan: Plan) -> _Made | None:
+        match plan:
+            case Shared():
+                return self._scanned(plan)
+            case Step(Filter(), below=below):
+                under = self.made(below)
+                return None if under is None else replace(under, plan=replace(plan, below=under.plan))
+            case Step(Project(outputs), below=below):
+                under = self.made(below)
+                if under is None:
+                    return None
+                origins = [_origin(output.expression, under) for output in outputs]
+                return replace(under, plan=replace(plan, below=under.plan), origins=origins)
+            case Joined(Matching(kind="inner", latest=None)):
+                left, right = self.made(plan.left), self.made(plan.right)
+                return None if left is None or right is None else self._joined(plan, left, right)
+        return None
+
+    def _scanned(self, plan: Shared) -> _Made | None:
+        scan, stream = plan.scan, self._streams.get(plan.scan.source)
+        is_whole = scan.window == UNBOUNDED and scan.assignment is None and scan.sample is None
+        if stream is None or stream.is_table or not is_whole:
+            return None
+        number, self._scans = self._scans, self._scans + 1
+        origins = [_Origin(number, place) for place in range(len(stream.schema))]
+        return _Made(replace(plan, held=True), origins, {number: stream}, frozenset({number}), is_scan=True)
+
+    def _joined(self, plan: Joined, left: _Made, right: _Made) -> _Made | None:
+        keys = plan.matching.keys
+        of_left = [_origin(key, left) for key, _ in keys]
+        of_right = [_origin(key, right) for _, key in keys]
+        releases = _release(left, of_left, right, of_right), _release(right, of_right, left, of_left)
+        if not all(releases):
+            return None
+        made = replace(plan, left=left.plan, right=right.plan, releases=releases)
+        origins, scans = [*left.origins, *right.origins], {**left.scans, **right.scans}
+        single = frozenset[int]()
+        for release, side in zip(releases, (left, right), strict=True):
+            single |= side.single if release.once else frozenset()
+        return _Made(made, origins, scans, single, is_scan=False)
+
+
+def _origin(expression: Expression, made: _Made) -> _Origin | None:
+    return made.origins[expression.index] if isinstance(expression, Column) else None
+
+
+_Keys = Sequence[_Origin | None]
+"""Of the columns by which an input is joined."""
+
+
+def _release(near: _Made, near_keys: _Keys, far: _Made, far_keys: _Keys) -> Release:
+    """When rows of one input go, by what is known of the other."""
+    over = min(_overs(far, far_keys), key=lambda each: each.within_rows, default=None)
+    return Release(
+        over,
+        tuple(_belows(far, far_keys)),
+        any(_uniques(far, far_keys)),
+        next(_awaited(near, near_keys, far, far_keys), None) if far.is_scan else None,
+    )
+
+
+def _names(made: _Made, keys: _Keys, scan: int) -> dict[str, int]:
+    """The columns of a scan that it is joined by, and which of the keys each is."""
+    fields = made.scans[scan].schema.fields
+    return {
+        fields[key.place].name: number
+        for number, key in enumerate(keys)
+        if key is not None and key.scan == scan
+    }
+
+
+def _overs(far: _Made, keys: _Keys) -> Iterator[Over]:
+    for scan, stream in far.scans.items():
+        names = _names(far, keys, scan)
+        for each in stream.constraints:
+            if isinstance(each, Clustered) and len(names) == len(keys) and set(each.columns) == set(names):
+                places = tuple(key.place for key in keys if key is not None)
+                yield Over(stream.name, places, tuple(names), each.within_rows)
+
+
+def _belows(far: _Made, keys: _Keys) -> Iterator[Below]:
+    for scan, stream in far.scans.items():
+        names = _names(far, keys, scan)
+        if not far.is_scan and len(names) < len(keys):
+            continue  # which of its rows wait in a join below is found by all keys
+        for each in stream.constraints:
+            if isinstance(each, Ordered) and each.column in names:
+                place = stream.schema.index(each.column)
+                assert place is not None
+                if stream.schema.fields[place].type.kind in COMPARED:
+                    yield Below(stream.name, place, each.column, each.within_rows, names[each.column])
+
+
+def _uniques(far: _Made, keys: _Keys) -> Iterator[bool]:
+    for scan in far.single:
+        names = _names(far, keys, scan)
+        for each in far.scans[scan].constraints:
+            yield isinstance(each, Unique) and set(each.columns) <= names.keys()
+
+
+def _awaited(near: _Made, near_keys: _Keys, far: _Made, far_keys: _Keys) -> Iterator[Awaited]:
+    ((target_scan, target),) = far.scans.items()
+    targets = _names(far, far_keys, target_scan)
+    for scan, stream in near.scans.items():
+        names = _names(near, near_keys, scan)
+        for each in stream.constraints:
+            if not isinstance(each, References) or each.target != target.name:
+                continue
+            pairs = zip(each.columns, each.target_columns, strict=True)
+            if all(name in names and targets.get(to) == names[name] for name, to in pairs):
+                yield Awaited(target.name, each.within_rows, each.within_ms)

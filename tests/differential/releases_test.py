@@ -1,0 +1,241 @@
+"""Joins that let go of rows by constraints give the changes that the same joins give over all rows: found by
+definition, whatever the cuts, however soon streams forget, through restarts and with state made anew.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.dataflow.operators.releasing_join import ReleasingJoinNode
+from engine.engine import Engine
+from engine.model.batch import Batch
+from engine.model.step import StepResult
+from tests.memory_state import MemoryState
+
+Row = tuple[int, int, int, int]
+"""id, key, v, ts. Orders have a key of their own, that of others is the id of a row of the stream above."""
+
+END_MS = 10**6
+SOME = settings(max_examples=max(15, settings.default.max_examples // 3), deadline=None)
+
+
+@dataclass(frozen=True)
+class World:
+    """Three streams: orders o, fulfilments f of them, payments p of those. late: a partner may come so many
+    rows of its stream late; apart: between rows of one key come at most so many others.
+    """
+
+    rows: dict[str, list[Row]]
+    late: int
+    apart: int
+
+    def engine(self, *, constraints: bool = True) -> Engine:
+        engine = Engine()
+        of = "" if not constraints else ", CONSTRAINT UNIQUE (id)"
+        for name, above in (("o", None), ("f", "o"), ("p", "f")):
+            clauses = of
+            if above is not None and constraints:
+                clauses += f", CONSTRAINT CLUSTERED (k) WITHIN {self.apart} ROWS"
+                clauses += f", CONSTRAINT REFERENCES (k) TO {above} (id) WITHIN {self.late} ROWS"
+            engine.create(
+                f"CREATE STREAM {name} (id BIGINT, k BIGINT, v BIGINT, ts TIMESTAMP{clauses}) "
+                "WITH (timestamp = 'ts', future_max = '1000 DAYS') RETAIN 3 MILLISECONDS"
+            )
+        return engine
+
+
+def keeps_apart(rows: Sequence[Row], apart: int) -> list[Row]:
+    """Those rows that leave the others clustered by their keys."""
+    kept: list[Row] = []
+    for row in rows:
+        first = next((place for place, other in enumerate(kept) if other[1] == row[1]), None)
+        if first is None or sum(other[1] != row[1] for other in kept[first:]) <= apart:
+            kept.append(row)
+    return kept
+
+
+def referring(rows: Sequence[Row], targets: Sequence[Row], late: int) -> list[Row]:
+    """Those rows whose target is there, or comes among the next rows."""
+    kept = []
+    for row in rows:
+        known = sum(ts <= row[3] for *_, ts in targets)
+        if any(target[0] == row[1] for target in targets[: known + late]):
+            kept.append(row)
+    return kept
+
+
+@st.composite
+def streams(draw: st.DrawFn) -> World:
+    late, apart = draw(st.integers(0, 3)), draw(st.sampled_from([0, 0, 1, 3]))
+    steps = draw(st.lists(st.tuples(st.sampled_from("offpp"), st.integers(0, 3), st.integers(0, 2))))
+    rows: dict[str, list[Row]] = {"o": [], "f": [], "p": []}
+    above = {"o": "o", "f": "o", "p": "f"}
+    ts = 0
+    for name, back, gap in steps:
+        ts += gap * (1 if back else 3)
+        key = max(0, len(rows[above[name]]) - back)
+        rows[name].append((len(rows[name]), key, len(rows[name]) % 3, ts))
+    orders = rows["o"]
+    fulfilments = keeps_apart(referring(rows["f"], orders, late), apart)
+    payments = keeps_apart(referring(rows["p"], fulfilments, late), apart)
+    return World({"o": orders, "f": fulfilments, "p": payments}, late, apart)
+
+
+@dataclass(frozen=True)
+class Question:
+    """A join and its pairs by definition."""
+
+    sql: str
+    pairs: Callable[[dict[str, list[Row]]], list[tuple[tuple[int, ...], int]]]
+
+
+def _two(rows: dict[str, list[Row]], wanted: Callable[[Row, Row], bool]) -> list[tuple[tuple[int, ...], int]]:
+    return [
+        ((o[0], f[0]), max(o[3], f[3])) for o in rows["o"] for f in rows["f"] if f[1] == o[0] and wanted(o, f)
+    ]
+
+
+def _three(rows: dict[str, list[Row]]) -> list[tuple[tuple[int, ...], int]]:
+    return [
+        ((o[0], f[0], p[0]), max(o[3], f[3], p[3]))
+        for o in rows["o"]
+        for f in rows["f"]
+        for p in rows["p"]
+        if f[1] == o[0] and p[1] == f[0]
+    ]
+
+
+QUESTIONS = {
+    "plain": Question(
+        "SELECT o.id AS a, f.id AS b FROM o JOIN f ON f.k = o.id", lambda rows: _two(rows, lambda o, f: True)
+    ),
+    "predicates": Question(
+        "SELECT o.id AS a, f.id AS b FROM f JOIN o ON f.k = o.id WHERE o.v > 0 AND f.v < 2",
+        lambda rows: _two(rows, lambda o, f: o[2] > 0 and f[2] < 2),
+    ),
+    "condition": Question(
+        "SELECT o.id AS a, f.id AS b FROM f JOIN o ON f.k = o.id AND f.v <> o.v",
+        lambda rows: _two(rows, lambda o, f: o[2] != f[2]),
+    ),
+    "tree": Question(
+        "SELECT o.id AS a, f.id AS b, p.id AS c FROM p JOIN f ON p.k = f.id JOIN o ON f.k = o.id", _three
+    ),
+    "tree from the root": Question(
+        "SELECT o.id AS a, f.id AS b, p.id AS c FROM o JOIN f ON f.k = o.id JOIN p ON p.k = f.id", _three
+    ),
+}
+
+
+def batch(engine: Engine, name: str, rows: Sequence[Row], first: int) -> Batch:
+    columns = dict(zip(("id", "k", "v", "ts"), zip(*rows, strict=True), strict=True))
+    types = [pa.int64(), pa.int64(), pa.int64(), pa.timestamp("ms")]
+    table = pa.table({key: pa.array(columns[key], type_) for key, type_ in zip(columns, types, strict=True)})
+    n = len(rows)
+    schema = engine.catalogue[name].schema
+    return Batch.from_arrow(schema, table, np.zeros(n), np.arange(first, first + n), columns["ts"])
+
+
+def releasing(engine: Engine) -> list[ReleasingJoinNode]:
+    nodes = [node for _, graph in engine._following.graphs() for node in graph._nodes.values()]
+    return [node for node in nodes if isinstance(node, ReleasingJoinNode)]
+
+
+Told = Counter[tuple[str, tuple[int, ...], int]]
+"""(query, row, instant)."""
+
+
+def told(results: Sequence[StepResult]) -> Told:
+    found: Told = Counter()
+    for changes in [one for result in results for one in result.changes]:
+        rows = [tuple(row.values()) for row in changes.table.to_pylist()]
+        queries = np.repeat(changes.query_ids, np.diff(changes.starts)).tolist()
+        assert set(changes.weights.tolist()) == {1}
+        found.update(zip(queries, rows, changes.at_ms.tolist(), strict=True))
+    return found
+
+
+@SOME
+@given(
+    streams(),
+    st.lists(st.tuples(st.sampled_from("ofp"), st.integers(1, 5)), max_size=30),
+    st.integers(0, 30),
+    st.sampled_from(["restart", "forget", "nothing"]),
+)
+def test_changes_are_those_over_all_rows(
+    world: World, cuts: list[tuple[str, int]], when: int, what: str
+) -> None:
+    engine, results = world.engine(), list[StepResult]()
+    for query_id, question in QUESTIONS.items():
+        engine.register(query_id, question.sql + " EMIT CHANGES")
+    done = dict.fromkeys(world.rows, 0)
+
+    def bring(name: str, count: int) -> None:
+        rows = world.rows[name][done[name] : done[name] + count]
+        if rows:
+            results.append(engine.ingest(name, batch(engine, name, rows, done[name])))
+            done[name] += len(rows)
+
+    for step, (name, count) in enumerate(cuts):
+        bring(name, count)
+        if step == when and what == "restart":
+            store = MemoryState()
+            engine.save(store)
+            engine = Engine.restore(store)
+        elif step == when and what == "forget":
+            engine._following.forget()
+        engine._check()
+    for name in world.rows:
+        bring(name, len(world.rows[name]))
+    for name in world.rows:
+        end = (-1, -1, 0, END_MS)
+        results.append(engine.ingest(name, batch(engine, name, [end], len(world.rows[name]))))
+        engine._check()
+    expected = Counter(
+        (query_id, row, at_ms)
+        for query_id, question in QUESTIONS.items()
+        for row, at_ms in question.pairs(world.rows)
+    )
+    found = told(results)
+    assert {key: n for key, n in found.items() if key[2] < END_MS} == expected
+    assert releasing(engine)
+
+
+def test_paper_no_fulfilment_is_stored_and_an_order_until_the_next_one() -> None:
+    orders = [(i, 0, 0, i) for i in range(10)]
+    fulfilments = [(i, i // 3, 0, 20 + i) for i in range(30)]
+    world = World({"o": orders, "f": fulfilments, "p": []}, late=0, apart=0)
+    engine = world.engine()
+    engine.register("q", "SELECT o.id AS a, f.id AS b FROM o JOIN f ON f.k = o.id EMIT CHANGES")
+    engine.ingest("o", batch(engine, "o", orders, 0))
+    engine.ingest("o", batch(engine, "o", [(10, 0, 0, 1000)], 10))
+    for place, row in enumerate(fulfilments):
+        engine.ingest("f", batch(engine, "f", [row], place))
+        (join,) = releasing(engine)
+        seen = fulfilments[:place]  # NOW is 1 ms behind the last one
+        assert join.rows == 10 - (seen[-1][1] if seen else 0)
+    assert join.released == 29 + 9
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT o.id FROM o JOIN f ON f.v = o.v",
+        "SELECT o.id FROM o [RANGE 1 SECOND] JOIN f [RANGE 1 SECOND] ON f.k = o.id",
+        "SELECT o.id FROM o LEFT JOIN f ON f.k = o.id",
+        "SELECT COUNT(*) AS n FROM o JOIN f ON f.k = o.id",
+        "SELECT DISTINCT o.id FROM o JOIN f ON f.k = o.id",
+        "SELECT f.id FROM f WHERE v > 0",
+    ],
+)
+def test_joins_whose_rows_would_pile_up_or_have_to_be_seen_to_leave_hold_nothing(sql: str) -> None:
+    engine = World({}, 0, 0).engine()
+    engine.register("q", sql + " EMIT CHANGES")
+    assert not releasing(engine)
