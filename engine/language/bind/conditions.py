@@ -3,8 +3,9 @@
 The conditions joined by AND are bound one by one. A subquery that is one of them becomes a semi-join with
 that query. Inside a subquery, ``inner column = outer column`` among the conditions of its
 WHERE correlates the two: the inner column becomes one more column of the subquery, and the two are keys of
-the semi-join. EXISTS may hold any other condition with columns around it: it then is a join of kind semi or
-anti, which has conditions.
+the semi-join. It may hold any other condition with columns around it: it then is a join of kind semi or anti,
+which has conditions. So is a NOT IN that compares several columns, or is correlated: a row stays where none
+of the subquery's equals it, nor might do so if NULLs were known.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from engine.language.bind.placing import asked_of_pairs, narrowed
 from engine.language.bind.relation import BoundRelation
 from engine.language.bind.scalar import TRUE, bind_condition, bind_scalar
 from engine.language.bind.scope import OUTER, Scope, of_outer
-from engine.language.expressions import Column, Compare, Expression
+from engine.language.expressions import Column, Compare, Expression, IsNull, Or
 from engine.language.grammar import nodes
 from engine.language.promotion import common
 from engine.language.query import Output, SemiJoin
@@ -45,7 +46,7 @@ class SubqueryJoin:
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """EXISTS with conditions over its rows and those around it, whose columns are those of OUTER."""
+    """A subquery with conditions over its rows and those around it, whose columns are those of OUTER."""
 
     inner: BoundRelation
     negated: bool
@@ -187,20 +188,18 @@ def _exists(
     correlation = Correlation(scope, mixed=[] if scope.grouping is None else None)
     inner = _inner(node, subselect(node.args["query"], env, correlation), scope)
     if correlation.mixed:
-        equal = [
-            Compare("=", transform(outer, of_outer), value)
-            for outer, value in (_fit(node, outer, value, scope) for value, outer in correlation.pairs)
-        ]
-        return Matched(inner, negated, (*equal, *correlation.mixed))
+        return Matched(inner, negated, _conditions(node, correlation, scope))
     keys, columns = _pairs(node, correlation, scope)
     if not keys:
         columns = [Output("found", TRUE)]
     return SubqueryJoin(tuple(keys), replace(inner, columns=tuple(columns)), negated, null_aware=False)
 
 
-def _in(node: exp.Expr, negated: bool, scope: Scope, env: Environment, subselect: Subselect) -> SubqueryJoin:
+def _in(
+    node: exp.Expr, negated: bool, scope: Scope, env: Environment, subselect: Subselect
+) -> SubqueryJoin | Matched:
     written = node.this.expressions if isinstance(node.this, nodes.RowValue) else [node.this]
-    correlation = Correlation(scope)
+    correlation = Correlation(scope, mixed=[] if scope.grouping is None else None)
     inner = _inner(node, subselect(node.args["query"], env, correlation), scope)
     if len(inner.columns) != len(written):
         raise scope.place(node.args["query"]).refuse(
@@ -208,21 +207,40 @@ def _in(node: exp.Expr, negated: bool, scope: Scope, env: Environment, subselect
             f"the subquery has {len(inner.columns)} columns, before IN there are {len(written)}",
             hint="select as many columns as there are before IN",
         )
-    if negated and (correlation.pairs or len(written) > 1):
-        raise scope.place(node).refuse(
-            NotSupported,
-            "NOT IN with several columns, or with a column of the query around, is not supported",
-            hint="write NOT EXISTS (SELECT * FROM s b WHERE b.x = a.x AND b.y = a.y)",
-        )
-    keys: list[Expression] = []
-    columns: list[Output] = []
-    for part, output in zip(written, inner.columns, strict=True):
-        key, value = _fit(node, bind_scalar(part, scope), output.expression, scope)
-        keys.append(key)
-        columns.append(Output(output.name, value))
+    compared = [
+        _fit(node, bind_scalar(part, scope), output.expression, scope)
+        for part, output in zip(written, inner.columns, strict=True)
+    ]
+    three_valued = negated and (correlation.pairs or len(written) > 1)
+    if correlation.mixed or three_valued:
+        if scope.grouping is not None:
+            raise scope.place(node).refuse(
+                NotSupported,
+                "HAVING has no NOT IN with several columns, or with a column of the query around",
+                hint="write SELECT * FROM (SELECT ... GROUP BY ...) WHERE (a, b) NOT IN (SELECT ...)",
+            )
+        same = [_same(transform(key, of_outer), value, or_unknown=negated) for key, value in compared]
+        return Matched(inner, negated, (*same, *_conditions(node, correlation, scope)))
+    keys = [key for key, _ in compared]
+    columns = [Output(output.name, value) for output, (_, value) in zip(inner.columns, compared, strict=True)]
     more_keys, more_columns = _pairs(node, correlation, scope)
     inner = replace(inner, columns=(*columns, *more_columns))
     return SubqueryJoin((*keys, *more_keys), inner, negated, null_aware=negated)
+
+
+def _same(key: Expression, value: Expression, *, or_unknown: bool) -> Expression:
+    """Whether two values are equal, or might be, as one of them is NULL."""
+    equal = Compare("=", key, value)
+    return Or((equal, IsNull(key), IsNull(value))) if or_unknown else equal
+
+
+def _conditions(node: exp.Expr, correlation: Correlation, scope: Scope) -> tuple[Expression, ...]:
+    """All that correlates, over the subquery's rows and those of OUTER."""
+    equal = [
+        Compare("=", transform(outer, of_outer), value)
+        for outer, value in (_fit(node, outer, value, scope) for value, outer in correlation.pairs)
+    ]
+    return *equal, *(correlation.mixed or ())
 
 
 def _pairs(node: exp.Expr, correlation: Correlation, scope: Scope) -> tuple[list[Expression], list[Output]]:

@@ -158,7 +158,7 @@ class Scope:
             raise self.place(node).refuse(
                 NotSupported,
                 f"{shown(str(node.this.this))!r} is a column of the query around this one, "
-                "which may be used only in the WHERE of EXISTS, or as inner = outer in that of IN",
+                "which may be used only in the WHERE of EXISTS and IN",
                 hint="write EXISTS (SELECT * FROM s b WHERE b.key = a.key AND ...)",
             )
         qualifier = node.args.get("table")
