@@ -142,9 +142,12 @@ REFUSED = {
     "scalar subquery": "SELECT * FROM flights WHERE delay > (SELECT AVG(delay) FROM flights)",
     "ANY": "SELECT * FROM flights WHERE delay = ANY (SELECT delay FROM flights)",
     "IN below OR": "SELECT * FROM flights WHERE delay > 3 OR dest IN (SELECT dest FROM flights)",
-    "correlation": "SELECT 1 FROM flights a WHERE dest IN (SELECT airport FROM weather WHERE wind > a.delay)",
+    "correlation": "SELECT 1 FROM flights a WHERE dest IN (SELECT a.dest FROM weather WHERE wind > 3)",
     "groups": "SELECT 1 FROM flights WHERE EXISTS (SELECT SUM(wind) FROM weather WHERE wind > delay)",
-    "NOT IN": "SELECT * FROM flights WHERE (dest, carrier) NOT IN (SELECT dest, carrier FROM flights)",
+    "NOT IN": (
+        "SELECT dest, carrier FROM flights GROUP BY dest, carrier "
+        "HAVING (dest, carrier) NOT IN (SELECT dest, carrier FROM flights)"
+    ),
     "RECURSIVE": "WITH RECURSIVE a AS (SELECT * FROM flights) SELECT * FROM a",
     "FOLLOWING": "SELECT * FROM flights [ROWS 10 FOLLOWING]",
     "window over groups": "SELECT * FROM (SELECT COUNT(*) FROM flights) [ROWS 5]",
