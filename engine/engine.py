@@ -71,6 +71,7 @@ from engine.queries.subscriptions import PendingOutput, Subscriptions
 from engine.results.source_view import SourceView
 from engine.results.view import SetView, View
 from engine.sources.backfill import Wanted, wanted
+from engine.sources.references import ReferenceChecks
 from engine.sources.source import Source
 from engine.standing.queries import StandingQueries
 from engine.standing.query import SetKey, StandingQuery, set_key
@@ -123,6 +124,7 @@ class Engine(Embedding):
         self._enqueued = BEGINNING
         self._catalogue = Catalogue(self.limits, functions, timer, self._watch)
         self._sources = self._catalogue.sources
+        self._references = ReferenceChecks(self._sources)
         self._sets = SourceSets(self._sources, self.limits, self._planner, timer, self._watch)
         self._timer = timer
         units = None if costs is None else costs.units
@@ -263,11 +265,13 @@ class Engine(Embedding):
                 with self._watch.on(source.usage):
                     result = source.records(body, step.position, self._clock_ms)
                 self._sets.advance(name)
+                result = self._judged(name, result)
             case Heartbeat(source=name) as body:
                 source = self._source(name)
                 with self._watch.on(source.usage):
                     result = source.heartbeat(body, step.position, self._clock_ms)
                 self._sets.advance(name)
+                result = self._judged(name, result)
             case Register() as body:
                 result = self._register(body, step.position, told)
             case Alter(registrations):
@@ -306,15 +310,17 @@ class Engine(Embedding):
         changes = self._approximations.put_on(told.changes)
         return replace(result, changes=changes, broken=told.broken)
 
+    def _judged(self, name: SourceName, result: StepResult) -> StepResult:
+        """With the rows of which it is known now that they lack the row that they refer to."""
+        lacking = self._references.advance(name, result.position)
+        return replace(result, violations=(*result.violations, *lacking)) if lacking else result
+
     def _broken_promises(self, standing: StandingQuery) -> Iterator[Approximation]:
         """A tag for each source of which rows broke a promise, since then."""
         for name in standing.sources:
             source = self._sources.get(name)
-            if source is None or source.promises is None or not source.promises.told:
-                continue
-            yield Approximation(
-                "constraint", name, "dynamic", source.promises.told, "rows", since=source.promises.since
-            )
+            if source is not None and source.promises is not None:
+                yield from source.promises.tags(standing.sources)
 
     def _look_at_readers(self, name: SourceName) -> None:
         """Rows of a source broke a promise: its queries get tags, or tags with another amount. O(these
@@ -331,7 +337,7 @@ class Engine(Embedding):
         """The sources that a step may move, or let go of rows; None: any, and there may be others then."""
         match body:
             case Records(source=name) | Heartbeat(source=name):
-                return self._sets.touched(name)
+                return {*self._sets.touched(name), *self._references.touched(name)}
             case Claim() | Written() | CreateDerived():
                 return ()
             case _:
@@ -384,11 +390,13 @@ class Engine(Embedding):
                 case CreateSource(stream, sql):
                     name = stream.name
                     self._catalogue.create(stream, sql, self._clock_ms)
+                    self._references.changed()
                 case CreateDerived(derived):
                     name = derived.name
                     self._catalogue.derive(derived, standing)
                 case DropSource(name):
                     self._catalogue.drop(name, standing)
+                    self._references.changed()
                     self.scheduler.remove(f"source/{name}")
         except TureenError as refusal:
             return {name: refusal}
@@ -1004,6 +1012,7 @@ class Engine(Embedding):
         for state in states:
             name = state.stream.name
             engine._sources[name].restore(store.rows(name), store.pending(name), state.end, state.promises)
+        engine._references.changed()
         for over in engine._sets:
             erring = engine._saved_errors
             over.restored({query_id: erring[query_id] for query_id in erring if query_id in over.standing})

@@ -18,6 +18,7 @@ from broker.worker.shard import Shard
 from engine.changes.output import output_of
 from engine.language.query import Query
 from engine.language.statements import parse
+from engine.model.constraint import referred_to
 from engine.model.source import Derived, Stream
 from engine.operators.gather import schema_of
 from topics.outputs import Outputs, destination, emits, facts
@@ -48,7 +49,9 @@ def adopt_shard(shard: Shard, directory: Directory, hosting: Hosting) -> None:
 
 
 def adopt_views(shards: Iterable[Shard], directory: Directory, hosting: Hosting) -> None:
-    """The views of shards whose streams the directory knows already."""
+    """The views of shards whose streams the directory knows already, and the guests that views and streams
+    need.
+    """
     derived = [(one, shard.number) for shard in shards for one in shard.derived()]
     engines = directory.engines
     known: dict[str, Stream | Derived] = dict(directory.catalogue)
@@ -66,6 +69,8 @@ def adopt_views(shards: Iterable[Shard], directory: Directory, hosting: Hosting)
         directory.views[one.name] = ViewEntry(one, shard, (), ())
     for name, view in directory.views.items():
         hosting.need_more(of_view(name), view.shard, (*view.sources, *view.uses))
+    for name, entry in directory.sources.items():
+        hosting.need_more(of_view(name), entry.shard, referred_to(entry.stream.constraints))
 
 
 def adopt_outputs(directory: Directory, outputs: Outputs, names: TopicNames) -> None:

@@ -19,7 +19,7 @@ from broker.worker.shard_command import ShardCommand
 from broker.worker.shards import Shards
 from engine.language.query import CreateFromQuery, CreateStream
 from engine.language.statements import parse
-from engine.model.constraint import target_of
+from engine.model.constraint import referred_to, target_of
 from engine.model.source import Derived, Stream
 from topics.admin import Admin
 from topics.control_records import Command
@@ -115,9 +115,14 @@ class Creation:
             table=stream.is_table,
         )
         number = self._directory.home_of([stream.name])
-        (outcome,) = await self._shards.hand_over(number, [ShardCommand.create(stream, statement.sql)])
+        guests = self._hosting.invited(of_view(stream.name), number, referred_to(stream.constraints))
+        created = ShardCommand.create(stream, statement.sql)
+        *_, outcome = await self._shards.hand_over(number, [*guests, created])
         if outcome["state"] == "RUNNING":
             self._directory.sources[stream.name] = SourceEntry(stream, statement.sql, number)
+        elif stream.name not in self._directory.sources:
+            self._hosting.release(of_view(stream.name), number)
+        await self._hosting.see_off()
         return outcome
 
     async def _create_view(self, statement: CreateFromQuery) -> Outcome:
@@ -129,7 +134,7 @@ class Creation:
                 f"{derived.name} selects from another stream at present",
                 hint=f"DROP VIEW {derived.name} first",
             )
-        guests = self._hosting.invited(of_view(derived.name), number, query)
+        guests = self._hosting.invited(of_view(derived.name), number, query.sources, query.uses)
         created = ShardCommand.create_derived(derived)
         *_, outcome = await self._shards.hand_over(number, [*guests, created])
         if outcome["state"] == "RUNNING":
@@ -179,7 +184,7 @@ def kind_of(source: object) -> str:
 
 def refuse_if_read(there: Directory, name: str) -> None:
     """Raise SourceConflict while a query or a view reads a stream or a view, or a constraint refers to it.
-    O(queries).
+    O(queries + streams).
     """
     readers = there.readers(name)
     if readers:
@@ -193,5 +198,5 @@ def refuse_if_read(there: Directory, name: str) -> None:
         if other != name and name in (*view.sources, *view.uses):
             raise SourceConflict(f"{other} reads {name!r}", hint=f"drop {other} first, or write CASCADE")
     for other, source in there.sources.items():
-        if any(target_of(one) == name for one in source.stream.constraints):
+        if other != name and any(target_of(one) == name for one in source.stream.constraints):
             raise SourceConflict(f"a constraint of {other!r} refers to {name!r}", hint=f"drop {other} first")

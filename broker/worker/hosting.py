@@ -15,8 +15,6 @@ from broker.worker.directory import Directory
 from broker.worker.placement import Guests
 from broker.worker.shard_command import ShardCommand
 from broker.worker.shards import Shards
-from engine.language.query import Query
-from engine.language.templates import Meaning
 
 
 class Hosting:
@@ -40,11 +38,15 @@ class Hosting:
         """A view that a restart brought back needs these of what else it brought back there."""
         self._guests.need_more(who, shard, names)
 
-    def invited(self, who: str, number: int, query: Query | Meaning) -> list[ShardCommand]:
-        """What a shard is to be told before a query, or a view over it, comes there: its guests."""
+    def invited(
+        self, who: str, number: int, read: Iterable[str], uses: Iterable[str] = ()
+    ) -> list[ShardCommand]:
+        """What a shard is to be told before a query, a view over it, or a stream that refers to others comes
+        there: its guests. read: streams and tables; uses: views.
+        """
         sources, views = self._directory.sources, self._directory.views
-        names: list[str] = [name for name in query.sources if sources[name].shard != number]
-        used = (views[name] for name in query.uses)
+        names: list[str] = [name for name in read if sources[name].shard != number]
+        used = (views[name] for name in uses)
         # A view names fewer views than one that names it.
         names += (
             view.derived.name for view in sorted(used, key=lambda one: len(one.uses)) if view.shard != number

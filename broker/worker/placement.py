@@ -21,7 +21,7 @@ def shard_of(sources: Iterable[str], shards: int) -> int:
 
 
 class Guests:
-    """Who needs which guest of which shard: queries by their ids, views by :func:`of_view`."""
+    """Who needs which guest of which shard: queries by their ids, views and streams by :func:`of_view`."""
 
     def __init__(self) -> None:
         self._needed: dict[int, dict[str, set[str]]] = {}
@@ -69,5 +69,5 @@ class Guests:
 
 
 def of_view(name: str) -> str:
-    """A view among those who need guests; no query has such an id."""
+    """A view, or a stream that refers to others, among those who need guests; no query has such an id."""
     return f"view {name}"

@@ -225,7 +225,7 @@ class Registrations:
         )
         change = _Change(name, entry, before if before is not None and before.shard == number else None)
         pairs = moves.coming.setdefault(number, [])
-        pairs += ((None, guest) for guest in self._hosting.invited(name, number, query))
+        pairs += ((None, guest) for guest in self._hosting.invited(name, number, query.sources, query.uses))
         register = ShardCommand.register(name, sql, given, parameters, admitted.bound)
         pairs.append((change, register))
         return change

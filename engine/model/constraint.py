@@ -10,6 +10,7 @@ A row with NULL in one of the columns promises nothing by that constraint; it co
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -77,6 +78,11 @@ def columns_of(constraint: Constraint) -> tuple[str, ...]:
 def target_of(constraint: Constraint) -> SourceName | None:
     """The other stream that it speaks of, if any."""
     return constraint.target if isinstance(constraint, ManyOne | References) else None
+
+
+def referred_to(constraints: Iterable[Constraint]) -> list[SourceName]:
+    """The streams whose rows decide whether references are kept, each once."""
+    return list(dict.fromkeys(one.target for one in constraints if isinstance(one, References)))
 
 
 def text_of(constraint: Constraint) -> str:

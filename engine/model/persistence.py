@@ -45,13 +45,13 @@ class ConstraintState:
     broken: rows that broke it. bound: of ORDERED, of all but the last k rows the largest value, as a number
     that orders as the values do; None: there is none. open: of CLUSTERED, of each value that is not over the
     numbers of its last and its first row, and how many rows it has. judged: of REFERENCES, the number of the
-    first row of which it is not known whether it is kept.
+    first row of which it is not known whether it is kept; None: the other stream is elsewhere.
     """
 
     broken: int = 0
     bound: int | None = None
     open: tuple[tuple[int, int, int], ...] = ()
-    judged: int = 0
+    judged: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ their own NOW.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from weakref import WeakSet
 
 import numpy as np
@@ -21,11 +21,12 @@ from engine.joins.key_codes import KeyCodes, NumberPairs, kind_of
 from engine.kernels import constraints as kernels
 from engine.kernels import intervals
 from engine.kernels.constraints import NO_ID, NOTHING
+from engine.model.approximation import Approximation
 from engine.model.attributes import Attribute
 from engine.model.batch import Batch, BoolArray, Column, Int64Array
-from engine.model.constraint import Clustered, Ordered, Unique, columns_of, text_of
+from engine.model.constraint import Clustered, Ordered, References, Unique, columns_of, text_of
 from engine.model.persistence import ConstraintState, PromiseState
-from engine.model.source import Schema, Stream
+from engine.model.source import Schema, SourceName, Stream
 from engine.model.step import Position, Violations
 from engine.model.types import Kind
 from engine.windows.retention import Hold
@@ -74,10 +75,14 @@ class Enforcement:
         """By constraint, rows that broke it."""
         self.since: Position | None = None
         """With which the first was broken."""
-        self.told = 0
-        """Of all that broke one, as many as tags say: a new amount for each tenth more."""
+        self.told = [0] * len(stream.constraints)
+        """Of these, as many as tags say: a new amount for each tenth more."""
         self.rows = 0
         """That entered: each has a number, from 0."""
+        self.judged: dict[int, int] = {}
+        """By constraint REFERENCES that is judged here, the first row of which it is not known."""
+        self.referrers: list[Callable[[], int | None]] = []
+        """Of streams that refer to this one, the instant from which on their rows ask for matches."""
         self._judged: list[tuple[int, Judged]] = [
             (number, one)
             for number, one in enumerate(stream.constraints)
@@ -113,7 +118,7 @@ class Enforcement:
         last_ms = int(rows.timestamp[-1])
         self._tell(last_ms, ended[:endings])
         if len(self._ids) > self._compact_at:
-            self._compact(last_ms)
+            self._compact(min([last_ms, *self._asked_ms()]))
         if (broken == kernels.KEPT).all():
             return rows, ()
         wrong = np.flatnonzero(broken != kernels.KEPT)
@@ -135,10 +140,23 @@ class Enforcement:
         """Whether tags are to have another amount, which they have from now on. It depends on how many rows
         broke a promise alone.
         """
-        before, broken = self.told, sum(self.broken)
-        while self.told + max(1, self.told // 10) <= broken:
-            self.told += max(1, self.told // 10)
-        return self.told > before
+        before = self.told.copy()
+        for number, broken in enumerate(self.broken):
+            while self.told[number] + max(1, self.told[number] // 10) <= broken:
+                self.told[number] += max(1, self.told[number] // 10)
+        return self.told != before
+
+    def tags(self, sources: Collection[SourceName]) -> Iterator[Approximation]:
+        """What answers over some sources lack: rows of this one that were withheld, and pairs of rows of two
+        of them.
+        """
+        withheld = sum(self.told[number] for number, _ in self._judged)
+        if withheld:
+            yield Approximation("constraint", self.stream.name, "dynamic", withheld, "rows", since=self.since)
+        for told, one in zip(self.told, self.stream.constraints, strict=True):
+            if told and isinstance(one, References) and one.target in sources:
+                where = f"{self.stream.name} REFERENCES {one.target}"
+                yield Approximation("constraint", where, "dynamic", told, "rows", since=self.since)
 
     def learn(self, rows: Batch) -> None:
         """History came back: its values were there. It breaks nothing."""
@@ -232,6 +250,23 @@ class Enforcement:
                 return found
         return None
 
+    def found(self, unique: Unique, values: Sequence[Column]) -> tuple[Int64Array, Int64Array]:
+        """Of values of unique columns the number and the instant of the last row that has them; -1 where none
+        had them within RETAIN. values: a column each of the constraint's, without NULL where it counts.
+        """
+        c = next(c for c, (_, one) in enumerate(self._judged) if one == unique)
+        ids = self._numbered(c, values)
+        numbers = np.where(self._state.own[ids] > 0, self._state.last[ids], -1)
+        return numbers, self._state.last_ms[ids]
+
+    def _numbered(self, c: int, values: Sequence[Column]) -> Int64Array:
+        """The ids of values."""
+        keys = self._codes[c].number(values).keys
+        ids = self._ids.number(np.full(len(keys), c, np.int64), keys)
+        if len(self._ids) > len(self._state.own):
+            self._grow(2 * len(self._ids))
+        return ids
+
     def is_over(self, columns: tuple[str, ...], values: Sequence[Column]) -> BoolArray:
         """bool[n]: which values of clustered columns are over as of NOW of the stream; NULL never is.
 
@@ -240,12 +275,10 @@ class Enforcement:
         n = len(values[0])
         for c, (_, one) in enumerate(self._judged):
             if isinstance(one, Clustered) and one.columns == columns:
-                numbered = self._codes[c].number(values)
-                ids = self._ids.number(np.full(n, c, np.int64), numbered.keys)
-                if len(self._ids) > len(self._state.own):
-                    self._grow(2 * len(self._ids))
-                over: BoolArray = self._state.over[ids]
-                return over & ~numbered.null if len(numbered.null) else over
+                over: BoolArray = self._state.over[self._numbered(c, values)]
+                for column in values:
+                    over = over & column.there()
+                return over
         return np.zeros(n, np.bool_)
 
     def _tell(self, instant_ms: int, ended: Int64Array) -> None:
@@ -262,10 +295,17 @@ class Enforcement:
 
     # --- the store's side -------------------------------------------------------------------------
 
-    def hold(self, now_ms: int) -> Hold:
-        """The rows that a restart needs: those whose values decide whether the next ones break a promise."""
+    def holds(self, now_ms: int) -> list[Hold]:
+        """The rows that a restart needs: those whose values decide whether the next ones break a promise, and
+        what those that are not judged may find.
+        """
         rows = int(self._rules.rows.max(initial=-1)) + 1
-        return Hold(now_ms, 0, rows)
+        unjudged = self.rows - min(self.judged.values(), default=self.rows)
+        return [Hold(now_ms, 0, max(rows, unjudged)), *(Hold(one, 0, 0) for one in self._asked_ms())]
+
+    def _asked_ms(self) -> list[int]:
+        """The instants from which on streams that refer to this one ask for matches."""
+        return [found for one in self.referrers if (found := one()) is not None]
 
     def state(self) -> PromiseState:
         """To be saved."""
@@ -282,6 +322,8 @@ class Enforcement:
             found[number] = ConstraintState(
                 self.broken[number], None if bound == NOTHING else bound, tuple(opened)
             )
+        for number, judged in self.judged.items():
+            found[number] = ConstraintState(self.broken[number], judged=judged)
         return PromiseState(self.rows, tuple(found), self.since)
 
     def restore(self, saved: PromiseState, rows: Iterable[tuple[int, Batch]], end: int) -> None:
@@ -291,6 +333,11 @@ class Enforcement:
         self.rows, self.since = saved.rows, saved.since
         self.broken = [one.broken for one in saved.constraints]
         self.is_to_tell()
+        self.judged = {
+            number: one.judged
+            for number, one in enumerate(saved.constraints)
+            if isinstance(self.stream.constraints[number], References) and one.judged is not None
+        }
         opened = [
             {last: (born, own) for last, born, own in saved.constraints[number].open}
             for number, _ in self._judged

@@ -259,7 +259,7 @@ class Source:
             return self._settle(self.rows, holds, now_ms)
         rows = self.rows.rows()
         if self.promises is not None:
-            holds = [*holds, self.promises.hold(now_ms)]
+            holds = [*holds, *self.promises.holds(now_ms)]
         retained_ms, base = self._needed(holds, rows, now_ms)
         held = rows.end - self.limits.held_rows_max
         if base < held:
@@ -341,6 +341,10 @@ class Source:
                 () if self.promises is None else tuple(self.promises.broken),
             )
         return self._view
+
+    def outdate(self) -> None:
+        """What is known of it has changed, though it took no step."""
+        self._view = None
 
     @property
     def late_share(self) -> float:

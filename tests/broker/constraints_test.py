@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from itertools import count
 
-from tests.broker.running import Broker
+from broker.worker.placement import shard_of
+from tests.broker.running import SHARDS, Broker
+from tests.kafka import wait_until
 
 BASE_MS = 1_700_000_000_000
 
@@ -62,14 +65,37 @@ def test_an_unknown_target_is_refused_where_it_stands(shared: Broker, name: str)
     assert (reply.json()["code"], reply.json()["column"]) == ("unknown_source", sql.index("nothing") + 1)
 
 
-def test_a_stream_that_others_refer_to_stays(shared: Broker, name: str) -> None:
+def test_a_row_that_lacks_the_row_it_refers_to_is_told_wherever_the_two_streams_live(
+    shared: Broker, name: str
+) -> None:
+    home = shard_of([name], SHARDS)
+    other = next(one for n in count() if shard_of([one := f"{name}_{n}"], SHARDS) != home)
     shared.create(_stream(name))
     shared.create(
-        f"CREATE STREAM {name}_of (id BIGINT, ts TIMESTAMP, "
-        f"CONSTRAINT REFERENCES (id) TO {name} (id)) WITH (timestamp = 'ts')"
+        f"CREATE STREAM {other} (of BIGINT, ts TIMESTAMP NOT NULL, "
+        f"CONSTRAINT REFERENCES (of) TO {name} (id)) "
+        "WITH (timestamp = 'ts', idle_timeout = '1 hour')"
     )
+    both = shared.register(f"SELECT of FROM {other} JOIN {name} ON of = id")
+    shared.send(name, [{"id": at, "ts": BASE_MS + 10 * at} for at in range(6)])
+    shared.send(other, [{"of": of, "ts": BASE_MS + 25} for of in (2, 1, 3, 2)])
+    shared.send(other, [{"of": 4, "ts": BASE_MS + 60}])
+    wait_until(lambda: shared.source(other)["constraints"][0]["violations"] == 1)
+    kept = [row[0] for row in shared.await_rows(both, 3) if row[0] != 3]
+    assert sorted(kept) == [1, 2, 2]
+    wait_until(lambda: shared.snapshot(both)["approximate"], what="the join is told to lack a pair")
+    (tag,) = shared.http.get(f"/queries/{both}/snapshot").json()["approximation"]
+    assert (tag["where"], tag["amount"]) == (f"{other} REFERENCES {name}", 1)
+    found = [
+        (dict(one.headers())["tureen-offset"], json.loads(one.value())["of"])
+        for one in shared.records(shared.names.late)
+        if dict(one.headers())["tureen-topic"] == other.encode()
+    ]
+    assert found == [(b"2", 3)]
+
+    shared.http.delete(f"/queries/{both}")
     reply = shared.http.delete(f"/sources/{name}")
-    assert reply.status_code == 409
-    assert f"{name}_of" in reply.json()["message"]
-    shared.drop([f"{name}_of"])
+    assert (reply.status_code, reply.json()["code"]) == (409, "source_conflict")
+    assert other in reply.json()["message"]
+    shared.drop([other])
     assert shared.http.delete(f"/sources/{name}").status_code == 200

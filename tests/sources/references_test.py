@@ -1,0 +1,172 @@
+"""Rows that lack the row that they refer to are those of the definition, however two streams are read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.engine import Engine
+from engine.model.batch import Batch
+from engine.model.constraint import References, Unique, text_of
+from engine.model.source import SourceName, Stream
+from engine.model.step import Heartbeat, Position, Step, StepResult
+from engine.reference.constraints import broken_by, unmatched
+from tests.memory_state import MemoryState
+
+RETAIN_MS = 10_000
+IDLE_MS = 1_000
+TARGET = SourceName("s")
+
+Read = tuple[str, int, str | None, int | None]
+"""The stream, ms since its last row, word, n."""
+
+ROWS = st.lists(
+    st.tuples(
+        st.sampled_from("fs"),
+        st.integers(0, 4),
+        st.sampled_from(["a", "b", "é", None]),
+        st.one_of(st.integers(0, 4), st.none()),
+    ),
+    min_size=1,
+    max_size=50,
+)
+WITHIN = st.one_of(
+    st.tuples(st.integers(0, 4), st.none()), st.tuples(st.none(), st.sampled_from([0, 1, 5, 20]))
+)
+COLUMNS = st.sampled_from([(("n",), ("id",)), (("n", "word"), ("id", "label")), (("word",), ("label",))])
+
+
+class Fed:
+    """An engine with two streams of which one refers to the other."""
+
+    def __init__(self, constraint: References, retain_ms: int = RETAIN_MS) -> None:
+        self.engine = Engine()
+        unique = Unique(tuple(sorted(constraint.target_columns)))
+        timed = f"WITH (timestamp = 'ts', idle_timeout = {IDLE_MS} MS) RETAIN {retain_ms} MS"
+        self.engine.create(
+            f"CREATE STREAM s (label STRING, id BIGINT, ts TIMESTAMP, {text_of(unique)}) {timed}"
+        )
+        self.engine.create(
+            f"CREATE STREAM f (word STRING, n INTEGER, ts TIMESTAMP, {text_of(constraint)}) {timed}"
+        )
+        self.engine.register("both", "SELECT * FROM f JOIN s ON f.n = s.id")
+        self.engine.register("f alone", "SELECT * FROM f")
+        self.engine.register("s alone", "SELECT * FROM s")
+        self.results: list[StepResult] = []
+        self._store = MemoryState()
+
+    def put(self, name: str, rows: Sequence[tuple[int, int, str | None, int | None]]) -> None:
+        """One step of one stream. rows: offset, ts, word, n."""
+        stream = self.engine.catalogue[name]
+        assert isinstance(stream, Stream)
+        offsets, ts, words, ns = zip(*rows, strict=True)
+        arrays = [pa.array(words, pa.string()), pa.array(ns, stream.schema.fields[1].type.arrow)]
+        table = pa.table(
+            [*arrays, pa.array(ts, pa.timestamp("ms"))], names=[field.name for field in stream.schema]
+        )
+        batch = Batch.from_arrow(stream.schema, table, [0] * len(rows), offsets, ts)
+        self.results.append(self.engine.ingest(name, batch, 10_000, frozenset({0})))
+        self.engine._check()
+
+    def flush(self) -> None:
+        """All that waits enters."""
+        for clock_ms in (20_000, 30_000):
+            for name in "fs":
+                position = Position(0, self.engine.position.sequence + 1)
+                self.engine.enqueue(Step(position, clock_ms, Heartbeat(SourceName(name))))
+                self.results += self.engine.run()
+        self.engine._check()
+
+    def restart(self) -> None:
+        self.engine.save(self._store)
+        self.engine = Engine.restore(self._store)
+
+    def lacking(self) -> list[int]:
+        """Offsets of rows of f, in the order in which they were told."""
+        return [
+            offset
+            for result in self.results
+            for one in result.violations
+            if one.source == "f"
+            for offset in one.rows.offset.tolist()
+        ]
+
+    def tagged(self) -> dict[str, list[tuple[str, float]]]:
+        return {
+            one.query_id: [(tag.where, tag.amount) for tag in one.approximation]
+            for one in self.engine.view().queries()
+        }
+
+
+def expected(fed: Fed, rows: Sequence[tuple[str, Any]], constraint: References) -> list[int]:
+    """What the definition says at the end."""
+    of: dict[str, list[tuple[int, tuple[int, dict[str, Any]]]]] = {"f": [], "s": []}
+    names = {"f": ("word", "n"), "s": ("label", "id")}
+    for name, (offset, ts, *values) in rows:
+        of[name].append((offset, (ts, dict(zip(names[name], values, strict=True)))))
+    there = [row for _, row in of["s"]]
+    unique = Unique(tuple(sorted(constraint.target_columns)))
+    target = [
+        row
+        for row, broken in zip(there, broken_by(there, [unique], RETAIN_MS), strict=True)
+        if broken is None
+    ]
+    nows = {one.name: one.now_ms for one in fed.engine.view().sources()}
+    now_ms = nows["s"]
+    return [
+        offset
+        for offset, row in of["f"]
+        if now_ms is not None and unmatched(row, constraint, target, now_ms, RETAIN_MS)
+    ]
+
+
+@settings(deadline=None)
+@given(ROWS, WITHIN, COLUMNS, st.lists(st.integers(1, 7), min_size=1), st.lists(st.booleans(), min_size=1))
+def test_the_same_rows_lack_their_match_however_the_streams_are_read(
+    drawn: list[Read],
+    within: tuple[int | None, int | None],
+    columns: tuple[tuple[str, ...], tuple[str, ...]],
+    cuts: list[int],
+    restarts: list[bool],
+) -> None:
+    constraint = References(columns[0], TARGET, columns[1], *within)
+    at = {"f": 0, "s": 0}
+    rows: list[tuple[str, Any]] = []
+    for offset, (name, passed, word, n) in enumerate(drawn):
+        at[name] += passed
+        rows.append((name, (offset, at[name], word, n)))
+    whole, cut = Fed(constraint), Fed(constraint)
+    for name in "fs" if cuts[0] % 2 else "sf":
+        if of_one := [row for of, row in rows if of == name]:
+            whole.put(name, of_one)
+    whole.flush()
+    start = step = 0
+    while start < len(rows):
+        part = rows[start : start + cuts[step % len(cuts)]]
+        for name in "fs":
+            if of_one := [row for of, row in part if of == name]:
+                cut.put(name, of_one)
+        if restarts[step % len(restarts)]:
+            cut.restart()
+        start, step = start + len(part), step + 1
+    cut.flush()
+    wanted = expected(whole, rows, constraint)
+    assert whole.lacking() == wanted
+    assert cut.lacking() == wanted
+    tags = cut.tagged()
+    assert tags == whole.tagged()
+    assert (("f REFERENCES s", len(wanted)) in tags["both"]) == (0 < len(wanted) < 11) or len(wanted) > 10
+    assert not tags["f alone"]
+    assert len(cut.engine.view().snapshot("f alone").table) == sum(name == "f" for name, _ in rows)
+
+
+def test_a_match_that_is_older_than_retain_is_not_known() -> None:
+    fed = Fed(References(("n",), TARGET, ("id",), 0), retain_ms=10)
+    fed.put("s", [(0, 0, "a", 1), (1, 5, "a", 2), (2, 15, "a", 3), (3, 17, "a", 4)])
+    fed.put("f", [(0, 10, "a", 1), (1, 11, "a", 1), (2, 15, "a", 2), (3, 16, "a", 2)])
+    fed.flush()
+    assert fed.lacking() == [1, 3]
