@@ -72,7 +72,7 @@ def topic_events(
                     hint="it is large, or a transaction on it stays open; try again",
                 )
             live_now = True
-            events = _Events(operator)
+            events = _Events(operator, status.approximation)
             yield events.snapshot(results.rows() if folds else [], results)
             yield from events.changes(heard)
             while live:
@@ -94,14 +94,17 @@ def topic_events(
 class _Events:
     """Rows as JSON has them, as events have them."""
 
-    def __init__(self, operator: Operator) -> None:
+    def __init__(self, operator: Operator, approximation: tuple[Approximation, ...]) -> None:
+        """approximation: of the query, as long as there is no record to tell it."""
         self._operator: Operator = operator
+        self._approximation = approximation
         self._columns: tuple[Column, ...] = ()
 
     def snapshot(self, rows: Sequence[Row], results: ResultTopic) -> SnapshotEvent:
         self._columns = columns_of_rows(rows)
         found = [self._row(row) for row in rows]
-        return self._snapshot(results.position, results.at_ms, found, results.approximation)
+        tags = self._approximation if results.position is None else results.approximation
+        return self._snapshot(results.position, results.at_ms, found, tags)
 
     def changes(self, heard: Sequence[Told]) -> Iterator[Event]:
         for (position, at_ms), told in groupby(heard, lambda one: (one.position, one.at_ms)):

@@ -41,6 +41,7 @@ from engine.model.limits import Limits
 from engine.model.source import SourceName, Stream
 from engine.model.step import BEGINNING, Registration
 from engine.operators.scan import ScanAt
+from engine.queries.approximations import Approximations, declared_samples
 from engine.queries.catalogue import Catalogue
 from engine.queries.registrations import bound
 from engine.standing.query import StandingQuery
@@ -91,6 +92,7 @@ class AtWork:
     stem: QueryStem
     graph: Graph = field(default_factory=Graph)
     slots: dict[str, int | None] = field(default_factory=dict)
+    tags: Approximations = field(default_factory=lambda: Approximations((declared_samples,)))
 
     def add(self, registration: Registration, query: Query) -> None:
         predicate = query.scan.predicate
@@ -99,9 +101,11 @@ class AtWork:
         slots = () if slot is None else (place_at(int(slot), 0),)
         standing = StandingQuery(registration, FixedQuery(query), BEGINNING, "lazy", slots=slots)
         self.graph.add(standing, query, "istream")
+        self.tags.look(standing)
 
     def remove(self, query_id: str) -> None:
         slot = self.slots.pop(query_id)
+        self.tags.gone(query_id)
         self.graph.remove(query_id)
         if slot is not None:
             self.stem.remove([slot])
@@ -109,13 +113,13 @@ class AtWork:
     def tell(
         self, stream: Stream, rows: Batch, since_ms: int | None, now_ms: int, limits: Limits
     ) -> Iterator[Changes]:
-        """What rows tell that NOW reached since an instant. rows: in order."""
+        """What rows tell that NOW reached since an instant, with the tags of queries. rows: in order."""
         held = DataStem(stream.stored_schema, self.stem)
         held.append(rows)
         at_source = SourceTransition(ScanAt.now(held.rows(), now_ms, None), moves=True)
         transition = Transition(NEVER if since_ms is None else since_ms, now_ms, {stream.name: at_source})
         broken: dict[str, Exception] = {}
-        yield from self.graph.advance(transition, limits, now_ms, broken)
+        yield from self.tags.put_on(self.graph.advance(transition, limits, now_ms, broken))
         for refusal in broken.values():
             raise refusal
 

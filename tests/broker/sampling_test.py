@@ -6,6 +6,10 @@ import json
 
 from tests.broker.conftest import stream_sql
 from tests.broker.running import Broker
+from tests.kafka import wait_until
+from tureen.approximation import approximations_of
+from tureen.changes import SnapshotEvent
+from tureen.topic_feed import topic_events
 
 BASE_MS = 1_700_000_000_000
 
@@ -27,3 +31,19 @@ def test_answers_of_a_sample_are_told_to_be_one(shared: Broker, name: str) -> No
     assert json.loads(reply.headers["Tureen-Approximation"]) == [tag]
     exact = shared.http.get(f"/queries/{every}/snapshot").json()
     assert (exact["approximate"], exact["approximation"]) == (False, [])
+
+
+def test_whoever_reads_the_result_topic_is_told_of_a_sample(shared: Broker, name: str) -> None:
+    shared.create(stream_sql(name))
+    handle = shared.register(f"SELECT id FROM {name} SAMPLE(50) [RANGE 1 HOUR] EMIT CHANGES INTO {name}")
+    kafka, service_id = {"bootstrap.servers": shared.bootstrap}, shared.names.service_id
+    tags = approximations_of(shared.http.get(f"/queries/{handle}/snapshot").json()["approximation"])
+    assert len(tags) == 1
+    (before, _) = topic_events(kafka, service_id, handle, live=False)  # there is no record yet
+    shared.send(name, [{"id": n, "v": 0.5, "ts": BASE_MS + n} for n in range(200)])
+    wait_until(lambda: shared.source(name)["now_ms"] == BASE_MS + 198, what="the rows are in")
+    (after, _) = topic_events(kafka, service_id, handle, live=False)
+    for snapshot in (before, after):
+        assert isinstance(snapshot, SnapshotEvent)
+        assert snapshot.approximation == tags
+    assert sorted(after.rows) == sorted(map(tuple, shared.rows(handle)))
