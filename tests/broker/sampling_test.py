@@ -9,6 +9,7 @@ from tests.broker.running import Broker
 from tests.kafka import wait_until
 from tureen.approximation import approximations_of
 from tureen.changes import SnapshotEvent
+from tureen.protocol import query_id
 from tureen.topic_feed import topic_events
 
 BASE_MS = 1_700_000_000_000
@@ -36,6 +37,7 @@ def test_answers_of_a_sample_are_told_to_be_one(shared: Broker, name: str) -> No
 def test_whoever_reads_the_result_topic_is_told_of_a_sample(shared: Broker, name: str) -> None:
     shared.create(stream_sql(name))
     handle = shared.register(f"SELECT id FROM {name} SAMPLE(50) [RANGE 1 HOUR] EMIT CHANGES INTO {name}")
+    wait_until(lambda: query_id(handle) in shared.status_topic(), what="its state is published")
     kafka, service_id = {"bootstrap.servers": shared.bootstrap}, shared.names.service_id
     tags = approximations_of(shared.http.get(f"/queries/{handle}/snapshot").json()["approximation"])
     assert len(tags) == 1
