@@ -77,6 +77,13 @@ class Settings(BaseSettings):
         "new ones get one for each core, 2 to 16.",
     )
     step_rows_max: int = Field(8_192, ge=1, le=65_536, description="Rows of one step.")
+    shed_queue_bytes: int = Field(
+        64 * MIB,
+        ge=MIB,
+        le=65_536 * MIB,
+        description="By so much what waits in the topic of a stream may grow; from 80 % of it on, until "
+        "below 50 %, rows are shed for queries that tolerate it.",
+    )
     transaction_rows_max: int = Field(
         65_536, ge=1, description="Rows journalled by one commit while the log is behind: commits cost ms."
     )

@@ -27,6 +27,7 @@ from engine.language.templates import Read
 from engine.model.allotment import NOTHING_LESS, Allotment
 from engine.model.approximation import Approximation
 from engine.model.attributes import Attribute, AttributeValue, version_of
+from engine.model.constraint import ManyOne, References
 from engine.model.last_answer import LastAnswer
 from engine.model.limits import Limits
 from engine.model.maintenance import Costs, QueryOptions
@@ -55,6 +56,7 @@ from engine.model.step import (
 from engine.model.usage import Clock, Stopwatch, Usage
 from engine.overload.proposals.proposal import Proposal
 from engine.overload.scheduler import Scheduler
+from engine.overload.tolerated import levels_of
 from engine.queries.allotting import allotted, given_less, require_tolerated, tolerates
 from engine.queries.allowance import Allowance
 from engine.queries.approximations import Approximations, allotments, declared_samples
@@ -66,6 +68,7 @@ from engine.queries.explain import Plan
 from engine.queries.footprint import Footprint, Heavy, footprint, heaviest
 from engine.queries.planner import Planner, is_left_open
 from engine.queries.registrations import bound, sort_out, sort_out_altered
+from engine.queries.shed_readers import NOTHING_TO_SHED, Sheddable, ShedReaders
 from engine.queries.source_sets import SourceSets
 from engine.queries.subscriptions import PendingOutput, Subscriptions
 from engine.results.source_view import SourceView
@@ -130,12 +133,16 @@ class Engine(Embedding):
         units = None if costs is None else costs.units
         self._following = Subscriptions(self._sources, self.limits, units, self._watch)
         self._queries = StandingQueries()
-        self._approximations = Approximations((declared_samples, allotments, self._broken_promises))
+        self._shed = ShedReaders(self._sources)
+        self._approximations = Approximations(
+            (declared_samples, allotments, self._broken_promises, self._shed.tags)
+        )
         """What of answers is not exact."""
         self._to_revise: list[str] = []
         self.scheduler = Scheduler()
         """Decides for whoever makes steps which source's batch is the next; no answer depends on it."""
         self._demands: dict[SourceName, Demand] = {}
+        self._sheddable: dict[SourceName, Sheddable] = {}
         self._view: View | None = None
         self._shown: dict[str, SourceView] = {}
         self._shown_sets: dict[SetKey, SetView] = {}
@@ -186,6 +193,32 @@ class Engine(Embedding):
                 query for over in sets for query in over.standing.values()
             )
         return demand
+
+    def sheddable(self, source: str) -> Sheddable:
+        """What may be shed of a source. O(queries that allow it) after a registration, else O(1).
+
+        Raises StepOutOfOrder.
+        """
+        of = self._source(source)
+        if of.sheds.is_full:
+            return NOTHING_TO_SHED
+        name = of.stream.name
+        found = self._sheddable.get(name)
+        if found is None:
+            queries = sum(len(self._sets.seen(key).standing) for key in self._sets.reading(name))
+            found = self._shed.sheddable(name, queries)
+            if self._is_counted(of.stream):
+                found = replace(found, is_seen=True)
+            self._sheddable[name] = found
+        return found
+
+    def _is_counted(self, stream: Stream) -> bool:
+        """Whether a promise speaks of rows of a stream: only all of them tell if it holds."""
+        return bool(stream.constraints) or any(
+            isinstance(one, ManyOne | References) and one.target == stream.name
+            for other in self._sources.values()
+            for one in other.stream.constraints
+        )
 
     def prepare(self, sql: str) -> Statement:
         """What a text means against the streams there are. Raises QueryError or LimitExceeded."""
@@ -255,6 +288,7 @@ class Engine(Embedding):
         self._outdate(touched)
         if touched is None:
             self._demands.clear()
+            self._sheddable.clear()
             self._unsaved, self._may_owe = None, True
         elif self._unsaved is not None:
             self._unsaved.update(touched)
@@ -266,12 +300,14 @@ class Engine(Embedding):
                     result = source.records(body, step.position, self._clock_ms)
                 self._sets.advance(name)
                 result = self._judged(name, result)
+                self._tag_again(name)
             case Heartbeat(source=name) as body:
                 source = self._source(name)
                 with self._watch.on(source.usage):
                     result = source.heartbeat(body, step.position, self._clock_ms)
                 self._sets.advance(name)
                 result = self._judged(name, result)
+                self._tag_again(name)
             case Register() as body:
                 result = self._register(body, step.position, told)
             case Alter(registrations):
@@ -314,6 +350,16 @@ class Engine(Embedding):
         """With the rows of which it is known now that they lack the row that they refer to."""
         lacking = self._references.advance(name, result.position)
         return replace(result, violations=(*result.violations, *lacking)) if lacking else result
+
+    def _tag(self, standing: StandingQuery) -> None:
+        """A query stands, or is another now: say what of its answer is not exact."""
+        self._shed.came(standing)
+        self._approximations.look(standing)
+
+    def _tag_again(self, name: SourceName) -> None:
+        """The same of queries that lack more or less of a source by what was shed."""
+        for query_id in self._shed.moved(name):
+            self._approximations.look(self._queries[query_id])
 
     def _broken_promises(self, standing: StandingQuery) -> Iterator[Approximation]:
         """A tag for each source of which rows broke a promise, since then."""
@@ -493,11 +539,14 @@ class Engine(Embedding):
         return StepResult(position, failed=failed, continued=self._replace(coming, failed, told))
 
     def _give_all(self, query_ids: Iterable[str], position: Position, told: PendingOutput) -> None:
-        """Those whose options do not allow any more what they are given are given all that they ask for."""
+        """Those whose options do not allow any more what they are given, or let other rows be shed, are given
+        all that they ask for.
+        """
         coming = [
             allotted(self._queries[name], NOTHING_LESS, position, self._catalogue)
             for name in query_ids
             if not tolerates(self._queries[name], self._catalogue)
+            or self._sheds_otherwise(self._queries[name])
         ]
         if coming:
             self._replace(coming, {}, told)
@@ -583,7 +632,7 @@ class Engine(Embedding):
         """A query stands so from now on."""
         self._queries[standing.query_id] = standing
         self._unsaved_queries.add(standing.query_id)
-        self._approximations.look(standing)
+        self._tag(standing)
 
     def _is_to_pause(self, registration: Registration) -> bool:
         """Whether a followed query runs and is to be paused by its new options."""
@@ -592,11 +641,17 @@ class Engine(Embedding):
             return False
         return QueryOptions.of(registration.options).paused
 
+    def _sheds_otherwise(self, standing: StandingQuery) -> bool:
+        """Whether the options of a query let other rows be shed than it does not see."""
+        meant = bound(standing.registration, self._catalogue).query
+        streams = {name: self._sources[name].stream for name in meant.sources}
+        return levels_of(standing.query, streams) != levels_of(meant, streams)
+
     def _change(self, registration: Registration, told: PendingOutput) -> None:
         before = self._queries[registration.query_id]
         after = self._sets.of(before).change(registration)
         self._queries[registration.query_id] = after
-        self._approximations.look(after)
+        self._tag(after)
         self._following.changed(after)
         if before.paused and not after.paused:
             if self.tells:
@@ -609,6 +664,7 @@ class Engine(Embedding):
         query = self._queries.pop(query_id, None)
         if query is not None:
             self._following.gone(query)
+            self._shed.gone(query_id)
             self._approximations.gone(query_id)
             self._sets.unregister(query)
             self._unsaved_queries.discard(query_id)
@@ -1018,7 +1074,7 @@ class Engine(Embedding):
             over.restored({query_id: erring[query_id] for query_id in erring if query_id in over.standing})
             engine._queries.update(over.standing)
             for standing in over.standing.values():
-                engine._approximations.look(standing)
+                engine._tag(standing)
         for coming in emitting:
             engine._following.came(engine._queries[coming.registration.query_id], coming.query)
         for query_id, last in told_last.items():

@@ -31,6 +31,7 @@ from engine.model.plain import (
     stream_as_dict,
     stream_from_dict,
 )
+from engine.model.shed import ShedRun
 from engine.model.source import Derived
 from engine.model.step import Position
 from storage.frames import corrupt, unwrap, wrap
@@ -96,8 +97,21 @@ def encode_source(state: SourceState) -> bytes:
         | ({} if state.whole_from_ms is None else {"whole_from_ms": state.whole_from_ms})
         | ({"unreadable": state.unreadable} if state.unreadable else {})
         | ({} if state.counted_from_ms is None else {"counted_from_ms": state.counted_from_ms})
-        | ({} if state.promises is None else {"promises": _promises_as_dict(state.promises)}),
+        | ({} if state.promises is None else {"promises": _promises_as_dict(state.promises)})
+        | ({"sheds": [_shed_run(run) for run in state.sheds]} if state.sheds else {}),
     )
+
+
+def _shed_run(run: ShedRun) -> list[Any]:
+    ranges = [[partition, *bounds] for partition, bounds in sorted(run.ranges.items())]
+    since = run.since
+    return [since.epoch, since.sequence, run.until_ms, run.level, ranges, run.rows, run.unread, run.spent]
+
+
+def _shed_run_of(facts: list[Any]) -> ShedRun:
+    epoch, sequence, until_ms, level, ranges, rows, unread, spent = facts
+    bounds = {partition: (first, until) for partition, first, until in ranges}
+    return ShedRun(Position(epoch, sequence), until_ms, level, bounds, rows, unread, spent)
 
 
 def decode_source(value: bytes, key: str) -> SourceState:
@@ -108,10 +122,12 @@ def decode_source(value: bytes, key: str) -> SourceState:
         stream = stream_from_dict(facts.pop("stream"))
         partitions = {partition: PartitionClock(*clock) for partition, *clock in facts.pop("partitions")}
         promises = facts.pop("promises", None)
+        sheds = tuple(_shed_run_of(run) for run in facts.pop("sheds", ()))
         return SourceState(
             stream=stream,
             partitions=partitions,
             promises=None if promises is None else _promises_of(promises),
+            sheds=sheds,
             **facts,
         )
     except (ValueError, TypeError, KeyError) as error:

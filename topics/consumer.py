@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -83,6 +83,18 @@ class Polled:
 
     def __len__(self) -> int:
         return len(self.values)
+
+    def lasts(self) -> Polled:
+        """The last record of each partition alone."""
+        places = np.flatnonzero(np.diff(self.partition, append=-1)).tolist()
+        return replace(
+            self,
+            values=[self.values[place] for place in places],
+            partition=self.partition[places],
+            offset=self.offset[places],
+            append_ms=self.append_ms[places],
+            messages=[self.messages[place] for place in places],
+        )
 
     @property
     def ranges(self) -> tuple[Range, ...]:
@@ -181,6 +193,14 @@ class BatchConsumer:
     def lagging(self, topic: str) -> frozenset[int]:
         """Partitions of which the log is known, or not known not, to hold more."""
         return frozenset(n for n, place in self._places[topic].items() if not self._at_end(topic, n, place))
+
+    def backlog(self, topic: str) -> int:
+        """How many records the log held at the last fetch that were not handed out; markers count too."""
+        return sum(
+            max(0, max(self._client.known_end(topic, number), place.known_end) - place.next_offset)
+            for number, place in self._places[topic].items()
+            if place.next_offset >= 0
+        )
 
     def _at_end(self, topic: str, number: int, place: _Place) -> bool:
         if place.doubted or (self._channel is not None and not self._channel.is_current(topic, number)):

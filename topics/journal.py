@@ -29,6 +29,7 @@ from engine.model.plain import (
     stream_as_dict,
     stream_from_dict,
 )
+from engine.model.shed import Shed
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import (
     Allocate,
@@ -61,8 +62,8 @@ PAUSES_KEEP_ANSWERS = 6
 """Steps of earlier versions took the answers of followed queries back when these were paused."""
 """Version 1 knew no registrations with parameters, 2 no rows of the archive, 3 not from
 when on rows are whole; 4 took members as columns by exact names only, and timestamps in seconds as rows, and
-knew neither owners, nor output that is written later, nor altered queries; 5 no promises of heartbeats and
-no allotments, and it took the answers of paused queries back."""
+knew neither owners, nor output that is written later, nor altered queries; 5 no promises of heartbeats, no
+allotments and no records that were shed, and it took the answers of paused queries back."""
 READ_TIMEOUT_S = 30.0
 SCANNED_STEPS = 20_000
 """So many steps are read through rather than searched."""
@@ -81,7 +82,8 @@ class RecordsNamed:
     """A step of records without its batch: where the records are, and how many of them gave a row.
 
     exact: it was written when members were columns by their exact names only, and timestamps in seconds were
-    rows. heartbeats: so many of the records promised something and are no rows.
+    rows. heartbeats: so many of the records promised something and are no rows. shed: as of the step; what
+    was not read is in none of the ranges.
     """
 
     source: SourceName
@@ -92,6 +94,7 @@ class RecordsNamed:
     whole_from_ms: int | None = None
     exact: bool = False
     heartbeats: int = 0
+    shed: Shed | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +211,7 @@ class StepRecord:
                 named.lagging,
                 whole_from_ms=named.whole_from_ms,
                 unreadable=sum(one.count for one in named.ranges) - named.rows - named.heartbeats,
+                shed=named.shed,
             )
         elif isinstance(self.body, HistoryNamed):
             raise JournalUnreadable(f"step {self.position} takes rows of the archive")
@@ -291,6 +295,7 @@ def _body(body: Body, read: Sequence[Range] | HistoryNamed) -> dict[str, Any]:
                 "rows": len(body.batch),
                 **({} if body.whole_from_ms is None else {"whole_from_ms": body.whole_from_ms}),
                 **({"heartbeats": heartbeats} if heartbeats else {}),
+                **({} if body.shed is None else {"shed": _shed(body.shed)}),
             }
         case Heartbeat():
             beat = {"kind": "heartbeat", "source": body.source, "lagging": sorted(body.lagging)}
@@ -329,6 +334,16 @@ def _body(body: Body, read: Sequence[Range] | HistoryNamed) -> dict[str, Any]:
             }
 
 
+def _shed(shed: Shed) -> dict[str, Any]:
+    ranges = [[partition, *bounds] for partition, bounds in sorted(shed.ranges.items())]
+    return {"level": shed.level, "ranges": ranges, "unread": shed.unread}
+
+
+def _shed_of(facts: dict[str, Any]) -> Shed:
+    ranges = {partition: (first, until) for partition, first, until in facts["ranges"]}
+    return Shed(facts["level"], ranges, facts["unread"])
+
+
 def _deferred(deferral: Deferral) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if deferral.some_later:
@@ -362,6 +377,7 @@ def _body_of(facts: dict[str, Any]) -> Any:
                 facts.get("whole_from_ms"),
                 facts["v"] < 5,
                 facts.get("heartbeats", 0),
+                _shed_of(facts["shed"]) if "shed" in facts else None,
             )
         case "backfill":
             return HistoryNamed(

@@ -64,6 +64,9 @@ class Counts:
     heartbeats: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     """That came as records of the stream."""
     bytes: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    shed: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    """Records that queries which tolerate it do not see; unread: of these, those that were not read."""
+    unread: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     deltas: dict[tuple[str, str], int] = field(default_factory=lambda: defaultdict(int))
     """By topic and operator, as the next two; a row that takes another's place is two."""
     result_records: dict[tuple[str, str], int] = field(default_factory=lambda: defaultdict(int))

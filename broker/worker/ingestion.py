@@ -30,6 +30,7 @@ from broker.worker.memory import Level, Memory
 from broker.worker.outbox import Letter, Outgoing
 from broker.worker.placement import shard_of
 from broker.worker.saving import Saving
+from broker.worker.shedder import Shedder
 from broker.worker.step_size import StepSize
 from broker.worker.steps import Steps
 from broker.worker.streams import ReadStream, Streams
@@ -77,6 +78,7 @@ class Ingestion:
         self._history = history
         self._memory = memory
         self._turns = Turns()
+        self.shedder = Shedder(number, settings.shed_queue_bytes)
         self._step_size = StepSize(settings.step_rows_max)
         self._linger = Linger(settings.linger_ms / 1_000)
         self._rest_ms = max(settings.heartbeat_ms, REST_MS)
@@ -119,6 +121,7 @@ class Ingestion:
         ready = self._streams.ready()
         if not ready:
             return
+        self.shedder.look(self._steps.engine, self._streams.by_name.values(), time.monotonic())
         self._turns.begin(self._steps.engine, [one.stream.name for one in ready])
         ready = self._streams.in_step(ready, view.now_of, self._steps.engine.joined_with)
         began_s = time.monotonic()
@@ -155,13 +158,16 @@ class Ingestion:
         self._left = 0
         self._looked[stream.stream.name] = stream
         began_ns = time.perf_counter_ns()
-        taken = self._streams.poll(stream, self._step_size.rows)
+        name, engine = stream.stream.name, self._steps.engine
+        shedding, rows = self.shedder.shedding(engine, name, self._step_size.rows)
+        taken = self._streams.poll(stream, rows, shedding)
         if taken is None:
             return 0
         self._records(stream, taken, outgoing)
         spent_ns = time.perf_counter_ns() - began_ns
-        self._turns.ran(self._steps.engine.scheduler, stream.stream.name, taken.size, spent_ns)
-        return len(taken.messages)
+        self._turns.ran(engine.scheduler, name, taken.size, spent_ns)
+        self.shedder.took(name, taken, spent_ns)
+        return taken.count
 
     def queues(self) -> list[tuple[SourceName, StreamQueue]]:
         """What waits of each stream that had records. Any thread."""
@@ -245,6 +251,7 @@ class Ingestion:
         entered = result.entered + (
             self._promise(stream, below, taken.body.lagging, outgoing) if below else 0
         )
+        shed = taken.body.shed
         if not self._is_home(name):
             return
         names = self._settings.names
@@ -256,7 +263,10 @@ class Ingestion:
         for row in result.late:
             outgoing.letters.append(self._letter(names.late, taken.messages[taken.rows[row]], "late"))
         counts = self._counts
-        counts.records[name] += len(taken.messages)
+        counts.records[name] += taken.count
+        if shed is not None:
+            counts.shed[name] += taken.count
+            counts.unread[name] += shed.unread
         counts.bytes[name] += taken.size
         counts.read(name, taken.body.batch)
         counts.entered[name] += entered

@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,9 +20,11 @@ from broker.worker.beginnings import Beginnings
 from broker.worker.promises import cut_at_promises
 from broker.worker.shared_reading import SharedReading
 from broker.worker.taken import Taken
+from engine.model.shed import Shed
 from engine.model.source import SourceName, Stream
 from engine.model.step import Records
 from topics.admin import TopicFacts
+from topics.codec import Decoded
 from topics.consumer import BatchConsumer, Polled
 from topics.keyed import decode_messages
 from tureen.errors import TopicMissing, TopicRecreated, TureenError
@@ -44,6 +46,14 @@ def topic_recreated(stream: Stream) -> TopicRecreated:
         hint=f"DROP {stream.kind.upper()} {stream.name} and create it again to read the new topic; until "
         "then the rows read before are answered",
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Shedding:
+    """level: as of :class:`engine.model.shed.Shed`. unread: nobody sees these records."""
+
+    level: int
+    unread: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,29 +181,50 @@ class Intake:
             self._await(added)
             self._partitions = facts.partitions
 
-    def poll(self, records_max: int) -> Taken | None:
-        """What came, at most so many records; None where nothing moved. Behind a heartbeat it ends: what is
-        left comes with the next call. Raises OffsetLost.
+    @property
+    def backlog(self) -> int:
+        """How many records are in the log, or came, that were not taken, as far as it is known."""
+        return max(self._consumer.backlog(self.stream.topic), self._channel.records)
+
+    def poll(self, records_max: int, shedding: Shedding | None = None) -> Taken | None:
+        """What came, at most so many records; None where nothing moved. shedding: how they are shed; None:
+        they are not. Behind a heartbeat it ends: what is left comes with the next call. Raises OffsetLost.
         """
         if self._left:
             return self._left.popleft()
         for polled in self._consumer.poll(records_max, 0):
             moved = any(self._next.get(number, 0) != at for number, at in polled.next_offsets.items())
             if moved:
+                begun = dict(self._next)
                 self._next.update(polled.next_offsets)
-                return self._taken(polled)
+                if shedding is None or not len(polled):
+                    return self._taken(polled, self._decoded(polled))
+                return self._shed(polled, shedding, begun)
         return None
 
-    def _taken(self, polled: Polled) -> Taken:
-        values = polled.values
-        decoded = decode_messages(
-            self.stream, polled.messages, values, polled.partition, polled.offset, polled.append_ms
+    def _shed(self, polled: Polled, shedding: Shedding, begun: Mapping[int, int]) -> Taken:
+        """The same, shed: all of them, or unread but for the last one of each partition, whose instants tell
+        how far time has gone. Where one of those gives no row, all are read. begun: where reading began.
+        """
+        shed = Shed(shedding.level, _ranges(polled, begun))
+        if shedding.unread:
+            lasts = polled.lasts()
+            decoded = self._decoded(lasts)
+            if not decoded.bad and not decoded.heartbeats:
+                shed = replace(shed, unread=len(polled) - len(lasts))
+                return replace(self._taken(lasts, decoded, shed), size=_bytes(polled))
+        return self._taken(polled, self._decoded(polled), shed)
+
+    def _decoded(self, polled: Polled) -> Decoded:
+        return decode_messages(
+            self.stream, polled.messages, polled.values, polled.partition, polled.offset, polled.append_ms
         )
+
+    def _taken(self, polled: Polled, decoded: Decoded, shed: Shed | None = None) -> Taken:
         bad = [(item.place, item.reason) for item in decoded.bad]
-        rows = np.arange(len(values))
+        rows = np.arange(len(polled))
         if bad or decoded.heartbeats:
             rows = np.delete(rows, [*(place for place, _ in bad), *decoded.heartbeats])
-        size = sum(len(value) for value in values if value is not None)
         for partition in decoded.batch.partitions():
             self._awaited.pop(partition, None)
         whole_from_ms = self._beginnings.whole_from_ms(polled, decoded.batch)
@@ -204,8 +235,9 @@ class Intake:
             self.lagging,
             whole_from_ms=whole_from_ms,
             unreadable=len(bad),
+            shed=shed,
         )
-        taken = Taken(body, polled.messages, rows, bad, size, polled.ranges)
+        taken = Taken(body, polled.messages, rows, bad, _bytes(polled), polled.ranges)
         if not decoded.heartbeats:
             return taken
         first, *left = cut_at_promises(taken, polled, decoded.heartbeats)
@@ -214,3 +246,17 @@ class Intake:
 
     def close(self) -> None:
         self._consumer.close()
+
+
+def _bytes(polled: Polled) -> int:
+    return sum(len(value) for value in polled.values if value is not None)
+
+
+def _ranges(polled: Polled, begun: Mapping[int, int]) -> dict[int, tuple[int, int]]:
+    """Of each partition from where reading began, or its first record there, to where it goes on."""
+    firsts = {one.partition: one.first for one in reversed(polled.ranges)}
+    return {
+        number: (first, until)
+        for number, until in polled.next_offsets.items()
+        if (first := firsts.get(number, until) if begun.get(number, -1) < 0 else begun[number]) < until
+    }

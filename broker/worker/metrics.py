@@ -136,6 +136,8 @@ def _of_streams(node: Node) -> Iterator[Metric]:
         ("tureen_dead_letters", "dead_letters", "Records that gave no row."),
         ("tureen_constraint_violations", "violations", "Rows that broke a constraint of their stream."),
         ("tureen_heartbeats", "heartbeats", "Records that were heartbeats."),
+        ("tureen_shed_records", "shed", "Records that queries which tolerate it do not see."),
+        ("tureen_unread_records", "unread", "Of these, records that nobody sees and that were not read."),
     ):
         family = CounterMetricFamily(name, text, labels=["stream"])
         for shard in node.shards:
@@ -151,6 +153,12 @@ def _of_queues(node: Node) -> Iterator[Metric]:
         "tureen_queue_oldest_seconds", "How long the oldest of these has waited.", labels=["stream"]
     )
     spent = CounterMetricFamily("tureen_step_time_seconds", "Time that steps took.", labels=["stream"])
+    behind = GaugeMetricFamily(
+        "tureen_backlog_bytes",
+        "By how much what a topic has for a stream grew beyond the least it had; rows are shed by this.",
+        labels=["stream"],
+    )
+    sheds = GaugeMetricFamily("tureen_shedding", "Whether a stream sheds rows now.", labels=["stream"])
     now_ns = time.perf_counter_ns()
     for shard in node.shards:
         for stream, queue in shard.queues():
@@ -159,7 +167,9 @@ def _of_queues(node: Node) -> Iterator[Metric]:
             waited_ns = 0.0 if queue.since_ns is None else max(0.0, now_ns - queue.since_ns)
             age.add_metric([stream], waited_ns / 1e9)
             spent.add_metric([stream], queue.spent_ns / 1e9)
-    yield from (rows, size, age, spent)
+            behind.add_metric([stream], shard.shedder.backlog_bytes(stream))
+            sheds.add_metric([stream], float(stream in shard.shedder.shed))
+    yield from (rows, size, age, spent, behind, sheds)
 
 
 def _of_letters(node: Node) -> Iterator[Metric]:

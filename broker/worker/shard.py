@@ -49,6 +49,7 @@ from broker.worker.recovery import Recovered, recover, rowless
 from broker.worker.saving import Saving
 from broker.worker.shard_command import ShardCommand
 from broker.worker.shared_reading import SharedReading
+from broker.worker.shedder import Shedder
 from broker.worker.steps import Steps
 from broker.worker.streams import Streams
 from broker.worker.troubles import Interrupted, Trouble, Troubles
@@ -207,6 +208,11 @@ class Shard(threading.Thread):
     def queues(self) -> list[tuple[SourceName, StreamQueue]]:
         """What waits of each stream that had records, as of the last transaction."""
         return self._ingestion.queues()
+
+    @property
+    def shedder(self) -> Shedder:
+        """Which streams shed rows."""
+        return self._ingestion.shedder
 
     @property
     def stream_errors(self) -> Mapping[SourceName, dict[str, Any]]:

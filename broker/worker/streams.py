@@ -18,7 +18,7 @@ from typing import Any
 from broker import logs
 from broker.settings import Settings
 from broker.worker.inbox import Inbox
-from broker.worker.intake import Intake, Opening, look_at, topic_recreated
+from broker.worker.intake import Intake, Opening, Shedding, look_at, topic_recreated
 from broker.worker.pace import Pace
 from broker.worker.shared_reading import SharedReading
 from broker.worker.taken import Taken
@@ -151,11 +151,13 @@ class Streams:
             return True
         return self._shared.is_away and any(one.intake is not None for one in self.by_name.values())
 
-    def poll(self, stream: ReadStream, rows_max: int) -> Taken | None:
-        """What came of one stream, so many records at most; a stream that is lost by it gives None."""
+    def poll(self, stream: ReadStream, rows_max: int, shedding: Shedding | None = None) -> Taken | None:
+        """What came of one stream, so many records at most; a stream that is lost by it gives None.
+        shedding: how they are shed; None: they are not.
+        """
         assert stream.intake is not None
         try:
-            taken = stream.intake.poll(rows_max)
+            taken = stream.intake.poll(rows_max, shedding)
         except OffsetLost as lost:
             self._lose(stream, lost)
             return None

@@ -37,3 +37,9 @@ class Taken:
     size: int
     ranges: tuple[Range, ...]
     promises: tuple[Promise, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """Of all records, those that were shed unread too."""
+        shed = self.body.shed
+        return len(self.messages) + (0 if shed is None else shed.unread)

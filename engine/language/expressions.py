@@ -271,6 +271,13 @@ def reads_place(expression: Expression, place: int) -> bool:
     return any(column.index == place for column in columns_of(expression))
 
 
+def reads_made(expression: Expression, stored: int) -> bool:
+    """Whether an expression over rows of a source names one of the columns that are made, which stand behind
+    the stored ones. O(nodes).
+    """
+    return any(column.index >= stored for column in columns_of(expression))
+
+
 def conjunction(conditions: Iterable[Expression]) -> Expression:
     """All conditions, of which there is one at least."""
     operands = tuple(conditions)

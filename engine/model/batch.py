@@ -19,7 +19,8 @@ from engine.kernels import sampling
 from engine.kernels import strings as string_kernels
 from engine.kernels.strings import UNKNOWN, ByteArray
 from engine.model.codes import used_codes
-from engine.model.source import DELETED, SAMPLE_KEY, Schema, Stream
+from engine.model.shed import NOT_SHED
+from engine.model.source import DELETED, MADE, SAMPLE_KEY, SHED_LEVEL, Schema, Stream
 from engine.model.string_table import ARROW_BYTES_MAX, StringTable, buffers_of
 from engine.model.types import Kind, Type
 
@@ -264,10 +265,10 @@ class Batch:
         return len(self.timestamp)
 
     def column(self, place: int) -> Column:
-        """The column at a place; behind the last one stand the rows' sample keys, which are made."""
+        """The column at a place; behind the last one stand those that are made."""
         if place < len(self.columns):
             return self.columns[place]
-        return sample_keys(self.schema, self.partition, self.offset)
+        return made_column(place, self.schema, self.partition, self.offset)
 
     def partitions(self) -> list[int]:
         """The partitions that rows come from, ascending."""
@@ -323,9 +324,15 @@ class Batch:
         return pa.RecordBatch.from_arrays([c.to_arrow() for c in self.columns], schema=self.schema.arrow)
 
 
-def sample_keys(schema: Schema, partition: Int32Array, offset: Int64Array) -> Column:
-    """The column SAMPLE_KEY of rows that come from there. schema: what their source stores. O(rows)."""
+def made_column(place: int, schema: Schema, partition: Int32Array, offset: Int64Array) -> Column:
+    """One of the columns behind those that are stored, of rows that come from there. schema: what their
+    source stores. O(rows) of sample keys, O(rows log runs) of shed levels.
+    """
     assert not len(partition) or partition[0] >= 0, "it is not known where these rows come from"
+    if MADE[place - len(schema)] is SHED_LEVEL:
+        sheds = schema.sheds
+        levels = np.full(len(offset), NOT_SHED) if sheds is None else sheds.levels(partition, offset)
+        return Column(SHED_LEVEL.type, levels)
     keys = np.empty(len(offset), np.int64)
     sampling.sample_keys(np.uint64(schema.sample_seed), partition, offset, keys)
     return Column(SAMPLE_KEY.type, keys)

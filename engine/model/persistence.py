@@ -16,6 +16,7 @@ from typing import Protocol
 from engine.model.allotment import Allotment
 from engine.model.batch import Batch, Int64Array
 from engine.model.last_answer import LastAnswer
+from engine.model.shed import ShedRun
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import Position, Registration
 
@@ -72,7 +73,8 @@ class SourceState:
     base, end: the retained visible rows are the ordinals base <= o < end. origin: rows below it never were.
     whole_from_ms: rows of earlier instants may be missing among those; None: none are. late, rejected,
     unreadable: records that gave no row, by why, since the clock was counted_from_ms; None: since a time that
-    is not known. promises: None of a stream without constraints.
+    is not known. promises: None of a stream without constraints. sheds: which of its rows were shed, oldest
+    first.
     """
 
     stream: Stream
@@ -90,6 +92,7 @@ class SourceState:
     unreadable: int = 0
     counted_from_ms: int | None = None
     promises: PromiseState | None = None
+    sheds: tuple[ShedRun, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

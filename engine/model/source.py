@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from engine.model.constraint import Constraint
 from engine.model.sample import topic_seed
+from engine.model.shed import Sheds
 from engine.model.types import BIGINT, BOOLEAN, Type
 
 SourceName = NewType("SourceName", str)
@@ -37,10 +38,12 @@ class Schema:
     """Columns in declared order; names are unique, lower-case unless they were quoted.
 
     sample_seed: of what a source stores, what its sample keys are made with (:mod:`engine.model.sample`).
+    sheds: of a source at work, which of its rows were shed (:mod:`engine.model.shed`); None: none were.
     """
 
     fields: tuple[Field, ...]
     sample_seed: int = field(default=0, compare=False)
+    sheds: Sheds | None = field(default=None, compare=False, repr=False)
 
     def __len__(self) -> int:
         return len(self.fields)
@@ -49,8 +52,9 @@ class Schema:
         return iter(self.fields)
 
     def field(self, place: int) -> Field:
-        """The column at a place; behind the last one stand the rows' sample keys."""
-        return self.fields[place] if place < len(self.fields) else SAMPLE_KEY
+        """The column at a place; behind the last one stand those that are made (:data:`MADE`)."""
+        stored = len(self.fields)
+        return self.fields[place] if place < stored else MADE[place - stored]
 
     def index(self, name: str) -> int | None:
         """The place of a column, None where there is none. O(columns)."""
@@ -66,7 +70,13 @@ class Schema:
 
 DELETED = Field("deleted", BOOLEAN, nullable=False)
 SAMPLE_KEY = Field("sample key", BIGINT, nullable=False)
-"""What a source's rows have behind the columns that it stores: :mod:`engine.model.sample`."""
+"""Which rows SAMPLE keeps: :mod:`engine.model.sample`."""
+SHED_LEVEL = Field("shed level", BIGINT, nullable=False)
+"""Which rows were shed: :mod:`engine.model.shed`."""
+MADE = (SAMPLE_KEY, SHED_LEVEL)
+"""What a source's rows have behind the columns that it stores; no row holds it, it is made of where rows come
+from.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +128,11 @@ class Stream:
     def sample_place(self) -> int:
         """The place of its rows' sample keys."""
         return len(self.schema) + int(self.is_table)
+
+    @property
+    def shed_place(self) -> int:
+        """The place of its rows' shed levels."""
+        return self.sample_place + 1
 
     @property
     def event_time(self) -> bool:

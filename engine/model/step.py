@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from engine.model.allotment import Allotment
 from engine.model.batch import Batch
 from engine.model.changes import Changes
+from engine.model.shed import Shed
 from engine.model.source import Derived, SourceName, Stream
 
 
@@ -107,6 +108,8 @@ class Records:
     ``decided``: NOW goes there; the rows have the instants they entered with where that was decided, and
     none of them is late or rejected. ``lagging`` then means nothing. One source has all its steps so, or
     none.
+    ``shed``: which records queries that allow it do not see, all that the step reads; None: no. Of records
+    that were passed over without being read, the batch has the last of each partition.
     """
 
     source: SourceName
@@ -116,6 +119,7 @@ class Records:
     decided: Decided | None = None
     whole_from_ms: int | None = None
     unreadable: int = 0
+    shed: Shed | None = None
 
 
 @dataclass(frozen=True, slots=True)

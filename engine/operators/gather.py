@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from engine.language.query import Output
 from engine.model.answer import AnswerColumns
-from engine.model.batch import BoolArray, Column, Int64Array, concatenate_columns, sample_keys
+from engine.model.batch import BoolArray, Column, Int64Array, concatenate_columns, made_column
 from engine.model.lazy_columns import LazyColumns
 from engine.model.source import Schema
 from engine.model.types import Kind, Type
@@ -56,13 +56,13 @@ def schema_of(columns: tuple[tuple[str, Type], ...]) -> pa.Schema:
 
 
 def gather(place: int, schema: Schema, places: Places, total: int) -> Column:
-    """One column of the rows at these places, ``total`` of them; behind the stored ones stand the rows'
-    sample keys.
+    """One column of the rows at these places, ``total`` of them; behind the stored ones stand those
+    that are made.
     """
     type_ = schema.field(place).type
-    if places and place == len(places[0][0].columns):
+    if places and place >= len(places[0][0].columns):
         moments = moments_at(places)
-        return sample_keys(schema, moments.partition.astype(np.int32), moments.offset)
+        return made_column(place, schema, moments.partition.astype(np.int32), moments.offset)
     columns = [part.columns[place] for part, _ in places]
     tables = {id(column.strings) for column in columns}
     if type_.kind is Kind.STRING and len(tables) != 1:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from engine.language.evaluate import truth
-from engine.language.expressions import Expression, reads_place
+from engine.language.expressions import Expression, reads_made
 from engine.language.query import Scan
 from engine.model.batch import Int64Array
 from engine.model.lazy_columns import readable
@@ -228,5 +228,5 @@ class ScanAt:
     def _evaluated(self, predicate: Expression, part: SegmentView, first: int, last: int) -> Int64Array:
         """Places of a part that a predicate accepts, worked out from the rows."""
         schema = self.rows.schema
-        rows = part.batch(schema) if reads_place(predicate, len(schema)) else part.values(schema)
+        rows = part.batch(schema) if reads_made(predicate, len(schema)) else part.values(schema)
         return first + np.flatnonzero(truth(predicate, readable(rows.slice(first, last)), last - first)[0])

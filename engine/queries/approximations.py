@@ -37,7 +37,7 @@ def declared_samples(standing: StandingQuery) -> Iterator[Approximation]:
     for scan in query.scans():
         sample = scan.sample
         if sample is not None and not sample.is_whole:
-            expected = Expected(0.0, 1 - sample.share) if _is_selection(query) else Expected()
+            expected = Expected(0.0, 1 - sample.share) if is_row_by_row(query) else Expected()
             percent = float(sample.percent)
             yield Approximation(
                 "sample", scan.source, "declared", percent, "percent", 100.0, expected=expected
@@ -79,8 +79,8 @@ def allotments(standing: StandingQuery) -> Iterator[Approximation]:
             )
 
 
-def _is_selection(query: Query) -> bool:
-    """Whether the answer has each row that is due exactly where the sample of its stream has it."""
+def is_row_by_row(query: Query) -> bool:
+    """Whether the answer has each row that is due exactly where it has the row of the stream."""
     counts = isinstance(query.scan.window, RowWindow)
     return not counts and all(isinstance(stage, Filter | Project) for stage in query.stages)
 

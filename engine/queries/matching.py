@@ -24,7 +24,7 @@ from itertools import islice
 import numpy as np
 
 from engine.kernels import pairs
-from engine.language.expressions import And, Expression, Or, conjunction, reads_place
+from engine.language.expressions import And, Expression, Or, conjunction, reads_made
 from engine.language.query import Query, Scan, SetOperation
 from engine.language.rules import rewrite
 from engine.model.batch import Batch, Int32Array
@@ -59,23 +59,26 @@ class Matches:
         return len(self.rows)
 
 
-def _asked_of_rows(query: Query, key: int) -> Expression | None:
-    """What satisfies a query; None: any row. key: the place of the sample keys."""
-    sides = [_unsampled(query.scan, key)]
+def _asked_of_rows(query: Query, stored: int) -> Expression | None:
+    """What satisfies a query; None: any row. stored: how many columns its stream stores."""
+    sides = [_of_contents(query.scan, stored)]
     unions = (stage for stage in query.stages if isinstance(stage, SetOperation) and stage.kind == "union")
-    sides += [_asked_of_rows(stage.inner, key) for stage in unions]
+    sides += [_asked_of_rows(stage.inner, stored) for stage in unions]
     asked = [side for side in sides if side is not None]
     if len(asked) < len(sides):
         return None
     return asked[0] if len(asked) == 1 else rewrite(Or(tuple(asked)))
 
 
-def _unsampled(scan: Scan, key: int) -> Expression | None:
-    """What a scan asks of rows, but for its SAMPLE: a record that came from nowhere is in no sample."""
-    if scan.sample is None or scan.predicate is None:
-        return scan.predicate
-    operands = scan.predicate.operands if isinstance(scan.predicate, And) else (scan.predicate,)
-    asked = [operand for operand in operands if not reads_place(operand, key)]
+def _of_contents(scan: Scan, stored: int) -> Expression | None:
+    """What a scan asks of rows, but for its SAMPLE and for what was shed: a record that came from nowhere is
+    in no sample, and in no run.
+    """
+    predicate = scan.predicate
+    if predicate is None or not reads_made(predicate, stored):
+        return predicate
+    operands = predicate.operands if isinstance(predicate, And) else (predicate,)
+    asked = [operand for operand in operands if not reads_made(operand, stored)]
     return conjunction(asked) if asked else None
 
 

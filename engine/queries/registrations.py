@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from engine.language.parameters import refused_at, text_of
-from engine.language.templates import Read
+from engine.language.templates import FixedQuery, Read
 from engine.model.limits import Limits
 from engine.model.maintenance import QueryOptions
 from engine.model.step import Position, Registration
+from engine.overload.tolerated import unseen_if_shed
 from engine.queries.catalogue import Catalogue
 from engine.queries.coming import Coming
 from engine.queries.possible_options import require_possible
@@ -87,7 +88,10 @@ def admitted(registration: Registration, catalogue: Catalogue) -> Read:
 
 
 def bound(registration: Registration, catalogue: Catalogue) -> Read:
-    """The query that a registration means. Raises QueryError, LimitExceeded."""
+    """The query that a registration means, which does not see rows that are shed where it lets them be.
+
+    Raises QueryError, LimitExceeded, OptionRefused.
+    """
     try:
         read = catalogue.read(text_of(registration))
     except TureenError as refusal:
@@ -96,7 +100,13 @@ def bound(registration: Registration, catalogue: Catalogue) -> Read:
         raise NotSupported(
             "only SELECT can be registered", hint="send CREATE and DROP as sources", line=1, column=1
         )
-    return read
+    tolerance = read.meaning.tolerance.under(QueryOptions.of(registration.options).tolerance)
+    if not tolerance and not read.meaning.has_down_to:
+        return read
+    query = read.query
+    streams = {name: catalogue.sources[name].stream for name in query.sources}
+    unseeing = unseen_if_shed(query, streams, tolerance)
+    return read if unseeing is query else Read(read.text, FixedQuery(unseeing), unseeing)
 
 
 def _room_for(queries: int, limits: Limits) -> None:

@@ -64,6 +64,7 @@ from engine.model.step import (
     StepResult,
     Unregister,
 )
+from engine.overload.tolerated import unseen_if_shed
 from engine.reference.changes import Told, Way, exact_retention
 from engine.reference.expressions import evaluate
 from engine.reference.following import Following, copies
@@ -177,7 +178,12 @@ class Reference:
                 if whole_from is not None:
                     known_from = source.whole_from
                     source.whole_from = whole_from if known_from is None else max(whole_from, known_from)
+                shed = step.body.shed
+                if shed is not None:
+                    source.shed += [(p, *bounds, shed.level) for p, bounds in shed.ranges.items()]
                 result = self._records(step.position, name, batch, next_offsets, lagging)
+                if shed is not None and shed.unread:
+                    self._lack_unread(source, batch)
             case Heartbeat(name, lagging, below):
                 failed = refusals(name, partial(self._promise, name, below)) if below else {}
                 if failed:
@@ -284,12 +290,9 @@ class Reference:
         if known is not None and text_of(known.registration) != text:
             raise HandleInUse(registration.query_id)
         QueryOptions.of(registration.options)
-        if known is None:
-            if len(self.queries) >= self.limits.queries_max:
-                raise LimitExceeded("queries_max", self.limits.queries_max)
-            query = self._parse(text)
-        else:
-            query = known.query
+        if known is None and len(self.queries) >= self.limits.queries_max:
+            raise LimitExceeded("queries_max", self.limits.queries_max)
+        query = self._unseeing(self._parse(text), registration)
         standing = self.queries[registration.query_id] = Standing(registration, query)
         self._recount_errors()
         was_told = known is not None and not known.options.paused
@@ -304,9 +307,14 @@ class Reference:
         if known is None:
             raise UnknownQuery()
         QueryOptions.of(registration.options)
-        query = self._parse(text_of(registration))
+        query = self._unseeing(self._parse(text_of(registration)), registration)
         self.queries[registration.query_id] = Standing(registration, query)
         self._recount_errors()
+
+    def _unseeing(self, query: Query, registration: Registration) -> Query:
+        """The query as it sees rows that are shed."""
+        tolerance = query.tolerance.under(QueryOptions.of(registration.options).tolerance)
+        return unseen_if_shed(query, {name: self.sources[name].stream for name in query.sources}, tolerance)
 
     def _unregister(self, query_id: str) -> None:
         gone = self.queries.pop(query_id, None)
@@ -333,6 +341,16 @@ class Reference:
         if not standing.keeps_matches:
             return 0
         return sum(self.errors.get(pair, 0) for pair in standing.query.predicates())
+
+    def _lack_unread(self, source: Source, batch: Batch) -> None:
+        """What was not read is no later than what was, by more than the lateness."""
+        read = set(zip(batch.partition.tolist(), batch.offset.tolist(), strict=True))
+        stamps = [
+            row.timestamp for row in source.rows + source.pending if (row.partition, row.offset) in read
+        ]
+        latest = max([*stamps, *([] if source.now is None else [source.now])], default=self.clock)
+        lateness = source.stream.lateness_ms if source.stream.event_time else 0
+        source.whole_from = max(latest + lateness + 1, source.whole_from or 0)
 
     # --- time ---------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from engine.language.expressions import Value
 from engine.model.batch import Batch, Column
+from engine.model.shed import NOT_SHED
 from engine.model.source import Stream
 from engine.model.types import Kind
 from engine.reference.samples import sample_key
@@ -49,7 +50,8 @@ class Source:
     every answer.
 
     first: the ordinal of the first of them. lacks: more may have been before.
-    whole_from: rows of earlier instants may be missing among those that are there.
+    whole_from: rows of earlier instants may be missing among those that are there. shed: (partition, first
+    offset, offset behind the last, level) of rows that were shed.
     """
 
     stream: Stream
@@ -63,15 +65,26 @@ class Source:
     lacks: bool = False
     whole_from: int | None = None
     idle: frozenset[int] = frozenset()
+    shed: list[tuple[int, int, int, int]] = field(default_factory=list)
 
     def first_at_or_after(self, timestamp: int) -> int:
         """The place of the first row with this timestamp or a later one."""
         return sum(row.timestamp < timestamp for row in self.rows)
 
     def read(self, row: Row) -> Values:
-        """What predicates read: the values, and behind those that its source stores the row's sample key."""
+        """What predicates read: the values, and behind those that its source stores the row's sample key and
+        its shed level.
+        """
         deleted = (row.deleted,) if self.stream.is_table else ()
-        return (*row.values, *deleted, sample_key(self.stream.topic, row.partition, row.offset))
+        key = sample_key(self.stream.topic, row.partition, row.offset)
+        return (*row.values, *deleted, key, self.shed_level(row))
+
+    def shed_level(self, row: Row) -> int:
+        """How much of the rows a query must let go so that it does not see this one."""
+        for partition, first, until, level in self.shed:
+            if partition == row.partition and first <= row.offset < until:
+                return level
+        return NOT_SHED
 
     def key_of(self, row: Row) -> Identity:
         """What versions of one row of a table have in common."""

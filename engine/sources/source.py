@@ -14,6 +14,7 @@ from engine.model.attributes import Attribute
 from engine.model.batch import Batch
 from engine.model.limits import Limits
 from engine.model.persistence import PromiseState, SourceState, StateSink
+from engine.model.shed import Shed, Sheds
 from engine.model.source import Stream
 from engine.model.step import Backfill, Heartbeat, Position, Records, Refusal, StepResult, Violations
 from engine.model.usage import Stopwatch, Usage
@@ -53,7 +54,8 @@ class Source:
         self.limits = limits
         self.meter = Meter()
         self.clock = SourceClock(stream)
-        schema = stream.stored_schema
+        self.sheds = Sheds()
+        schema = replace(stream.stored_schema, sheds=self.sheds)
         self.pending = PendingRows(schema)
         self.usage = Usage()
         self._watch = watch or Stopwatch()
@@ -87,6 +89,7 @@ class Source:
         if step.decided is not None:
             self.clock.follow(batch, step.decided.now_ms, clock_ms)
             self.clock.read_to(step.next_offsets)
+            self._shed(step.shed, batch, position)
             entered, _ = self._enter(batch, None, position)
             self.meter.count(len(batch), self.clock.clock_ms)
             return StepResult(position, self.clock.now_ms, entered=entered)
@@ -96,6 +99,7 @@ class Source:
             batch = replace(batch, timestamp=passage.timestamp)
         if passage.late or passage.rejected:
             batch = batch.take(np.flatnonzero(passage.fate == TAKEN))
+        self._shed(step.shed, batch, position)
         entered, violations = self._enter(batch, passage.in_order, position)
         self.meter.count(len(step.batch), self.clock.clock_ms)
         self.late += passage.late
@@ -103,6 +107,30 @@ class Source:
         late, rejected = self._refused(passage)
         now_ms, idle = self.clock.now_ms, self.clock.idle
         return StepResult(position, now_ms, idle, entered, late, rejected, violations=violations)
+
+    def _shed(self, shed: Shed | None, batch: Batch, position: Position) -> None:
+        """Note what a step sheds before its rows enter. batch: those that are neither late nor rejected.
+
+        A record that was not read is no later than the last one by more than the lateness of the stream, or
+        that one would be late.
+        """
+        if shed is None:
+            return
+        now_ms = self.clock.now_ms
+        stamps = [] if now_ms is None else [now_ms]
+        stamps += [int(batch.timestamp.max())] if len(batch) else []
+        latest_ms = max(stamps, default=self.clock.clock_ms)
+        if shed.unread:
+            latest_ms += self.stream.lateness_ms if self.stream.event_time else 0
+            self.rows.lack(latest_ms + 1)
+        self.sheds.note(shed, position, latest_ms, len(batch), self._oldest_ms(latest_ms))
+
+    def _oldest_ms(self, latest_ms: int) -> int:
+        """No row before this instant is there; nor is one that comes, which is not as late as this one."""
+        rows = self.rows.rows()
+        if rows.base < rows.end:
+            return rows.timestamp_of(rows.base)
+        return latest_ms if self.clock.now_ms is None else self.clock.now_ms + 1
 
     def _refused(self, passage: Passage) -> tuple[tuple[int, ...], tuple[Refusal, ...]]:
         """(rows that came late, rows too far ahead of the clock)."""
@@ -361,6 +389,8 @@ class Source:
             Attribute("pending_rows", len(self.pending), "rows above NOW"),
             Attribute("late_rows", self.late, "rows that came at or before NOW, or broke a constraint"),
             Attribute("rejected_rows", self.rejected, "rows too far ahead of the clock"),
+            Attribute("shed_records", self.sheds.records, "records shed, of those that may be retained"),
+            Attribute("shed_runs", len(self.sheds.runs), "runs that these are in"),
             Attribute("unreadable_records", self.unreadable, "records that gave no row"),
             Attribute("retained_from_ms", self.retained_from_ms, "rows before this instant are gone"),
         )
@@ -437,6 +467,7 @@ class Source:
             self.unreadable,
             self.counted_from_ms,
             None if self.promises is None else self.promises.state(),
+            self.sheds.runs,
         )
 
     def restore_state(self, state: SourceState) -> None:
@@ -445,6 +476,7 @@ class Source:
         self.retained_from_ms = state.retained_from_ms
         self.late, self.rejected, self.unreadable = state.late, state.rejected, state.unreadable
         self.counted_from_ms = state.counted_from_ms
+        self.sheds.runs = state.sheds
         self.rows.origin, self.rows.whole_from_ms = state.origin, state.whole_from_ms
         self._saved_end, self._saved_base = state.end, state.base
 

@@ -340,9 +340,9 @@ class DataStem:
             self._rows = None
 
     def _values(self, part: SegmentView, queries: NewQueries) -> Batch:
-        """The rows of a segment, with where they come from if one of the queries samples them."""
+        """The rows of a segment, with where they come from if one of the queries asks for that."""
         schema = self.schema
-        return part.batch(schema) if queries.read(len(schema)) else part.values(schema)
+        return part.batch(schema) if queries.read_made(len(schema)) else part.values(schema)
 
     def catch_up_some(self) -> bool:
         """Make some of the matches that are owed: of the segment that owes most. Returns whether there were

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from engine.eddy.eddy import Eddy
 from engine.eddy.flight import Flight
 from engine.kernels import bitmaps, intervals
-from engine.language.expressions import reads_place
+from engine.language.expressions import reads_made
 from engine.model.batch import BATCH_ROWS_MAX, Batch, BoolArray, Column, Int32Array, Int64Array
 from engine.model.types import Kind
 from engine.results.segment_bits import Matrix
@@ -179,10 +179,10 @@ class NewQueries:
 
     # --- rows -------------------------------------------------------------------------------------
 
-    def read(self, place: int) -> bool:
-        """Whether they look at the column at a place."""
-        return place in self._regions.attributes or any(
-            reads_place(module.predicate, place) for module in self._modules
+    def read_made(self, stored: int) -> bool:
+        """Whether they look at one of the columns that are made, which stand behind the stored ones."""
+        return any(place >= stored for place in self._regions.attributes) or any(
+            reads_made(module.predicate, stored) for module in self._modules
         )
 
     def match(self, rows: Batch, first: int, zones: Sequence[Zone | None] = ()) -> Found:

@@ -33,7 +33,7 @@ from engine.eddy.statistics import ModuleStatistics
 from engine.language import expressions as ex
 from engine.model.attributes import Attribute
 from engine.model.batch import Batch, BoolArray, Int64Array
-from engine.model.source import Schema
+from engine.model.source import MADE, Schema
 from engine.model.usage import Stopwatch, Usage
 from engine.results.segment_bits import BitTarget
 from engine.stems.batch_keys import BatchKeys
@@ -85,7 +85,7 @@ class QueryStem:
         self.domains: dict[int, Domain] = {}
         self.store = RegionStore()
         self.dense = DenseFilters(self.store)
-        self.selective = SelectiveIndex(len(schema) + 1, self.store)
+        self.selective = SelectiveIndex(len(schema) + len(MADE), self.store)
         self.sample = Sample(self.domains)
         self.residuals = ResidualSet()
         self._routing = Routing(schema, self.store, self.dense, self.selective, self.residuals)

@@ -62,12 +62,24 @@ def freedoms(query: Query, streams: Mapping[SourceName, Stream], tolerance: Tole
     """Of each scan, in the order of ``Query.scans()``. streams: that it reads, tables too. O(stages)."""
     aggregates = any(isinstance(stage, Aggregate) for stage in query.stages)
     floor = FLOOR if (tolerance.max_error if aggregates else tolerance.max_fn) else None
-    return tuple(_of_query(query, streams, floor, _Above()))
+    return tuple(_of_scan(scan, streams[scan.source], floor, above) for scan, above in _scans(query, streams))
 
 
-def _of_query(
-    query: Query, streams: Mapping[SourceName, Stream], floor: float | None, above: _Above
-) -> Iterator[Freedom]:
+def losable(query: Query, streams: Mapping[SourceName, Stream]) -> tuple[bool, ...]:
+    """Of each scan, in the order of ``Query.scans()``, whether rows of it may be missing and the answer does
+    not grow by that. Tables' may not. O(stages).
+    """
+    return tuple(
+        not (above.grows or scan.history or streams[scan.source].is_table)
+        for scan, above in _scans(query, streams)
+    )
+
+
+def _scans(
+    query: Query, streams: Mapping[SourceName, Stream], above: _Above | None = None
+) -> Iterator[tuple[Scan, _Above]]:
+    """Scans with what stands above them."""
+    above = above or _Above()
     inside = above
     counted = False
     # From the answer down: what is met has the rest below it.
@@ -89,9 +101,9 @@ def _of_query(
                 inside = _outer(stage, inside, streams)
             case Project() | Sort():
                 pass
-    yield _of_scan(query.scan, streams[query.scan.source], floor, inside)
+    yield query.scan, inside
     for each, around in reversed(inner):
-        yield from _of_query(each, streams, floor, around)
+        yield from _scans(each, streams, around)
 
 
 def _inner(stage: Stage, above: _Above) -> _Above:

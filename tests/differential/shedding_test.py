@@ -1,0 +1,147 @@
+"""Rows that are shed: queries that allow it do not see them, and all others answer as without; the engine
+against the reference, which looks for each row through all runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.model.shed import LEVEL_MAX, Shed
+from engine.model.step import Records, Register, Registration, Step
+from engine.reference import Reference
+from tests.differential.agreement import EngineSubject, assert_same_answers, cut, numbered, outcome, told
+from tests.differential.changes_test import agree
+from tests.differential.engine_test import any_statement
+from tests.memory_state import MemoryState
+from tests.sql_joins import joining
+from tests.strategies import journeys, scripts
+from tests.worlds import worlds
+
+SOME = settings(max_examples=max(10, settings.default.max_examples // 4))
+BACKS = st.lists(st.sampled_from([-1, 0, 1, 7, 30, 90]), max_size=2)
+ALLOWED: tuple[Mapping[str, str], ...] = (
+    {},
+    {"max_fn": "0.1"},
+    {"max_fn": "1"},
+    {"max_fn": "0.4", "max_error": "0.2"},
+)
+"""Of queries, by their ids."""
+LEVELS = (None, None, 1, 150_000, 400_000, LEVEL_MAX)
+
+
+def tolerant(one: Registration) -> Registration:
+    """A query with what its id lets it lose."""
+    allowed = ALLOWED[sum(one.query_id.encode()) % len(ALLOWED)]
+    return replace(one, options={**one.options, **allowed})
+
+
+def shed_all(body: Records, level: int) -> Records:
+    """A step whose records are shed, all read."""
+    batch = body.batch
+    firsts = dict(zip(batch.partition[::-1].tolist(), batch.offset[::-1].tolist(), strict=True))
+    ranges = {partition: (first, body.next_offsets[partition]) for partition, first in firsts.items()}
+    return replace(body, shed=Shed(level, ranges))
+
+
+def unread(body: Records) -> Records:
+    """The same of which only the last record of each partition is read."""
+    batch, shed = body.batch, body.shed
+    assert shed is not None
+    lasts = np.flatnonzero(np.diff(batch.partition, append=-1))
+    left = len(batch) - len(lasts)
+    return replace(body, batch=batch.take(lasts), shed=replace(shed, unread=left)) if left else body
+
+
+@st.composite
+def shedding(draw: st.DrawFn, steps: st.SearchStrategy[list[Step]], skips: bool = False) -> list[Step]:
+    """These steps, of which some shed. skips: what they shed is not always read."""
+    found = []
+    for step in draw(steps):
+        body = step.body
+        if isinstance(body, Register):
+            body = Register(tuple(tolerant(one) for one in body.registrations))
+        elif (
+            isinstance(body, Records)
+            and len(body.batch)
+            and len(body.batch.partitions()) == len(body.next_offsets)
+        ):
+            level = draw(st.sampled_from(LEVELS))
+            if level is not None and not is_table(body):
+                body = shed_all(body, level)
+                if skips and draw(st.booleans()) and bool((np.diff(body.batch.partition) >= 0).all()):
+                    body = unread(body)
+        found.append(replace(step, body=body))
+    return found
+
+
+def is_table(body: Records) -> bool:
+    return bool(body.batch.schema.fields) and body.batch.schema.fields[-1].name == "deleted"
+
+
+def unshed(steps: list[Step]) -> list[Step]:
+    """The same steps, and nothing is shed."""
+    return [
+        replace(step, body=replace(step.body, shed=None)) if isinstance(step.body, Records) else step
+        for step in steps
+    ]
+
+
+@SOME
+@given(steps=shedding(scripts(any_statement), skips=True), backs=BACKS)
+def test_answers_are_the_references(steps: list[Step], backs: list[int]) -> None:
+    engine, reference = EngineSubject(), Reference()
+    for step in steps:
+        assert told(engine.apply(step)) == told(reference.apply(step))
+        assert_same_answers(engine, reference, backs)
+        engine.engine._check()
+
+
+@SOME
+@given(steps=shedding(worlds(joining, streams_count=2, tables_count=1)), backs=BACKS)
+def test_rows_shed_take_part_in_no_pair(steps: list[Step], backs: list[int]) -> None:
+    engine, reference = EngineSubject(), Reference()
+    for step in steps:
+        assert told(engine.apply(step)) == told(reference.apply(step))
+        assert_same_answers(engine, reference, backs)
+
+
+@SOME
+@given(steps=shedding(worlds(joining, streams_count=2, tables_count=1)))
+def test_queries_that_allow_nothing_answer_as_if_nothing_was_shed(steps: list[Step]) -> None:
+    engine, other = EngineSubject(), EngineSubject()
+    for step, plain in zip(steps, unshed(steps), strict=True):
+        engine.apply(step)
+        other.apply(plain)
+        view = engine.engine.view()
+        for query_id, query in view.standing.items():
+            if not query.is_tolerant:
+                assert outcome(engine, query_id, None) == outcome(other, query_id, None)
+                assert not view.approximation(query_id)
+
+
+@SOME
+@given(
+    steps=shedding(scripts(any_statement, steps_max=8)),
+    cuts=st.lists(st.integers(0, 8), min_size=1, max_size=3),
+)
+def test_neither_cuts_nor_restarts_change_what_is_shed(steps: list[Step], cuts: list[int]) -> None:
+    engine, reference, store, sequence = EngineSubject(), Reference(), MemoryState(), 0
+    for step, whole in zip(steps, numbered(steps), strict=True):
+        reference.apply(whole)
+        parts = numbered(cut(step, cuts), after=sequence)
+        sequence += len(parts)
+        for part in parts:
+            engine.apply(part)
+        engine = engine.restarted(store)
+        assert_same_answers(engine, reference, [0, 5])
+
+
+@SOME
+@given(steps=shedding(journeys(any_statement)))
+def test_changes_are_told_as_defined(steps: list[Step]) -> None:
+    agree(steps)
