@@ -44,6 +44,10 @@ RUNS = {
         "--queries 40 --shapes 4 --problems 2 --cases DISTINCT",
         ["loss.optimal", "loss_ratio_to_grid", "solve_ms", "resolve_ms", "error_fp.max", "error_fn.max"],
     ),
+    "k-constraints": (
+        "--rows 20000 --none-rows 8000 --k 0 100 --open 500",
+        ["state_rows.k0", "state_rows.k100", "state_rows.none", "stored_fulfilments.k0", "rows_per_s.k0"],
+    ),
     "sharing": (
         "--queries 10 --rate 5 --rows 2000 --alone 2 --keys 50",
         ["bytes_ratio_to_widest", "rows_per_s.shared", "rows_per_s.unshared", "shared_to_unshared"],
