@@ -173,6 +173,23 @@ class Settings(BaseSettings):
         description="Memory of the worker; 0: what the cgroup or the machine has, less what others need.",
     )
 
+    allocation_begin: float = Field(
+        0.75,
+        gt=0,
+        le=0.8,
+        description="Share of the memory budget from which on queries that tolerate it are given less; at "
+        "0.8 nothing is registered any more.",
+    )
+    allocation_target: float = Field(
+        0.7, gt=0, le=0.8, description="Share of the memory budget that is then to be in use."
+    )
+    allocation_end: float = Field(
+        0.6, gt=0, le=0.8, description="Share of the memory budget below which they are given more again."
+    )
+    allocation_ms: int = Field(
+        5_000, ge=100, le=600_000, description="Least time between two allocations, for memory to come back."
+    )
+
     sql_bytes_max: int = Field(64 * KIB, ge=64)
     nesting_max: int = Field(64, ge=1)
     queries_max: int = Field(200_000, ge=1, description="Registered queries of this worker.")
@@ -320,6 +337,8 @@ class Settings(BaseSettings):
         _at_most(self, "retry_ms", "topic_check_ms")
         if self.liveness_timeout_ms < 4 * max(self.heartbeat_ms, self.retry_ms):
             raise ValueError("liveness_timeout_ms must be at least four times heartbeat_ms and retry_ms")
+        _at_most(self, "allocation_end", "allocation_target")
+        _at_most(self, "allocation_target", "allocation_begin")
         _at_most(self, "backfill_chunk_rows", "backfill_rows_max")
         _ = self.archive_storage
         if self.archive_options is not None and not self.archive:

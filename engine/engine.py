@@ -57,6 +57,7 @@ from engine.model.usage import Clock, Stopwatch, Usage
 from engine.overload.proposals.proposal import Proposal
 from engine.overload.scheduler import Scheduler
 from engine.overload.tolerated import levels_of
+from engine.queries.allocating import EngineProblem, engine_problem
 from engine.queries.allotting import allotted, given_less, require_tolerated, tolerates
 from engine.queries.allowance import Allowance
 from engine.queries.approximations import Approximations, allotments, declared_samples
@@ -852,6 +853,23 @@ class Engine(Embedding):
         expected = self._sets.of(standing).expected(standing.asked, coming.query)
         require_tolerated(standing.tolerance, expected)
         return replace(allotment, expected=expected)
+
+    def allocation_problem(self) -> EngineProblem | None:
+        """What standing queries would hold and may be given less; None: nobody tolerates that."""
+        at = {name: seen for over in self._sets for name, seen in over.stands().items()}
+        return engine_problem(self._queries.values(), self._sources, at, self._state_bytes)
+
+    def _state_bytes(self) -> dict[SourceName, float]:
+        """By source, what is kept for windows over it besides its rows; that of several in equal parts."""
+        found: dict[SourceName, float] = {}
+        graphs = dict(self._following.graphs())
+        for over in self._sets:
+            key = tuple(over.sources)
+            nbytes = over.kept_bytes() + sum(group.nbytes for _, group in over.groups())
+            nbytes += graphs[key].nbytes if key in graphs else 0
+            for name in key:
+                found[name] = found.get(name, 0.0) + nbytes / len(key)
+        return found
 
     def _selected(self, sql: str) -> Query:
         """What a SELECT means."""

@@ -69,6 +69,8 @@ def described(node: Node, name: str) -> dict[str, Any]:
     """One query with all that is known of it. Raises UnknownQuery, BrokerUnavailable."""
     entry = standing(node, name)
     told = listed(node, name, entry) | {"options": dict(entry.options), "uses": list(entry.uses)}
+    unreachable = node.allocation.unreachable.get(name)
+    told["unreachable"] = None if unreachable is None else unreachable.as_dict()
     if entry.shard is not None:
         view = node.shards[entry.shard].view()
         with contextlib.suppress(UnknownQuery):

@@ -320,6 +320,23 @@ def _of_memory(node: Node, pauses: int) -> Iterator[Metric]:
     yield CounterMetricFamily(
         "tureen_memory_pauses", "Queries that the broker paused for memory.", value=float(pauses)
     )
+    given = node.allocation
+    for name, amount, text in (
+        ("tureen_allocation_queries", float(given.given_less), "Queries that are given less for memory."),
+        (
+            "tureen_allocation_unreachable",
+            float(len(given.unreachable)),
+            "Queries whose bounds cannot be kept.",
+        ),
+        ("tureen_allocation_solve_seconds", given.solve_s, "Time of the last allocation's solution."),
+    ):
+        yield GaugeMetricFamily(name, text, value=amount)
+    for name, count, text in (
+        ("tureen_allocation_rounds", given.rounds, "Times that an allocation was solved."),
+        ("tureen_allocation_steps", given.steps, "Allotments that were given."),
+        ("tureen_allocation_failed", given.failed, "Solutions and allotments that failed."),
+    ):
+        yield CounterMetricFamily(name, text, value=float(count))
 
 
 def _of_feeds(feeds: FeedCounts) -> Iterator[Metric]:

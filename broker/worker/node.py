@@ -22,6 +22,7 @@ from broker.liveness import Liveness
 from broker.settings import Settings
 from broker.worker.admission import Admission
 from broker.worker.adoption import adopt_outputs, adopt_shard, adopt_views
+from broker.worker.allocation_counts import AllocationCounts
 from broker.worker.broken import BrokenQueries
 from broker.worker.creation import Creation
 from broker.worker.directory import Directory
@@ -64,6 +65,8 @@ class Node:
         """The archive, where one is configured."""
         self.kafka = kafka
         self.memory = memory
+        self.allocation = AllocationCounts()
+        """What queries are given where memory is short."""
         self.engines = engines
         self.instance = secrets.token_hex(8)
         self.reconciled = False

@@ -1,5 +1,7 @@
 """Where memory is short the broker pauses the heaviest query, one after another, until it is short no more.
 
+Before that queries are given less that tolerate it (:mod:`broker.worker.allocation`).
+
 The heaviest is the one that pausing frees most of: what is kept of its answer, and its share of the
 combinations that are kept of its join. Rows are held by windows and retention, whoever is paused; where they
 are what is heavy there is nobody to pause, and intake is held next (:mod:`broker.worker.memory`).
@@ -18,6 +20,7 @@ import orjson
 
 from broker import logs
 from broker.settings import Settings
+from broker.worker.allocation import MemoryAllocation
 from broker.worker.memory import Level, Memory
 from broker.worker.node import Node
 from broker.worker.options import PAUSED_BECAUSE
@@ -40,6 +43,7 @@ class Relief:
 
     def __init__(self, settings: Settings, node: Node, memory: Memory, publisher: Publisher) -> None:
         self.pauses = 0
+        self._allocation = MemoryAllocation(settings, node, memory)
         self._settings = settings
         self._node = node
         self._memory = memory
@@ -49,7 +53,11 @@ class Relief:
     async def run(self) -> None:
         """Look, for ever."""
         while True:
-            short = self._memory.look() >= Level.RELIEVE
+            try:
+                await self._allocation.look()
+            except TureenError as away:
+                log.warning("allocation_waits", code=away.code, reason=away.message)
+            short = self._memory.look() >= Level.RELIEVE and not self._allocation.is_settling
             if short and time.monotonic() - self._paused_s >= BETWEEN_S:
                 try:
                     await self.relieve()

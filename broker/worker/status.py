@@ -271,6 +271,7 @@ def status(node: Node, settings: Settings, metrics: Metrics) -> dict[str, Any]:
         "queries": {state: states.get(state, 0) for state in ("RUNNING", "PAUSED", "PENDING", "ERROR")},
         "strategies": _strategies(node),
         "memory": node.memory.facts() | {"paused": sorted(directory.paused_by_broker)[:PAUSED_MAX]},
+        "allocation": node.allocation.facts(),
         "rates": metrics.rates(node),
         "functions": facts(node.engines.functions),
         "sources": streams,

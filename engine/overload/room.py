@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
 from engine.language.query import Query, Scan
 from engine.language.render import render_name
 from engine.model.allotment import Allotment, ScanAllotment
+from engine.model.approximation import Expected
 from engine.model.sample import PERCENT_MIN
 from engine.model.source import SourceName, Stream
 from engine.model.tolerance import Tolerance
 from engine.overload.less import percent_asked, window_asked_ms
 from engine.overload.precision.freedom import Freedom, freedoms
+from engine.overload.precision.of_queries import Given
+from engine.overload.precision.problem import Outcome
 from engine.windows.clauses import TimeWindow
 from tureen.errors import AllotmentRefused
+
+NEARLY_ALL = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,35 @@ def _room(scan: Scan, freedom: Freedom) -> Room:
         least = max(PERCENT_MIN, Decimal(str(freedom.rate)) * 100)
         percent = (min(least, asked), asked)
     return Room(scan.source, window, percent)
+
+
+def allotment_of(query: Query, rooms: Sequence[Room], given: Sequence[Given], expected: Outcome) -> Allotment:
+    """What an allocation gives a query, within its rooms; windows and rates that lack less than
+    :data:`NEARLY_ALL` of what is asked are whole. expected: of the answer.
+    """
+    scans = tuple(
+        ScanAllotment(_window_ms(scan, room, one), _percent(scan, room, one))
+        for scan, room, one in zip(query.scans(), rooms, given, strict=True)
+    )
+    return Allotment(scans, expected=Expected(expected.fp, expected.fn, expected.error))
+
+
+def _window_ms(scan: Scan, room: Room, given: Given) -> int | None:
+    if given.window_ms is None or room.window_ms is None:
+        return None
+    low, high = room.window_ms
+    # What an allocation gives is how far back the window reaches; its length is less by its slide.
+    slide_ms = (scan.window.slide_ms or 1) - 1 if isinstance(scan.window, TimeWindow) else 0
+    ms = max(low, given.window_ms - slide_ms)
+    return None if ms >= high * (1 - NEARLY_ALL) else ms
+
+
+def _percent(scan: Scan, room: Room, given: Given) -> Decimal | None:
+    if given.rate is None or room.percent is None:
+        return None
+    low, high = room.percent
+    percent = max(low, Decimal(f"{100 * given.rate:.4f}"))
+    return None if percent >= high * Decimal(1 - NEARLY_ALL) else percent
 
 
 def require_room(

@@ -412,6 +412,10 @@ class SourceSet:
             self._view = SetView(seen.sources, seen.now_ms, seen.at, joins, kept, self._counts)
         return self._view
 
+    def stands(self) -> Mapping[SourceName, ScanAt]:
+        """How the sources are seen at NOW of the queries."""
+        return self._seen().at
+
     def _setting(self) -> Setting:
         return Setting({name: source.meter for name, source in self.sources.items()}, self._seen().at)
 

@@ -137,3 +137,34 @@ def test_an_allotment_outlasts_a_kill_to_the_bit(kafka: str, tmp_path: Path) -> 
         given(one, some, **{f"percent.{name}": 10})
         assert len(one.rows(some)) < len(before)
         assert query_id(some) in {entry["query_id"] for entry in one.http.get("/queries").json()["queries"]}
+
+
+def test_short_of_memory_those_who_tolerate_it_are_given_less(kafka: str, tmp_path: Path) -> None:
+    """The budget of this broker is short from the beginning, and stays so."""
+    name = f"s{new_handle()[:10]}"
+    short = {"ALLOCATION_BEGIN": 1e-6, "ALLOCATION_TARGET": 1e-6, "ALLOCATION_END": 1e-7}
+    with broker(kafka, tmp_path / "data", f"t{new_handle()[:12]}", ALLOCATION_MS=100, **short) as one:
+        one.create(f"{stream_sql(name)} RETAIN 10 MILLISECONDS")
+        window = "[RANGE 2 SECONDS DOWN TO 500 MILLISECONDS]"
+        exact = one.register(f"SELECT id FROM {name} [RANGE 100 MILLISECONDS]")
+        some = one.register(f"SELECT id FROM {name} {window}")
+        bound = registered(one, f"SELECT v FROM {name} {window}", max_fn=0.1, weight=3)
+        one.send(name, rows(ROWS))
+        wait_until(lambda: len(one.rows(exact)) == 101, what="all rows are in")
+        for handle in (some, bound):
+            wait_until(lambda: [tag["amount"] for tag in tags(one, handle)] == [500], what="less is given")  # noqa: B023
+        assert tags(one, exact) == []
+        for handle in (some, bound):
+            (tag,) = tags(one, handle)
+            assert (tag["kind"], tag["amount"], tag["asked"]) == ("window", 500, 2_000)
+            assert tag["expected"]["fn"] == pytest.approx(0.75)
+        assert len(one.rows(some)) == 501
+        told = one.http.get(f"/queries/{bound}").json()["unreachable"]
+        assert told["code"] == "precision_unreachable"
+        assert one.http.get(f"/queries/{some}").json()["unreachable"] is None
+        allocation = one.http.get("/status").json()["allocation"]
+        assert (allocation["queries"], allocation["unreachable"]) == (2, [query_id(bound)])
+        assert "tureen_allocation_queries 2.0" in one.http.get("/metrics").text
+        given(one, some, **{f"window_ms.{name}": 1_000})
+        assert [tag["amount"] for tag in tags(one, some)] == [1_000]
+        wait_until(lambda: [t["amount"] for t in tags(one, bound)] == [1_000], what="it is given as much")

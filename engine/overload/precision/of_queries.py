@@ -22,25 +22,31 @@ from engine.windows.clauses import TimeWindow
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A query that stands. cpu_ns: of each second, that it takes when it is given all."""
+    """A query that stands. cpu_ns: of each second, that it takes when it is given all. fixed: it is given
+    what it asks for, whatever it tolerates.
+    """
 
     query_id: QueryId
     query: Query
     tolerance: Tolerance
     weight: float = 1.0
     cpu_ns: float = 0.0
+    fixed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Store:
     """Of a stream. row_bytes: that a row takes with its matches and indexes; late: the share of rows that
-    come too late.
+    come too late; retained_ms: rows are kept so long, whoever reads them; state_bytes: what is kept besides
+    rows for the widest of the windows that may shrink.
     """
 
     stream: Stream
     rows_per_s: float
     row_bytes: float
     late: float = 0.0
+    retained_ms: int = 0
+    state_bytes: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +107,16 @@ def problem_of(
     rows_of: RowsOf,
     budget_bytes: float | None = None,
     budget_cpu_ns: float | None = None,
+    *,
+    rates: bool = True,
 ) -> QueriesProblem:
     """budget_bytes: for all that the streams' stores take; budget_cpu_ns: of each second, for all queries.
 
-    Queries that tolerate nothing are exact: they hold what they need. Cost: O(scans), and what rows_of costs.
+    rates: whether sampling rates may be lowered, which saves time alone. Queries that tolerate nothing are
+    exact: they hold what they need. Cost: O(scans), and what rows_of costs.
     """
     streams = {name: store.stream for name, store in stores.items()}
-    free = {one.query_id: freedoms(one.query, streams, one.tolerance) for one in readers}
+    free = {one.query_id: _freedoms(one, streams) for one in readers}
     widest_ms, held_ms, least_ms = _reaches(readers, free)
     entities = [
         _store(name, stores[name], widest_ms[name], held_ms.get(name, 0), least_ms[name])
@@ -119,7 +128,7 @@ def problem_of(
     for one in readers:
         scans, own = tuple(one.query.scans()), free[one.query_id]
 
-        shape = shape_of_query(one.query, rows_of, late, _turned(scans, own, widest_ms))
+        shape = shape_of_query(one.query, rows_of, late, _turned(scans, own, widest_ms, rates=rates))
         if not shape.knobs:
             spent_ns += one.cpu_ns
             continue
@@ -154,13 +163,21 @@ def problem_of(
     return QueriesProblem(Problem(entities, queries, budget_bytes, left_ns), widest_ms, plans)
 
 
-def _turned(scans: Sequence[Scan], free: Sequence[Freedom], widest_ms: Mapping[SourceName, int]) -> Turned:
+def _freedoms(reader: Reader, streams: Mapping[SourceName, Stream]) -> tuple[Freedom, ...]:
+    if reader.fixed:
+        return tuple(Freedom() for _ in reader.query.scans())
+    return freedoms(reader.query, streams, reader.tolerance)
+
+
+def _turned(
+    scans: Sequence[Scan], free: Sequence[Freedom], widest_ms: Mapping[SourceName, int], *, rates: bool
+) -> Turned:
     """Which knobs a query has: its window is whole where the store reaches as far."""
 
     def whole_at(knob: Knob) -> float | None:
         scan, freedom = scans[knob.scan], free[knob.scan]
         if knob.kind == "rate":
-            return None if freedom.rate is None else 1.0
+            return 1.0 if rates and freedom.rate is not None else None
         if freedom.window is None or not isinstance(scan.window, TimeWindow):
             return None
         return (scan.window.reach_ms or 0) / widest_ms[scan.source]
@@ -191,7 +208,11 @@ def _reaches(
 
 
 def _store(name: SourceName, store: Store, widest_ms: int, held_ms: int, least_ms: float) -> Entity:
+    rows_bytes = store.rows_per_s * widest_ms / 1_000 * store.row_bytes
+    if store.retained_ms >= widest_ms:
+        rows_bytes = 0.0
+    elif rows_bytes >= store.state_bytes:
+        held_ms = max(held_ms, store.retained_ms)
     held = min(1.0, held_ms / widest_ms)
     low = min(1.0, max(least_ms / widest_ms, held))
-    bytes_ = store.rows_per_s * widest_ms / 1_000 * store.row_bytes
-    return Entity(store_id(name), "synopsis", low, bytes=bytes_, held=held)
+    return Entity(store_id(name), "synopsis", low, bytes=rows_bytes + store.state_bytes, held=held)
