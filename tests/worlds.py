@@ -158,10 +158,11 @@ def eventful_worlds(
     tables_count: int = 1,
     roomy: bool = False,
     changes: bool = True,
+    rows_max: int = 5,
 ) -> list[Step]:
     """Steps that bring rows to every source in turn, most of them while queries stand over it."""
     orderly = draw(st.sampled_from([True, True, True, False]))
-    world = World(draw, no_text, orderly=orderly, of_all=text, roomy=roomy, rows_max=5)
+    world = World(draw, no_text, orderly=orderly, of_all=text, roomy=roomy, rows_max=rows_max)
     world.begin("stu"[:streams_count], "hk"[:tables_count])
     world.register()
     for _ in range(rounds):

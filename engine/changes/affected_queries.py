@@ -37,12 +37,16 @@ class AffectedQueries:
 
     def __init__(self) -> None:
         self._kinds: dict[Scan, _Alike] = {}
+        self._streaming: set[str] = set()
+        """Those with streams of subqueries, whose elements come and go when no row of a scan does."""
         self._of: dict[str, list[Scan]] = {}
 
     def put(self, standing: StandingQuery, query: Query) -> None:
         """A query comes, or keeps its matches elsewhere."""
         query_id = standing.query_id
         self.remove(query_id)
+        if query.has_streams:
+            self._streaming.add(query_id)
         kinds = self._of[query_id] = []
         for scan in query.scans():
             kind = Scan(scan.source, scan.window, None, scan.assignment, scan.history)
@@ -57,6 +61,7 @@ class AffectedQueries:
 
     def remove(self, query_id: str) -> None:
         """A query goes; passed over where it is not there."""
+        self._streaming.discard(query_id)
         for kind in self._of.pop(query_id, ()):
             alike = self._kinds.get(kind)
             if alike is None:
@@ -69,7 +74,7 @@ class AffectedQueries:
 
     def affected(self, transition: Transition) -> set[str]:
         """Every query whose answer changed in the interval, and perhaps others."""
-        found: set[str] = set()
+        found = set(self._streaming)
         for alike in self._kinds.values():
             found.update(_affected(alike, transition))
         return found

@@ -40,14 +40,15 @@ class EvaluationContext:
         """The rows of a scan in the interval."""
         known = self._histories.get(id(scan))
         if known is None:
-            known = self._histories[id(scan)] = scan_history(scan, self._within(scan.source))
+            known = self._histories[id(scan)] = scan_history(scan, self.within(scan.source))
         return known
 
     def standing(self, source: SourceName, instant: int) -> ScanAt:
         """How a source stands at an instant, in the scale of lives."""
-        return self._within(source).as_of(instant)
+        return self.within(source).as_of(instant)
 
-    def _within(self, source: SourceName) -> SourceInterval:
+    def within(self, source: SourceName) -> SourceInterval:
+        """The interval of a source."""
         transition = self.transition
         return SourceInterval(
             transition.by_source[source], transition.since_ms, transition.until_ms, self.limits

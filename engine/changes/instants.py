@@ -6,13 +6,11 @@ instant, and O(rows of all these answers); their number is bounded.
 
 from __future__ import annotations
 
-import numpy as np
-
 from engine.changes.context import EvaluationContext
+from engine.changes.streams import instants_of, window_over_changes
 from engine.changes.succession import succession
 from engine.changes.temporal_relation import TemporalRelation
 from engine.language.query import Query
-from engine.model.batch import Int64Array
 from engine.operators.pipeline import relation_of
 from engine.operators.relation import Relation
 
@@ -40,11 +38,5 @@ class Evaluations:
 
     def _at(self, instant: int) -> Relation:
         context = self._context
-        at = {source: context.standing(source, instant) for source in self._query.sources}
-        return relation_of(self._query, at, context.limits)
-
-
-def instants_of(query: Query, context: EvaluationContext) -> Int64Array:
-    """int64, ascending, in the scale of lives: when rows of any of a query's scans come or go."""
-    found = [context.scan_history(scan).changed().instants(context.interval) for scan in query.scans()]
-    return np.unique(np.concatenate(found))
+        at = {source: context.standing(source, instant) for source in context.transition.by_source}
+        return relation_of(self._query, at, context.limits, window_over_changes)

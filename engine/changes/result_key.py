@@ -34,6 +34,7 @@ from engine.language.query import (
     SetOperation,
     Sort,
     Stage,
+    Streamed,
 )
 from engine.model.source import SourceName, Stream
 from engine.model.types import BIGINT, DOUBLE, INTEGER
@@ -158,6 +159,8 @@ def _above(stage: Stage, known: _Known, sources: Mapping[SourceName, Stream]) ->
             return _of_set_operation(stage, known, _of_query(stage.inner, sources))
         case Sort() | SemiJoin():
             return known
+        case Streamed():  # a row may come again
+            return _Known(known.width, (), known.constant, known.filled)
 
 
 def _of_groups(keys: Sequence[Expression], calls: int, known: _Known) -> _Known:

@@ -47,6 +47,7 @@ from engine.language.query import (
     SetOperation,
     Sort,
     Stage,
+    Streamed,
 )
 from engine.language.update_patterns import edges_of
 from engine.model.source import SourceName
@@ -183,6 +184,8 @@ def plan_of(query: Query, tables: Container[SourceName]) -> Plan:
             above = _among(stage, plan, query.stages[place + 1 :], tables)
         elif isinstance(stage, SetOperation):
             above = _combined(stage, plan, query, place, tables)
+        elif isinstance(stage, Streamed):
+            above = "a window over a subquery: its changes are those of what it gave at earlier instants"
         else:
             above = _above(stage, plan, query.stages, place)
         plan = Own(_first(query, place + 1), above) if isinstance(above, str) else above
@@ -541,7 +544,7 @@ def _read_by(stages: Sequence[Stage]) -> frozenset[int] | None:
             case SetOperation(on=tuple() as on):
                 read.update(place for place, _ in on)
                 expressions = []
-            case Distinct() | SetOperation():
+            case Distinct() | SetOperation() | Streamed():
                 return None
         read.update(column.index for expression in expressions for column in columns_of(expression))
         if isinstance(stage, Project | Aggregate):

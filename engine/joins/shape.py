@@ -71,6 +71,8 @@ def shape_of(query: Query, widths: Mapping[SourceName, int]) -> Shape | None:
     """The shape of a query's chain; None where it has none. widths: how many columns each source has."""
     if query.scan.assignment is not None or query.scan.history or not leading_joins(query):
         return None
+    if query.last_stream is not None:  # its joins are evaluated at many instants
+        return None
     owners = [_Owner(0, place) for place in range(widths[query.scan.source])]
     inputs, edges = [query.scan.source], list[Edge]()
     for stage in leading_joins(query)[: INPUTS_MAX - 1]:

@@ -22,7 +22,7 @@ and sorting is stable.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -248,10 +248,48 @@ class SetOperation:
     on: tuple[tuple[int, int], ...] | None = None
 
 
-Stage = Project | Aggregate | Filter | Distinct | Sort | Limit | RowNumber | SemiJoin | Join | SetOperation
-
-
 StreamOperator = Literal["istream", "dstream", "rstream"]
+
+
+@dataclass(frozen=True, slots=True)
+class Streamed:
+    """FROM ISTREAM(SELECT ...) [window]: the relation of the stages below as a stream, and of its elements
+    those that a window holds.
+
+    R(t) is what the stages below give at the instant t, over the rows of the sources that are known now. The
+    elements of ``istream`` at t are R(t) - R(t - 1), those of ``dstream`` R(t - 1) - R(t), as bags of rows
+    that are the same to the bit; of equal rows the last ones, in the order of R(t), of R(t - 1). Those of
+    ``rstream`` are R(t) at each instant at which a row of one of the scans comes or goes. Elements are in the
+    order of their instants, then of the relation; that is the order in which a window counts them.
+
+    window: over the elements, which have the columns of the relation.
+    """
+
+    operator: StreamOperator
+    window: Window
+
+    @property
+    def reach_ms(self) -> int | None:
+        """How long before NOW the stages below are looked at, None: from the first row on."""
+        reach_ms = None if isinstance(self.window, RowWindow) else self.window.reach_ms
+        return None if reach_ms is None else reach_ms + 1
+
+
+Stage = (
+    Project
+    | Aggregate
+    | Filter
+    | Distinct
+    | Sort
+    | Limit
+    | RowNumber
+    | SemiJoin
+    | Join
+    | SetOperation
+    | Streamed
+)
+
+
 ResultFormat = Literal["upsert", "debezium", "diff"]
 ResultEncoding = Literal["json", "avro", "json_schema"]
 
@@ -325,10 +363,48 @@ class Query:
             if isinstance(stage, SemiJoin | Join | SetOperation):
                 yield from stage.inner.scans()
 
+    def scans_behind(self, behind_ms: int | None = 0) -> Iterator[tuple[Scan, int | None]]:
+        """The same scans, each with how long before NOW it is looked at for the streams that are made above
+        it; None: from the first row on. behind_ms: how long the query itself is.
+        """
+        behind = [behind_ms]
+        for stage in reversed(self.stages):
+            if isinstance(stage, Streamed) and behind[-1] is not None:
+                reach_ms = stage.reach_ms
+                behind.append(None if reach_ms is None else behind[-1] + reach_ms)
+            else:
+                behind.append(behind[-1])
+        yield self.scan, behind[-1]
+        for place, stage in enumerate(self.stages, start=1):
+            if isinstance(stage, SemiJoin | Join | SetOperation):
+                yield from stage.inner.scans_behind(behind[len(self.stages) - place])
+
+    @property
+    def last_stream(self) -> int | None:
+        """The place of the last of its own stages that makes a stream of what is below; None: none does."""
+        places = range(len(self.stages) - 1, -1, -1)
+        return next((place for place in places if isinstance(self.stages[place], Streamed)), None)
+
+    @property
+    def has_streams(self) -> bool:
+        """Whether a stage, or one of an inner query, makes a stream of what is below: the answer is no
+        function of the sources at one instant.
+        """
+        return has_streams(self.stages)
+
     def predicates(self) -> tuple[tuple[SourceName, Expression], ...]:
         """What the Query SteMs keep matches of: each predicate over rows of a source once, in order."""
         found = [(scan.source, predicate) for scan in self.scans() for predicate in scan.predicates()]
         return tuple(found) if len(found) < 2 else tuple(dict.fromkeys(found))
+
+
+def has_streams(stages: Iterable[Stage]) -> bool:
+    """Whether one of these, or one of an inner query, makes a stream of what is below."""
+    return any(
+        isinstance(stage, Streamed)
+        or (isinstance(stage, SemiJoin | Join | SetOperation) and stage.inner.has_streams)
+        for stage in stages
+    )
 
 
 @dataclass(frozen=True, slots=True)

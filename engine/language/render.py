@@ -46,6 +46,7 @@ from engine.language.query import (
     Sort,
     SortKey,
     Stage,
+    Streamed,
 )
 from engine.language.rules.tree import transform
 from engine.model.sample import Sample
@@ -134,6 +135,8 @@ def render_stage(stage: Stage) -> list[str]:
             return [f"{word}{on}{unknown}", *("  " + line for line in render_query(inner).split("\n"))]
         case Join(inner):
             return [_join(stage), *("  " + line for line in render_query(inner).split("\n"))]
+        case Streamed(operator, window):
+            return [f"{operator} window {render_window(window)}"]
         case SetOperation(kind, inner, all_, on):
             names = [name for name, _ in inner.columns]
             by = "" if on is None else f" on {', '.join(render_name(names[place]) for _, place in on)}"

@@ -29,6 +29,7 @@ The rules, where the paper leaves room, with what closed windows add:
 *   INTERSECT is a join of whole rows. EXCEPT is STR: a right row takes the place of a left one. Between
     closed windows, by the end of which rows are compared, both keep what joins do: all rows of such a window
     are there at once, on both sides.
+*   A window over the changes of a relation as a stream is like one over a source, whatever is below it.
 *   A join with the versions of a table as of the instant of a row (NON RETROACTIVE) passes on what the rows
     do: no update touches what has come.
 """
@@ -55,6 +56,7 @@ from engine.language.query import (
     SetOperation,
     Sort,
     Stage,
+    Streamed,
 )
 from engine.model.source import SourceName
 from engine.windows.assignment import WINDOW_COLUMNS, Hop
@@ -105,8 +107,16 @@ class Edge:
             merges = Merging(window.end, window.slide_ms) if isinstance(window, TimeWindow) else Merging()
         return cls(scan_pattern(scan, tables), WindowColumns.of_scan(scan), span=window, merges=merges)
 
+    @classmethod
+    def of_window(cls, window: Window) -> Edge:
+        """What leaves a window over a stream that is no source: its elements are in the order of time."""
+        merges = Merging(window.end, window.slide_ms) if isinstance(window, TimeWindow) else Merging()
+        return cls(_window_pattern(window), WindowColumns({}, {}), span=window, merges=merges)
+
     def above(self, stage: Stage) -> Edge:
         """What leaves a stage of one input over this one."""
+        if isinstance(stage, Streamed):
+            return Edge.of_window(stage.window)
         pattern = self._pattern_above(stage)
         windows, key = self.windows.above(stage), self._key_above(stage)
         in_time = not isinstance(stage, Sort) and (self.in_time or isinstance(stage, Aggregate))
@@ -226,8 +236,11 @@ def scan_pattern(scan: Scan, tables: Container[SourceName] = ()) -> Pattern:
     """The pattern of a leaf. A history is one of versions, which only come."""
     if scan.history:
         return Pattern.MON
-    window = scan.window
-    if scan.source in tables or isinstance(window, RowWindow):
+    return Pattern.STR if scan.source in tables else _window_pattern(scan.window)
+
+
+def _window_pattern(window: Window) -> Pattern:
+    if isinstance(window, RowWindow):
         return Pattern.STR
     return Pattern.WKS if window.begin is not None and window.begin.relative else Pattern.MON
 

@@ -5,14 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from engine.language.query import Query
+from engine.model.limits import Limits
 from engine.model.source import SourceName
+from engine.operators.pipeline import DEFAULT, complete_from_of
 from engine.operators.scan import ScanAt
+from engine.operators.stream_source import StreamSource
 from tureen.errors import InstantOutOfRange
 
 
-def can_answer(query: Query, at: Mapping[SourceName, ScanAt]) -> bool:
-    """Whether nothing that the query's windows reach back to is gone from any of its sources."""
-    return all(at[scan.source].is_complete(scan) for scan in query.scans())
+def can_answer(
+    query: Query,
+    at: Mapping[SourceName, ScanAt],
+    limits: Limits = DEFAULT,
+    streams: StreamSource | None = None,
+) -> bool:
+    """Whether nothing that the query's windows reach back to is gone from any of its sources. limits,
+    streams: as of an evaluation, which a query with streams of subqueries takes. Raises LimitExceeded.
+    """
+    if not all(at[scan.source].is_complete(scan) for scan in query.scans()):
+        return False
+    if streams is None or not query.has_streams:
+        return True
+    return complete_from_of(query, at, limits, streams) is None
 
 
 def require_answer(
@@ -21,6 +35,8 @@ def require_answer(
     at_ms: int,
     now_ms: int | None,
     lacking: str,
+    limits: Limits = DEFAULT,
+    streams: StreamSource | None = None,
 ) -> None:
     """Raises InstantOutOfRange where a query cannot be answered at an instant. now_ms: NOW of the query.
 
@@ -31,10 +47,9 @@ def require_answer(
     if at_ms > now_ms:
         hint = "there is no data after it; without an instant the answer is that of NOW"
         raise InstantOutOfRange(at_ms, None, now_ms, hint=hint)
-    if not can_answer(query, standing_at(at_ms)):
-        raise InstantOutOfRange(
-            at_ms, first_answer_ms(query, standing_at, at_ms, now_ms), now_ms, hint=lacking
-        )
+    if not can_answer(query, standing_at(at_ms), limits, streams):
+        first_ms = first_answer_ms(query, standing_at, at_ms, now_ms, limits, streams)
+        raise InstantOutOfRange(at_ms, first_ms, now_ms, hint=lacking)
 
 
 def require_versions(complete_from_ms: int | None, at_ms: int, now_ms: int | None) -> None:
@@ -46,7 +61,12 @@ def require_versions(complete_from_ms: int | None, at_ms: int, now_ms: int | Non
 
 
 def first_answer_ms(
-    query: Query, standing_at: Callable[[int], Mapping[SourceName, ScanAt]], at_ms: int, now_ms: int
+    query: Query,
+    standing_at: Callable[[int], Mapping[SourceName, ScanAt]],
+    at_ms: int,
+    now_ms: int,
+    limits: Limits = DEFAULT,
+    streams: StreamSource | None = None,
 ) -> int | None:
     """The first instant after ``at_ms``, where the query cannot be answered, at which it can; None: not up to
     NOW.
@@ -54,19 +74,19 @@ def first_answer_ms(
     standing_at: how the query's sources stand at an instant. Windows reach back less far the later they
     stand, so bisection finds it: as many looks as the time from the first row that is there to NOW has bits.
     """
-    low, high = max(at_ms, _nothing_before_ms(standing_at(at_ms), now_ms)), now_ms
-    if not can_answer(query, standing_at(high)):
+    low, high = max(at_ms, nothing_before_ms(standing_at(at_ms), now_ms)), now_ms
+    if not can_answer(query, standing_at(high), limits, streams):
         return None
     while high - low > 1:
         middle = (low + high) // 2
-        if can_answer(query, standing_at(middle)):
+        if can_answer(query, standing_at(middle), limits, streams):
             high = middle
         else:
             low = middle
     return high
 
 
-def _nothing_before_ms(at: Mapping[SourceName, ScanAt], now_ms: int) -> int:
+def nothing_before_ms(at: Mapping[SourceName, ScanAt], now_ms: int) -> int:
     """An instant at which nothing of what is there is visible or retained yet."""
     known = [now_ms]
     for source in at.values():

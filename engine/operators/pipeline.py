@@ -32,6 +32,7 @@ from engine.language.query import (
     SetOperation,
     Sort,
     Stage,
+    Streamed,
 )
 from engine.model.answer import AnswerColumns
 from engine.model.batch import Column
@@ -53,6 +54,7 @@ from engine.operators.scan import ScanAt, is_range
 from engine.operators.semi_join import semi_join
 from engine.operators.set_operations import set_operation
 from engine.operators.sort import sort
+from engine.operators.stream_source import StreamSource
 from tureen.errors import LimitExceeded
 
 DEFAULT = Limits()
@@ -85,10 +87,12 @@ def evaluate(
     limits: Limits = DEFAULT,
     kept: KeptAggregate | None = None,
     composites: CompositeSource | None = None,
+    streams: StreamSource | None = None,
 ) -> Evaluated:
     """The answer's table.
 
-    at: how each of the query's sources stands at the instant.
+    at: how each of the query's sources stands at the instant. streams: gives the streams of subqueries; None
+    for a query that has none.
     kept: what the query's first stage can be read from, composites: what its leading joins can; they change
     no answer.
     Raises LimitExceeded for more than ``rows_max`` rows, or for more than the limits allow on the way to
@@ -100,16 +104,30 @@ def evaluate(
         _bounded(sum(len(where) for _, where in chosen.places), rows_max)
         rows, errors = project(query.stages[0].outputs, scan_at.rows.schema, chosen.places)
         return Evaluated(rows, errors, chosen.complete_from_ms)
-    run = _Run(at, limits)
+    run = _Run(at, limits, streams)
     relation = run.relation(query, kept, composites)
     _bounded(len(relation), rows_max)
     rows = AnswerColumns(schema_of(query.columns), list(relation.columns), len(relation))
     return Evaluated(rows, run.errors, run.complete_from_ms)
 
 
-def relation_of(query: Query, at: Mapping[SourceName, ScanAt], limits: Limits = DEFAULT) -> Relation:
+def relation_of(
+    query: Query,
+    at: Mapping[SourceName, ScanAt],
+    limits: Limits = DEFAULT,
+    streams: StreamSource | None = None,
+) -> Relation:
     """What a query's stages give, which may be none, before it becomes a table. Raises LimitExceeded."""
-    return _Run(at, limits).relation(query)
+    return _Run(at, limits, streams).relation(query)
+
+
+def complete_from_of(
+    query: Query, at: Mapping[SourceName, ScanAt], limits: Limits, streams: StreamSource
+) -> int | None:
+    """From when on the answer is complete, as evaluating it tells. Raises LimitExceeded."""
+    run = _Run(at, limits, streams)
+    run.relation(query)
+    return run.complete_from_ms
 
 
 def _bounded(rows: int, rows_max: int) -> None:
@@ -121,8 +139,10 @@ def _bounded(rows: int, rows_max: int) -> None:
 class _Run:
     """One evaluation: what it met on its way."""
 
-    def __init__(self, at: Mapping[SourceName, ScanAt], limits: Limits) -> None:
+    def __init__(self, at: Mapping[SourceName, ScanAt], limits: Limits, streams: StreamSource | None) -> None:
         self._at = at
+        self._limits = limits
+        self._streams = streams
         self._rows_max = limits.intermediate_rows_max
         self._candidates_max = limits.join_candidates_max
         self._inner: dict[int, Relation] = {}
@@ -134,6 +154,9 @@ class _Run:
     ) -> Relation:
         """What the last stage gives."""
         stages: Sequence[Stage] = query.stages
+        last = query.last_stream
+        if last is not None:
+            return self._above(stages[last + 1 :], self._streamed(query, last))
         relation = None if kept is None else self._kept(kept, query)
         if relation is None:
             relation = self._counted(query)
@@ -143,10 +166,23 @@ class _Run:
             relation = self._scanned(query)
             if composites is not None:
                 relation, stages = self._leading(query, relation, composites)
+        return self._above(stages, relation)
+
+    def _above(self, stages: Sequence[Stage], relation: Relation) -> Relation:
         for place, stage in enumerate(stages):
             following = stages[place + 1] if place + 1 < len(stages) else None
             relation = self._stage(stage, relation, following)
         return relation
+
+    def _streamed(self, query: Query, place: int) -> Relation:
+        """What a stage gives that makes a stream of those below. Errors are those that they meet now."""
+        below, stage = replace(query, stages=query.stages[:place]), query.stages[place]
+        assert isinstance(stage, Streamed)
+        assert self._streams is not None
+        self.relation(below)
+        elements = self._streams(below, stage, self._at, self._limits)
+        self._complete_from(elements.complete_from_ms)
+        return elements.relation
 
     def _scanned(self, query: Query) -> Relation:
         scanned = self._at[query.source].relation(query.scan)
@@ -233,6 +269,8 @@ class _Run:
                 relation, errors = self._joined(stage, relation)
             case SetOperation():
                 relation = set_operation(stage, relation, self.relation(stage.inner), self._rows_max)
+            case Streamed():
+                raise AssertionError("it needs more than the relation at the instant")
         self.errors += errors
         return relation
 

@@ -29,6 +29,7 @@ from engine.language.query import (
     SetOperation,
     Sort,
     Stage,
+    Streamed,
 )
 from engine.language.render import render_name, render_span
 from engine.language.sampling import without_sample
@@ -238,6 +239,11 @@ class _Writer:
                         raise NoPlan("EXCEPT ALL ON columns of two names")
                     node["on"] = [columns[place] for place, _ in on]
                 return self._add(kind, node), columns
+            case Streamed(operator, window):
+                node = {"op": "stream", "input": below, "operator": operator}
+                if bracket := bracket_sql(window, named):
+                    node["window"] = bracket
+                return self._add("stream", node), columns
 
     def _row_number(self, stage: RowNumber, below: str, columns: list[str]) -> tuple[str, list[str]]:
         named = _namer(columns)

@@ -63,7 +63,7 @@ class Planner:
             selectivity = _matching(query, standing.at(setting.at)) / held
         expected = max(answers_per_s, 1 / ANSWER_EVERY_AT_FIRST_S)
         load = self._load(query, setting, held, selectivity, expected)
-        may_keep = answers_per_s > 0 and len(list(query.scans())) == 1
+        may_keep = answers_per_s > 0 and len(list(query.scans())) == 1 and not query.has_streams
         among = _modes(followed=followed, may_keep=may_keep)
         choice = self._choose(load, among)
         present = choice.shares[standing.maintenance]

@@ -103,8 +103,13 @@ class SourceSet:
         )
         self._reaches: dict[SourceName, SortedList] = {name: SortedList() for name in self.sources}
         self._row_counts: dict[SourceName, SortedList] = {name: SortedList() for name in self.sources}
+        self._earlier_counts: dict[SourceName, SortedList] = {
+            name: SortedList(key=str) for name in self.sources
+        }
         self._following_now = 0
-        """Scans of standing queries with windows that move with NOW."""
+        """Scans of standing queries with windows that move with NOW, and queries with streams of
+        subqueries.
+        """
         self._last_seen: Seen | None = None
         self._view: SetView | None = None
 
@@ -349,20 +354,24 @@ class SourceSet:
 
     def _count_windows(self, query: Query, change: int) -> None:
         """Windows of standing queries decide what is retained, and whether time alone changes answers."""
-        for scan in query.scans():
+        self._following_now += change * query.has_streams
+        for scan, behind_ms in query.scans_behind():
             if scan.assignment is not None or scan.window.follows_now:
                 self._following_now += change
-            window, width_ms = scan.window, reach_ms(scan.window, scan.assignment)
-            if width_ms is not None:
-                held, reach = self._reaches[scan.source], width_ms
-            elif isinstance(window, RowWindow) and window.plain:
-                held, reach = self._row_counts[scan.source], window.rows
-            else:
-                continue
-            if change > 0:
-                held.add(reach)
-            else:
-                held.remove(reach)
+            kept: list[tuple[SortedList, object]] = []
+            width_ms = reach_ms(scan.window, scan.assignment)
+            if width_ms is not None or behind_ms:
+                kept.append((self._reaches[scan.source], (width_ms or 0) + (behind_ms or 0)))
+            if isinstance(scan.window, RowWindow) and scan.window.plain and scan.assignment is None:
+                if behind_ms != 0:
+                    kept.append((self._earlier_counts[scan.source], (behind_ms, scan.window.rows)))
+                else:
+                    kept.append((self._row_counts[scan.source], scan.window.rows))
+            for held, reach in kept:
+                if change > 0:
+                    held.add(reach)
+                else:
+                    held.remove(reach)
 
     def hold(self, name: SourceName) -> Hold:
         """What the queries need of one of the sources."""
@@ -371,7 +380,8 @@ class SourceSet:
             seen_ms = self._lone.clock.now_ms
         else:
             seen_ms = self._seen().at[name].now_ms
-        return Hold(seen_ms, reaches[-1] if reaches else 0, counts[-1] if counts else 0)
+        earlier = tuple(sorted(set(self._earlier_counts[name]), key=str))
+        return Hold(seen_ms, reaches[-1] if reaches else 0, counts[-1] if counts else 0, earlier)
 
     # --- readers ----------------------------------------------------------------------------------
 

@@ -34,6 +34,7 @@ from engine.reference.retention import Reader, needed
 from engine.reference.rows import Source, Values
 from engine.reference.seen import At, Seen, now_of, seen_at
 from engine.reference.stages import answer
+from engine.reference.streams import turning
 from engine.reference.windows import BEGINNING_MS, members
 
 Sources = Mapping[str, Source]
@@ -219,10 +220,13 @@ def _instants(
     for scan in query.scans():
         if scan.source in names:
             found |= set(instants(scan, sources[scan.source].rows))
+    instants_of_elements = turning(query, seen_at(query, sources, until)) if query.has_streams else set()
+    found |= instants_of_elements
     if readers is not None:
         (name,) = names
         keeps_ms = _keeps_ms(sources[name], readers)
-        found |= {row.timestamp + keeps_ms + 1 for row in sources[name].rows}
+        taken = {row.timestamp for row in sources[name].rows} | instants_of_elements
+        found |= {instant + keeps_ms + 1 for instant in taken}
     return sorted(instant for instant in found if first <= instant <= until)
 
 
@@ -241,7 +245,7 @@ def exact_retention(name: str, queries: Iterable[Query]) -> list[Reader] | None:
     reading = [query for query in queries if name in query.sources]
     if any(query.sources != (name,) for query in reading):
         return None
-    return [Reader(None, list(query.scans())) for query in reading]
+    return [Reader(None, list(query.scans_behind())) for query in reading]
 
 
 def _retained_at(at: At, way: Way, instant: int) -> At:

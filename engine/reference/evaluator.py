@@ -486,7 +486,7 @@ class Reference:
     def _retain(self, name: str, source: Source) -> None:
         readers = []
         for standing in self.queries.values():
-            scans = [scan for scan in standing.query.scans() if scan.source == name]
+            scans = [(scan, ms) for scan, ms in standing.query.scans_behind() if scan.source == name]
             if scans:
                 at = seen_at(standing.query, self.sources, now_of(standing.query, self.sources))
                 readers.append(Reader(at[name].instant, scans))

@@ -21,7 +21,7 @@ def instants(scan: Scan, rows: Iterable[Row]) -> Iterator[int]:
         for instant in _of_row(scan, row.timestamp):
             yield instant
             if isinstance(scan.window, TimeWindow):
-                yield from _of_window(scan.window, instant)
+                yield from of_window(scan.window, instant)
 
 
 def _of_row(scan: Scan, timestamp: int) -> Iterator[int]:
@@ -38,7 +38,7 @@ def _of_row(scan: Scan, timestamp: int) -> Iterator[int]:
             yield timestamp + session.gap_ms - 1
 
 
-def _of_window(window: TimeWindow, instant: int) -> Iterator[int]:
+def of_window(window: TimeWindow, instant: int) -> Iterator[int]:
     """When a row of this instant comes into a window of time, and when it is out of it."""
     turns = [instant]
     if window.end.relative:

@@ -20,10 +20,12 @@ from engine.windows.clauses import RowWindow
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """The scans of a standing query over a source, and at which instant it sees that now."""
+    """The scans of a standing query over a source, each with how long before NOW it is looked at (None: from
+    the first row on), and at which instant the query sees that now.
+    """
 
     instant: int | None
-    scans: Sequence[Scan]
+    scans: Sequence[tuple[Scan, int | None]]
 
 
 def retain(source: Source, readers: Sequence[Reader], held_rows_max: int) -> None:
@@ -50,17 +52,24 @@ def needed(source: Source, readers: Sequence[Reader]) -> tuple[int | None, int]:
     assert source.now is not None
     retain_ms = source.stream.retain_ms
     retained_from, base = source.now - retain_ms, len(source.rows)
+    counts: list[int] = []
+    """Of windows of rows that are looked at at each retained instant."""
     for reader in readers:
         if reader.instant is None:
             return source.retained_from, source.base
-        visible = sum(row.timestamp <= reader.instant for row in source.rows)
-        for scan in reader.scans:
-            retained_from = min(retained_from, reader.instant - max(retain_ms, reach_ms(scan) or 0))
+        for scan, behind_ms in reader.scans:
+            behind = behind_ms or 0
+            reach = (reach_ms(scan) or 0) + behind
+            retained_from = min(retained_from, reader.instant - max(retain_ms, reach))
             if isinstance(scan.window, RowWindow) and scan.window.plain and scan.assignment is None:
+                visible = sum(row.timestamp <= reader.instant - behind for row in source.rows)
                 base = min(base, visible - scan.window.rows)
+                if behind_ms is None:
+                    counts.append(scan.window.rows)
     if source.retained_from is not None:
         retained_from = max(source.retained_from, retained_from)
-    return retained_from, min(base, source.first_at_or_after(retained_from))
+    first = source.first_at_or_after(retained_from)
+    return retained_from, min(base, first, *(first - count for count in counts))
 
 
 def _of_versions(source: Source, now: int, readers: Sequence[Reader], held_rows_max: int) -> int | None:

@@ -22,6 +22,7 @@ from engine.language.query import (
     Sort,
     SortKey,
     Stage,
+    Streamed,
 )
 from engine.reference.aggregates import aggregate
 from engine.reference.expressions import evaluate
@@ -29,6 +30,7 @@ from engine.reference.joins import join, semi_join, values_of
 from engine.reference.rows import Placed, Values
 from engine.reference.seen import At
 from engine.reference.set_operations import merged, set_operation
+from engine.reference.streams import streamed
 from engine.reference.values import ERROR, Identity, identity, one_zero, order
 from engine.reference.windows import gone_versions, scan, width_of
 
@@ -49,8 +51,13 @@ def _placed(query: Query, at: At) -> tuple[list[Placed], int, int | None, bool]:
     rows, errors, froms = held.rows, 0, [held.complete_from]
     width = width_of(query.scan, seen.source)
     in_time = not seen.source.stream.is_table and query.scan.assignment is None
-    for stage in query.stages:
+    for place, stage in enumerate(query.stages):
         met = 0
+        if isinstance(stage, Streamed):
+            elements = streamed(replace(query, stages=query.stages[:place]), stage, at, answer)
+            rows, in_time = elements.rows, True  # errors below are those that the subquery meets now
+            froms.append(elements.complete_from)
+            continue
         if isinstance(stage, SemiJoin | Join | SetOperation):
             placed, inner_errors, inner_from, inner_in_time = _placed(stage.inner, at)
             inner = [row.values for row in placed]
@@ -120,8 +127,8 @@ def _stage(stage: Stage, rows: list[Placed]) -> tuple[list[Placed], int]:
             return _row_number(stage, rows)
         case Limit(count, offset):
             return rows[offset : None if count is None else offset + count], 0
-        case SemiJoin() | Join() | SetOperation():
-            raise AssertionError("needs the rows of its inner query")
+        case SemiJoin() | Join() | SetOperation() | Streamed():
+            raise AssertionError("needs more than rows")
         case _:
             assert_never(stage)
 

@@ -122,7 +122,7 @@ def _since(source: Source) -> int:
     return BEGINNING_MS if source.retained_from is None else source.retained_from
 
 
-def _gone_before(source: Source) -> int | None:
+def gone_before(source: Source) -> int | None:
     """Of instants before this one rows are gone, or never came; None: all are there."""
     known = [] if source.whole_from is None else [source.whole_from]
     if source.first_at_or_after(_since(source)) > 0 or source.lacks:
@@ -136,7 +136,7 @@ def _gone_before(source: Source) -> int | None:
 def _time(window: TimeWindow, source: Source, instant: int) -> Held:
     retained_from = _since(source)
     begin, end = window.bounds_ms(instant)
-    gone = _gone_before(source)
+    gone = gone_before(source)
     complete = gone is None or (begin is not None and begin >= gone)
     first = retained_from if begin is None else max(begin, retained_from)
     rows = [(o, row) for o, row in _visible(source, instant) if first <= row.timestamp <= end]
@@ -172,7 +172,7 @@ def _keyed(window: RowWindow, source: Source, instant: int) -> Held:
     full = not window.keys and len(rows) == window.rows
     if full and source.whole_from is not None:
         full = rows[0][1].timestamp >= source.whole_from
-    return Held(_placed(rows), None if full else _gone_before(source))
+    return Held(_placed(rows), None if full else gone_before(source))
 
 
 def _key(keys: Sequence[Expression], values: Values) -> Identity:
@@ -237,14 +237,14 @@ def _assigned(scan: Scan, source: Source, instant: int) -> Held:
     """
     held, whole = _held(scan, source, instant)
     rows = [Placed(None, (*row.values, row.start, row.end)) for row in held]
-    return Held(rows, None if whole else _gone_before(source))
+    return Held(rows, None if whole else gone_before(source))
 
 
 def _held(scan: Scan, source: Source, instant: int) -> tuple[list[Assigned], bool]:
     """The rows that a table function gives, and whether none can be missing, were some let go of."""
     retained_from = _since(source)
     assert scan.assignment is not None
-    gone = BEGINNING_MS if (found := _gone_before(source)) is None else found
+    gone = BEGINNING_MS if (found := gone_before(source)) is None else found
     retained = [
         (ordinal, row)
         for ordinal, row in _visible(source, instant)

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from engine.changes.streams import window_over_changes
 from engine.language.query import Project, Query, Scan
 from engine.model.answer import AnswerColumns
 from engine.model.batch import Int64Array
@@ -101,10 +102,19 @@ class KeptAnswers:
     ) -> Kept:
         def evaluated() -> Evaluated:
             limits = self._limits
-            return evaluate(query.query, at, limits.snapshot_rows_max, limits, composites=composites)
+            return evaluate(
+                query.query,
+                at,
+                limits.snapshot_rows_max,
+                limits,
+                composites=composites,
+                streams=window_over_changes,
+            )
 
         bound = query.query
         try:
+            if bound.has_streams:  # what comes and goes is told by no window of a scan
+                return Kept(evaluated())
             scans = list(bound.scans())
             if not all(is_range(scan) for scan in scans):
                 return self._by_windows(bound, at[bound.source], evaluated, before)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from engine.changes.operator import operator_over
 from engine.changes.output import Output, output_of
+from engine.changes.streams import window_over_changes
 from engine.changes.transition import NEVER, SourceTransition, Transition
 from engine.dataflow.graph import changes_of
 from engine.language.query import Filter, Project
@@ -166,7 +167,7 @@ class View:
                 return counted.evaluated()
         at = query.at(over.at if at_ms is None else self._earlier(query, over, at_ms))
         joins = over.joins if query.keeps_matches else None
-        result = evaluate(query.query, at, limit, self.limits, query.partials, joins)
+        result = evaluate(query.query, at, limit, self.limits, query.partials, joins, window_over_changes)
         _require_slots(query, over)
         if remembers:
             over.read[query.query_id] = query, result
@@ -185,7 +186,7 @@ class View:
             return query.at(sources_at(over.sources, instant_ms))
 
         lacking = "rows that the windows need are no longer retained, or were gone before the stream came"
-        require_answer(query.query, stand, at_ms, over.now_ms, lacking)
+        require_answer(query.query, stand, at_ms, over.now_ms, lacking, self.limits, window_over_changes)
         return sources_at(over.sources, at_ms)
 
     def changes(self, query_id: str, since_ms: int | None, rows_max: int) -> Changes:
@@ -232,7 +233,7 @@ class View:
         selects = all(isinstance(stage, Project | Filter) for stage in stages)
         if operator == "istream" and selects and scan.window == UNBOUNDED and scan.assignment is None:
             return gone_ms is None or gone_ms <= since_ms + 1
-        return can_answer(query.query, at)
+        return can_answer(query.query, at, self.limits, window_over_changes)
 
     def stream(self, source: SourceName) -> Stream:
         """A source's declaration."""

@@ -337,15 +337,22 @@ class Source:
             retained_ms = min(retained_ms, instant_ms - max(hold.reach_ms, retain_ms))
             end = rows.end if instant_ms == now_ms else rows.first_at_or_after(instant_ms + 1)
             counted = min(counted, end - hold.rows)
+            for behind_ms, count in hold.earlier_rows:
+                if behind_ms is not None:
+                    counted = min(counted, rows.first_at_or_after(instant_ms - behind_ms + 1) - count)
         if self.retained_from_ms is not None:
             retained_ms = max(retained_ms, self.retained_from_ms)
-        return retained_ms, min(counted, rows.first_at_or_after(retained_ms))
+        first = rows.first_at_or_after(retained_ms)
+        always = [count for hold in holds for behind_ms, count in hold.earlier_rows if behind_ms is None]
+        return retained_ms, min(counted, first - max(always, default=0))
 
     def needs(self, holds: Sequence[Hold]) -> tuple[int, int] | None:
         """(rows from this instant on, so many of the last), whatever rows there are; None: all of them."""
         now_ms, retain_ms = self.clock.now_ms, self.stream.retain_ms
         instants = [hold.now_ms for hold in holds if hold.now_ms is not None]
         if now_ms is None or len(instants) < len(holds) or any(at_ms != now_ms for at_ms in instants):
+            return None
+        if any(hold.earlier_rows for hold in holds):
             return None
         reach_ms = max((hold.reach_ms for hold in holds), default=0)
         return now_ms - max(reach_ms, retain_ms), max((hold.rows for hold in holds), default=0)

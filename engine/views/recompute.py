@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from engine.changes.streams import window_over_changes
 from engine.language.query import Query
 from engine.model.batch import Batch
 from engine.model.limits import Limits
@@ -59,12 +60,14 @@ def seam_ms(source: SourceView) -> int | None:
 def needed_from(query: Query, at_ms: int) -> dict[SourceName, int | None]:
     """From when on each source's rows decide the answer at an instant; None: from the first one on."""
     found: dict[SourceName, int | None] = {}
-    for scan in query.scans():
+    for scan, behind_ms in query.scans_behind():
         name, window, begin_ms = scan.source, scan.window, None
-        if isinstance(scan.assignment, Hop):
-            begin_ms = first_needed_ms(scan.assignment, Bracket.at(window, at_ms))
+        if behind_ms is None:
+            pass
+        elif isinstance(scan.assignment, Hop):
+            begin_ms = first_needed_ms(scan.assignment, Bracket.at(window, at_ms - behind_ms))
         elif scan.assignment is None and not isinstance(window, RowWindow) and not scan.history:
-            begin_ms, _ = window.bounds_ms(at_ms)
+            begin_ms, _ = window.bounds_ms(at_ms - behind_ms)
         known = found.get(name, begin_ms)
         found[name] = None if begin_ms is None or known is None else min(known, begin_ms)
     return found
@@ -93,13 +96,15 @@ def answer_afresh(
         joined[name] = source
     now_ms = now_of(joined.values())
     if at_ms is None:
-        return now_ms, evaluate(query, sources_at(joined, now_ms), rows_max, limits)
+        at = sources_at(joined, now_ms)
+        return now_ms, evaluate(query, at, rows_max, limits, streams=window_over_changes)
 
     def stand(instant_ms: int) -> Mapping[SourceName, ScanAt]:
         return sources_at(joined, instant_ms)
 
-    require_answer(query, stand, at_ms, now_ms, "the known rows of its sources begin later than the windows")
-    result = evaluate(query, stand(at_ms), rows_max, limits)
+    lacking = "the known rows of its sources begin later than the windows"
+    require_answer(query, stand, at_ms, now_ms, lacking, limits, window_over_changes)
+    result = evaluate(query, stand(at_ms), rows_max, limits, streams=window_over_changes)
     require_versions(result.complete_from_ms, at_ms, now_ms)
     return at_ms, result
 

@@ -28,9 +28,12 @@ def reach_ms(window: Window, assignment: Assignment | None) -> int | None:
 class Hold:
     """What queries need of a source at their NOW: rows of the last ``reach_ms``, and the last ``rows``.
 
-    now_ms: None where they have no NOW yet, and so may need whatever is there.
+    now_ms: None where they have no NOW yet, and so may need whatever is there. earlier_rows: (ms, n): the
+    last n rows of each instant of the last ms before NOW, None: of each that is retained, for streams of
+    subqueries.
     """
 
     now_ms: int | None
     reach_ms: int
     rows: int
+    earlier_rows: tuple[tuple[int | None, int], ...] = ()

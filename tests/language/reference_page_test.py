@@ -125,8 +125,8 @@ REFUSED = {
     "ON after a set operation": "SELECT dest FROM flights EXCEPT ON (dest) SELECT dest FROM flights",
     "column around a side": """SELECT dest FROM flights f WHERE EXISTS (SELECT wind FROM weather
     WHERE airport = f.dest UNION SELECT wind FROM weather)""",
-    "window over a set operation": """SELECT dest FROM (SELECT dest FROM flights UNION ALL
-    SELECT airport FROM weather) [RANGE 1 HOUR]""",
+    "ends around a set operation": """SELECT dest FROM (SELECT dest FROM flights UNION ALL
+    SELECT airport FROM weather) BEGIN NOW - 1 HOUR END NOW""",
     "OVER": "SELECT SUM(delay) OVER (ORDER BY departed) FROM flights",
     "QUALIFY": "SELECT * FROM flights QUALIFY TRUE",
     "ROLLUP": "SELECT COUNT(*) FROM flights GROUP BY ROLLUP (dest)",
@@ -150,7 +150,8 @@ REFUSED = {
     ),
     "RECURSIVE": "WITH RECURSIVE a AS (SELECT * FROM flights) SELECT * FROM a",
     "FOLLOWING": "SELECT * FROM flights [ROWS 10 FOLLOWING]",
-    "window over groups": "SELECT * FROM (SELECT COUNT(*) FROM flights) [ROWS 5]",
+    "SAMPLE of groups": "SELECT * FROM (SELECT COUNT(*) FROM flights) SAMPLE(5)",
+    "DOWN TO over groups": "SELECT * FROM (SELECT COUNT(*) FROM flights) [RANGE 5 SECONDS DOWN TO 1 SECOND]",
     "CREATE TABLE AS": "CREATE TABLE t AS SELECT * FROM flights",
     "MATERIALIZED": "CREATE MATERIALIZED VIEW v AS SELECT * FROM flights",
     "names of a view": "CREATE VIEW v (a) AS SELECT dest FROM flights",
@@ -162,7 +163,7 @@ REFUSED = {
     "EMIT inside": "SELECT * FROM (SELECT * FROM flights EMIT CHANGES) f",
     "EMIT in a view": "CREATE VIEW v AS SELECT * FROM flights EMIT CHANGES",
     "ISTREAM inside": "SELECT * FROM flights WHERE dest IN (SELECT ISTREAM(dest) FROM flights)",
-    "DSTREAM of a stream": "CREATE STREAM s AS DSTREAM (SELECT * FROM flights)",
+    "RSTREAM of a stream": "RSTREAM (SELECT * FROM DSTREAM (SELECT * FROM flights [NOW]))",
     "CHANGELOG": "SELECT * FROM flights EMIT CHANGELOG",
     "AFTER WINDOW CLOSE": "SELECT * FROM flights EMIT AFTER WINDOW CLOSE",
     "ON WINDOW CLOSE": "SELECT * FROM flights EMIT CHANGES ON WINDOW CLOSE",

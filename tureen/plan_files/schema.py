@@ -60,6 +60,8 @@ JOIN_KINDS = (
     "asof left",
 )
 
+STREAM_OPERATORS = ("istream", "dstream", "rstream")
+
 OPERATORS: Mapping[str, Mapping[str, Field]] = {
     "scan": {
         "source": Field("name", "a stream, a table or a view", required=True),
@@ -120,6 +122,11 @@ OPERATORS: Mapping[str, Mapping[str, Field]] = {
         "all": Field("flag", "copies count"),
         "on": Field("names", "of except all: the columns that are compared"),
     },
+    "stream": {
+        "input": _INPUT,
+        "operator": Field("kind", "which changes", required=True, choices=STREAM_OPERATORS),
+        "window": Field("window", "over the changes, as of scan; all of them if it is left out"),
+    },
     "sql": {"text": Field("text", "a query that this version has no operators for", required=True)},
     "shared": {
         "query": Field("name", "the id of a registered query", required=True),
@@ -141,7 +148,6 @@ ALLOWED: Mapping[str, Field] = {
     "max_error": Field("amount", "the relative error of aggregates"),
     "weight": Field("amount", "how much the query counts beside others"),
 }
-STREAM_OPERATORS = ("istream", "dstream", "rstream")
 OF_OPERATORS = ("nodes", "output", "stream", "with", "emit")
 """Fields of a plan that has operators, and not its whole text."""
 FUNCTIONS: Mapping[str, tuple[str, ...]] = {

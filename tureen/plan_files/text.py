@@ -185,6 +185,12 @@ class _Writer:
                     self._list([quoted(name) for name in node["on"]], f"{path}.on")
                     self._say(") ")
                 self._say(f"SELECT * FROM {below['right']}")
+            case "stream":
+                self._say(f"SELECT * FROM {node['operator'].upper()} (SELECT * FROM {below['input']})")
+                if "window" in node:
+                    self._say(" [")
+                    self._put(node["window"], f"{path}.window")
+                    self._say("]")
             case "sql":
                 self._put(node["text"], f"{path}.text")
 

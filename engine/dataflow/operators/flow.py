@@ -14,11 +14,12 @@ import numpy as np
 from engine.changes.context import EvaluationContext
 from engine.changes.instants import Evaluations
 from engine.changes.marks import seen_by
+from engine.changes.streams import StreamChanges, is_settled
 from engine.changes.temporal_relation import Input, TemporalRelation
 from engine.dataflow.delta import Delta
 from engine.dataflow.node import Node
 from engine.dataflow.turn import Turn
-from engine.language.query import Query
+from engine.language.query import Query, Streamed
 from engine.model.batch import Int32Array
 from engine.standing.query import StandingQuery
 
@@ -60,10 +61,16 @@ class FlowNode(Node):
             reader = next(iter(self.readers.values()))
             own = EvaluationContext(seen_by(reader, context.transition), context.limits)
             self._context = context
-            self._flow = (
-                Evaluations(self._query, own) if self._query.stages else own.scan_history(self._query.scan)
-            )
+            self._flow = self._flow_over(own)
         return self._flow
+
+    def _flow_over(self, context: EvaluationContext) -> Input:
+        if not self._query.stages:
+            return context.scan_history(self._query.scan)
+        last = self._query.stages[-1]
+        if isinstance(last, Streamed) and is_settled(self._query, context):
+            return StreamChanges(self._query, last, context)
+        return Evaluations(self._query, context)
 
     def rest(self) -> None:
         super().rest()

@@ -34,7 +34,7 @@ def alternatives(query: Query, sources: Sources) -> Iterator[tuple[Query, tuple[
     sources: all that it reads. Cost: O(stages) where no rule can fit; else that for each alternative.
     """
     yield query, ()
-    if not any(isinstance(stage, _REWRITTEN) for stage in _stages(query)):
+    if query.has_streams or not any(isinstance(stage, _REWRITTEN) for stage in _stages(query)):
         return
     known = {query}
     waiting: list[tuple[Query, tuple[str, ...]]] = [(query, ())]

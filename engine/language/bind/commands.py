@@ -8,7 +8,7 @@ from engine.language.bind.allowed import with_allowed
 from engine.language.bind.emit import with_changes
 from engine.language.bind.environment import Environment
 from engine.language.bind.select import bind_select, whole_query
-from engine.language.bind.sources import named, uses_of
+from engine.language.bind.sources import as_stream, named, uses_of, with_operator
 from engine.language.expressions import Column
 from engine.language.places import shown
 from engine.language.query import (
@@ -23,6 +23,7 @@ from engine.language.query import (
     Query,
     SetOperation,
     Show,
+    Streamed,
 )
 from engine.model.source import Derived, SourceName, Stream
 from engine.windows.clauses import UNBOUNDED
@@ -37,7 +38,8 @@ def bind_derived(tree: exp.Expr, env: Environment) -> CreateFromQuery:
     """
     name, what = SourceName(str(tree.this.this)), str(tree.args["what"])
     sql = env.text.sql[tree.args["begin"] : tree.args["end"]]
-    relation = bind_select(tree.args["query"], env)
+    select = tree.args["query"]
+    relation = as_stream(with_operator(bind_select(select, env), select), env.text.of_node(select))
     uses = uses_of(env)
     if name in uses:
         raise env.text.of_node(tree.this).refuse(
@@ -50,7 +52,7 @@ def bind_derived(tree: exp.Expr, env: Environment) -> CreateFromQuery:
         raise env.text.of_node(tree.args["query"]).refuse(
             NotSupported,
             "rows of this SELECT also go or change, a stream only grows",
-            hint="write CREATE VIEW, or select without a window, or group by window_end of TUMBLE or HOP",
+            hint="write CREATE STREAM ... AS ISTREAM (SELECT ...), whose rows are what comes; or CREATE VIEW",
         )
     derived = Derived(name, sql, is_stream)
     return CreateFromQuery(
@@ -63,9 +65,14 @@ def bind_derived(tree: exp.Expr, env: Environment) -> CreateFromQuery:
 
 
 def _only_comes(query: Query, env: Environment) -> bool:
-    """Whether rows only ever come: a selection from all rows, or one answer for each window as it closes, or
-    the rows of several such together.
+    """Whether rows only ever come: a selection from all rows or from all changes of a query, or one answer
+    for each window as it closes, or the rows of several such together.
     """
+    last = query.last_stream
+    if last is not None:
+        stage, *behind = query.stages[last:]
+        assert isinstance(stage, Streamed)
+        return stage.window == UNBOUNDED and all(isinstance(each, Filter | Project) for each in behind)
     scan, stream = query.scan, env.catalogue.get(query.source)
     assert isinstance(stream, Stream)
     if scan.window != UNBOUNDED or stream.is_table:

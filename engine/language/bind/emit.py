@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from engine.language.bind.environment import Environment
 from engine.language.bind.options import WithOptions
+from engine.language.bind.sources import RSTREAM_HINT, RSTREAM_REFUSED
 from engine.language.places import shown
 from engine.language.query import (
     Emit,
@@ -44,6 +45,8 @@ def with_changes(query: Query, tree: exp.Expr, env: Environment) -> Query:
     """
     operator, clause = tree.args.get("operator"), tree.args.get("emit")
     if operator is not None:
+        if str(operator.this) == "RSTREAM" and query.has_streams:
+            raise env.text.of_node(operator).refuse(NotSupported, RSTREAM_REFUSED, hint=RSTREAM_HINT)
         query = replace(query, operator=cast("StreamOperator", str(operator.this).lower()))
     if clause is not None:
         query = replace(query, emit=_emit(clause, query, env))

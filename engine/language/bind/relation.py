@@ -28,6 +28,9 @@ from engine.language.query import (
     SemiJoin,
     SetOperation,
     Stage,
+    Streamed,
+    StreamOperator,
+    has_streams,
 )
 from engine.language.rules import rewrite
 from engine.language.rules.tree import transform
@@ -47,6 +50,7 @@ class BoundRelation:
     stages_count: stages here and in all inner queries. joins_depth: how deep semi-joins nest. history: as of
     a scan. joins: behind the stages. sample: as of a scan; its comparison is in ``where``, or in the window.
     window_down_to_ms: as of a scan.
+    operator: which of its changes its text says it is, where it is a query by itself that somebody names.
     """
 
     stream: Stream
@@ -61,6 +65,7 @@ class BoundRelation:
     joins: tuple[Joined, ...] = ()
     sample: Sample | None = None
     window_down_to_ms: int | None = None
+    operator: StreamOperator | None = None
 
     @property
     def is_open(self) -> bool:
@@ -224,6 +229,44 @@ class BoundRelation:
             window = replace(window, filter=rewrite(conjunction(parts)))
             return replace(self, window=window, where=())
         return replace(self, window=window, window_down_to_ms=down_to_ms)
+
+    @property
+    def open_stream(self) -> int | None:
+        """The place of the stage that makes a stream of what is below, if a window may still be put over
+        that: nothing but conditions are behind it. None: there is none.
+        """
+        for place in range(len(self.stages) - 1, -1, -1):
+            stage = self.stages[place]
+            if isinstance(stage, Streamed):
+                return place if stage.window == UNBOUNDED and not self.joins else None
+            if not isinstance(stage, Filter):
+                return None
+        return None
+
+    @property
+    def has_streams(self) -> bool:
+        """Whether a stage makes a stream of what is below, here or in an inner query."""
+        return any(join.inner.has_streams for join in self.joins) or has_streams(self.stages)
+
+    def streamed(self, operator: StreamOperator) -> BoundRelation:
+        """Its changes as a stream, of which everything is held."""
+        if self.is_open and operator == "istream" and not self.stream.is_table:
+            return self  # a stream already
+        return self.computed().then(Streamed(operator, UNBOUNDED))
+
+    def stream_windowed(self, window: Window) -> BoundRelation:
+        """With a window over its open stream. Conditions behind it come before rows are counted."""
+        place = self.open_stream
+        assert place is not None
+        stage = self.stages[place]
+        assert isinstance(stage, Streamed)
+        behind = [each for each in self.stages[place + 1 :] if isinstance(each, Filter)]
+        if isinstance(window, RowWindow) and behind:
+            parts = [each.predicate for each in behind]
+            parts += [] if window.filter is None else [window.filter]
+            window, behind = replace(window, filter=rewrite(conjunction(parts))), []
+        stages = (*self.stages[:place], replace(stage, window=window), *behind)
+        return replace(self, stages=stages)
 
     def sampled(self, sample: Sample) -> BoundRelation:
         """With a sample of the rows of an open relation, before its table function."""

@@ -38,7 +38,7 @@ from engine.language.bind.relation import BoundRelation
 from engine.language.bind.scalar import bind_scalar, bind_value
 from engine.language.bind.scope import NODES_MAX, Scope
 from engine.language.bind.set_operations import bind_sets
-from engine.language.bind.sources import renamed, uses_of
+from engine.language.bind.sources import renamed, uses_of, with_operator
 from engine.language.expressions import Column, Expression
 from engine.language.grammar import nodes
 from engine.language.places import shown
@@ -74,7 +74,24 @@ def whole_query(relation: BoundRelation, sql: str, env: Environment) -> Query:
                 f"{shown(arrival.name)} runs in arrival time, {shown(other.name)} in event time",
                 hint=f"let both have a timestamp, or make {shown(arrival.name)} a table: CREATE TABLE",
             )
+    if query.has_streams and streams:
+        _check_tables(query, streams[0].event_time, env)
     return with_implied(query, env.catalogue)
+
+
+def _check_tables(query: Query, event_time: bool, env: Environment) -> None:
+    """Raise NotSupported for a table beside streams of another kind of time where a subquery is a stream:
+    there is no earlier instant of both.
+    """
+    for name in query.sources:
+        table = env.catalogue.get(name)
+        if isinstance(table, Stream) and table.is_table and table.event_time != event_time:
+            raise env.met[table.name].refuse(
+                NotSupported,
+                f"{shown(table.name)} runs in another kind of time than the streams: a window over "
+                "a subquery needs it as it was earlier",
+                hint="give it a timestamp column, or none, as the streams have",
+            )
 
 
 def bind_select(tree: exp.Expr, env: Environment, correlation: Correlation | None = None) -> BoundRelation:
@@ -86,7 +103,9 @@ def bind_select(tree: exp.Expr, env: Environment, correlation: Correlation | Non
     for table in tree.args.get("tables") or ():
         name = str(table.this.this)
         relation = renamed(
-            bind_select(table.args["query"], env), table.args.get("names") or (), env.text.of_node(table)
+            with_operator(bind_select(table.args["query"], env), table.args["query"]),
+            table.args.get("names") or (),
+            env.text.of_node(table),
         )
         env = env.knowing(name, relation)
     return _Select(tree, env, correlation).bind()

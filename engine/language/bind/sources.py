@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import cast
 
 from sqlglot import exp
 
@@ -18,13 +19,15 @@ from engine.language.bind.windows import bind_down_to, bind_window
 from engine.language.dialect import parse_tree
 from engine.language.grammar import nodes
 from engine.language.places import Place, Text, shown
-from engine.language.query import Output
+from engine.language.query import Output, StreamOperator
 from engine.model.sample import Sample
 from engine.model.source import Derived, SourceName
 from engine.windows.assignment import WINDOW_COLUMNS
 from tureen.errors import LimitExceeded, NotSupported, QueryError, SyntaxRefused
 
 DERIVED_DEPTH_MAX = 16
+RSTREAM_REFUSED = "RSTREAM of what reads a stream of a subquery is not supported"
+RSTREAM_HINT = "write ISTREAM, or RSTREAM of what reads streams and tables"
 
 Select = Callable[[exp.Expr, Environment], BoundRelation]
 
@@ -40,7 +43,7 @@ def bind_item(
     this = item.this
     name: str | None = None
     if isinstance(this, nodes.SelectQuery | nodes.SetQuery):
-        relation = select(this, env)
+        relation = with_operator(select(this, env), this)
     elif isinstance(this, nodes.TableFunction):
         name = str(this.this.this)
         relation = named(this.this, env, select)
@@ -51,6 +54,7 @@ def bind_item(
     alias = item.args.get("alias")
     if alias is not None:
         name = str(alias.this)
+    relation = as_stream(relation, env.text.of_node(item))
     relation = renamed(relation, item.args.get("names") or (), env.text.of_node(item))
     sample = item.args.get("sample")
     if sample is not None:
@@ -68,14 +72,57 @@ def bind_item(
             hint="leave the window out",
         )
     if not relation.is_open:
-        raise env.text.of_node(written).refuse(
-            NotSupported,
-            "a window is allowed only after a stream, or after a subquery that only selects from one",
-            hint="write the window inside, after the stream: FROM (SELECT ... FROM s [ROWS 100] ...)",
-        )
+        if clause is None:
+            raise env.text.of_node(written).refuse(
+                NotSupported,
+                "BEGIN ... END ... is the window of a stream, or of a subquery that only selects from one",
+                hint="write it inside, or a window in brackets: FROM (SELECT ...) [RANGE 10 MINUTES]",
+            )
+        return over_stream(relation, clause, env, name), name
     window, condition = bind_window(clause, ends, env.scope(relation, name).at("a window"))
     relation = relation.windowed(window, bind_down_to(clause, env.scope(relation, name)))
     return relation if condition is None else narrowed(relation, [condition]), name
+
+
+def with_operator(relation: BoundRelation, tree: exp.Expr) -> BoundRelation:
+    """The relation of a SELECT, with the stream operator that its text has."""
+    operator = tree.args.get("operator")
+    if operator is None:
+        return relation
+    return replace(relation, operator=cast("StreamOperator", str(operator.this).lower()))
+
+
+def as_stream(relation: BoundRelation, place: Place) -> BoundRelation:
+    """What FROM sees of a relation: the stream of its changes where its text has a stream operator.
+
+    Raises NotSupported for RSTREAM of rows that are those of a stream of a subquery.
+    """
+    if relation.operator is None:
+        return relation
+    if relation.operator == "rstream" and relation.has_streams:
+        raise place.refuse(NotSupported, RSTREAM_REFUSED, hint=RSTREAM_HINT)
+    return replace(relation, operator=None).streamed(relation.operator)
+
+
+def over_stream(
+    relation: BoundRelation, clause: exp.Expr, env: Environment, name: str | None
+) -> BoundRelation:
+    """The relation as a stream, ISTREAM of it where it is none, with a window over that.
+
+    Raises what binding windows raises, NotSupported for DOWN TO.
+    """
+    down_to = clause.args.get("down_to")
+    if down_to is not None:
+        raise env.text.of_node(down_to).refuse(
+            NotSupported,
+            "DOWN TO is allowed in the window of a source, this is one over a subquery",
+            hint="write it in a window inside, or leave it out",
+        )
+    if relation.open_stream is None:
+        relation = relation.streamed("istream")
+    window, condition = bind_window(clause, None, env.scope(relation, name).at("a window"))
+    relation = relation.stream_windowed(window)
+    return relation if condition is None else narrowed(relation, [condition])
 
 
 def named(identifier: exp.Expr, env: Environment, select: Select) -> BoundRelation:
@@ -112,7 +159,7 @@ def _derived(derived: Derived, place: Place, env: Environment, select: Select) -
         tree = parse_tree(text, env.limits)
         if not isinstance(tree, nodes.SelectQuery):
             raise text.at(0).refuse(SyntaxRefused, "this is no SELECT")
-        return select(tree, env.inside(text, place))
+        return with_operator(select(tree, env.inside(text, place)), tree)
     except _DerivedRefused as error:  # it names the innermost
         raise place.refuse(_DerivedRefused, error.message, hint=error.hint) from None
     except (QueryError, LimitExceeded) as error:

@@ -4,8 +4,9 @@
     query EMIT ON WINDOW CLOSE, query EMIT FINAL         the same, ON WINDOW CLOSE
     ISTREAM (query), SELECT ISTREAM(outputs) FROM ...    also DSTREAM, RSTREAM
 
-Both are said of a whole query alone. They are read wherever a query stands, and refused by what reads queries
-inside of others (:func:`refuse_changes`).
+EMIT is said of a whole query alone, a stream operator also of one in FROM or WITH, or that a view or a
+stream is defined by. They are read wherever a query stands, and refused by what reads queries inside of
+others (:func:`refuse_changes`).
 """
 
 from __future__ import annotations
@@ -129,19 +130,21 @@ def _check_once(cursor: Cursor, again: bool) -> None:
         raise cursor.refuse(SyntaxRefused, f"{word} is given twice", hint="leave one of them out")
 
 
-def refuse_changes(cursor: Cursor, query: exp.Expr, what: str, hint: str) -> None:
+def refuse_changes(cursor: Cursor, query: exp.Expr, what: str, hint: str, *, is_stream: bool = False) -> None:
     """Raise NotSupported where a query that is part of something else says what becomes of its changes, or
     what its answer allows.
 
-    what: of what it is part. hint: what to write instead, with {} for what it says.
+    what: of what it is part. hint: what to write instead, with {} for what it says. is_stream: a stream may
+    stand there, so that a stream operator is none of it.
     """
     for name, word in (("operator", ""), ("allowed", "WITH (...)"), ("emit", "EMIT CHANGES")):
         node = query.args.get(name)
-        if node is None:
+        if node is None or (name == "operator" and is_stream):
             continue
+        where = "in a query that is registered" if word else "around a query that is registered, or in FROM"
         said = word or str(node.this)
         raise cursor.text.of_node(node).refuse(
             NotSupported,
-            f"{said} is allowed only in a query that is registered, this is {what}",
+            f"{said} is allowed only {where}, this is {what}",
             hint=hint.format(said),
         )

@@ -118,7 +118,7 @@ def _common_table(cursor: Cursor, before: Sequence[nodes.CommonTable]) -> nodes.
     cursor.expect(TokenType.L_PAREN, "( and a query", "write WITH name AS (SELECT ...)")
     if not starts_query(cursor):
         raise cursor.expected("SELECT", "write WITH name AS (SELECT ...)")
-    query = parse_subquery(cursor)
+    query = parse_subquery(cursor, is_stream=True)
     return cursor.node(nodes.CommonTable(this=name, query=query, names=names), token, query)
 
 

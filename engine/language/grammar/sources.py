@@ -12,9 +12,10 @@ from sqlglot.tokenizer_core import TokenType
 
 from engine.language.grammar import nodes
 from engine.language.grammar.cursor import Cursor
+from engine.language.grammar.emit import starts_operator
 from engine.language.grammar.samples import parse_sample, starts_sample
 from engine.language.grammar.scalar import parse_expression
-from engine.language.grammar.subqueries import parse_subquery, starts_query
+from engine.language.grammar.subqueries import parse_stream, parse_subquery, starts_query
 from engine.language.grammar.table_functions import parse_table_function
 from engine.language.grammar.windows import parse_bracket_window
 from engine.language.grammar.words import CLAUSES_REFUSED, RESERVED
@@ -128,7 +129,9 @@ def _item(cursor: Cursor) -> nodes.FromItem:
     else:
         if cursor.word == "LATERAL":
             refuse_clause(cursor)
-        if cursor.peek().token_type is TokenType.L_PAREN and cursor.at(TokenType.VAR):
+        if starts_operator(cursor):
+            this = parse_stream(cursor)
+        elif cursor.peek().token_type is TokenType.L_PAREN and cursor.at(TokenType.VAR):
             this = parse_table_function(cursor)
         else:
             this = cursor.name("a stream after FROM")
@@ -180,7 +183,7 @@ def _in_brackets(cursor: Cursor) -> exp.Expr:
     """``(query)``, or ``(joins)``; the bracket is next."""
     cursor.advance()
     if starts_query(cursor):
-        return parse_subquery(cursor)
+        return parse_subquery(cursor, is_stream=True)
     names = (TokenType.VAR, TokenType.IDENTIFIER)
     if not cursor.at(TokenType.L_PAREN) and not (
         cursor.token.token_type in names and cursor.peek().token_type is not TokenType.R_PAREN

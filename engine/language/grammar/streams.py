@@ -116,6 +116,7 @@ def _derived(cursor: Cursor, token: Token, what: str, name: exp.Identifier) -> n
         query,
         f"the definition of a {what.lower()}",
         "leave {} out here, and write it in a query that selects from " + shown(name.name),
+        is_stream=True,
     )
     end = cursor.end
     if brackets:

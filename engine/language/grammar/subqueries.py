@@ -38,15 +38,33 @@ def starts_sets(cursor: Cursor, ahead: int = 0) -> bool:
     return cursor.word_ahead(place) in SET_OPERATIONS
 
 
-def parse_subquery(cursor: Cursor) -> nodes.SelectQuery:
-    """``query )``; the bracket before it was taken."""
+def parse_subquery(cursor: Cursor, *, is_stream: bool = False) -> nodes.SelectQuery:
+    """``query )``; the bracket before it was taken. is_stream: it may have a stream operator."""
     from engine.language.grammar.select import parse_query  # a query holds expressions, which hold queries
 
     with cursor.nested():
         query = parse_query(cursor)
-        refuse_changes(cursor, query, "a subquery", "move {} to the query around it")
+        _refuse_changes(cursor, query, is_stream=is_stream)
         cursor.expect(TokenType.R_PAREN, ") after the subquery")
     return query
+
+
+def parse_stream(cursor: Cursor) -> nodes.SelectQuery:
+    """``ISTREAM (query)`` in FROM; its first word is next."""
+    from engine.language.grammar.select import parse_query
+
+    with cursor.nested():
+        query = parse_query(cursor)
+        _refuse_changes(cursor, query, is_stream=True)
+    return query
+
+
+def _refuse_changes(cursor: Cursor, query: nodes.SelectQuery, *, is_stream: bool) -> None:
+    operator = query.args.get("operator")
+    hint = "move {} to the query around it"
+    if operator is not None and not is_stream:
+        hint = "select from the stream: (SELECT ... FROM {} (SELECT ...) [RANGE 10 MINUTES])"
+    refuse_changes(cursor, query, "a subquery", hint, is_stream=is_stream)
 
 
 def refuse_scalar_subquery(cursor: Cursor) -> None:

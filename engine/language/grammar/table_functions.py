@@ -16,7 +16,6 @@ from sqlglot.tokenizer_core import TokenType
 from engine.language.grammar import nodes
 from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.durations import parse_duration, starts_duration
-from engine.language.grammar.emit import starts_operator
 from engine.language.grammar.windows import parse_partition_keys
 from tureen.errors import SyntaxRefused
 
@@ -44,11 +43,6 @@ def _function(cursor: Cursor) -> nodes.TableFunction:
     token, name = cursor.token, cursor.word
     usage = USAGE.get(name)
     if usage is None:
-        if starts_operator(cursor):
-            raise cursor.not_supported(
-                f"{name} encloses a whole query and is not allowed in FROM",
-                f"write {name} (SELECT ... FROM ...)",
-            )
         if cursor.at(TokenType.VAR) and cursor.peek().token_type is TokenType.L_PAREN:
             raise cursor.not_supported(f"there is no table function {name}", _SERVED)
         raise cursor.expected("a table function", _SERVED)

@@ -47,6 +47,8 @@ def measures_of(query: Query) -> tuple[Measure, ...] | None:
     stage = query.stages[0]
     if not isinstance(stage, Aggregate) or stage.keys or not is_range(query.scan):
         return None
+    if query.last_stream is not None:
+        return None
     wanted: dict[Measure, None] = {}
     for call in stage.calls:
         if not is_kept(call):

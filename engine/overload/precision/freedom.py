@@ -27,6 +27,7 @@ from engine.language.query import (
     SetOperation,
     Sort,
     Stage,
+    Streamed,
 )
 from engine.model.source import SourceName, Stream
 from engine.model.tolerance import Tolerance
@@ -87,7 +88,7 @@ def _scans(
     for place in range(len(query.stages) - 1, -1, -1):
         stage = query.stages[place]
         match stage:
-            case Distinct() | Limit() | RowNumber():
+            case Distinct() | Limit() | RowNumber() | Streamed():
                 inside = replace(inside, grows=True)
             case Filter():
                 below = query.stages[:place]

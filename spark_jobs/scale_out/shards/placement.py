@@ -51,6 +51,7 @@ from engine.language.query import (
     SetOperation,
     Sort,
     Stage,
+    Streamed,
 )
 from engine.language.update_patterns import Pattern, update_patterns
 from engine.model.source import SourceName, Stream
@@ -189,6 +190,8 @@ def _above(stage: Stage, rows: _Rows, streams: Streams, layout: Layout) -> _Rows
             return _joined(stage, rows, _of_query(stage.inner, streams, layout))
         case SetOperation():
             return _combined(stage, rows, _of_query(stage.inner, streams, layout))
+        case Streamed():
+            raise _Whole("a window over a subquery counts and orders changes of all keys")
 
 
 def _member(stage: SemiJoin, rows: _Rows, inner: _Rows) -> _Rows:

@@ -1,0 +1,1 @@
+CREATE STREAM counts AS ISTREAM (SELECT carrier, COUNT(*) AS n FROM flights [RANGE 1 HOUR] GROUP BY carrier)

@@ -1,0 +1,1 @@
+RSTREAM (SELECT * FROM (SELECT DISTINCT carrier FROM flights) [ROWS 5])

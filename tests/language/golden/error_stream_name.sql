@@ -1,0 +1,1 @@
+SELECT * FROM ISTREAM (flights [RANGE 1 HOUR])

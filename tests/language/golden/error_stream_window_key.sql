@@ -1,0 +1,1 @@
+SELECT * FROM (SELECT DISTINCT carrier FROM flights) [PARTITION BY dest ROWS 1]

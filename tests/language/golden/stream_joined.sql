@@ -1,0 +1,1 @@
+WITH counts AS (SELECT ISTREAM(carrier, COUNT(*) AS n) FROM flights [RANGE 1 HOUR] GROUP BY carrier) SELECT c.carrier, d.n FROM counts [NOW] c JOIN counts [RANGE 5 MINUTES] d ON c.carrier = d.carrier JOIN flights [ROWS 10] f ON f.carrier = c.carrier
