@@ -21,7 +21,16 @@ from engine.model.types import INTEGER, TIMESTAMP
 from engine.overload.precision.composition import distinct
 from engine.overload.precision.precision import Precision
 from engine.overload.precision.resources import Table, remembered, window_join, window_kept
-from engine.overload.precision.shape import Excepted, Input, PlanShape, United, WindowCut
+from engine.overload.precision.shape import (
+    Excepted,
+    Input,
+    Joined,
+    Node,
+    PlanShape,
+    Sampled,
+    United,
+    WindowCut,
+)
 
 SCHEMA = Schema((Field("k", INTEGER), Field("id", INTEGER), Field("ts", TIMESTAMP, nullable=False)))
 SPAN_MS = 2_000_000
@@ -147,7 +156,7 @@ def _overlap(whole: Sequence[Counter[str]], rows: Rows, window_ms: int) -> float
     return 1.0 - float(np.mean([each.total() for each in whole])) / left
 
 
-def _point(node: Input | United | Excepted, slots: int, x: Sequence[float]) -> Precision:
+def _point(node: Node, slots: int, x: Sequence[float]) -> Precision:
     return PlanShape(node, slots).at(np.array(x)[:, None]).precision
 
 
@@ -204,6 +213,25 @@ CASES = (
         (100, 100),
         (8, 1),
         lambda whole, less, rows: _point(_cut(0), 1, [0.6]),
+    ),
+    Case(
+        "SAMPLE",
+        "SELECT id FROM a [RANGE 200 SECONDS] WHERE k < 50",
+        "SELECT id FROM a SAMPLE(30) [RANGE 200 SECONDS] WHERE k < 50",
+        True,
+        (100, 100),
+        (20, 1),
+        lambda whole, less, rows: _point(Sampled(Input(), 0), 1, [0.3]),
+    ),
+    Case(
+        "SAMPLE, join",
+        "SELECT a.id, b.id AS other FROM a [RANGE 100 SECONDS] JOIN b [RANGE 60 SECONDS] ON a.k = b.k",
+        "SELECT a.id, b.id AS other FROM a SAMPLE(50) [RANGE 100 SECONDS] "
+        "JOIN b SAMPLE(60) [RANGE 60 SECONDS] ON a.k = b.k",
+        True,
+        (100, 100),
+        (12, 12),
+        lambda whole, less, rows: _point(Joined(Sampled(Input(), 0), Sampled(Input(), 1)), 2, [0.5, 0.6]),
     ),
     Case(
         "UNION ALL",
