@@ -14,7 +14,8 @@ if that never comes). `profile_share` is the part of A-Greedy's processor time t
 
 Figures: `visits_per_tuple.<a-greedy, tickets, random, optimal, fixed, best>` (`fixed`: the order that is best
 before the drift, `best`: after it); `ratio_to_best`, of a-greedy; `batches_to_adapt`,
-`batches_to_adapt.tickets`; `profile_share`.
+`batches_to_adapt.tickets`; `profile_share`, and `profile_share.short` where filters are arithmetic, so that a
+visit is mostly calls: profiles then wait while they took more than their share.
 """
 
 import argparse
@@ -42,6 +43,8 @@ FUNCTIONS = FunctionCatalogue(
     for name in FILTERED
 )
 QUERY = " AND ".join(f"keeps_{name}({name})" for name in FILTERED)
+SHORT = " AND ".join(f"{name} + 0 >= {LIMIT}" for name in FILTERED)
+"""The same filters as arithmetic."""
 BEFORE = (0.5, 0.1, 0.28, 0.25)
 AFTER = (0.5, 0.65, 0.28, 0.25)
 """The share of rows that each column ends; a and b end the lowest of the same values."""
@@ -56,6 +59,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--stable", type=int, default=100, help="batches before the drift (default: %(default)s)"
     )
     parser.add_argument("--watched", type=int, default=200, help="batches after it (default: %(default)s)")
+    parser.add_argument(
+        "--short", type=int, default=2_000, help="batches through short filters (default: %(default)s)"
+    )
 
 
 def run(options: argparse.Namespace) -> Report:
@@ -66,12 +72,14 @@ def run(options: argparse.Namespace) -> Report:
     policies["best"] = FixedOrder(best[AFTER])
     visits, figures = dict[str, npt.NDArray[np.int64]](), dict[str, Figure]()
     for name, policy in policies.items():
-        visits[name], profile_share = routed(policy, options)
+        visits[name], profile_share = routed(policy, options, QUERY, options.stable + options.watched)
         settled = visits[name][options.stable + options.watched // 2 :]
         figures[f"visits_per_tuple.{name}"] = settled.sum() / (len(settled) * BATCH_ROWS_MAX)
         print(f"{name}: {figures[f'visits_per_tuple.{name}']:.4f} visits a row", file=sys.stderr)
         if name == "a-greedy":
             figures["profile_share"] = profile_share
+            _, short = routed(POLICIES[name](), options, SHORT, options.short)
+            figures["profile_share.short"] = short
     after = {name: counts[options.stable :] for name, counts in visits.items()}
     figures["ratio_to_best"] = figures["visits_per_tuple.a-greedy"] / figures["visits_per_tuple.best"]
     figures["batches_to_adapt"] = batches_to_adapt(after["a-greedy"], after["best"])
@@ -103,12 +111,14 @@ def best_order(shares: Sequence[float], seed: int) -> list[str]:
     return [f"residual-{place + 1}" for place in min(permutations(range(len(FILTERED))), key=visits)]
 
 
-def routed(policy: Policy, options: argparse.Namespace) -> tuple[npt.NDArray[np.int64], float]:
+def routed(
+    policy: Policy, options: argparse.Namespace, query: str, batches: int
+) -> tuple[npt.NDArray[np.int64], float]:
     """(visits of each batch, share of processor time in profiles). Raises RuntimeError for a wrong answer."""
-    standing = Standing([QUERY], policy, timer=time.thread_time_ns, functions=FUNCTIONS)
+    standing = Standing([query], policy, timer=time.thread_time_ns, functions=FUNCTIONS)
     rng = np.random.default_rng(options.seed)
     visits, spent = [], 0
-    for number in range(options.stable + options.watched):
+    for number in range(batches):
         values = rows_of(rng, BEFORE if number < options.stable else AFTER)
         batch = batch_of(values)
         began = time.thread_time_ns()

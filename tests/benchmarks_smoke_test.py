@@ -143,7 +143,7 @@ RUNS = {
         ["overhead_against_best", *(f"visits_per_tuple.{p}" for p in ("tickets", "worst", "optimal"))],
     ),
     "a-greedy": (
-        "--stable 12 --watched 40",
+        "--stable 12 --watched 40 --short 40",
         ["visits_per_tuple.a-greedy", "visits_per_tuple.best", "batches_to_adapt", "profile_share"],
     ),
     "cacq-table4": ("--stable 30 --watched 60", ["batches_to_adapt", "batches_to_adapt.w3"]),

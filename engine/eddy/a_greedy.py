@@ -132,10 +132,14 @@ class AGreedy(Optimal):
 
     # --- profiles, asked for by the eddy ----------------------------------------------------------
 
-    def picks(self, rows: int) -> Int64Array:
-        """Which of a batch's rows are profiled if they are dropped, ascending; chosen by count alone."""
+    def picks(self, rows: int, *, waits: bool = False) -> Int64Array:
+        """Which of a batch's rows are profiled if they are dropped, ascending; chosen by count alone. waits:
+        none of these, and of batches that wait no more are made up for than one profile takes.
+        """
         self._owed += rows * PROFILED_SHARE
-        if self._owed < PROFILED_AT_ONCE or not rows:
+        if waits:
+            self._owed = min(self._owed, float(PROFILED_AT_ONCE))
+        if waits or self._owed < PROFILED_AT_ONCE or not rows:
             return np.zeros(0, np.int64)
         wanted = min(PROFILED_AT_ONCE, rows)
         numbers = self._picked + np.arange(wanted, dtype=np.int64)

@@ -30,6 +30,12 @@ PACE_MAX, PACE_SHARE = 4.0, 1 / 16
 """Work is told in about nanoseconds; how long one takes here is learnt from visits that were timed."""
 
 
+PROFILES_SHARE_MAX = 0.022
+"""Of the time of routing: where visits are short, a profile of some thousand rows is dear beside them."""
+
+LATELY_NS = 50e6
+
+
 @dataclass(slots=True)
 class _Totals:
     module: Module
@@ -39,11 +45,31 @@ class _Totals:
     cost: float = 0.0
 
 
+@dataclass(slots=True)
+class _Spent:
+    """What flights and profiles took lately, in ns. A profile that met cold caches is soon forgotten."""
+
+    flights: float = 0.0
+    profiles: float = 0.0
+
+    def landed(self, spent: float) -> None:
+        """A flight took so long."""
+        self.flights += spent
+        if self.flights > LATELY_NS:
+            self.flights, self.profiles = self.flights / 2, self.profiles / 2
+
+    @property
+    def is_dear(self) -> bool:
+        """Whether profiles took more than their share."""
+        return self.profiles > PROFILES_SHARE_MAX * self.flights
+
+
 class Eddy:
     """Routes flights. ``policy`` and ``timer`` may be replaced between flights: no answer changes.
 
     timer: measures costs, of user's functions above all; without one they are the work that modules say, a
-    unit of which takes about a nanosecond. profile_cost: of the profiles that a-greedy asks for, likewise.
+    unit of which takes about a nanosecond. profile_cost: of the profiles that a-greedy asks for, likewise;
+    where it is measured, profiles wait while they took more than PROFILES_SHARE_MAX of the time of flights.
     """
 
     def __init__(self, policy: Policy | None = None, timer: Timer | None = None) -> None:
@@ -52,6 +78,7 @@ class Eddy:
         self.fusing = Fusing()
         self.visits = 0
         self.profile_cost = 0.0
+        self._lately = _Spent()
         self._pace = 1.0
         self._totals: dict[str, _Totals] = {}
 
@@ -61,6 +88,7 @@ class Eddy:
 
     def route(self, flight: Flight, modules: Sequence[Module]) -> float:
         """Visit every module that some row needs; the flight has landed then. Returns what it cost."""
+        began = self.timer() if self.timer is not None else 0
         self.policy.begin()
         cost, killed = 0.0, 0
         ready = [module for module in modules if module.name not in flight.done]
@@ -78,6 +106,8 @@ class Eddy:
                 self.policy.observe(module, visit)
                 self._count(module, visit)
         flight.land()
+        if self.timer is not None:
+            self._lately.landed(self.timer() - began)
         if sample is not None:
             cost += self._profile(sample, flight, whole)
         return cost
@@ -88,13 +118,13 @@ class Eddy:
         """Rows that may be profiled, as they take off, where the policy asks for some."""
         if modules < 2 or not isinstance(self.policy, AGreedy):
             return None
-        places = self.policy.picks(len(flight))
+        places = self.policy.picks(len(flight), waits=self.timer is not None and self._lately.is_dear)
         if not len(places):
             return None
         began = self.timer() if self.timer is not None else 0
         sample = Sample.of(flight, places)
         if self.timer is not None:
-            self.profile_cost += self.timer() - began
+            self._profiling(self.timer() - began)
         return sample
 
     def _profile(self, sample: Sample, flight: Flight, modules: Sequence[Module]) -> float:
@@ -108,8 +138,12 @@ class Eddy:
             cost = sum(visit.cost for visit in visits)
         else:
             cost = float(self.timer() - began)
-        self.profile_cost += cost
+        self._profiling(cost)
         return cost
+
+    def _profiling(self, cost: float) -> None:
+        self.profile_cost += cost
+        self._lately.profiles += cost
 
     def _timed(self, module: Module, flight: Flight) -> Visit:
         if self.timer is None or module.name not in self._totals:  # the first may compile

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from itertools import permutations
 
@@ -146,7 +147,7 @@ def test_rows_are_picked_by_count(n):
     assert picked > PROFILED_SHARE * n * batches - PROFILED_AT_ONCE - 100
 
 
-def picks_thirds(_: AGreedy, n: int) -> np.ndarray:
+def picks_thirds(_: AGreedy, n: int, *, waits: bool = False) -> np.ndarray:
     return np.arange(0, n, 3)
 
 
@@ -290,3 +291,14 @@ def test_the_dear_one_of_two_alike_comes_last():
 def test_it_can_be_set():
     held: Policy = POLICIES["a-greedy"]()
     assert held.name == "a-greedy"
+
+
+def test_profiles_wait_while_they_took_more_than_their_share():
+    """Each look at the clock takes a microsecond, and nothing else: a profile is as dear as a flight."""
+    stream, clock = Correlated("a-greedy"), itertools.count(0, 1_000)
+    stream.eddy.timer = lambda: next(clock)
+    stream.visits((0.5, 0.65, 0.28, 0.25), 200)
+    spent = next(clock)
+    assert 0.01 < stream.eddy.profile_cost / spent < 0.03
+    assert isinstance(stream.eddy.policy, AGreedy)
+    assert 0 < stream.eddy.policy.profiled < 0.7 * PROFILED_SHARE * 200 * 8_192
