@@ -76,16 +76,6 @@ class KeyCodes:
             return keys
         return column.values.astype(np.int64, copy=False)
 
-    def columns(self, keys: Int64Array, types: Sequence[Type]) -> list[Column]:
-        """The values of some keys: of zeros 0.0, of NaN one. O(keys)."""
-        parts: list[Int64Array] = []
-        for pairs in reversed(self._pairs):
-            keys, last = pairs.parts(keys)
-            parts.append(last)
-        parts.append(keys)
-        of = zip(types, reversed(parts), self._strings, strict=True)
-        return [_column(type_, part, strings) for type_, part, strings in of]
-
     def compact(self, used: Int64Array) -> Int64Array:
         """Forget all numbers but these, distinct and ascending; returns the new number of each."""
         keys = used
@@ -114,19 +104,6 @@ class KeyCodes:
     def nbytes(self) -> int:
         held = sum(strings.nbytes for strings in self._strings if strings is not None)
         return held + sum(pairs.nbytes for pairs in self._pairs)
-
-
-def _column(type_: Type, keys: Int64Array, strings: StringTable | None) -> Column:
-    """A column of plain keys."""
-    if strings is not None:
-        return Column(type_, keys.astype(np.int32), None, strings)
-    if type_.kind is Kind.DOUBLE:
-        bits = np.where(keys < 0, keys ^ _ALL_BUT_SIGN, keys)
-        return Column(type_, np.where(keys == intervals.NAN_KEY, np.nan, bits.view(np.float64)))
-    return Column(type_, keys.astype(type_.dtype))
-
-
-_ALL_BUT_SIGN = np.int64(2**63 - 1)
 
 
 class NumberPairs:

@@ -89,15 +89,12 @@ def enforce(
     rules: Rules,
     state: State,
     broken: Int8Array,
-    ended: Int64Array,
-) -> tuple[int, int]:
+) -> int:
     """broken[i] = the first constraint that row i breaks, KEPT: none.
 
     values: int64[c, n], of ORDERED the column itself, NOTHING where NULL; else ids. timestamp: int64[n].
-    count: rows that entered before. ended: int64[n + ids]: those of clustered values that are
-    over now and were not before. Returns (rows that entered, how many ended). O(n * c), amortised.
+    count: rows that entered before. Returns how many have then. O(n * c), amortised.
     """
-    endings = 0
     constraints = values.shape[0]
     for row in range(values.shape[1]):
         broken[row] = KEPT
@@ -135,10 +132,8 @@ def enforce(
                     at = state.born[due] + state.own[due] + rows
                     if at <= count:
                         state.over[due] = True
-                        ended[endings] = due
-                        endings += 1
                     else:
                         _wait(due, at, first, rows, state)
                     due = ahead
         count += 1
-    return count, endings
+    return count

@@ -1,19 +1,14 @@
-"""What the constraints of a stream ask of its rows, and what follows from them for others.
+"""What the constraints of a stream ask of its rows.
 
 Rows are judged in the order in which they enter (:mod:`engine.kernels.constraints`), so that batches do not
 matter. Those that break a promise are withheld. What is kept is small: of ORDERED k values and a bound, of
 CLUSTERED and UNIQUE the values that were there within RETAIN. After a restart all but bounds and open values
 is worked out from the retained rows, of which the last k + 1 stay for that.
-
-What follows holds as of an *instant*: of the rows up to it. Whoever is behind NOW of the stream asks with
-their own NOW.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from weakref import WeakSet
 
 import numpy as np
 
@@ -23,7 +18,7 @@ from engine.kernels import intervals
 from engine.kernels.constraints import NO_ID, NOTHING
 from engine.model.approximation import Approximation
 from engine.model.attributes import Attribute
-from engine.model.batch import Batch, BoolArray, Column, Int64Array
+from engine.model.batch import Batch, Column, Int64Array
 from engine.model.constraint import Clustered, Ordered, References, Unique, columns_of, text_of
 from engine.model.persistence import ConstraintState, PromiseState
 from engine.model.source import Schema, SourceName, Stream
@@ -32,38 +27,9 @@ from engine.model.types import Kind
 from engine.windows.retention import Hold
 
 IDS_MIN = 1_024
-BOUNDS_MAX = 1_024
-"""So many instants of the past are remembered with the bound of each."""
-ENDED_MAX = 1 << 20
-"""Values that are over wait for a reader that lags, so many; the oldest are left out."""
 
 Judged = Ordered | Clustered | Unique
 """What a row keeps or breaks as it enters."""
-
-
-class Endings:
-    """For one reader, the values of clustered columns that are over: none comes again within RETAIN."""
-
-    def __init__(self, columns: tuple[str, ...]) -> None:
-        self.columns = columns
-        self._waiting: deque[tuple[int, list[Column]]] = deque()
-        self._count = 0
-
-    def put(self, instant_ms: int, values: list[Column]) -> None:
-        """These are over as of an instant. values: a column each of ``columns``."""
-        self._waiting.append((instant_ms, values))
-        self._count += len(values[0])
-        while self._count > ENDED_MAX:
-            self._count -= len(self._waiting.popleft()[1][0])
-
-    def take(self, now_ms: int) -> list[list[Column]]:
-        """Those that are over at NOW of whoever asks, and were not told before."""
-        found: list[list[Column]] = []
-        while self._waiting and self._waiting[0][0] <= now_ms:
-            _, values = self._waiting.popleft()
-            self._count -= len(values[0])
-            found.append(values)
-        return found
 
 
 class Enforcement:
@@ -97,8 +63,6 @@ class Enforcement:
             np.full(len(self._judged), NOTHING), np.full(rings, NOTHING), np.full(dues, NO_ID), IDS_MIN
         )
         self._compact_at = IDS_MIN
-        self._bounds: deque[tuple[int, Int64Array]] = deque(maxlen=BOUNDS_MAX)
-        self._readers: WeakSet[Endings] = WeakSet()
 
     # --- rows -------------------------------------------------------------------------------------
 
@@ -111,12 +75,9 @@ class Enforcement:
             self.rows += n
             return rows, ()
         values = self._values(rows)
-        broken, ended = np.empty(n, np.int8), np.empty(n + len(self._ids), np.int64)
-        self.rows, endings = kernels.enforce(
-            values, rows.timestamp, self.rows, self._rules, self._state, broken, ended
-        )
+        broken = np.empty(n, np.int8)
+        self.rows = kernels.enforce(values, rows.timestamp, self.rows, self._rules, self._state, broken)
         last_ms = int(rows.timestamp[-1])
-        self._tell(last_ms, ended[:endings])
         if len(self._ids) > self._compact_at:
             self._compact(min([last_ms, *self._asked_ms()]))
         if (broken == kernels.KEPT).all():
@@ -177,7 +138,7 @@ class Enforcement:
         for c, ((_, one), places) in enumerate(zip(self._judged, self._places, strict=True)):
             columns = [rows.columns[place] for place in places]
             if isinstance(one, Ordered):
-                values[c] = _orderable(columns[0])
+                values[c] = orderable(columns[0])
             else:
                 numbered = self._codes[c].number(columns)
                 values[c] = self._ids.number(np.full(len(rows), c, np.int64), numbered.keys)
@@ -226,29 +187,7 @@ class Enforcement:
             state.after[one] = state.due[place]
             state.due[place] = one
 
-    # --- what follows -----------------------------------------------------------------------------
-
-    def low_bound(self, column: str, now_ms: int) -> int | None:
-        """No row enters after NOW of whoever asks whose value is below this, as a number that orders as
-        values do (:func:`ordered_key`); None: nothing is known. O(log instants).
-        """
-        for c, (_, one) in enumerate(self._judged):
-            if isinstance(one, Ordered) and one.column == column:
-                for instant_ms, bounds in reversed(self._bounds):
-                    if instant_ms <= now_ms:
-                        return None if bounds[c] == NOTHING else int(bounds[c])
-        return None
-
-    def endings(self, columns: tuple[str, ...]) -> Endings | None:
-        """The values of clustered columns that are over from now on, for one more reader as long as it holds
-        this; None: they are not clustered. Any order of the columns will do.
-        """
-        for _, one in self._judged:
-            if isinstance(one, Clustered) and frozenset(one.columns) == frozenset(columns):
-                found = Endings(one.columns)
-                self._readers.add(found)
-                return found
-        return None
+    # --- readers of others ------------------------------------------------------------------------
 
     def found(self, unique: Unique, values: Sequence[Column]) -> tuple[Int64Array, Int64Array]:
         """Of values of unique columns the number and the instant of the last row that has them; -1 where none
@@ -266,32 +205,6 @@ class Enforcement:
         if len(self._ids) > len(self._state.own):
             self._grow(2 * len(self._ids))
         return ids
-
-    def is_over(self, columns: tuple[str, ...], values: Sequence[Column]) -> BoolArray:
-        """bool[n]: which values of clustered columns are over as of NOW of the stream; NULL never is.
-
-        columns: as the constraint has them. values: a column each.
-        """
-        n = len(values[0])
-        for c, (_, one) in enumerate(self._judged):
-            if isinstance(one, Clustered) and one.columns == columns:
-                over: BoolArray = self._state.over[self._numbered(c, values)]
-                for column in values:
-                    over = over & column.there()
-                return over
-        return np.zeros(n, np.bool_)
-
-    def _tell(self, instant_ms: int, ended: Int64Array) -> None:
-        if not self._bounds or not np.array_equal(self._bounds[-1][1], self._state.bound):
-            self._bounds.append((instant_ms, self._state.bound.copy()))
-        if not len(ended) or not self._readers:
-            return
-        constraint, keys = self._ids.parts(ended)
-        for reader in self._readers:
-            for c, (_, one) in enumerate(self._judged):
-                mine = constraint == c
-                if isinstance(one, Clustered) and one.columns == reader.columns and mine.any():
-                    reader.put(instant_ms, self._codes[c].columns(keys[mine], self._types[c]))
 
     # --- the store's side -------------------------------------------------------------------------
 
@@ -346,9 +259,7 @@ class Enforcement:
             bound = saved.constraints[number].bound
             self._state.bound[c] = NOTHING if bound is None else bound
         found: list[list[tuple[int, int, int]]] = [[] for _ in self._judged]
-        last_ms = None
         for ordinal, batch in rows:
-            last_ms = int(batch.timestamp[-1])
             first = ordinal + self.rows - end
             for c, ids in enumerate(self._values(batch)):
                 if isinstance(self._judged[c][1], Ordered):
@@ -363,8 +274,6 @@ class Enforcement:
             self._state.own[ids] = [own for _, _, own in values]
             self._state.over[ids] = False
             self._wait(c, ids)
-        if last_ms is not None:
-            self._bounds.append((last_ms, self._state.bound.copy()))
 
     def _fill_ring(self, c: int, first: int, values: Int64Array) -> None:
         k, place = int(self._rules.rows[c]), int(self._rules.first[c])
@@ -404,12 +313,8 @@ class Enforcement:
         assert sorted(waiting) == np.flatnonzero(is_open).tolist()
 
 
-def ordered_key(column: Column) -> Int64Array:
-    """int64[n]: numbers that order as the values of an ordered column do, -2^63 where NULL."""
-    return _orderable(column)
-
-
-def _orderable(column: Column) -> Int64Array:
+def orderable(column: Column) -> Int64Array:
+    """int64[n]: numbers that order as the values of a column of ORDERED do, -2^63 where NULL."""
     if column.type.kind is Kind.DOUBLE:
         keys = np.empty(len(column), np.int64)
         values = np.ascontiguousarray(column.values)

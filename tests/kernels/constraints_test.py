@@ -39,14 +39,13 @@ class Twin:
         self.kinds, self.k = kinds, k
         self.entered: list[Row] = []
 
-    def put(self, row: Row) -> tuple[int, set[tuple[int, int]]]:
-        """(the constraint that it breaks, clustered values that are over by it)."""
+    def put(self, row: Row) -> int:
+        """The constraint that it breaks."""
         for c in range(3):
             if self._breaks(c, row):
-                return c, set()
-        before = self._over()
+                return c
         self.entered.append(row)
-        return KEPT, self._over() - before
+        return KEPT
 
     def _breaks(self, c: int, row: Row) -> bool:
         at_ms, value = row[0], row[1][c]
@@ -56,11 +55,12 @@ class Twin:
             passed = self.entered[: max(0, len(self.entered) - self.k[c])]
             return any(other[1][c] is not None and other[1][c] > value for other in passed)
         same = [other[0] for other in self.entered if other[1][c] == value]
-        if self.kinds[c] == CLUSTERED and (c, value) not in self._over():
+        if self.kinds[c] == CLUSTERED and (c, value) not in self.over():
             return False
         return bool(same) and same[-1] >= at_ms - RETAIN_MS
 
-    def _over(self) -> set[tuple[int, int]]:
+    def over(self) -> set[tuple[int, int]]:
+        """Clustered values that are over, with the place of their constraint."""
         return {
             (c, value)
             for c in range(3)
@@ -103,18 +103,17 @@ def test_rows_break_what_the_rules_say_whatever_the_cuts(
     )
     count = start = 0
     found: list[int] = []
-    over: list[tuple[int, int]] = []
     while start < len(rows):
         part = rows[start : start + cuts[len(found) % len(cuts)]]
         values = np.array([[_value(kinds[c], c, row[1][c]) for row in part] for c in range(3)], np.int64)
-        broken, ended = np.empty(len(part), np.int8), np.empty(len(part) + ids, np.int64)
+        broken = np.empty(len(part), np.int8)
         stamps = np.array([row[0] for row in part], np.int64)
-        count, endings = enforce(values, stamps, count, rules, state, broken, ended)
+        count = enforce(values, stamps, count, rules, state, broken)
         found += broken.tolist()
-        over += [divmod(one, VALUES) for one in ended[:endings].tolist()]
         start += len(part)
-    assert found == [broken for broken, _ in expected]
-    assert sorted(over) == sorted(one for _, ended in expected for one in ended)
+    assert found == expected
+    over = np.flatnonzero(state.over).tolist()
+    assert {divmod(one, VALUES) for one in over} == twin.over()
     assert count == len(twin.entered)
 
 
