@@ -61,6 +61,7 @@ from engine.queries.allocating import EngineProblem, engine_problem
 from engine.queries.allotting import allotted, given_less, require_tolerated, tolerates
 from engine.queries.allowance import Allowance
 from engine.queries.approximations import Approximations, allotments, declared_samples
+from engine.queries.candidates import Candidates
 from engine.queries.catalogue import Catalogue
 from engine.queries.coming import Coming
 from engine.queries.demand import Demand, demand_of
@@ -129,6 +130,7 @@ class Engine(Embedding):
         self._catalogue = Catalogue(self.limits, functions, timer, self._watch)
         self._sources = self._catalogue.sources
         self._references = ReferenceChecks(self._sources)
+        self._candidates = Candidates(self._sources)
         self._sets = SourceSets(self._sources, self.limits, self._planner, timer, self._watch)
         self._timer = timer
         units = None if costs is None else costs.units
@@ -744,6 +746,9 @@ class Engine(Embedding):
             modules[f"source/{name}"] = source.attributes()
             modules[f"data-stem/{name}"] = source.rows.attributes()
             modules[f"query-stem/{name}"] = source.queries.attributes()
+            if not source.stream.is_table:
+                modules[f"monitor/{name}"] = source.monitor.attributes()
+            modules |= source.constraints()
             modules[f"queue/pending/{name}"] = source.pending.attributes(source.clock.clock_ms)
         now_ns = 0 if self._timer is None else self._timer()
         for module in self.scheduler:
@@ -918,6 +923,8 @@ class Engine(Embedding):
                 self.scheduler.set_policy(str(value))
             case "query-stem":
                 self._sources[of].queries.eddy.set_attribute(name, str(value))
+            case "monitor":
+                self._sources[of].monitor.set_mode(str(value))
             case "join":
                 self._sets.groups()[of].set_attribute(name, str(value))
             case _:
@@ -934,11 +941,13 @@ class Engine(Embedding):
                 return self.scheduler.attributes()
             case "query-stem" if source is not None:
                 return source.queries.attributes()
+            case "monitor" if source is not None:
+                return source.monitor.attributes()
         return self.modules().get(module)
 
     def revise(self, answers: Mapping[str, int], seconds: float) -> int:
         """Choose maintenance and strategy again where queries leave them open; returns how many changed. No
-        answer does.
+        answer does. Columns by which they join and group are observed from then on.
 
         answers: how often each query was asked in these seconds; those that were not are left out.
         At most :data:`REVISED_MAX` queries a call, in turn, so that a call is short.
@@ -951,6 +960,7 @@ class Engine(Embedding):
             query = self._queries.get(self._to_revise.pop())
             if query is None:
                 continue
+            self._candidates.look_at(query)
             changed += self._following.revise(query)
             if not is_left_open(query):
                 continue
@@ -963,6 +973,8 @@ class Engine(Embedding):
                 self._outdate(after.sources)
                 self._may_owe = True
                 changed += 1
+        if not self._to_revise:
+            self._candidates.all_seen()
         return changed
 
     # --- the store's side -------------------------------------------------------------------------

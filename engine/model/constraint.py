@@ -85,22 +85,24 @@ def referred_to(constraints: Iterable[Constraint]) -> list[SourceName]:
     return list(dict.fromkeys(one.target for one in constraints if isinstance(one, References)))
 
 
+def promise_of(constraint: Constraint) -> str:
+    """As CREATE STREAM has it, without k."""
+    columns = f"({', '.join(map(_name, columns_of(constraint)))})"
+    words = _KINDS[type(constraint)].upper().replace("_", " ")
+    if isinstance(constraint, ManyOne | References):
+        target_columns = ", ".join(map(_name, constraint.target_columns))
+        return f"{words} {columns} TO {_name(constraint.target)} ({target_columns})"
+    return f"{words} {columns}"
+
+
 def text_of(constraint: Constraint) -> str:
     """As CREATE STREAM has it, for people to read."""
-    columns = f"({', '.join(map(_name, columns_of(constraint)))})"
-    match constraint:
-        case Ordered():
-            return f"CONSTRAINT ORDERED {columns} WITHIN {constraint.within_rows} ROWS"
-        case Clustered():
-            return f"CONSTRAINT CLUSTERED {columns} WITHIN {constraint.within_rows} ROWS"
-        case Unique():
-            return f"CONSTRAINT UNIQUE {columns}"
-    to = f"TO {_name(constraint.target)} ({', '.join(map(_name, constraint.target_columns))})"
-    if isinstance(constraint, ManyOne):
-        return f"CONSTRAINT MANY ONE {columns} {to}"
-    rows = constraint.within_rows
-    within = f"{constraint.within_ms} MILLISECONDS" if rows is None else f"{rows} ROWS"
-    return f"CONSTRAINT REFERENCES {columns} {to} WITHIN {within}"
+    within = ""
+    if isinstance(constraint, References) and constraint.within_ms is not None:
+        within = f" WITHIN {constraint.within_ms} MILLISECONDS"
+    elif isinstance(constraint, Ordered | Clustered | References):
+        within = f" WITHIN {constraint.within_rows} ROWS"
+    return f"CONSTRAINT {promise_of(constraint)}{within}"
 
 
 def _name(name: str) -> str:

@@ -169,6 +169,8 @@ class Report:
         yield "engine"
         for name in key:
             yield from (f"source/{name}", f"queue/pending/{name}", f"data-stem/{name}", f"query-stem/{name}")
+            if self.part(f"monitor/{name}") is not None:
+                yield f"monitor/{name}"
         yield set_id(key)
         if group is not None:
             yield group
@@ -266,6 +268,10 @@ def report(
             ("query-stem", source.queries.usage),
         ):
             usages[f"{kind}/{name}"], readers[f"{kind}/{name}"] = usage, reading[name]
+        if not source.stream.is_table:
+            id_ = f"monitor/{name}"
+            usages[id_], readers[id_] = source.monitor.usage, reading[name]
+            nbytes[id_], reads[id_] = source.monitor.nbytes, (f"queue/pending/{name}",)
         held = held_by(source)
         queue = f"queue/pending/{name}"
         nbytes[queue], readers[queue] = held.pending, reading[name]

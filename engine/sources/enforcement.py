@@ -17,7 +17,6 @@ from engine.kernels import constraints as kernels
 from engine.kernels import intervals
 from engine.kernels.constraints import NO_ID, NOTHING
 from engine.model.approximation import Approximation
-from engine.model.attributes import Attribute
 from engine.model.batch import Batch, Column, Int64Array
 from engine.model.constraint import Clustered, Ordered, References, Unique, columns_of, text_of
 from engine.model.persistence import ConstraintState, PromiseState
@@ -45,6 +44,8 @@ class Enforcement:
         """Of these, as many as tags say: a new amount for each tenth more."""
         self.rows = 0
         """That entered: each has a number, from 0."""
+        self.waited: list[int | None] = [None] * len(stream.constraints)
+        """Of REFERENCES, how many rows or ms a row waited for its match at most, since the start."""
         self.judged: dict[int, int] = {}
         """By constraint REFERENCES that is judged here, the first row of which it is not known."""
         self.referrers: list[Callable[[], int | None]] = []
@@ -287,12 +288,6 @@ class Enforcement:
         ids, state = ids[there], self._state
         state.own[ids], state.over[ids] = 1, True
         state.last[ids], state.last_ms[ids] = first + there, timestamp[there]
-
-    # --- readers ----------------------------------------------------------------------------------
-
-    def attributes(self) -> tuple[Attribute, ...]:
-        """What can be read of it."""
-        return (Attribute("violations", sum(self.broken), "rows that broke a constraint"),)
 
     @property
     def nbytes(self) -> int:

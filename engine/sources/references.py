@@ -153,8 +153,24 @@ class ReferenceCheck:
         in_time = instants <= stamps
         if limit is not None:
             in_time |= numbers < limit if within_ms is None else instants <= stamps + within_ms
-        found: BoolArray = (known & in_time) | ~refers
+        matched = known & in_time
+        self._note_wait(
+            (instants - stamps)[matched], numbers[matched], None if limit is None else limit[matched]
+        )
+        found: BoolArray = matched | ~refers
         return found
+
+    def _note_wait(self, waits_ms: Int64Array, numbers: Int64Array, limit: Int64Array | None) -> None:
+        """How long rows waited whose matches are found, by their instants and numbers."""
+        if not len(waits_ms):
+            return
+        most = int(waits_ms.max())
+        rows = self._constraint.within_rows
+        if rows is not None:
+            waited = 0 if limit is None else int((numbers + 1 - limit + rows)[waits_ms > 0].max(initial=0))
+            most = min(most, 0) if limit is None else waited
+        known = self._promises.waited[self._number]
+        self._promises.waited[self._number] = max(0, known or 0, most)
 
 
 class ReferenceChecks:

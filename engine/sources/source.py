@@ -22,6 +22,7 @@ from engine.results.source_view import SourceView
 from engine.sources.backfill import check, origin_of
 from engine.sources.enforcement import Enforcement
 from engine.sources.meter import Meter
+from engine.sources.monitor import Monitor
 from engine.sources.promise import check_promise
 from engine.stems.data_stem import RAISED, DataStem, Rows
 from engine.stems.entering import EnteringRows
@@ -63,6 +64,7 @@ class Source:
         self.rows = (
             TableStem(stream, self.queries, base) if stream.is_table else DataStem(schema, self.queries, base)
         )
+        self.monitor = Monitor(stream)
         self.promises = Enforcement(stream) if stream.constraints else None
         self.retained_from_ms: int | None = None
         self.late = 0
@@ -218,6 +220,10 @@ class Source:
         self.usage.rows_in += len(arrived)
         self.usage.rows_out += len(entering)
         if len(entering):
+            if self.monitor.is_active:
+                with self._watch.on(self.monitor.usage):
+                    whole = entering.places is None
+                    self.monitor.enter(entering.batches if whole else (entering.batch(),))
             with self._watch.on(self.rows.usage):
                 self.rows.enter(entering)
         if len(self.pending) > self.limits.pending_rows_max:
@@ -401,6 +407,12 @@ class Source:
             Attribute("unreadable_records", self.unreadable, "records that gave no row"),
             Attribute("retained_from_ms", self.retained_from_ms, "rows before this instant are gone"),
         )
+
+    def constraints(self) -> dict[str, tuple[Attribute, ...]]:
+        """Attributes of each constraint that is declared or observed, by id."""
+        if self.promises is None:
+            return self.monitor.entities((), ())
+        return self.monitor.entities(self.promises.broken, self.promises.waited)
 
     # --- the store's side -------------------------------------------------------------------------
 

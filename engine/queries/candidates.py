@@ -1,0 +1,75 @@
+"""Which columns constraints would be of use for: those by which live queries join and group their streams."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from engine.joins.shape import shape_of
+from engine.language.expressions import Column, Expression
+from engine.language.query import Aggregate, Distinct, Filter, Join, Output, Project, Query, SemiJoin
+from engine.language.templates import Meaning
+from engine.model.source import SourceName, Stream
+from engine.sources.source import Source
+from engine.standing.query import StandingQuery
+
+Candidate = tuple[SourceName, tuple[str, ...]]
+"""A stream and some of its columns, in the order of their names."""
+
+
+def candidates_of(query: Query, streams: Mapping[str, Stream]) -> Iterator[Candidate]:
+    """Those of one query; of a join only keys that are columns of one source. O(its size)."""
+    shape = shape_of(query, {name: len(streams[name].schema) for name in query.sources})
+    if shape is not None:
+        for edge in shape.edges:
+            for place, keys in ((edge.left, edge.left_keys), (edge.right, edge.right_keys)):
+                yield from _of(shape.inputs[place], keys)
+    outputs: tuple[Output, ...] | None = None
+    for stage in query.stages:
+        match stage:
+            case Filter():
+                continue
+            case Project(outputs=found) if outputs is None:
+                outputs = found
+            case Aggregate(keys=groups) if outputs is None:
+                yield from _of(query.source, [key.expression for key in groups])
+                return
+            case Distinct() if outputs is not None:
+                yield from _of(query.source, [output.expression for output in outputs])
+                return
+            case SemiJoin() | Join():
+                return
+            case _:
+                return
+
+
+def _of(source: SourceName, keys: Sequence[Expression]) -> Iterator[Candidate]:
+    names = [key.name for key in keys if isinstance(key, Column)]
+    if names and len(names) == len(keys):
+        yield source, tuple(sorted(set(names)))
+
+
+class Candidates:
+    """Those of all live queries, gathered some queries at a time."""
+
+    def __init__(self, sources: Mapping[str, Source]) -> None:
+        self._sources = sources
+        self._coming: dict[SourceName, dict[tuple[str, ...], None]] = {}
+        self._seen: dict[int, Meaning] = {}
+        """By identity: texts that differ in constants mean the same here."""
+
+    def look_at(self, standing: StandingQuery) -> None:
+        """A live query. O(its size), O(1) for another with its meaning."""
+        if id(standing.meaning) in self._seen:
+            return
+        self._seen[id(standing.meaning)] = standing.meaning
+        streams: dict[str, Stream] = {name: self._sources[name].stream for name in standing.sources}
+        for source, columns in candidates_of(standing.query, streams):
+            schema = streams[source].schema
+            if not streams[source].is_table and all(schema.index(one) is not None for one in columns):
+                self._coming.setdefault(source, {})[columns] = None
+
+    def all_seen(self) -> None:
+        """All live queries were looked at: what they have is observed, and nothing else."""
+        for name, source in self._sources.items():
+            source.monitor.watch(self._coming.get(SourceName(name), ()))
+        self._coming, self._seen = {}, {}
