@@ -30,7 +30,10 @@ class Embedding(ABC):
     """The calls. What they rest on is the engine's."""
 
     _enqueued: Position
-    _clock_ms: int
+
+    @property
+    @abstractmethod
+    def _clock_ms(self) -> int: ...
 
     @abstractmethod
     def prepare(self, sql: str) -> Statement: ...

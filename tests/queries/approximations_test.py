@@ -34,7 +34,7 @@ def of_q(standing: StandingQuery) -> Iterator[Approximation]:
 
 def told_by(*tellers: Teller) -> Feed:
     feed = Feed()
-    feed.engine._approximations = Approximations(tellers)
+    feed.engine._parts.approximations = Approximations(tellers)
     return feed
 
 
@@ -166,5 +166,5 @@ def test_tags_come_back_from_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
     register(feed, "q", SLIDING)
     store = MemoryState()
     feed.engine.save(store)
-    monkeypatch.setattr("engine.engine.Approximations", lambda _: Approximations((of_sliding,)))
+    monkeypatch.setattr("engine.parts.Approximations", lambda _: Approximations((of_sliding,)))
     assert Engine.restore(store).view().snapshot("q").approximation == (SAMPLE,)

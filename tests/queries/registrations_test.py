@@ -213,7 +213,7 @@ def test_an_engine_that_no_store_knows_notes_no_removals() -> None:
         engine.register(f"q{number}", "SELECT v FROM s WHERE v > 2")
         engine.unregister(f"q{number}")
         engine.unregister(f"unknown{number}")
-    assert not engine._dropped_queries
+    assert not engine._parts.stored.dropped_queries
 
 
 def test_a_saved_query_that_was_left_out_of_a_restored_engine_is_dropped_once_it_goes() -> None:

@@ -1,0 +1,250 @@
+"""What readers ask an engine: its modules and entities, the plans of queries, and edits while it runs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import replace
+
+from engine.dataflow.buffers import settings as buffers
+from engine.eddy.eddy import Timer
+from engine.language.parameters import text_of
+from engine.language.query import Query
+from engine.model.allotment import Allotment
+from engine.model.attributes import Attribute, AttributeValue, version_of
+from engine.model.source import SourceName
+from engine.overload.proposals.proposal import Proposal
+from engine.parts import Parts
+from engine.queries.allocating import EngineProblem, engine_problem
+from engine.queries.allotting import allotted, require_tolerated
+from engine.queries.entities import Report, report
+from engine.queries.explain import Plan
+from engine.queries.footprint import Footprint, Heavy, footprint, heaviest
+from engine.standing.query import set_key
+from tureen.errors import (
+    AttributeRefused,
+    EditConflict,
+    NotSupported,
+    UnknownEntity,
+)
+
+SCHEDULER = "scheduler"
+
+
+class Inspection(ABC):
+    """The calls. They change no answer."""
+
+    _parts: Parts
+
+    @abstractmethod
+    def _queued(self) -> int:
+        """Steps that wait."""
+
+    def modules(self) -> dict[str, tuple[Attribute, ...]]:
+        """Every module with its attributes as they stand."""
+        modules: dict[str, tuple[Attribute, ...]] = {
+            "engine": (
+                Attribute("position", str(self._parts.position), "the last step applied"),
+                Attribute("queued_steps", self._queued(), "steps that wait"),
+                Attribute("queries", len(self._parts.queries), "standing queries"),
+                Attribute("sources", len(self._parts.sources), "streams"),
+            ),
+            buffers.MODULE: buffers.attributes(),
+            SCHEDULER: self._parts.scheduler.attributes(),
+        }
+        for name, source in self._parts.sources.items():
+            modules[f"source/{name}"] = source.attributes()
+            modules[f"data-stem/{name}"] = source.rows.attributes()
+            modules[f"query-stem/{name}"] = source.queries.attributes()
+            if not source.stream.is_table:
+                modules[f"monitor/{name}"] = source.monitor.attributes()
+            modules |= source.constraints()
+            modules[f"queue/pending/{name}"] = source.pending.attributes(source.clock.clock_ms)
+        now_ns = 0 if self._parts.timer is None else self._parts.timer()
+        for module in self._parts.scheduler:
+            modules[f"queue/{module.name}"] = self._parts.scheduler.attributes_of(module, now_ns)
+        for over in self._parts.sets:
+            modules[f"queries/{'+'.join(over.sources)}"] = over.attributes()
+        for name, group in self._parts.sets.groups().items():
+            modules[f"join/{name}"] = group.attributes()
+        return modules
+
+    def entities(self) -> Report:
+        """Every entity with what it uses, and what queries pay of it (:mod:`engine.queries.entities`).
+
+        O(entities but for queries), and O(1) a query that shares a join or is followed.
+        """
+        graphs = {key: graph.entities("+".join(key)) for key, graph in self._parts.following.graphs()}
+        return report(
+            str(self._parts.position),
+            self.modules(),
+            self._parts.usage,
+            len(self._parts.queries),
+            self._parts.sources,
+            list(self._parts.sets),
+            list(self._parts.sets.indexes()),
+            graphs,
+        )
+
+    def stats(self) -> dict[str, dict[str, AttributeValue]]:
+        """The values alone, by module and attribute."""
+        return {
+            module: {attribute.name: attribute.value for attribute in attributes}
+            for module, attributes in self.modules().items()
+        }
+
+    def footprint(self) -> Footprint:
+        """The bytes that the state takes, by structure. O(segments * columns + queries' indexes)."""
+        following = self._parts.following
+        return footprint(
+            self._parts.sources.values(),
+            self._parts.sets,
+            self._parts.sets.index_bytes,
+            following.nbytes,
+            following.by_strategy(),
+        )
+
+    def heaviest(self) -> Heavy | None:
+        """The query that pausing would free most memory of; None: of none anything. O(queries)."""
+        return heaviest(self._parts.sets)
+
+    def explain(
+        self, *, query_id: str | None = None, sql: str | None = None, timer: Timer | None = None
+    ) -> Plan:
+        """The plan of a standing query, or of a SELECT that is not registered.
+
+        timer: evaluate it too and time each stage (ANALYZE). Raises UnknownQuery, QueryError, LimitExceeded.
+        """
+        standing = None
+        if query_id is not None:
+            standing = self._parts.query(query_id)
+            query = standing.query
+        else:
+            query = self._selected(sql or "")
+        graph = self._parts.following.explain(query, standing)
+        followed = query_id is not None and query_id in self._parts.following
+        return self._parts.sets.seen(set_key(query.sources)).explain(
+            query,
+            standing,
+            timer,
+            graph,
+            {name: self._parts.sets.readers(name) for name in query.sources},
+            followed=followed,
+        )
+
+    def proposals(self, *, query_id: str | None = None, sql: str | None = None) -> tuple[Proposal, ...]:
+        """Texts that use fewer resources than that of a standing query, or of a SELECT that is not
+        registered, with what each saves and costs; nothing changes (STREAM, section 5.1).
+
+        Raises UnknownQuery, QueryError, LimitExceeded.
+        """
+        standing = None
+        if query_id is not None:
+            standing = self._parts.query(query_id)
+            sql = text_of(standing.registration)
+        query = self._selected(sql or "")
+        return self._parts.sets.seen(set_key(query.sources)).proposals(
+            query,
+            query.sql,
+            self._parts.catalogue.definitions,
+            self._selected,
+            query.tolerance if standing is None else standing.tolerance,
+        )
+
+    def expecting(self, query_id: str, allotment: Allotment) -> Allotment:
+        """The same allotment of a standing query, with the precision that its answer may then expect; nothing
+        changes. Raises UnknownQuery, AllotmentRefused.
+        """
+        standing = self._parts.query(query_id)
+        if not allotment:
+            return allotment
+        coming = allotted(standing, allotment, self._parts.position, self._parts.catalogue)
+        expected = self._parts.sets.of(standing).expected(standing.asked, coming.query)
+        require_tolerated(standing.tolerance, expected)
+        return replace(allotment, expected=expected)
+
+    def _selected(self, sql: str) -> Query:
+        """What a SELECT means."""
+        statement = self._parts.catalogue.templates.statement(sql)
+        if not isinstance(statement, Query):
+            raise NotSupported("only a SELECT has a plan", hint="EXPLAIN SELECT ...", line=1, column=1)
+        return statement
+
+    def edit(self, module: str, values: Mapping[str, AttributeValue], version: int | None = None) -> None:
+        """Set attributes of a module, all or none; no answer changes. version: that they must still have
+        (:func:`engine.model.attributes.version_of`); None: whatever they are.
+
+        Raises UnknownEntity, AttributeRefused, EditConflict.
+        """
+        attributes = self._attributes_of(module)
+        if attributes is None:
+            raise UnknownEntity(module)
+        now = version_of(attributes)
+        if version is not None and version != now:
+            raise EditConflict(module, now)
+        known = {attribute.name: attribute for attribute in attributes}
+        settable = [one.name for one in attributes if one.settable]
+        read: dict[str, AttributeValue] = {}
+        for name, value in values.items():
+            attribute = known.get(name)
+            if attribute is None:
+                raise AttributeRefused(module, name, value, settable)
+            read[name] = attribute.read(value)
+            refusal = attribute.refusal(read[name])
+            if refusal is not None:
+                raise AttributeRefused(module, name, value, settable, refusal)
+        for name, value in read.items():
+            self._set(module, name, value)
+
+    def set_attribute(self, module: str, name: str, value: AttributeValue) -> None:
+        """As :meth:`edit`, of one attribute."""
+        self.edit(module, {name: value})
+
+    def _set(self, module: str, name: str, value: AttributeValue) -> None:
+        kind, _, of = module.partition("/")
+        match kind:
+            case buffers.MODULE:
+                buffers.change(name, value)
+                self._parts.following.forget()
+            case "scheduler":
+                self._parts.scheduler.set_policy(str(value))
+            case "query-stem":
+                self._parts.sources[of].queries.eddy.set_attribute(name, str(value))
+            case "monitor":
+                self._parts.sources[of].monitor.set_mode(str(value))
+            case "join":
+                self._parts.sets.groups()[of].set_attribute(name, str(value))
+            case _:
+                raise AssertionError(f"{module}.{name} says that it can be set")
+
+    def _attributes_of(self, module: str) -> tuple[Attribute, ...] | None:
+        """Of one module; None where there is none. O(1) of those of a source."""
+        kind, _, of = module.partition("/")
+        source = self._parts.sources.get(of)
+        match kind:
+            case buffers.MODULE:
+                return buffers.attributes()
+            case "scheduler":
+                return self._parts.scheduler.attributes()
+            case "query-stem" if source is not None:
+                return source.queries.attributes()
+            case "monitor" if source is not None:
+                return source.monitor.attributes()
+        return self.modules().get(module)
+
+    def allocation_problem(self) -> EngineProblem | None:
+        """What standing queries would hold and may be given less; None: nobody tolerates that."""
+        at = {name: seen for over in self._parts.sets for name, seen in over.stands().items()}
+        return engine_problem(self._parts.queries.values(), self._parts.sources, at, self._state_bytes)
+
+    def _state_bytes(self) -> dict[SourceName, float]:
+        """By source, what is kept for windows over it besides its rows; that of several in equal parts."""
+        found: dict[SourceName, float] = {}
+        graphs = dict(self._parts.following.graphs())
+        for over in self._parts.sets:
+            key = tuple(over.sources)
+            nbytes = over.kept_bytes() + sum(group.nbytes for _, group in over.groups())
+            nbytes += graphs[key].nbytes if key in graphs else 0
+            for name in key:
+                found[name] = found.get(name, 0.0) + nbytes / len(key)
+        return found

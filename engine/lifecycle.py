@@ -1,0 +1,273 @@
+"""How queries come, change and go: what the steps Register, Alter, Allocate and Unregister do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from engine.changes.output import continues
+from engine.model.allotment import NOTHING_LESS, Allotment
+from engine.model.maintenance import QueryOptions
+from engine.model.step import (
+    BEGINNING,
+    Position,
+    Register,
+    Registration,
+    StepResult,
+)
+from engine.overload.tolerated import levels_of
+from engine.parts import Parts
+from engine.queries.allotting import allotted, tolerates
+from engine.queries.coming import Coming
+from engine.queries.registrations import bound, sort_out, sort_out_altered
+from engine.queries.subscriptions import PendingOutput
+from engine.standing.query import SetKey, StandingQuery, set_key
+from tureen.errors import (
+    TureenError,
+    UnknownQuery,
+)
+
+
+class Lifecycle:
+    """Of the queries of an engine."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._queries = parts.queries
+        self._sources = parts.sources
+        self._sets = parts.sets
+        self._catalogue = parts.catalogue
+        self._following = parts.following
+        self._shed = parts.shed
+
+    def register(self, body: Register, position: Position, told: PendingOutput) -> StepResult:
+        asked = sort_out(body.registrations, position, self._queries, self._catalogue, self._parts.limits)
+        pausing = [one.query_id for one in asked.changed if self._is_to_pause(one)]
+        if pausing and body.takes_back:
+            self._tell_end(pausing, told)
+        elif pausing:
+            view = self._parts.view()
+            self._parts.outdate()  # the step is not over
+            for query_id in pausing:
+                self._following.pauses(self._queries[query_id], view)
+        for registration in asked.changed:
+            try:
+                self._change(registration, told)
+            except TureenError as refusal:
+                asked.failed[registration.query_id] = refusal
+        self._give_all([one.query_id for one in asked.changed], position, told)
+        for standing, one in self._come(asked.coming):
+            if one.meaning.emits:
+                self._following.came(standing, one.query)
+                if self._parts.tells and not standing.paused:
+                    told.began.append(standing)
+        return StepResult(position, failed=asked.failed)
+
+    def alter(
+        self, registrations: tuple[Registration, ...], position: Position, told: PendingOutput
+    ) -> StepResult:
+        """Give queries other texts; one whose answer cannot be told stays as it was."""
+        asked = sort_out_altered(registrations, position, self._queries, self._catalogue)
+        names = [one.query_id for one in asked.coming]
+        continued = self._exchange(asked.coming, self._come_instead, asked.failed, told)
+        stayed = {*continued, *asked.failed}
+        gone = tuple(name for name in names if name not in stayed)
+        return StepResult(position, failed=asked.failed, continued=continued, gone=gone)
+
+    def allocate(
+        self, allotments: Iterable[tuple[str, Allotment]], position: Position, told: PendingOutput
+    ) -> StepResult:
+        """Give queries other shares of what they ask for; one whose answer cannot be told stays as it was."""
+        coming: list[Coming] = []
+        failed: dict[str, Exception] = {}
+        for query_id, allotment in allotments:
+            try:
+                standing = self._queries.get(query_id)
+                if standing is None:
+                    raise UnknownQuery()
+                coming.append(allotted(standing, allotment, position, self._catalogue))
+            except TureenError as refusal:
+                failed[query_id] = refusal
+        return StepResult(position, failed=failed, continued=self._replace(coming, failed, told))
+
+    def continues(self, registration: Registration) -> bool:
+        """Whether changes of a query continue if its text becomes this one; see
+        :func:`engine.changes.output.continues`. False for paused queries. True also for a text that is
+        refused: altering the query to it changes nothing.
+        """
+        standing = self._queries.get(registration.query_id)
+        if standing is None:
+            return False
+        try:
+            paused = QueryOptions.of(registration.options).paused
+            query = bound(registration, self._catalogue).query
+        except TureenError:
+            return True
+        if standing.paused or paused:
+            return False
+        before = standing.query
+        streams = {name: self._sources[name].stream for name in (*before.sources, *query.sources)}
+        return continues(before, query, streams)
+
+    def unregister(self, query_ids: Sequence[str], told: PendingOutput) -> None:
+        """Queries go; those that are not there are passed over."""
+        self._tell_end(query_ids, told)
+        for query_id in query_ids:
+            self._gone(query_id)
+
+    def _gone(self, query_id: str) -> None:
+        query = self._queries.pop(query_id, None)
+        if query is not None:
+            self._following.gone(query)
+            self._shed.gone(query_id)
+            self._parts.approximations.gone(query_id)
+            self._sets.unregister(query)
+            self._parts.stored.unsaved_queries.discard(query_id)
+            if query.born <= self._parts.stored.position:
+                self._parts.stored.dropped_queries.add(query_id)
+        elif self._parts.stored.position != BEGINNING:
+            self._parts.stored.dropped_queries.add(query_id)  # it was left out when this was restored
+
+    def _tell_end(self, query_ids: Iterable[str], told: PendingOutput) -> None:
+        """Answers of followed queries go."""
+        ending = [self._queries[name] for name in query_ids if name in self._following]
+        if ending and self._parts.tells:
+            self._following.tell_whole(ending, self._parts.view(), "end", told)
+            self._parts.outdate()
+
+    def _come(self, coming: Sequence[Coming]) -> list[tuple[StandingQuery, Coming]]:
+        """Put queries in their sets."""
+        by_set: dict[SetKey, list[Coming]] = {}
+        for one in coming:
+            by_set.setdefault(set_key(one.meaning.sources), []).append(one)
+        came: list[tuple[StandingQuery, Coming]] = []
+        for key, queries in by_set.items():
+            registered = self._sets.joined(key).register(queries)
+            for standing, one in zip(registered, queries, strict=True):
+                self._stands(standing)
+                came.append((standing, one))
+        self._parts.outdate()
+        return came
+
+    def _give_all(self, query_ids: Iterable[str], position: Position, told: PendingOutput) -> None:
+        """Those whose options do not allow any more what they are given, or let other rows be shed, are given
+        all that they ask for.
+        """
+        coming = [
+            allotted(self._queries[name], NOTHING_LESS, position, self._catalogue)
+            for name in query_ids
+            if not tolerates(self._queries[name], self._catalogue)
+            or self._sheds_otherwise(self._queries[name])
+        ]
+        if coming:
+            self._replace(coming, {}, told)
+
+    def _replace(
+        self, coming: Sequence[Coming], failed: dict[str, Exception], told: PendingOutput
+    ) -> tuple[str, ...]:
+        """Have queries answered by others over the same sources; as :meth:`_exchange`."""
+        talking: list[Coming] = []
+        for one in coming:
+            standing = self._queries[one.query_id]
+            if self._following.is_silent(standing):
+                self._following.replace_silently(
+                    standing,
+                    one.query,
+                    lambda: self._stand_in([one])[0][0],  # noqa: B023
+                )
+            else:
+                talking.append(one)
+        return self._exchange(talking, self._stand_in, failed, told)
+
+    def _exchange(
+        self,
+        coming: Sequence[Coming],
+        put: Callable[[Sequence[Coming]], list[tuple[StandingQuery, Coming]]],
+        failed: dict[str, Exception],
+        told: PendingOutput,
+    ) -> tuple[str, ...]:
+        """Have queries that stand answered by others, which ``put`` puts in their places. failed: takes those
+        that stay as they were. Returns those that are followed on, with the difference of both answers.
+        """
+        old = {name: self._queries[name] for one in coming if (name := one.query_id)}
+        view = (
+            self._parts.view() if self._parts.tells and any(name in self._following for name in old) else None
+        )
+        followed = {
+            name: before
+            for name, query in old.items()
+            if view is not None and (before := self._following.before(query, view)) is not None
+        }
+        came = put(coming)
+        if view is not None:
+            view = self._parts.view()
+            self._parts.outdate()  # the step is not over
+        continued: list[str] = []
+        for standing, one in came:
+            name, query = standing.query_id, one.query
+            if name not in followed:
+                if self._following.came(standing, query) and self._parts.tells and not standing.paused:
+                    told.began.append(standing)
+                continue
+            assert view is not None
+            try:
+                if self._following.altered(followed[name], standing, query, view, told):
+                    continued.append(name)
+            except TureenError as refusal:
+                failed[name] = refusal
+                put([Coming.again(old[name])])
+                self._following.back(followed[name], self._queries[name])
+        return tuple(continued)
+
+    def _come_instead(self, coming: Sequence[Coming]) -> list[tuple[StandingQuery, Coming]]:
+        """Queries in the places of those with their ids, over other sources perhaps."""
+        for one in coming:
+            self._gone(one.query_id)
+        return self._come(coming)
+
+    def _stand_in(self, coming: Sequence[Coming]) -> list[tuple[StandingQuery, Coming]]:
+        """The same queries over the same sources, with other shares of them."""
+        by_set: dict[SetKey, list[Coming]] = {}
+        for one in coming:
+            standing = self._queries[one.query_id]
+            self._following.gone(standing)
+            by_set.setdefault(standing.set_key, []).append(one)
+        came: list[tuple[StandingQuery, Coming]] = []
+        for key, queries in by_set.items():
+            exchanged = self._sets.seen(key).exchange(queries)
+            for standing, one in zip(exchanged, queries, strict=True):
+                self._stands(standing)
+                came.append((standing, one))
+        self._parts.outdate()
+        return came
+
+    def _stands(self, standing: StandingQuery) -> None:
+        """A query stands so from now on."""
+        self._queries[standing.query_id] = standing
+        self._parts.stored.unsaved_queries.add(standing.query_id)
+        self._parts.tag(standing)
+
+    def _is_to_pause(self, registration: Registration) -> bool:
+        """Whether a followed query runs and is to be paused by its new options."""
+        query_id = registration.query_id
+        if query_id not in self._following or self._queries[query_id].paused:
+            return False
+        return QueryOptions.of(registration.options).paused
+
+    def _sheds_otherwise(self, standing: StandingQuery) -> bool:
+        """Whether the options of a query let other rows be shed than it does not see."""
+        meant = bound(standing.registration, self._catalogue).query
+        streams = {name: self._sources[name].stream for name in meant.sources}
+        return levels_of(standing.query, streams) != levels_of(meant, streams)
+
+    def _change(self, registration: Registration, told: PendingOutput) -> None:
+        before = self._queries[registration.query_id]
+        after = self._sets.of(before).change(registration)
+        self._queries[registration.query_id] = after
+        self._parts.tag(after)
+        self._following.changed(after)
+        if before.paused and not after.paused:
+            if self._parts.tells:
+                told.resumed.append(after)
+            else:
+                self._following.resumes_silently(after.query_id)
+        self._parts.stored.unsaved_queries.add(registration.query_id)

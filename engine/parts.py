@@ -1,0 +1,177 @@
+"""What an engine is made of, which its steps, its readers and the store's side share."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from engine.eddy.eddy import Timer
+from engine.language.functions import FunctionCatalogue
+from engine.model.approximation import Approximation
+from engine.model.limits import Limits
+from engine.model.maintenance import Costs
+from engine.model.source import SourceName
+from engine.model.step import (
+    BEGINNING,
+    Body,
+    Claim,
+    CreateDerived,
+    Heartbeat,
+    Position,
+    Records,
+    Written,
+)
+from engine.model.usage import Clock, Stopwatch, Usage
+from engine.overload.scheduler import Scheduler
+from engine.queries.approximations import Approximations, allotments, declared_samples
+from engine.queries.catalogue import Catalogue
+from engine.queries.planner import Planner
+from engine.queries.shed_readers import ShedReaders
+from engine.queries.source_sets import SourceSets
+from engine.queries.subscriptions import Subscriptions
+from engine.results.source_view import SourceView
+from engine.results.view import SetView, View
+from engine.sources.references import ReferenceChecks
+from engine.sources.source import Source
+from engine.standing.queries import StandingQueries
+from engine.standing.query import SetKey, StandingQuery
+from tureen.errors import (
+    StepOutOfOrder,
+    UnknownQuery,
+)
+
+
+@dataclass(slots=True)
+class Stored:
+    """What the store has of an engine as of its last save, and what it lacks."""
+
+    position: Position = BEGINNING
+    unsaved: set[SourceName] | None = None
+    """Sources that moved since the last save; None: any may have, and there may be others."""
+    unsaved_queries: set[str] = field(default_factory=set)
+    dropped_queries: set[str] = field(default_factory=set)
+    """Of the store's queries, those that are gone: one that came after the last save was never there."""
+    errors: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    held: set[tuple[SetKey, SourceName]] = field(default_factory=set)
+    """Of which streams, for queries over which, the store has rows that joins hold."""
+
+
+class Parts:
+    """Sources, queries, the sets of sources that queries stand over, and who follows them."""
+
+    def __init__(
+        self,
+        limits: Limits,
+        functions: FunctionCatalogue,
+        costs: Costs | None,
+        timer: Timer | None,
+        clock: Clock | None,
+    ) -> None:
+        """As :class:`engine.engine.Engine` has them."""
+        self.watch = Stopwatch(clock)
+        self.usage = Usage()
+        """Of steps, besides what their parts use."""
+        self.timer = timer
+        self.limits = limits
+        self.position = BEGINNING
+        self.clock_ms = 0
+        self.tells = True
+        self.may_owe = True
+        """Whether matches over old rows may be owed to queries."""
+        self.planner = Planner(costs)
+        self.catalogue = Catalogue(limits, functions, timer, self.watch)
+        self.sources = self.catalogue.sources
+        self.references = ReferenceChecks(self.sources)
+        self.sets = SourceSets(self.sources, limits, self.planner, timer, self.watch)
+        units = None if costs is None else costs.units
+        self.following = Subscriptions(self.sources, limits, units, self.watch)
+        self.queries = StandingQueries()
+        self.shed = ShedReaders(self.sources)
+        self.approximations = Approximations(
+            (declared_samples, allotments, self._broken_promises, self.shed.tags)
+        )
+        """What of answers is not exact."""
+        self.scheduler = Scheduler()
+        self.stored = Stored()
+        self._view: View | None = None
+        self._shown: dict[str, SourceView] = {}
+        self._shown_sets: dict[SetKey, SetView] = {}
+        self._unshown: set[SourceName] | None = None
+        """Sources that moved since these two were taken; None: any may have, and there may be others."""
+
+    def query(self, query_id: str) -> StandingQuery:
+        """Raises UnknownQuery."""
+        standing = self.queries.get(query_id)
+        if standing is None:
+            raise UnknownQuery()
+        return standing
+
+    def view(self) -> View:
+        """All answers at the last step applied; the same object until the next. O(sources that moved, and
+        their segments), and a copy of what is known of all others.
+        """
+        if self._view is None:
+            if self._unshown is None:
+                self._shown = {name: source.view() for name, source in self.sources.items()}
+                self._shown_sets = self.sets.views()
+            else:
+                self._shown |= {name: self.sources[name].view() for name in self._unshown}
+                self._shown_sets |= self.sets.views_over(self._unshown)
+            self._unshown = set()
+            sources, sets = self._shown.copy(), self._shown_sets.copy()
+            queries, strategy_of = self.queries.shown(), self.following.strategy_of
+            tags = self.approximations.shown()
+            self._view = View(self.position, self.limits, sources, sets, queries, strategy_of, tags)
+        return self._view
+
+    def touched(self, body: Body) -> Collection[SourceName] | None:
+        """The sources that a step may move, or let go of rows; None: any, and there may be others then."""
+        match body:
+            case Records(source=name) | Heartbeat(source=name):
+                return {*self.sets.touched(name), *self.references.touched(name)}
+            case Claim() | Written() | CreateDerived():
+                return ()
+            case _:
+                return None
+
+    def source(self, name: str) -> Source:
+        source = self.sources.get(name)
+        if source is None:
+            raise StepOutOfOrder(f"a step names the stream {name!r}, which was not created")
+        return source
+
+    def outdate(self, touched: Iterable[SourceName] | None = None) -> None:
+        """What was seen is no more as it was; touched: as :meth:`touched` has it."""
+        self._view = None
+        if touched is None:
+            self._unshown = None
+        elif self._unshown is not None:
+            self._unshown.update(touched)
+
+    def tag(self, standing: StandingQuery) -> None:
+        """A query stands, or is another now: say what of its answer is not exact."""
+        self.shed.came(standing)
+        self.approximations.look(standing)
+
+    def tag_again(self, name: SourceName) -> None:
+        """The same of queries that lack more or less of a source by what was shed."""
+        for query_id in self.shed.moved(name):
+            self.approximations.look(self.queries[query_id])
+
+    def _broken_promises(self, standing: StandingQuery) -> Iterator[Approximation]:
+        """A tag for each source of which rows broke a promise, since then."""
+        for name in standing.sources:
+            source = self.sources.get(name)
+            if source is not None and source.promises is not None:
+                yield from source.promises.tags(standing.sources)
+
+    def look_at_readers(self, name: SourceName) -> None:
+        """Rows of a source broke a promise: its queries get tags, or tags with another amount. O(these
+        queries), unless the amount is about what it was.
+        """
+        promises = self.sources[name].promises
+        if promises is None or not promises.is_to_tell():
+            return
+        for over in self.sets.over([name]):
+            for standing in over.standing.values():
+                self.approximations.look(standing)

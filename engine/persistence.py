@@ -1,0 +1,148 @@
+"""What the store keeps of an engine: saved, copied, and brought back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from engine.model.last_answer import LastAnswer
+from engine.model.persistence import QueryState, StateSink, StateSource
+from engine.model.source import SourceName
+from engine.model.step import (
+    Position,
+)
+from engine.parts import Parts
+from engine.queries.allotting import given_less
+from engine.queries.coming import Coming
+from engine.queries.registrations import bound
+from engine.sources.source import Source
+from engine.standing.query import SetKey, StandingQuery, set_key
+
+RESTORED_MAX = 4_096
+"""Queries that come back together: what is known of a text for that is let go of before the next come."""
+
+
+class Persistence:
+    """The store's side of an engine."""
+
+    _parts: Parts
+
+    def save(self, sink: StateSink) -> None:
+        """Hand over what changed since the last save and commit it with the position.
+
+        Where commit raises, the same changes come again with the next save. O(what changed).
+        """
+        self._parts.catalogue.save(sink)
+        names = [source.stream.name for source in self._parts.sources.values()]
+        if self._parts.stored.unsaved is not None:
+            names = list(self._parts.stored.unsaved) or names[:1]  # the clock is saved with a source
+        saved = {name: self._parts.sources[name].save(sink, self._parts.clock_ms) for name in names}
+        for query_id in self._parts.stored.dropped_queries:
+            sink.drop_query(query_id)
+        erring = self._erring(saved)
+        for query_id in self._parts.stored.unsaved_queries | erring.keys():
+            sink.put_query(self._state_of(self._parts.queries[query_id]))
+        held = self._parts.following.held_streams()
+        for over, source_name in self._parts.stored.held - held:
+            sink.drop_held(over, source_name)
+        for state in self._parts.following.held(set(names)):
+            sink.put_held(state)
+        sink.commit(self._parts.position)
+        self._parts.stored.held = held
+        for name, done in saved.items():
+            self._parts.sources[name].saved(done)
+        for query_id in self._parts.stored.dropped_queries:
+            self._parts.stored.errors.pop(query_id, None)
+        self._parts.stored.errors.update(erring)
+        self._parts.stored.position = self._parts.position
+        self._parts.stored.unsaved = set()
+        self._parts.catalogue.saved()
+        self._parts.stored.dropped_queries.clear()
+        self._parts.stored.unsaved_queries.clear()
+
+    def copy(self, sink: StateSink) -> None:
+        """Hand over all there is, to a sink that has nothing, and commit it. Later saves know nothing of it.
+
+        O(retained rows + queries).
+        """
+        for derived in self._parts.catalogue.derived.values():
+            sink.put_derived(derived)
+        for source in self._parts.sources.values():
+            source.copy(sink, self._parts.clock_ms)
+        for query in self._parts.queries.values():
+            sink.put_query(self._state_of(query))
+        for state in self._parts.following.held(
+            {source.stream.name for source in self._parts.sources.values()}
+        ):
+            sink.put_held(state)
+        sink.commit(self._parts.position)
+
+    def _state_of(self, query: StandingQuery) -> QueryState:
+        """What is stored of a query."""
+        given, counts = query.allotted, self._parts.sets.of(query).errors_of(query)
+        last = self._parts.following.last_of(query.query_id)
+        state = QueryState(query.registration, query.born, counts, last)
+        if given is None:
+            return state
+        return replace(state, allotment=given.allotment, allotted_at=given.since)
+
+    def _erring(self, names: Iterable[SourceName]) -> dict[str, tuple[int, ...]]:
+        """Queries over these sources whose counts of predicate errors are not the saved ones."""
+        return {
+            query_id: counts
+            for over in self._parts.sets.over(names)
+            for query_id, counts in over.erring()
+            if counts != self._parts.stored.errors.get(query_id)
+        }
+
+
+def restore(parts: Parts, store: StateSource, position: Position) -> None:
+    """Bring back what a store has, as of its position. Matches are computed again.
+
+    Raises the refusal of a stored statement that this version does not accept any more.
+    """
+    parts.position = parts.stored.position = position
+    states = list(store.sources())
+    for state in states:
+        source = Source(state.stream, state.sql, parts.limits, state.base, parts.timer, parts.watch)
+        source.restore_state(state)
+        parts.sources[state.stream.name] = source
+        parts.clock_ms = max(parts.clock_ms, state.clock_ms)
+    parts.catalogue.derived.update({derived.name: derived for derived in store.derived()})
+    parts.catalogue.changed()
+    emitting: list[Coming] = []
+    told_last: dict[str, LastAnswer] = {}
+    stood = sorted(store.queries(), key=lambda q: (q.born.epoch, q.born.sequence))
+    for first in range(0, len(stood), RESTORED_MAX):
+        by_set: dict[SetKey, list[Coming]] = {}
+        for stored in stood[first : first + RESTORED_MAX]:
+            read = bound(stored.registration, parts.catalogue)
+            coming = Coming.of(stored.registration, read, stored.born)
+            if stored.allotment is not None and stored.allotted_at is not None:
+                coming = given_less(coming, read.query, stored.allotment, stored.allotted_at, parts.catalogue)
+            by_set.setdefault(set_key(coming.meaning.sources), []).append(coming)
+            if coming.meaning.emits:
+                emitting.append(coming)
+            if stored.last is not None:
+                told_last[stored.registration.query_id] = stored.last
+            if any(stored.predicate_errors):
+                parts.stored.errors[stored.registration.query_id] = stored.predicate_errors
+        for key, queries in by_set.items():
+            parts.sets.joined(key).register(queries, apply=False)
+    for state in states:
+        name = state.stream.name
+        parts.sources[name].restore(store.rows(name), store.pending(name), state.end, state.promises)
+    parts.references.changed()
+    for over in parts.sets:
+        erring = parts.stored.errors
+        over.restored({query_id: erring[query_id] for query_id in erring if query_id in over.standing})
+        parts.queries.update(over.standing)
+        for standing in over.standing.values():
+            parts.tag(standing)
+    for coming in emitting:
+        parts.following.came(parts.queries[coming.registration.query_id], coming.query)
+    for query_id, last in told_last.items():
+        parts.following.paused_with(query_id, last)
+    held = list(store.held())
+    parts.stored.held = {(state.over, state.source) for state in held}
+    parts.following.restore_held(held)
