@@ -227,7 +227,7 @@ def test_a_saved_query_that_was_left_out_of_a_restored_engine_is_dropped_once_it
     again.save(store)
     store.left_out = None
     assert [state.registration.query_id for state in store.queries()] == ["kept"]
-    assert not again._dropped_queries
+    assert not again._parts.stored.dropped_queries
 
 
 def test_a_saved_query_that_was_replaced_is_saved_as_its_successor() -> None:
