@@ -181,9 +181,11 @@ GRAPH_COLUMNS = ("operator", "detail", "edge", "queries", "rows", "bytes")
 
 def graph_headline(plan: Mapping[str, Any]) -> str:
     """What the operators of :func:`graph` are for."""
-    if plan["followed"]:
-        return "followed: its changes come from these operators, which followed queries share"
-    return "not followed: its changes would come from these operators, which followed queries share"
+    followed, come = ("followed", "come") if plan["followed"] else ("not followed", "would come")
+    line = f"{followed}: its changes {come} from these operators, which followed queries share"
+    if plan["as_from_now"]:
+        line += f"; [UNBOUNDED] of {plan['sources'][0]} is as good as [NOW] for them, no row is kept"
+    return line
 
 
 def graph(plan: Mapping[str, Any]) -> list[tuple[Any, ...]]:

@@ -47,6 +47,7 @@ from engine.operators.scan import ScanAt, is_range
 from engine.overload.precision.of_query import approximate_steps
 from engine.standing.query import StandingQuery
 from engine.stems.query_stem import QueryStem
+from engine.windows.clauses import UNBOUNDED
 
 FILTERED, GROUPED, KEPT_ONCE, JOINED, TOPPED = 1 / 3, 0.1, 0.5, 0.5, 0.1
 """Shares of rows that are taken to leave a filter, an aggregate with keys, DISTINCT, a semi-join, a top n; of
@@ -113,8 +114,9 @@ class Plan:
     operator: which changes of its answer leave it (:data:`engine.model.changes.Operator`), operator_rule: by
     which rule, in words; emit: where to, None: nowhere but to those who follow it. key: the columns that tell
     its rows apart, None: no key does. graph: the operators that its changes come from while it is followed,
-    shared with other followed queries. views: of each scan, in the order of the text. tolerance, weight: by
-    its options, else by its text.
+    shared with other followed queries. views: of each scan, in the order of the text. as_from_now: its
+    changes are those rows of an unbounded stream that come, so they are told from [NOW] alone, and none is
+    kept for them. tolerance, weight: by its options, else by its text.
     """
 
     query_id: str | None
@@ -135,6 +137,7 @@ class Plan:
     graph: OperatorTree
     strategy: StrategyPlan
     views: tuple[PlanView, ...]
+    as_from_now: bool
     tolerance: Mapping[str, float]
     weight: float
 
@@ -207,6 +210,7 @@ def explain(
         graph.tree,
         graph.strategy,
         tuple(_view(scan, at[scan.source], readers[scan.source]) for scan in query.scans()),
+        _is_as_from_now(query, streams),
         (query if standing is None else standing).tolerance.named(),
         (query.weight or WEIGHT_DEFAULT) if standing is None else standing.weight,
     )
@@ -226,6 +230,17 @@ def _places(asked: Query, less: Query) -> Iterator[int]:
         else:
             place += 1
         yield place
+
+
+def _is_as_from_now(query: Query, streams: Mapping[SourceName, Stream]) -> bool:
+    """Whether [UNBOUNDED] of a stream is as good as [NOW] to tell the query's changes: ISTREAM of a selection
+    (STREAM, section 2.2). Of a join it never is: what a stream is joined with may change.
+    """
+    scan = query.scan
+    if operator_over(query, streams) != "istream" or streams[scan.source].is_table:
+        return False
+    selects = all(isinstance(stage, Filter | Project) for stage in query.stages)
+    return selects and scan.window == UNBOUNDED and scan.assignment is None
 
 
 def _lines(query: Query) -> Iterable[tuple[str, ...]]:

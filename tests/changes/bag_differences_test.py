@@ -77,3 +77,30 @@ def test_rows_that_equal_in_all_cancel_between_two_instants(
         expected += Counter({(instant, row): count for row, count in more.items()})
     text = f"{word} (SELECT v FROM s [RANGE {width} MILLISECONDS])"
     assert told(text, values, step) == expected
+
+
+def test_istream_of_a_selection_keeps_no_row_and_explain_says_so() -> None:
+    engine = Engine()
+    engine.create("CREATE STREAM s (v INTEGER, ts TIMESTAMP NOT NULL) WITH (topic = 's', timestamp = 'ts')")
+    stream = engine.catalogue["s"]
+    assert isinstance(stream, Stream)
+    texts = {
+        "unbounded": "SELECT v FROM s WHERE v > 1",
+        "both": "ISTREAM (SELECT v FROM s WHERE v > 1)",
+        "window": "ISTREAM (SELECT v FROM s [RANGE 5 MILLISECONDS])",
+        "removed": "DSTREAM (SELECT v FROM s)",
+        "join": "ISTREAM (SELECT a.v FROM s a JOIN s b ON a.v = b.v)",
+    }
+    for name, text in texts.items():
+        engine.register(name, text)
+        engine.follow(name)
+    rows = [(0, place, START + place, (place % 3, START + place)) for place in range(100)]
+    engine.ingest("s", batch_of(stream.schema, rows), 2 * START)
+    plans = {name: engine.explain(query_id=name) for name in texts}
+    assert [name for name, plan in plans.items() if plan.as_from_now] == ["unbounded", "both"]
+    for name in ("unbounded", "both"):
+        waiting = [plans[name].graph]
+        while waiting:
+            operator = waiting.pop()
+            assert operator.state.rows == 0
+            waiting += operator.inputs
