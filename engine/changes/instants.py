@@ -7,7 +7,7 @@ instant, and O(rows of all these answers); their number is bounded.
 from __future__ import annotations
 
 from engine.changes.context import EvaluationContext
-from engine.changes.streams import instants_of, window_over_changes
+from engine.changes.streams import Streams, instants_of
 from engine.changes.succession import succession
 from engine.changes.temporal_relation import TemporalRelation
 from engine.language.query import Query
@@ -18,8 +18,9 @@ from engine.operators.relation import Relation
 class Evaluations:
     """What a query gives in the interval, in no order."""
 
-    def __init__(self, query: Query, context: EvaluationContext) -> None:
+    def __init__(self, query: Query, context: EvaluationContext, streams: Streams) -> None:
         self._query = query
+        self._streams = streams
         self._context = context
         self._lives: TemporalRelation | None = None
 
@@ -39,4 +40,4 @@ class Evaluations:
     def _at(self, instant: int) -> Relation:
         context = self._context
         at = {source: context.standing(source, instant) for source in context.transition.by_source}
-        return relation_of(self._query, at, context.limits, window_over_changes)
+        return relation_of(self._query, at, context.limits, self._streams)

@@ -17,7 +17,7 @@ there is, and the rows of all these answers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -64,29 +64,70 @@ class Elements:
         return Elements(self.relation.take(places), self.timestamps[places])
 
 
-def window_over_changes(
-    below: Query, stage: Streamed, at: Mapping[SourceName, ScanAt], limits: Limits
-) -> Scanned:
-    """The elements of ``stage`` over ``below`` that its window holds, as
-    :class:`engine.operators.stream_source.StreamSource` says.
-    """
-    now_ms = now_of(at)
-    if now_ms is None:
-        nothing = np.empty(0, np.int64)
-        return Scanned(
-            placed(Elements(relation_of(below, at, limits, window_over_changes).slice(0, 0), nothing))
+Told = Callable[[Query, StreamOperator, Transition, Limits], tuple[Relation, Int64Array] | None]
+"""The rows that come into the answer of a query on a transition, or leave it, and when, int64[n], ms, in no
+order; None where that is not known but by its answers.
+"""
+
+
+class Streams:
+    """Gives streams of subqueries, as :class:`engine.operators.stream_source.StreamSource` says."""
+
+    def __init__(self, told: Told | None = None) -> None:
+        """told: works changes out faster than by evaluating the query at each instant; None: nothing does."""
+        self._told = told
+
+    def __call__(
+        self, below: Query, stage: Streamed, at: Mapping[SourceName, ScanAt], limits: Limits
+    ) -> Scanned:
+        now_ms = now_of(at)
+        if now_ms is None:
+            nothing = np.empty(0, np.int64)
+            return Scanned(placed(Elements(relation_of(below, at, limits, self).slice(0, 0), nothing)))
+        window, floor_ms = stage.window, _floor_ms(at)
+        begin_ms, last_ms = (None, now_ms) if isinstance(window, RowWindow) else window.bounds_ms(now_ms)
+        elements = self.elements(below, stage.operator, at, _later(begin_ms, floor_ms), now_ms, limits)
+        first_ms = begin_ms
+        if isinstance(window, RowWindow):
+            places, is_full = last_of_relation(window, elements.relation)
+            elements = elements.take(places)
+            first_ms = int(elements.timestamps[0]) if is_full else None
+        else:
+            elements = elements.slice(0, int(elements.timestamps.searchsorted(last_ms, "right")))
+        return Scanned(placed(elements), _complete_from(below, at, first_ms, now_ms, limits, self))
+
+    def elements(
+        self,
+        below: Query,
+        operator: StreamOperator,
+        at: Mapping[SourceName, ScanAt],
+        since_ms: int | None,
+        until_ms: int,
+        limits: Limits,
+    ) -> Elements:
+        """The elements of these instants, since_ms and until_ms among them; None: from the first one on.
+
+        Raises LimitExceeded.
+        """
+        before_ms = NEVER if since_ms is None else since_ms - 1
+        transition = Transition(
+            before_ms, until_ms, {name: SourceTransition(source, moves=True) for name, source in at.items()}
         )
-    window, floor_ms = stage.window, _floor_ms(at)
-    begin_ms, last_ms = (None, now_ms) if isinstance(window, RowWindow) else window.bounds_ms(now_ms)
-    elements = elements_of(below, stage.operator, at, _later(begin_ms, floor_ms), now_ms, limits)
-    first_ms = begin_ms
-    if isinstance(window, RowWindow):
-        places, is_full = last_of_relation(window, elements.relation)
-        elements = elements.take(places)
-        first_ms = int(elements.timestamps[0]) if is_full else None
-    else:
-        elements = elements.slice(0, int(elements.timestamps.searchsorted(last_ms, "right")))
-    return Scanned(placed(elements), _complete_from(below, at, first_ms, now_ms, limits))
+        context = EvaluationContext(transition, limits)
+
+        def stands(instant: int) -> Relation:
+            standing = {name: context.standing(name, instant) for name in at}
+            return relation_of(below, standing, limits, self)
+
+        told = None if self._told is None else self._told(below, operator, transition, limits)
+        if told is not None:
+            relation, timestamps = told
+            order = _order(relation, timestamps, operator, stands)
+            return Elements(relation.take(order), timestamps[order])
+        following = ((instant, stands(instant)) for instant in instants_of(below, context).tolist())
+        found = list(_differences(stands(context.interval.since), following, operator, limits))
+        relation = one_after_another([always(each.relation) for each in found]).relation
+        return Elements(relation, np.concatenate([each.timestamps for each in found]))
 
 
 def _floor_ms(at: Mapping[SourceName, ScanAt]) -> int | None:
@@ -130,9 +171,10 @@ class StreamChanges:
     Cost: elements are worked out once, from the first that the window holds at the begin of the interval.
     """
 
-    def __init__(self, query: Query, stage: Streamed, context: EvaluationContext) -> None:
+    def __init__(self, query: Query, stage: Streamed, context: EvaluationContext, streams: Streams) -> None:
         """context: one for which :func:`is_settled`."""
         self._below, self._stage, self._context = replace(query, stages=query.stages[:-1]), stage, context
+        self._streams = streams
         self._alive: TemporalRelation | None = None
 
     def changed(self) -> TemporalRelation:
@@ -149,7 +191,7 @@ class StreamChanges:
         context, window, transition = self._context, self._stage.window, self._context.transition
         first_ms = None if isinstance(window, RowWindow) else _first_held(window, transition.since_ms)
         at = {name: at_source.at for name, at_source in transition.by_source.items()}
-        elements = elements_of(
+        elements = self._streams.elements(
             self._below,
             self._stage.operator,
             at,
@@ -165,7 +207,7 @@ class StreamChanges:
         return TemporalRelation(placed(elements), begins, ends).where(begins < ends)
 
 
-def is_settled(query: Query, context: EvaluationContext) -> bool:
+def is_settled(query: Query, context: EvaluationContext, streams: Streams) -> bool:
     """Whether the last stage of a query makes a stream whose elements are the same whichever instant of the
     interval they are looked at: NOW goes on, and retention takes nothing that they are made of.
     """
@@ -191,8 +233,8 @@ def is_settled(query: Query, context: EvaluationContext) -> bool:
         return False
     below = replace(query, stages=query.stages[:-1])
     first = standing_at(at, first_ms - 1)
-    return can_answer(below, first, context.limits, window_over_changes) and can_answer(
-        below, at, context.limits, window_over_changes
+    return can_answer(below, first, context.limits, streams) and can_answer(
+        below, at, context.limits, streams
     )
 
 
@@ -226,7 +268,12 @@ def _pushed_out(window: RowWindow, elements: Elements) -> Int64Array:
 
 
 def _complete_from(
-    below: Query, at: Mapping[SourceName, ScanAt], first_ms: int | None, now_ms: int, limits: Limits
+    below: Query,
+    at: Mapping[SourceName, ScanAt],
+    first_ms: int | None,
+    now_ms: int,
+    limits: Limits,
+    streams: Streams,
 ) -> int | None:
     """From when on elements are known, None where all from ``first_ms`` on are (None: from the first one on).
     What is lacking even now is told by the relation itself.
@@ -236,7 +283,7 @@ def _complete_from(
         return standing_at(at, instant_ms)
 
     def stands(instant_ms: int) -> bool:
-        return can_answer(below, standing(instant_ms), limits, window_over_changes)
+        return can_answer(below, standing(instant_ms), limits, streams)
 
     floor_ms = _floor_ms(at)
     low_ms = _nothing_known_ms(at, now_ms) if first_ms is None else first_ms - 1
@@ -245,7 +292,7 @@ def _complete_from(
     if stands(low_ms):
         is_there = floor_ms is None or (first_ms is not None and first_ms >= floor_ms)
         return None if is_there else floor_ms
-    known_ms = first_answer_ms(below, standing, low_ms, now_ms, limits, window_over_changes)
+    known_ms = first_answer_ms(below, standing, low_ms, now_ms, limits, streams)
     assert known_ms is not None
     return _later(known_ms + 1, floor_ms)
 
@@ -268,35 +315,6 @@ def standing_at(at: Mapping[SourceName, ScanAt], instant_ms: int) -> dict[Source
 
 
 # --- elements -------------------------------------------------------------------------------------
-
-
-def elements_of(
-    below: Query,
-    operator: StreamOperator,
-    at: Mapping[SourceName, ScanAt],
-    since_ms: int | None,
-    until_ms: int,
-    limits: Limits,
-) -> Elements:
-    """The elements of these instants, since_ms and until_ms among them; None: from the first one on.
-
-    Raises LimitExceeded.
-    """
-    before_ms = NEVER if since_ms is None else since_ms - 1
-    transition = Transition(
-        before_ms, until_ms, {name: SourceTransition(source, moves=True) for name, source in at.items()}
-    )
-    context = EvaluationContext(transition, limits)
-    instants = instants_of(below, context)
-
-    def stands(instant: int) -> Relation:
-        standing = {name: context.standing(name, instant) for name in at}
-        return relation_of(below, standing, limits, window_over_changes)
-
-    following = ((instant, stands(instant)) for instant in instants.tolist())
-    found = list(_differences(stands(context.interval.since), following, operator, limits))
-    relation = one_after_another([always(each.relation) for each in found]).relation
-    return Elements(relation, np.concatenate([each.timestamps for each in found]))
 
 
 def instants_of(query: Query, context: EvaluationContext) -> Int64Array:
@@ -408,3 +426,43 @@ def _copies(relation: Relation, time: Int64Array, step: int) -> tuple[Int64Array
     wanted = keys - step
     others[:] = np.searchsorted(ordered, wanted, "right") - np.searchsorted(ordered, wanted)
     return copies, others
+
+
+def _order(
+    relation: Relation, timestamps: Int64Array, operator: StreamOperator, stands: Callable[[int], Relation]
+) -> Int64Array:
+    """The places of elements in their order: by instant, those of one instant as in the relation that has
+    them.
+
+    Cost: a sort, and an evaluation for each instant that has several.
+    """
+    instants, which, counts = np.unique(timestamps, return_inverse=True, return_counts=True)
+    places = np.zeros(len(timestamps), np.int64)
+    tied = np.flatnonzero(counts > 1)
+    start = 0
+    while start < len(tied):
+        there, rows, stop = list[Relation](), 0, start
+        while stop < len(tied) and (not there or rows < PIECE_ROWS):
+            instant = 2 * int(instants[tied[stop]])
+            there.append(stands(instant if operator == "istream" else instant - 1))
+            rows, stop = rows + len(there[-1]), stop + 1
+        some = np.flatnonzero((which >= tied[start]) & (which <= tied[stop - 1]) & (counts[which] > 1))
+        groups = np.searchsorted(tied[start:stop], which[some])
+        places[some] = _places_in(relation.take(some), groups, there)
+        start = stop
+    return np.lexsort((places, timestamps))
+
+
+def _places_in(relation: Relation, groups: Int64Array, there: Sequence[Relation]) -> Int64Array:
+    """int64[n]: where each row is in the relation of its group, of equal ones the last. groups: int64[n]."""
+    n, sizes = len(relation), [len(each) for each in there]
+    whole = one_after_another([always(each) for each in (relation, *there)]).relation
+    group = np.concatenate([groups, np.repeat(np.arange(len(there)), sizes)])
+    keys = codes_of(whole.columns, len(whole)) * len(there) + group
+    mine, theirs = keys[:n], keys[n:]
+    order, others = np.argsort(mine, kind="stable"), np.argsort(theirs, kind="stable")
+    ordered = mine[order]
+    behind = np.searchsorted(ordered, ordered, "right") - np.arange(n)  # of equal ones, itself among them
+    found = np.empty(n, np.int64)
+    found[order] = others[np.searchsorted(theirs[others], ordered, "right") - behind]
+    return found

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import get_args
 from weakref import WeakKeyDictionary
 
@@ -18,6 +18,7 @@ import numpy as np
 
 from engine.changes.affected_queries import AffectedQueries
 from engine.changes.context import EvaluationContext
+from engine.changes.streams import Streams
 from engine.changes.temporal_relation import Interval
 from engine.changes.transition import NEVER, Transition
 from engine.dataflow.buffers.buffer import Work
@@ -56,14 +57,17 @@ from engine.dataflow.sinks import ChangeSink, Sink, WholeSink
 from engine.dataflow.strategy_state import ByStrategy, StrategyState
 from engine.dataflow.turn import Turn
 from engine.language.query import Query
-from engine.model.batch import Int64Array
+from engine.language.templates import FixedQuery
+from engine.model.batch import Column, Int64Array
 from engine.model.changes import Changes, Operator
 from engine.model.limits import Limits
 from engine.model.maintenance import Strategy
 from engine.model.persistence import HeldState
 from engine.model.source import SourceName, Stream
+from engine.model.step import BEGINNING, Registration
 from engine.model.usage import Clock, Laps, Usage
 from engine.operators.gather import schema_of
+from engine.operators.relation import Relation
 from engine.standing.query import StandingQuery
 from engine.stems.data_stem import Rows
 from engine.stems.table_stem import TableRows
@@ -253,7 +257,7 @@ class Graph:
                     predicate = scan.predicate if slot is None else slot
                 return _Built((key_of(plan),), leaf, leaf.column(predicate))
             case Own(query):
-                leaf = self._leaf(key_of(plan), lambda: FlowNode(query))
+                leaf = self._leaf(key_of(plan), lambda: FlowNode(query, STREAMS))
                 assert isinstance(leaf, FlowNode)
                 leaf.readers[standing.query_id] = standing
                 return _Built((key_of(plan),), leaf, 0)
@@ -623,6 +627,27 @@ def changes_of(
     table = schema_of(query.columns).empty_table()
     weights = none.astype(np.int8)
     return Changes.of_one(standing.query_id, table, weights, none, now_ms, copies=counted)
+
+
+def _told(
+    query: Query, operator: Operator, transition: Transition, limits: Limits
+) -> tuple[Relation, Int64Array] | None:
+    """The changes of the answer of a query that nobody registered, and their instants."""
+    if operator == "rstream":
+        return None
+    tables = [name for name, of in transition.by_source.items() if isinstance(of.at.rows, TableRows)]
+    standing = StandingQuery(Registration("", query.sql), FixedQuery(query), BEGINNING, "none")
+    limits = replace(limits, changes_max=limits.intermediate_rows_max)
+    changes = changes_of(standing, operator, transition, limits, transition.until_ms, tables=tables)
+    columns = [
+        Column.from_arrow(type_, changes.table.column(place))
+        for place, (_, type_) in enumerate(query.columns)
+    ]
+    return Relation(columns, len(changes)), changes.at_ms
+
+
+STREAMS = Streams(_told)
+"""Gives streams of subqueries, whose changes operators work out."""
 
 
 def _sink(top: Node, query: Query, operator: Operator, *, copies: bool, limited: bool) -> Sink:

@@ -13,7 +13,7 @@ from typing import Any
 
 from engine.changes.operator import operator_over, operator_rule
 from engine.changes.result_key import result_key
-from engine.changes.streams import window_over_changes
+from engine.dataflow.graph import STREAMS
 from engine.dataflow.operator_tree import OperatorTree
 from engine.dataflow.strategy_plan import Explained, StrategyPlan
 from engine.eddy.eddy import Timer
@@ -357,7 +357,7 @@ def _analyzed(
 
 def _evaluated(query: Query, at: Mapping[SourceName, ScanAt], limits: Limits) -> Relation:
     """A relation with all its columns, which are made when they are read."""
-    relation = relation_of(query, at, limits, window_over_changes)
+    relation = relation_of(query, at, limits, STREAMS)
     for place in range(len(relation.columns)):
         relation.columns[place]
     return relation

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from engine.changes.streams import window_over_changes
+from engine.dataflow.graph import STREAMS
 from engine.language.query import Project, Query, Scan
 from engine.model.answer import AnswerColumns
 from engine.model.batch import Int64Array
@@ -108,7 +108,7 @@ class KeptAnswers:
                 limits.snapshot_rows_max,
                 limits,
                 composites=composites,
-                streams=window_over_changes,
+                streams=STREAMS,
             )
 
         bound = query.query

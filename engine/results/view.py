@@ -13,9 +13,8 @@ from dataclasses import dataclass, field, replace
 
 from engine.changes.operator import operator_over
 from engine.changes.output import Output, output_of
-from engine.changes.streams import window_over_changes
 from engine.changes.transition import NEVER, SourceTransition, Transition
-from engine.dataflow.graph import changes_of
+from engine.dataflow.graph import STREAMS, changes_of
 from engine.language.query import Filter, Project
 from engine.model.answer import Answer, Lost, QueryInfo, SourceInfo
 from engine.model.approximation import Approximation
@@ -167,7 +166,7 @@ class View:
                 return counted.evaluated()
         at = query.at(over.at if at_ms is None else self._earlier(query, over, at_ms))
         joins = over.joins if query.keeps_matches else None
-        result = evaluate(query.query, at, limit, self.limits, query.partials, joins, window_over_changes)
+        result = evaluate(query.query, at, limit, self.limits, query.partials, joins, STREAMS)
         _require_slots(query, over)
         if remembers:
             over.read[query.query_id] = query, result
@@ -186,7 +185,7 @@ class View:
             return query.at(sources_at(over.sources, instant_ms))
 
         lacking = "rows that the windows need are no longer retained, or were gone before the stream came"
-        require_answer(query.query, stand, at_ms, over.now_ms, lacking, self.limits, window_over_changes)
+        require_answer(query.query, stand, at_ms, over.now_ms, lacking, self.limits, STREAMS)
         return sources_at(over.sources, at_ms)
 
     def changes(self, query_id: str, since_ms: int | None, rows_max: int) -> Changes:
@@ -233,7 +232,7 @@ class View:
         selects = all(isinstance(stage, Project | Filter) for stage in stages)
         if operator == "istream" and selects and scan.window == UNBOUNDED and scan.assignment is None:
             return gone_ms is None or gone_ms <= since_ms + 1
-        return can_answer(query.query, at, self.limits, window_over_changes)
+        return can_answer(query.query, at, self.limits, STREAMS)
 
     def stream(self, source: SourceName) -> Stream:
         """A source's declaration."""

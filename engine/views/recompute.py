@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from engine.changes.streams import window_over_changes
+from engine.dataflow.graph import STREAMS
 from engine.language.query import Query
 from engine.model.batch import Batch
 from engine.model.limits import Limits
@@ -97,14 +97,14 @@ def answer_afresh(
     now_ms = now_of(joined.values())
     if at_ms is None:
         at = sources_at(joined, now_ms)
-        return now_ms, evaluate(query, at, rows_max, limits, streams=window_over_changes)
+        return now_ms, evaluate(query, at, rows_max, limits, streams=STREAMS)
 
     def stand(instant_ms: int) -> Mapping[SourceName, ScanAt]:
         return sources_at(joined, instant_ms)
 
     lacking = "the known rows of its sources begin later than the windows"
-    require_answer(query, stand, at_ms, now_ms, lacking, limits, window_over_changes)
-    result = evaluate(query, stand(at_ms), rows_max, limits, streams=window_over_changes)
+    require_answer(query, stand, at_ms, now_ms, lacking, limits, STREAMS)
+    result = evaluate(query, stand(at_ms), rows_max, limits, streams=STREAMS)
     require_versions(result.complete_from_ms, at_ms, now_ms)
     return at_ms, result
 

@@ -14,7 +14,7 @@ import numpy as np
 from engine.changes.context import EvaluationContext
 from engine.changes.instants import Evaluations
 from engine.changes.marks import seen_by
-from engine.changes.streams import StreamChanges, is_settled
+from engine.changes.streams import StreamChanges, Streams, is_settled
 from engine.changes.temporal_relation import Input, TemporalRelation
 from engine.dataflow.delta import Delta
 from engine.dataflow.node import Node
@@ -27,9 +27,10 @@ from engine.standing.query import StandingQuery
 class FlowNode(Node):
     """The first stages of a query, the same for all that begin with them. It has one column."""
 
-    def __init__(self, query: Query) -> None:
+    def __init__(self, query: Query, streams: Streams) -> None:
         super().__init__()
         self._query = query
+        self._streams = streams
         self.readers: dict[str, StandingQuery] = {}
         """Queries that begin so; they see the sources with the matches that are kept for one of them."""
         self._context: EvaluationContext | None = None
@@ -68,9 +69,9 @@ class FlowNode(Node):
         if not self._query.stages:
             return context.scan_history(self._query.scan)
         last = self._query.stages[-1]
-        if isinstance(last, Streamed) and is_settled(self._query, context):
-            return StreamChanges(self._query, last, context)
-        return Evaluations(self._query, context)
+        if isinstance(last, Streamed) and is_settled(self._query, context, self._streams):
+            return StreamChanges(self._query, last, context, self._streams)
+        return Evaluations(self._query, context, self._streams)
 
     def rest(self) -> None:
         super().rest()
