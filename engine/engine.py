@@ -339,7 +339,8 @@ class Engine(Embedding, Inspection, Persistence):
         for query_id in told.broken:
             self._following.gone(self._queries[query_id])
         for name in {one.source for one in result.violations}:
-            self._parts.look_at_readers(name)
+            broken = [one for one in result.violations if one.source == name]
+            self._parts.look_at_readers(name, broken)
         changes = self._parts.approximations.put_on(told.changes)
         return replace(result, changes=changes, broken=told.broken)
 

@@ -120,6 +120,8 @@ class Lifecycle:
             self._following.gone(query)
             self._shed.gone(query_id)
             self._parts.approximations.gone(query_id)
+            for promises, _ in self._parts.promises_of(query):
+                promises.touched.discard(query_id)
             self._sets.unregister(query)
             self._parts.stored.unsaved_queries.discard(query_id)
             if query.born <= self._parts.stored.position:
@@ -242,6 +244,9 @@ class Lifecycle:
 
     def _stands(self, standing: StandingQuery) -> None:
         """A query stands so from now on."""
+        if standing.query_id not in self._queries:
+            for promises, retained_from_ms in self._parts.promises_of(standing):
+                promises.stands(standing.query_id, retained_from_ms)
         self._queries[standing.query_id] = standing
         self._parts.stored.unsaved_queries.add(standing.query_id)
         self._parts.tag(standing)

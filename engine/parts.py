@@ -19,6 +19,7 @@ from engine.model.step import (
     Heartbeat,
     Position,
     Records,
+    Violations,
     Written,
 )
 from engine.model.usage import Clock, Stopwatch, Usage
@@ -29,8 +30,10 @@ from engine.queries.planner import Planner
 from engine.queries.shed_readers import ShedReaders
 from engine.queries.source_sets import SourceSets
 from engine.queries.subscriptions import Subscriptions
+from engine.queries.touched import touched_by
 from engine.results.source_view import SourceView
 from engine.results.view import SetView, View
+from engine.sources.enforcement import Enforcement
 from engine.sources.references import ReferenceChecks
 from engine.sources.source import Source
 from engine.standing.queries import StandingQueries
@@ -158,20 +161,30 @@ class Parts:
         for query_id in self.shed.moved(name):
             self.approximations.look(self.queries[query_id])
 
-    def _broken_promises(self, standing: StandingQuery) -> Iterator[Approximation]:
-        """A tag for each source of which rows broke a promise, since then."""
+    def promises_of(self, standing: StandingQuery) -> Iterator[tuple[Enforcement, int | None]]:
+        """Of the sources of a query that have some, with the instant from which each retains its rows."""
         for name in standing.sources:
             source = self.sources.get(name)
             if source is not None and source.promises is not None:
-                yield from source.promises.tags(standing.sources)
+                yield source.promises, source.retained_from_ms
 
-    def look_at_readers(self, name: SourceName) -> None:
-        """Rows of a source broke a promise: its queries get tags, or tags with another amount. O(these
-        queries), unless the amount is about what it was.
+    def _broken_promises(self, standing: StandingQuery) -> Iterator[Approximation]:
+        """A tag for each source of which rows broke a promise, since then."""
+        for promises, _ in self.promises_of(standing):
+            yield from promises.tags(standing.query_id, standing.sources)
+
+    def look_at_readers(self, name: SourceName, violations: Iterable[Violations]) -> None:
+        """Rows of a source broke a promise: queries that lack them get tags, or tags with another amount.
+        O(queries over the source).
         """
-        promises = self.sources[name].promises
-        if promises is None or not promises.is_to_tell():
-            return
-        for over in self.sets.over([name]):
-            for standing in over.standing.values():
-                self.approximations.look(standing)
+        source = self.sources[name]
+        promises = source.promises
+        assert promises is not None
+        standing = [one for over in self.sets.over([name]) for one in over.standing.values()]
+        is_to_tell, before = promises.is_to_tell(), promises.touched.copy()
+        for broken in violations:
+            if broken.withheld:
+                promises.touched.update(touched_by(standing, name, source.satisfied_by(broken.rows)))
+        for one in standing:
+            if is_to_tell or (one.query_id in promises.touched and one.query_id not in before):
+                self.approximations.look(one)

@@ -139,6 +139,8 @@ def _promises_as_dict(state: PromiseState) -> dict[str, Any]:
         "rows": state.rows,
         "constraints": [[one.broken, one.bound, one.open, one.judged] for one in state.constraints],
         "since": None if state.since is None else str(state.since),
+        "withheld_ms": state.withheld_ms,
+        "touched": state.touched,
     }
 
 
@@ -147,8 +149,8 @@ def _promises_of(facts: Mapping[str, Any]) -> PromiseState:
         ConstraintState(broken, bound, tuple((last, first, own) for last, first, own in values), judged)
         for broken, bound, values, judged in facts["constraints"]
     )
-    since = facts["since"]
-    return PromiseState(facts["rows"], constraints, None if since is None else Position.parse(since))
+    since = None if facts["since"] is None else Position.parse(facts["since"])
+    return PromiseState(facts["rows"], constraints, since, facts["withheld_ms"], tuple(facts["touched"]))
 
 
 def encode_query(state: QueryState) -> bytes:

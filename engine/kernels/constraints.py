@@ -28,7 +28,7 @@ NO_ID = -1
 KEPT = -1
 
 
-class Rules(NamedTuple):
+class Promised(NamedTuple):
     """One of each a constraint.
 
     kind: int8[c]. rows: int64[c], k. first: int64[c], where its part of ``ring`` (ORDERED: k long) or of
@@ -86,7 +86,7 @@ def enforce(
     values: Int64Array,
     timestamp: Int64Array,
     count: int,
-    rules: Rules,
+    rules: Promised,
     state: State,
     broken: Int8Array,
 ) -> int:

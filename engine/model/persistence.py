@@ -58,12 +58,15 @@ class ConstraintState:
 @dataclass(frozen=True, slots=True)
 class PromiseState:
     """Of all constraints of a stream, in their order. rows: how many entered, by whose count rows have
-    numbers. since: the position with which the first was broken.
+    numbers. since: the position with which the first was broken. withheld_ms: the instant of the last row
+    that did not enter, None: all did. touched: the queries that lack one, or may.
     """
 
     rows: int
     constraints: tuple[ConstraintState, ...]
     since: Position | None = None
+    withheld_ms: int | None = None
+    touched: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

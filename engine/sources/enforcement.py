@@ -40,6 +40,10 @@ class Enforcement:
         """By constraint, rows that broke it."""
         self.since: Position | None = None
         """With which the first was broken."""
+        self.withheld_ms: int | None = None
+        """The instant of the last row that did not enter."""
+        self.touched: set[str] = set()
+        """Queries that lack such a row, or may."""
         self.told = [0] * len(stream.constraints)
         """Of these, as many as tags say: a new amount for each tenth more."""
         self.rows = 0
@@ -84,6 +88,7 @@ class Enforcement:
         if (broken == kernels.KEPT).all():
             return rows, ()
         wrong = np.flatnonzero(broken != kernels.KEPT)
+        self.withheld_ms = int(rows.timestamp[wrong[-1]])
         numbers = [self._judged[one][0] for one in broken[wrong].tolist()]
         reasons = self.break_(numbers, position)
         kept = rows.take(np.flatnonzero(broken == kernels.KEPT))
@@ -108,12 +113,17 @@ class Enforcement:
                 self.told[number] += max(1, self.told[number] // 10)
         return self.told != before
 
-    def tags(self, sources: Collection[SourceName]) -> Iterator[Approximation]:
-        """What answers over some sources lack: rows of this one that were withheld, and pairs of rows of two
-        of them.
+    def stands(self, query_id: str, retained_from_ms: int | None) -> None:
+        """A query came. It may lack a row that was withheld, if those of its instant are retained."""
+        if self.withheld_ms is not None and self.withheld_ms >= (retained_from_ms or self.withheld_ms):
+            self.touched.add(query_id)
+
+    def tags(self, query_id: str, sources: Collection[SourceName]) -> Iterator[Approximation]:
+        """What the answer of a query over some sources lacks: rows of this one that were withheld, and pairs
+        of rows of two of them.
         """
         withheld = sum(self.told[number] for number, _ in self._judged)
-        if withheld:
+        if withheld and query_id in self.touched:
             yield Approximation("constraint", self.stream.name, "dynamic", withheld, "rows", since=self.since)
         for told, one in zip(self.told, self.stream.constraints, strict=True):
             if told and isinstance(one, References) and one.target in sources:
@@ -238,13 +248,15 @@ class Enforcement:
             )
         for number, judged in self.judged.items():
             found[number] = ConstraintState(self.broken[number], judged=judged)
-        return PromiseState(self.rows, tuple(found), self.since)
+        touched = tuple(sorted(self.touched))
+        return PromiseState(self.rows, tuple(found), self.since, self.withheld_ms, touched)
 
     def restore(self, saved: PromiseState, rows: Iterable[tuple[int, Batch]], end: int) -> None:
         """As saved. rows: the retained rows with the ordinal of the first of each batch; end: the ordinal
         behind the last. O(retained rows * constraints).
         """
-        self.rows, self.since = saved.rows, saved.since
+        self.rows, self.since, self.withheld_ms = saved.rows, saved.since, saved.withheld_ms
+        self.touched = set(saved.touched)
         self.broken = [one.broken for one in saved.constraints]
         self.is_to_tell()
         self.judged = {
@@ -326,7 +338,7 @@ def _places(schema: Schema, columns: Sequence[str]) -> list[int]:
     return [place for place in found if place is not None]
 
 
-def _rules(constraints: Sequence[Judged], retain_ms: int) -> tuple[kernels.Rules, int, int]:
+def _rules(constraints: Sequence[Judged], retain_ms: int) -> tuple[kernels.Promised, int, int]:
     """(rules, length of the rings, length of the calendars)."""
     kinds, rows, firsts = list[int](), list[int](), list[int]()
     rings = dues = 0
@@ -345,7 +357,7 @@ def _rules(constraints: Sequence[Judged], retain_ms: int) -> tuple[kernels.Rules
                 kinds.append(kernels.UNIQUE)
                 firsts.append(0)
         rows.append(k)
-    rules = kernels.Rules(
+    rules = kernels.Promised(
         np.array(kinds, np.int8), np.array(rows, np.int64), np.array(firsts, np.int64), retain_ms
     )
     return rules, rings, dues

@@ -11,19 +11,21 @@ from engine.eddy.eddy import Timer
 from engine.language.expressions import Expression
 from engine.model.answer import Lost
 from engine.model.attributes import Attribute
-from engine.model.batch import Batch
+from engine.model.batch import MATCHED_ROWS_MAX, Batch
 from engine.model.limits import Limits
 from engine.model.persistence import PromiseState, SourceState, StateSink
 from engine.model.shed import Shed, Sheds
 from engine.model.source import Stream
 from engine.model.step import Backfill, Heartbeat, Position, Records, Refusal, StepResult, Violations
 from engine.model.usage import Stopwatch, Usage
+from engine.results.segment_bits import Matrix
 from engine.results.source_view import SourceView
 from engine.sources.backfill import check, origin_of
 from engine.sources.enforcement import Enforcement
 from engine.sources.meter import Meter
 from engine.sources.monitor import Monitor
 from engine.sources.promise import check_promise
+from engine.stems.cohorts import SELECTIVE
 from engine.stems.data_stem import RAISED, DataStem, Rows
 from engine.stems.entering import EnteringRows
 from engine.stems.factors import Factors
@@ -258,6 +260,25 @@ class Source:
         for rows in versions.spent(self.retained_from_ms):
             probe.match(rows, 0)
         self.queries.errors[:] = 2 * errors - self.queries.errors
+
+    def satisfied_by(self, rows: Batch) -> set[int]:
+        """The slots of predicates that one of some rows satisfies, which are not the source's. No errors are
+        counted. O(rows * words + candidates + slots).
+        """
+        stem, errors, found = self.queries, self.queries.errors, set[int]()
+        rows = self.rows.coded(rows)
+        for start in range(0, len(rows), MATCHED_ROWS_MAX):
+            part = rows.slice(start, min(len(rows), start + MATCHED_ROWS_MAX))
+            out = np.zeros((stem.words, len(part)), np.uint64)
+            listed = stem.match(part, Matrix(out), 0)
+            found.update(listed.slots.tolist())
+            words = np.bitwise_or.reduce(out, axis=1)
+            places = stem.cohorts.place
+            dense = np.flatnonzero(places != SELECTIVE)
+            bits = np.unpackbits(words.view(np.uint8), bitorder="little")
+            found.update(dense[bits[places[dense]] != 0].tolist())
+        stem.errors = errors
+        return found
 
     def catch_up(self, slots: Collection[int]) -> None:
         """Make all matches of these slots that are owed: something is about to be kept of them."""

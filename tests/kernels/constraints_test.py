@@ -13,7 +13,7 @@ from engine.kernels.constraints import (
     NOTHING,
     ORDERED,
     UNIQUE,
-    Rules,
+    Promised,
     State,
     enforce,
 )
@@ -94,7 +94,7 @@ def test_rows_break_what_the_rules_say_whatever_the_cuts(
     expected = [twin.put(row) for row in rows]
 
     rings = np.cumsum([0, *(k[c] if kinds[c] == ORDERED else k[c] + 2 for c in range(3))])
-    rules = Rules(np.array(kinds, np.int8), np.array(k, np.int64), rings[:3], RETAIN_MS)
+    rules = Promised(np.array(kinds, np.int8), np.array(k, np.int64), rings[:3], RETAIN_MS)
     ids = 3 * VALUES
     zeros = [np.zeros(ids, np.int64) for _ in range(5)]
     room = int(rings[3])

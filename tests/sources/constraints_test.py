@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.engine import Engine
+from engine.model.answer import QueryInfo
 from engine.model.batch import Batch
 from engine.model.constraint import Clustered, Constraint, Ordered, Unique, text_of
 from engine.model.source import SourceName, Stream
@@ -62,6 +63,8 @@ class Fed:
             f"RETAIN {RETAIN_MS} MILLISECONDS"
         )
         self.engine.register("q", "SELECT * FROM s [RANGE 10 DAYS]")
+        self.engine.register("few", "SELECT x FROM s WHERE n = 4 AND word <> 'a'")
+        self.engine.register("more", "SELECT COUNT(*) FROM s WHERE 10 / (n - 1) > 3")
         self.results: list[StepResult] = []
         self.late: set[int] = set()
         self._store = MemoryState()
@@ -164,9 +167,39 @@ def test_the_same_rows_break_a_promise_whatever_the_cuts_and_restarts(
     assert str(found) == str(kept)
     assert len(kept) + len(cut.late) + len(cut.violations()) == len(rows)
     assert tags_of(cut) == tags_of(whole)
-    assert bool(tags_of(cut)) == bool(cut.violations())
+    broken = [dict(numbered)[offset] for offset, _ in cut.violations()]
+    assert tags_of(cut).keys() == {
+        *(["q"] if broken else []),
+        *("few" for row in broken if row[4] == 4 and row[2] not in ("a", None)),
+        *("more" for row in broken if row[4] in (2, 3)),
+    }
+    assert [one.predicate_errors for one in infos(cut)] == [one.predicate_errors for one in infos(whole)]
 
 
-def tags_of(fed: Fed) -> list[tuple[str, str, float]]:
-    (query,) = fed.engine.view().queries()
-    return [(tag.kind, tag.where, tag.amount) for tag in query.approximation]
+def test_a_later_query_is_tagged_while_the_time_of_a_withheld_row_is_retained() -> None:
+    fed = Fed([Unique(("n",))])
+    fed.engine.unregister("q")  # its window keeps rows for days
+    fed.put([(0, (1, 500, "a", None, None))])
+    fed.put([(0, (0, 0, "a", None, 1)), (1, (0, 5, "a", None, 1)), (2, (0, 30, "a", None, 2))])
+    fed.engine.register("later", "SELECT n FROM s WHERE n > 1")
+    fed.put([(3, (0, 300, "a", None, 3)), (4, (0, 301, "a", None, 4))])
+    fed.engine.register("latest", "SELECT n FROM s WHERE n > 1")
+    assert tags_of(fed).keys() == {"later"}
+    fed.restart()
+    assert tags_of(fed).keys() == {"later"}
+    fed.engine.unregister("later")
+    fed.engine.register("later", "SELECT n FROM s WHERE n > 1")
+    assert not tags_of(fed)
+
+
+def infos(fed: Fed) -> list[QueryInfo]:
+    return sorted(fed.engine.view().queries(), key=lambda one: one.query_id)
+
+
+def tags_of(fed: Fed) -> dict[str, list[tuple[str, str, float]]]:
+    """Of queries that have some."""
+    found = {
+        query.query_id: [(tag.kind, tag.where, tag.amount) for tag in query.approximation]
+        for query in infos(fed)
+    }
+    return {query_id: tags for query_id, tags in found.items() if tags}
