@@ -144,6 +144,18 @@ def test_a_car_is_told_as_it_enters_a_segment() -> None:
     ]  # fmt: skip
 
 
+def test_a_car_pays_the_toll_of_the_instant_at_which_it_enters() -> None:
+    """60 slow cars in segment 3 make a toll of 200 there from 02:59 on; two cars that were elsewhere enter it
+    then, one of them twice, and one enters a segment without a toll.
+    """
+    crowd = [report(125, 300 + n, 3) for n in range(60)]
+    before = [report(130, 1, 2), report(131, 2, 2), report(132, 9, 2)]
+    after = [report(185, 1, 3), report(186, 2, 3), report(187, 9, 4), report(190, 1, 3)]
+    again = [report(200, 1, 2), report(210, 1, 3)]
+    engine = engine_of([*crowd, *before, *after, *again])
+    assert answer(engine, "account_balance") == [(1, 400), (2, 200)]
+
+
 def test_every_text_is_asked() -> None:
     source = Path(__file__).read_text()
     assert all(text.stem in source for text in loading.texts("linear_road"))
