@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 SMOOTHING = 1 / 8
 """Share of the last measurement in an estimate."""
@@ -20,8 +21,7 @@ COST_UNKNOWN = 1.0
 """Of a unit of size, before anything was measured."""
 
 
-@dataclass(frozen=True, slots=True)
-class WaitingBatch:
+class WaitingBatch(NamedTuple):
     """What waits in a queue. origin: number of the batch that it came from, in order of arrival. size: as the
     scheduler counts it. since: when it came to this queue; deadline: when its results are due, None: never.
     """
@@ -58,11 +58,6 @@ class ScheduledModule:
     charted_shares: Mapping[str, float] = field(default_factory=dict)
 
     @property
-    def head(self) -> WaitingBatch:
-        """The oldest batch. Raises IndexError where none waits."""
-        return self.queue[0]
-
-    @property
     def own_slope(self) -> float:
         """Size that its own step takes away in a unit of time."""
         taken = 1.0 - sum(self.shares.values())
@@ -92,20 +87,16 @@ class ScheduledModule:
             return False
         weight = SMOOTHING if self.measured else 1.0
         self.measured = True
-        self.cost += weight * (spent / size - self.cost)
-        for name in self.shares:
-            self.shares[name] += weight * (produced.get(name, 0.0) / size - self.shares[name])
-        return self._moved()
+        was = self.charted_cost
+        self.cost = now = self.cost + weight * (spent / size - self.cost)
+        moved = abs(now - was) > MOVED * abs(was)
+        shares, charted = self.shares, self.charted_shares
+        for name, share in shares.items():
+            was = charted.get(name, 0.0)
+            shares[name] = now = share + weight * (produced.get(name, 0.0) / size - share)
+            moved = moved or abs(now - was) > MOVED * abs(was)
+        return moved
 
     def charted(self) -> None:
         """The chart goes by the present estimates."""
         self.charted_cost, self.charted_shares = self.cost, dict(self.shares)
-
-    def _moved(self) -> bool:
-        return _far(self.cost, self.charted_cost) or any(
-            _far(share, self.charted_shares.get(name, 0.0)) for name, share in self.shares.items()
-        )
-
-
-def _far(now: float, then: float) -> bool:
-    return abs(now - then) > MOVED * abs(then)

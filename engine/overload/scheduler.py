@@ -146,8 +146,6 @@ class Scheduler:
         if module.measure(size, spent, produced or {}):
             self._moved.add(module.name)
         self._policy.ran(module, spent)
-        if module.queue:
-            self._policy.ready(module)
         if self._moved and (is_first or self._decided % REDONE_EVERY == 0):
             self._redo(self._moved)
             self._moved = set()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
+from collections.abc import Collection
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,6 +20,7 @@ from engine.model.batch import Batch
 from engine.model.maintenance import QueryOptions
 from engine.model.step import Position, Register, Registration, Step, StepResult
 from engine.overload.policies.choices import SCHEDULING_POLICIES
+from tests.memory_state import MemoryState
 from tureen.errors import OptionRefused, SettingsError
 
 STREAM = "CREATE STREAM {} (k BIGINT, v BIGINT, ts TIMESTAMP) WITH (timestamp = 'ts') RETAIN 1 DAYS"
@@ -47,7 +51,7 @@ def test_what_was_not_taken_keeps_its_place_in_the_next_transaction() -> None:
     turns.offer(engine, "b", 1, 8, 9)
     turns.offer(engine, "a", 2, 16, 9)
     module = engine.scheduler[module_of("a")]
-    assert (module.rows, module.size, module.head.since) == (2, 16, 5)
+    assert (module.rows, module.size, module.queue[0].since) == (2, 16, 5)
     assert turns.next(engine.scheduler, 9) == "a"
     ((_, queue), _) = turns.queues(engine.scheduler)
     assert queue.rows == 0
@@ -113,8 +117,12 @@ Waiting = dict[str, list[list[tuple[int, int, int]]]]
 """By stream, batches of (k, v, ts)."""
 
 
-def _run(policy: str, waiting: Waiting, spent_ns: list[int]) -> tuple[list[Any], Counter[Any], list[str]]:
-    """(answers, changes by query, instant and row, the order of the streams)."""
+def _run(
+    policy: str, waiting: Waiting, spent_ns: list[int], restarts: Collection[int] = ()
+) -> tuple[list[Any], Counter[Any], list[str]]:
+    """(answers, changes by query, instant and row, the order of the streams). restarts: after so many steps
+    the engine is another one, made from what was saved.
+    """
     engine, turns = _engine(policy), Turns()
     left = {name: list(batches) for name, batches in waiting.items()}
     offsets: Counter[str] = Counter()
@@ -136,6 +144,11 @@ def _run(policy: str, waiting: Waiting, spent_ns: list[int]) -> tuple[list[Any],
         turns.ran(engine.scheduler, name, 24 * len(rows), spent)
         now_ns += spent
         _tell(told, result)
+        if len(order) in restarts:
+            store = MemoryState()
+            engine.save(store)
+            engine, turns = Engine.restore(store), Turns()
+            engine.set_attribute("scheduler", "policy", policy)
     view = engine.view()
     answers = [sorted(map(str, view.snapshot(query_id).table.to_pylist())) for query_id in QUERIES]
     engine._check()
@@ -164,20 +177,33 @@ def histories(draw: st.DrawFn) -> Waiting:
     for name in "ab":
         stamps = sorted(draw(st.lists(st.integers(1, 40), min_size=1, max_size=20)))
         rows = [(draw(st.integers(0, 2)), draw(st.integers(0, 6)), ts) for ts in stamps]
-        size = draw(st.integers(1, 5))
-        batches = [rows[first : first + size] for first in range(0, len(rows), size)]
-        waiting[name] = [*batches, [(9, 9, 100)]]
+        waiting[name] = [rows, [(9, 9, 100)]]
     return waiting
 
 
-@given(histories(), st.lists(st.integers(0, 5_000_000), min_size=1, max_size=6))
-def test_answers_and_changes_are_the_same_with_every_policy(waiting: Waiting, spent_ns: list[int]) -> None:
+def _cut(rng: random.Random, waiting: Waiting) -> Waiting:
+    """The same rows in other batches."""
+    found: Waiting = {}
+    for name, batches in waiting.items():
+        rows = [row for batch in batches for row in batch]
+        ends = sorted({*rng.sample(range(1, len(rows)), rng.randint(0, len(rows) - 1)), len(rows)})
+        found[name] = [rows[first:end] for first, end in pairwise([0, *ends])]
+    return found
+
+
+@given(histories(), st.lists(st.integers(0, 5_000_000), min_size=1, max_size=6), st.integers(0, 2**32 - 1))
+def test_answers_and_changes_are_the_same_with_every_policy_cut_and_restart(
+    waiting: Waiting, spent_ns: list[int], seed: int
+) -> None:
+    rng = random.Random(seed)
     answers, told, _ = _run("fifo", waiting, spent_ns)
     for policy in SCHEDULING_POLICIES:
-        other_answers, other_told, order = _run(policy, waiting, spent_ns)
+        cut = _cut(rng, waiting)
+        steps = sum(map(len, cut.values()))
+        other_answers, other_told, order = _run(policy, cut, spent_ns, rng.sample(range(1, steps + 1), 1))
         assert other_answers == answers
         assert other_told == told
-        assert Counter(order) == Counter({name: len(batches) for name, batches in waiting.items()})
+        assert Counter(order) == Counter({name: len(batches) for name, batches in cut.items()})
 
 
 def test_policies_take_streams_in_different_orders() -> None:

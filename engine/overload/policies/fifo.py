@@ -15,4 +15,4 @@ class Fifo(ByKey):
     name: ClassVar[str] = "fifo"
 
     def key(self, module: ScheduledModule) -> Key:
-        return (module.head.origin,)
+        return (module.queue[0].origin,)

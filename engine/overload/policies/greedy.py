@@ -19,4 +19,4 @@ class Greedy(ByKey):
     name: ClassVar[str] = "greedy"
 
     def key(self, module: ScheduledModule) -> Key:
-        return -module.own_slope, module.head.origin
+        return -module.own_slope, module.queue[0].origin

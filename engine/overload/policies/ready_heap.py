@@ -29,11 +29,12 @@ class ReadyHeap:
 
     def put(self, module: ScheduledModule, key: Key) -> None:
         """A module is ready, or has another key."""
-        self._versions += 1
-        self._version[module.name] = self._versions
-        heappush(self._heap, (key, module.number, self._versions, module))
-        if len(self._heap) > VOID_MIN + 2 * len(self._version):
-            self._heap = [entry for entry in self._heap if self._is_valid(entry[3], entry[2])]
+        self._versions = version = self._versions + 1
+        heap, versions = self._heap, self._version
+        versions[module.name] = version
+        heappush(heap, (key, module.number, version, module))
+        if len(heap) > VOID_MIN + 2 * len(versions):
+            self._heap = [entry for entry in heap if versions.get(entry[3].name) == entry[2]]
             heapify(self._heap)
 
     def drop(self, module: ScheduledModule) -> None:
@@ -42,12 +43,10 @@ class ReadyHeap:
 
     def first(self) -> tuple[Key, ScheduledModule] | None:
         """The least key and its module, which stays; None where there is none."""
-        while self._heap:
-            key, _, version, module = self._heap[0]
-            if self._is_valid(module, version):
+        heap, versions = self._heap, self._version
+        while heap:
+            key, _, version, module = heap[0]
+            if versions.get(module.name) == version:
                 return key, module
-            heappop(self._heap)
+            heappop(heap)
         return None
-
-    def _is_valid(self, module: ScheduledModule, version: int) -> bool:
-        return self._version.get(module.name) == version

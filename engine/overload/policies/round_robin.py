@@ -25,3 +25,5 @@ class RoundRobin(ByKey):
     def ran(self, module: ScheduledModule, spent: float) -> None:
         self._turns += 1
         self._last[module.name] = self._turns
+        if module.queue:
+            self.ready(module)

@@ -34,4 +34,4 @@ class SchedulingPolicy(Protocol):
         """The module to run; None where nothing waits. now: for deadlines alone."""
 
     def ran(self, module: ScheduledModule, spent: float) -> None:
-        """A module was run for so long; told before it is ready again."""
+        """A module was run for so long; it is ready again if something waits at it."""

@@ -58,4 +58,4 @@ class WeightedFair:
                 self._put(waiting)
 
     def _put(self, module: ScheduledModule) -> None:
-        self._ready.put(module, (self._clocks[module.plan], module.head.origin))
+        self._ready.put(module, (self._clocks[module.plan], module.queue[0].origin))
