@@ -33,6 +33,7 @@ from engine.dataflow.operators.releasing_join import joins_of
 from engine.dataflow.operators.rows import ConditionNode
 from engine.dataflow.operators.scan import Predicate, ScanNode
 from engine.dataflow.operators.two_inputs import TwoInputs
+from engine.dataflow.operators.window_extreme import WindowExtremeNode
 from engine.dataflow.physical import physical
 from engine.dataflow.plan import (
     Combined,
@@ -261,7 +262,7 @@ class Graph:
                 assert isinstance(leaf, FlowNode)
                 leaf.readers[standing.query_id] = standing
                 return _Built((key_of(plan),), leaf, 0)
-            case Step(_, constants, below):
+            case Step(_, constants, below, span_ms=span_ms):
                 under = self._build(below, standing, since)
                 key = key_of(plan, under.keys[-1])
                 node = self._nodes.get(key)
@@ -270,6 +271,9 @@ class Graph:
                 column = under.column
                 if isinstance(node, ConditionNode):
                     column = node.column(column, constants)
+                elif isinstance(node, WindowExtremeNode):
+                    assert span_ms is not None
+                    column = node.column(column, span_ms)
                 return _Built((*under.keys, key), node, column)
             case Exits(below, edge):
                 under = self._build(below, standing, since)

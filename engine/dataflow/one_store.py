@@ -1,4 +1,5 @@
-"""Joins of two streams by windows of time, whose rows are kept once for windows of all sizes.
+"""Joins of two streams by windows of time, and MIN and MAX of one, from what is kept once for windows of all
+sizes.
 
 Such a join has no ids: a pair may end for one query and stay for another. So it is only there where nobody
 above asks for them: below groups, and where changes leave.
@@ -9,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.dataflow.calls import is_recomputed
+from engine.dataflow.operators.window_extreme import is_extreme
 from engine.dataflow.plan import Combined, Exits, Joined, Plan, Shared, Step
 from engine.language.query import Aggregate, Filter, Project
 from engine.windows.clauses import NOW, UNBOUNDED, TimeWindow
@@ -19,6 +21,11 @@ def in_one_store(plan: Plan, *, has_ids: bool) -> Plan:
     match plan:
         case Step(Project() | Filter(), below=below):
             return replace(plan, below=in_one_store(below, has_ids=has_ids))
+        case Step(Aggregate((), (call,)), below=below) if is_extreme(call):
+            entries = _entries(below)
+            if entries is None:
+                return replace(plan, below=in_one_store(below, has_ids=False))
+            return replace(plan, below=entries[0], span_ms=entries[1])
         case Step(Aggregate(_, calls), below=below):
             needs = any(is_recomputed(call) or call.aggregate.order_dependent for call in calls)
             return replace(plan, below=in_one_store(below, has_ids=needs))

@@ -111,7 +111,9 @@ KEPT_PAIRS = "pairs are kept by the ids of their rows: a left row may go after i
 not be put above it."""
 
 ONE_STORE = "rows are kept once for windows of all sizes"
-"""What a join of two streams by windows of time does that queries with other windows share."""
+"""What a join of two streams by windows of time does, or MIN and MAX of one, that queries with other windows
+share.
+"""
 
 HELD = "rows stay, whatever RETAIN says, until constraints let joins forget them: changes are complete"
 """What a scan says whose rows leave by constraints alone (:mod:`engine.dataflow.releases`)."""
@@ -157,6 +159,8 @@ def _walk(plan: Plan, tables: Container[SourceName], state_of: StateOf) -> _Walk
             for each in stages:
                 edge = edge.above(each)
             word, details = _words(*stages)
+            if plan.span_ms is not None:
+                details = (*details, ONE_STORE)
             return OperatorTree(word, details, str(edge), None, state_of(key), (tree,)), edge, key
         case Joined(left=left, right=right, stage=stage, releases=releases):
             one, one_edge, one_key = _walk(left, tables, state_of)

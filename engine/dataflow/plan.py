@@ -26,6 +26,7 @@ from engine.dataflow.operators.rows import ConditionNode, FilterNode, ProjectNod
 from engine.dataflow.operators.set_operations import Compared, CopiesNode, Union, UnionNode
 from engine.dataflow.operators.set_rows import LeftRows, LeftRowsNode
 from engine.dataflow.operators.two_inputs import TwoInputs
+from engine.dataflow.operators.window_extreme import WindowExtremeNode
 from engine.dataflow.operators.window_join import Spans, WindowJoinNode
 from engine.dataflow.parameters import Constants, parameterised
 from engine.dataflow.policy import Edge
@@ -93,7 +94,8 @@ class Keeping:
 class Step:
     """An operator over another. shape: what it does, without the constants in which queries may differ.
     stage: the same as the query says it; of ORDER BY with LIMIT the latter, of a window of rows the scan.
-    keeping: how DISTINCT keeps rows; None: it counts them.
+    keeping: how DISTINCT keeps rows; None: it counts them. span_ms: of MIN or MAX over entries, the size of
+    the window, in which columns differ.
     """
 
     shape: Stage | Ranked | InOrder | Latest
@@ -101,6 +103,7 @@ class Step:
     below: Plan
     stage: Stage | Scan
     keeping: Keeping | None = None
+    span_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +156,8 @@ def key_of(plan: Plan, *below: Hashable) -> Hashable:
         case Own(query):
             return query
         case Step(shape, constants):
-            return *below, shape, tuple(literal.type for literal in constants), plan.keeping
+            types = tuple(literal.type for literal in constants)
+            return *below, shape, types, plan.keeping, plan.span_ms is not None
         case Joined(matching):
             return *below, matching, plan.kept, plan.spans is not None, plan.releases
         case Combined(shape, kept=kept, tells=tells):
@@ -232,6 +236,8 @@ def node_of(step: Step, below: Node) -> Node:
             if keeping.latest and keeping.edge is not None:
                 return DistinctNode(below, expressions, keeping.edge, foretold=keeping.foretold)
             return DuplicatesNode(below, expressions, keeping.edge, foretold=keeping.foretold)
+        case Aggregate() as stage if step.span_ms is not None:
+            return WindowExtremeNode(below, stage)
         case Aggregate() as stage:
             return GroupNode(below, stage)
         case InOrder(stage):

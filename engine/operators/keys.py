@@ -19,7 +19,7 @@ from engine.language.evaluation.arithmetic import as_double
 from engine.language.evaluation.vector import from_column
 from engine.language.instants import DAY_MS
 from engine.model.batch import Column, Int64Array, concatenate_columns
-from engine.model.types import BIGINT, DOUBLE, TIMESTAMP, Kind
+from engine.model.types import BIGINT, DOUBLE, TIMESTAMP, Kind, Type
 
 WIDTH_MAX = 2**62
 
@@ -121,6 +121,13 @@ def order_keys(column: Column) -> Int64Array:
         bits = _bits(column.values)
         return bits ^ ((bits >> 63) & np.int64(2**63 - 1))
     return column.values.astype(np.int64, copy=False)
+
+
+def values_in_order(type_: Type, keys: Int64Array) -> Column:
+    """The values, no strings or arrays, whose order keys these are. keys: int64[n]."""
+    if type_.kind is Kind.DOUBLE:
+        return Column(type_, (keys ^ ((keys >> 63) & np.int64(2**63 - 1))).view(np.float64))
+    return Column(type_, keys.astype(type_.dtype))
 
 
 # --- columns of two relations ---------------------------------------------------------------------

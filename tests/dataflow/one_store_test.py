@@ -11,6 +11,7 @@ from engine.changes.transition import Transition
 from engine.dataflow import graph as graph_module
 from engine.dataflow.graph import Graph
 from engine.dataflow.operators.entries import EntriesNode
+from engine.dataflow.operators.window_extreme import WindowExtremeNode
 from engine.dataflow.operators.window_join import WindowJoinNode
 from engine.dataflow.policy import ONE_STORE, TOLD, Policy
 from engine.model.source import SourceName
@@ -19,7 +20,12 @@ from tests.dataflow.courses import cut, whole_course, with_retention
 from tests.dataflow.strategies_test import Followed
 
 PAIRED = "FROM s [RANGE {} MILLISECONDS] JOIN u [RANGE {} MILLISECONDS] ON s.k = u.k"
+EXTREME = "SELECT {} AS m FROM s [RANGE {{}} MILLISECONDS] WHERE w <> 'a' OR v > {{}}"
 SHAPES = (
+    EXTREME.format("MAX(v)"),
+    EXTREME.format("MIN(v)"),
+    EXTREME.format("MAX(k)"),
+    EXTREME.format("MIN(ts) FILTER (WHERE k > 0)"),
     "SELECT COUNT(*) AS c " + PAIRED,
     "SELECT w, SUM(n) AS t " + PAIRED + " WHERE s.v > {} GROUP BY w",
     "SELECT s.v, u.n " + PAIRED + " AND s.v > u.n WHERE u.n > {}",
@@ -70,6 +76,25 @@ def test_rows_are_kept_once_as_long_as_the_widest_window_holds_them() -> None:
     far = Transition(whole.until_ms, whole.until_ms + 1, whole.by_source)
     list(graph.advance(far, LIMITS, far.until_ms, {}))
     assert join.rows <= sum(_rows_within(whole, name, far.until_ms - 1, far.until_ms) for name in "su")
+
+
+def test_one_stair_of_a_predicate_serves_windows_of_all_sizes() -> None:
+    graph = Graph(TABLES)
+    for place, span_ms in enumerate((3, 7, 2, 5)):
+        query = bound(f"SELECT MAX(v) AS m FROM s [RANGE {span_ms} MILLISECONDS]")
+        graph.add(standing(query, f"q{place}"), query, "changes", policy=ONE_STORE)
+    (extreme,) = [node for node in graph._nodes.values() if isinstance(node, WindowExtremeNode)]
+    rng = random.Random(2)
+    whole = whole_course(rng, 30)
+    for transition in cut(rng, whole, 6):
+        list(graph.advance(transition, LIMITS, transition.until_ms, {}))
+        graph._check()
+        assert extreme.rows <= _rows_within(whole, "s", transition.until_ms - 7, transition.until_ms)
+    graph.remove("q1")
+    graph.remove("q3")
+    later = Transition(whole.until_ms, whole.until_ms + 2, whole.by_source)
+    list(graph.advance(later, LIMITS, later.until_ms, {}))
+    assert extreme.rows <= _rows_within(whole, "s", later.until_ms - 3, later.until_ms)
 
 
 def _rows_within(whole: Transition, name: str, first_ms: int, last_ms: int) -> int:

@@ -157,6 +157,8 @@ class _Costs:
                 return self._ranked(flow, below)
             case Aggregate(calls=()):
                 return self._distinct(flow, below, plan.keeping)
+        if plan.span_ms is not None:
+            return self._extreme(flow, below)
         return self._group(flow, below)
 
     def _distinct(self, flow: Flow, below: Estimate, keeping: Keeping | None) -> Estimate:
@@ -183,6 +185,12 @@ class _Costs:
         moved = below.flow.rate + below.flow.leaving
         folded = Term("fold", moved, moved, moved * self.units.fold_ns)
         return Estimate(flow, (folded,), (Kept("output", "groups", flow.rows),), (below,))
+
+    def _extreme(self, flow: Flow, below: Estimate) -> Estimate:
+        """A row that comes puts those that it outdoes out; who leaves is not told."""
+        rate = below.flow.rate
+        folded = Term("fold", rate, rate, rate * self.units.fold_ns)
+        return Estimate(flow, (folded,), (Kept("input", "shared", log2(2 + below.flow.rows)),), (below,))
 
     def _ranked(self, flow: Flow, below: Estimate) -> Estimate:
         moved = below.flow.rate + below.flow.leaving

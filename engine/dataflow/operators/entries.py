@@ -14,6 +14,7 @@ from engine.changes.context import EvaluationContext
 from engine.changes.source_interval import doubled
 from engine.changes.temporal_relation import TemporalRelation
 from engine.dataflow.delta import Delta
+from engine.dataflow.node import Node
 from engine.dataflow.operators.scan import ScanNode
 from engine.language.query import Scan
 from engine.model.batch import Int32Array
@@ -54,6 +55,13 @@ class EntriesNode(ScanNode):
             temporal = delta.temporal
             entered = doubled(self._timestamps(context, temporal.relation))
             yield replace(delta, temporal=TemporalRelation(temporal.relation, entered, temporal.valid_to))
+
+
+def leaf_of(node: Node) -> EntriesNode:
+    """The entries that an operator selects from, or computes its rows of."""
+    while not isinstance(node, EntriesNode):
+        (node,) = node.inputs
+    return node
 
 
 def _over(kind: Scan, span_ms: int) -> Scan:

@@ -29,7 +29,7 @@ from engine.dataflow.buffers.buffer import Work
 from engine.dataflow.columns import Over
 from engine.dataflow.delta import Delta
 from engine.dataflow.node import Columns, Node
-from engine.dataflow.operators.entries import EntriesNode
+from engine.dataflow.operators.entries import leaf_of
 from engine.dataflow.operators.join import (
     PAIRS,
     Matched,
@@ -278,7 +278,7 @@ class _Input:
 
     def __init__(self, node: Node, keys: list[Expression]) -> None:
         self.node = node
-        self.leaf = _leaf_of(node)
+        self.leaf = leaf_of(node)
         self.entered = 0
         """How many rows entered on this turn."""
         self._keys = keys
@@ -404,13 +404,6 @@ class _Views:
         """The widest of each, int64[1]."""
         both = self.left.max(initial=0, keepdims=True), self.right.max(initial=0, keepdims=True)
         return HeldFor(*both) if of_left else HeldFor(*both[::-1])
-
-
-def _leaf_of(node: Node) -> EntriesNode:
-    """The entries that an input selects from, or computes its rows of."""
-    while not isinstance(node, EntriesNode):
-        (node,) = node.inputs
-    return node
 
 
 def _exits(rows: RowsInTime, held: Int64Array, interval: Interval) -> WindowExits:
