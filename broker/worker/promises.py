@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from broker.worker.taken import Promise, Taken
+from engine.model.shed import Shed
 from topics.consumer import Polled
 
 
@@ -23,6 +24,7 @@ def cut_at_promises(taken: Taken, polled: Polled, promised: Mapping[int, int]) -
     if stops[-1] < n:
         stops.append(n)
     offsets = dict(polled.next_offsets)
+    shed_from: dict[int, int] = {}
     for stop in stops:
         low, high = np.searchsorted(taken.rows, [start, stop]).tolist()
         part = replace(
@@ -33,15 +35,18 @@ def cut_at_promises(taken: Taken, polled: Polled, promised: Mapping[int, int]) -
         )
         behind = polled.partition[stop:].tolist()
         ranges = part.ranges
+        reached = offsets if stop == n else {one.partition: one.last + 1 for one in ranges}
         bad = [(place - start, reason) for place, reason in taken.bad if start <= place < stop]
         body = replace(
             taken.body,
             batch=taken.body.batch.take(np.arange(low, high)),
-            next_offsets=offsets if stop == n else {one.partition: one.last + 1 for one in ranges},
+            next_offsets=reached,
             lagging=taken.body.lagging.union(behind),
             whole_from_ms=None if start else taken.body.whole_from_ms,
             unreadable=len(bad),
+            shed=_shed(taken.body.shed, shed_from, reached),
         )
+        shed_from |= reached
         promises = tuple(
             Promise(place - start, int(polled.partition[place]), promised[place])
             for place in range(start, stop)
@@ -51,3 +56,17 @@ def cut_at_promises(taken: Taken, polled: Polled, promised: Mapping[int, int]) -
         messages, rows = taken.messages[start:stop], taken.rows[low:high] - start
         yield Taken(body, messages, rows, bad, size, ranges, promises)
         start = stop
+
+
+def _shed(shed: Shed | None, begun: Mapping[int, int], reached: Mapping[int, int]) -> Shed | None:
+    """What a part sheds: of each partition from where the part before ended to where this one does."""
+    if shed is None:
+        return None
+    ranges = {
+        partition: (begun.get(partition, first), min(until, reached[partition]))
+        for partition, (first, until) in shed.ranges.items()
+        if partition in reached
+    }
+    return replace(
+        shed, ranges={one: (first, until) for one, (first, until) in ranges.items() if first < until}
+    )

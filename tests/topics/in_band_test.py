@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from broker.worker.promises import cut_at_promises
 from broker.worker.taken import Taken
 from engine.model.batch import concatenate
+from engine.model.shed import Shed
 from engine.model.source import Field, Schema, SourceName, Stream
 from engine.model.step import Records
 from engine.model.types import BIGINT, TIMESTAMP, TIMESTAMP_MS_MAX
@@ -112,8 +113,15 @@ def test_cut_behind_heartbeats_everything_is_in_one_part_and_in_order(kinds: lis
     next_offsets = {int(one): 2 * n + 1 for one in set(partition.tolist())}
     polled = Polled("s", values, partition, offset, stamps, list(messages), next_offsets, frozenset({9}))
     bad = [(one.place, one.reason) for one in decoded.bad]
+    spans = {int(one): (0, 2 * n + 1) for one in set(partition.tolist())}
     body = Records(
-        STREAM.name, decoded.batch, next_offsets, frozenset({9}), whole_from_ms=3, unreadable=len(bad)
+        STREAM.name,
+        decoded.batch,
+        next_offsets,
+        frozenset({9}),
+        whole_from_ms=3,
+        unreadable=len(bad),
+        shed=Shed(7, spans),
     )
     whole = Taken(
         body, list(messages), np.array(rows, np.int64), bad, sum(len(v or b"") for v in values), polled.ranges
@@ -126,6 +134,10 @@ def test_cut_behind_heartbeats_everything_is_in_one_part_and_in_order(kinds: lis
     assert sum(part.body.unreadable for part in parts) == len(bad)
     assert [part.body.whole_from_ms for part in parts] == [3, *[None] * (len(parts) - 1)]
     assert parts[-1].body.next_offsets == next_offsets
+    for number in spans:
+        shed = [part.body.shed.ranges.get(number) for part in parts if part.body.shed is not None]
+        ends = [0, *(at for one in shed if one is not None for at in one), 2 * n + 1]
+        assert ends[::2] == ends[1::2]  # each begins where the one before ends
     start = 0
     for part in parts:
         stop = start + len(part.messages)
