@@ -134,7 +134,7 @@ def kafka_settings(pairs: Sequence[str], environment: Mapping[str, str] = os.env
 
 
 def pairs_of(pairs: Sequence[str], said: str) -> dict[str, str]:
-    """``KEY=VALUE`` of an option that comes several times; the last of a key wins. said: its name.
+    """``KEY=VALUE`` of an option that comes several times, each key once. said: its name.
 
     >>> pairs_of(["strategy=upa", "partitions = 20"], "--option")
     {'strategy': 'upa', 'partitions': '20'}
@@ -144,6 +144,8 @@ def pairs_of(pairs: Sequence[str], said: str) -> dict[str, str]:
         key, equals, value = pair.partition("=")
         if not equals or not key.strip():
             raise click.BadParameter(f"{pair!r} is not KEY=VALUE", param_hint=said)
+        if key.strip() in found:
+            raise click.BadParameter(f"{key.strip()} is given twice", param_hint=said)
         found[key.strip()] = value.strip()
     return found
 

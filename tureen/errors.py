@@ -179,6 +179,12 @@ class OptionRefused(TureenError):
     code = "option_refused"
 
 
+class ValueRefused(TureenError):
+    """A value that cannot be sent, such as NaN."""
+
+    code = "value_refused"
+
+
 class HandleInUse(TureenError):
     """A handle is registered already with another statement."""
 

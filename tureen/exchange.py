@@ -17,6 +17,7 @@ when the broker is not ready.
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 from collections.abc import Callable, Generator, Mapping
@@ -25,7 +26,7 @@ from typing import Any, Generic, TypeVar
 
 import httpx
 
-from tureen.errors import BrokerUnavailable, KafkaUnavailable, TureenError, UnknownQuery
+from tureen.errors import BrokerUnavailable, KafkaUnavailable, TureenError, UnknownQuery, ValueRefused
 from tureen.facts import error_from
 
 ATTEMPTS = 4
@@ -64,11 +65,22 @@ class Request(Generic[Result]):
     def arguments(self) -> dict[str, Any]:
         """What ``httpx.Client.request`` takes besides method and path."""
         found: dict[str, Any] = dict(self.body)
+        if "json" in found:
+            found["content"] = _as_json(found.pop("json"))
+            found["headers"] = {**found.get("headers", {}), "Content-Type": "application/json"}
         if self.params:
             found["params"] = dict(self.params)
         if self.wait_s is not None:
             found["timeout"] = max(self.wait_s, BROKER_WAIT_S) + 5.0
         return found
+
+
+def _as_json(value: Any) -> bytes:
+    """Raises ValueRefused: it has NaN, infinity, or a text that is no Unicode."""
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    except ValueError as error:
+        raise ValueRefused(f"it cannot be sent as JSON: {error}") from error
 
 
 class Heard:

@@ -23,6 +23,7 @@ from broker.worker.allotments import is_allotment
 from broker.worker.entities import QUERY, Entities, Entity
 from broker.worker.node import Node
 from engine.model.attributes import AttributeValue
+from engine.queries.entities import KINDS_KNOWN
 from tureen.errors import NotAllowed, TooManyFeeds
 
 HINT = 'for example {"policy": "tickets"}, or {"weight": 2, "if_version": 123} with the version that was read'
@@ -44,9 +45,12 @@ class EntityRequests:
         self._open = 0
 
     async def listed(self, kind: str | None, query: str | None, after: str, limit: int) -> dict[str, Any]:
-        """A page. query: a handle, or an id. Raises UnknownQuery."""
+        """A page. query: a handle, or an id. Raises UnknownQuery; BadRequest: there is no such kind."""
         name = None if query is None else known(self._node, query, operator=True)
-        return await self._entities.listed(kind, name, after, limit)
+        found = await self._entities.listed(kind, name, after, limit)
+        if kind is not None and not found["entities"] and kind not in KINDS_KNOWN:
+            raise BadRequest(f"there is no kind {kind!r}", hint=f"one of {', '.join(sorted(KINDS_KNOWN))}")
+        return found
 
     async def one(self, id_: str) -> dict[str, Any]:
         """With all attributes. Raises UnknownEntity, HandleNeeded."""
@@ -103,11 +107,13 @@ class EntityRequests:
         self, kind: str | None, query: str | None, every_ms: int, as_sse: bool
     ) -> AsyncIterator[bytes]:
         """What moved in each interval, an object a line, or an SSE event: the entities of which a count or a
-        size changed. Raises UnknownQuery and TooManyFeeds before the first.
+        size changed. Raises UnknownQuery, BadRequest and TooManyFeeds before the first.
         """
         if self._open >= EVENTS_OPEN_MAX:
             raise TooManyFeeds(EVENTS_OPEN_MAX, hint="close one of the streams of events, or poll /entities")
         name = None if query is None else known(self._node, query, operator=True)
+        if kind is not None:
+            await self.listed(kind, None, "", 1)
         before = await self._statistics(kind, name)
         return self._told(kind, name, every_ms / 1_000, as_sse, before)
 

@@ -44,6 +44,8 @@ KINDS = {
 }
 """By the first part of an id; others are called by that part itself: ``queue/...`` is a queue."""
 
+KINDS_KNOWN = frozenset(KINDS.values()) | {"queue", "scheduler"}
+
 
 LISTED = frozenset(
     {

@@ -284,6 +284,44 @@ def test_the_entity_command(shared: Broker, name: str, handles: list[str]) -> No
     assert {one["name"]: one["value"] for one in json.loads(weighed.stdout)["attributes"]}["weight"] == 2.5
 
 
+@pytest.mark.parametrize(
+    ("values", "code"),
+    [
+        (("weight=nan",), "bad_request"),
+        (("weight=1e400",), "bad_request"),
+        (("weight=0",), "option_refused"),
+        (("weight=true",), "bad_request"),
+        (("paused=maybe",), "bad_request"),
+        (("active=false", "paused=true"), "bad_request"),
+        (("state=RUNNING",), "bad_request"),
+        (("cpu_ns=0",), "bad_request"),
+    ],
+)
+def test_values_that_a_query_cannot_have_are_refused_by_the_command(
+    shared: Broker, handles: list[str], values: tuple[str, ...], code: str
+) -> None:
+    done = command(shared, "entity", "set", f"query/{handles[0]}", *values, "--json")
+    assert done.exit_code == 1, done.output
+    assert json.loads(done.stdout)["error"]["code"] == code
+
+
+def test_the_command_names_what_is_wrong_with_its_arguments(shared: Broker, handles: list[str]) -> None:
+    twice = command(shared, "entity", "set", f"query/{handles[0]}", "weight=2", "weight=3")
+    assert (twice.exit_code, "weight is given twice" in twice.stderr) == (2, True)
+    strange = command(shared, "entity", "list", "--kind", "querys")
+    assert (strange.exit_code, "there is no kind 'querys'" in strange.stderr) == (1, True)
+    unknown = shared.http.get("/entities", params={"kind": "querys"})
+    assert (unknown.status_code, unknown.json()["code"]) == (400, "bad_request")
+    assert "query, queue" in unknown.json()["hint"]
+    assert shared.http.get("/entities/events", params={"kind": "querys"}).status_code == 400
+    paused = command(shared, "entity", "set", f"query/{handles[0]}", "active=false", "release=true", "--json")
+    read = {one["name"]: one["value"] for one in json.loads(paused.stdout)["attributes"]}
+    assert (read["paused"], read["release"], read["state"]) == (True, True, "PAUSED")
+    resumed = command(shared, "entity", "set", f"query/{handles[0]}", "active=true", "--json")
+    read = {one["name"]: one["value"] for one in json.loads(resumed.stdout)["attributes"]}
+    assert (read["paused"], read["release"], read["state"]) == (False, False, "RUNNING")
+
+
 def test_top_shows_who_pays(shared: Broker, name: str, handles: list[str]) -> None:
     done = command(shared, "top", "--once", "--every", "0.3")
     assert done.exit_code == 0, done.output

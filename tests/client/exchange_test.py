@@ -11,7 +11,7 @@ import pytest
 
 import tureen
 from tureen import calls
-from tureen.errors import BrokerUnavailable, SyntaxRefused, UnknownQuery
+from tureen.errors import BrokerUnavailable, SyntaxRefused, UnknownQuery, ValueRefused
 from tureen.exchange import ATTEMPTS, Pause, Request, Talk, steps
 from tureen.transport import Publication
 
@@ -122,6 +122,14 @@ def test_handles_and_names_are_one_part_of_an_address_whatever_is_in_them() -> N
         step = next(steps(talk, ADDRESS))
         assert isinstance(step, Request)
         assert step.path == path
+
+
+@pytest.mark.parametrize("weight", [float("nan"), float("inf")], ids=str)
+def test_what_json_cannot_say_is_refused_before_it_is_sent(weight: float) -> None:
+    step = next(steps(calls.change("h", weight=weight), ADDRESS))
+    assert isinstance(step, Request)
+    with pytest.raises(ValueRefused, match="JSON"):
+        step.arguments()
 
 
 @pytest.mark.parametrize("pair", [(tureen.Client, tureen.AsyncClient), (tureen.Query, tureen.AsyncQuery)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -94,7 +95,7 @@ def set_(
     wanted = console.pairs_of(values, "NAME=VALUE")
     with console.client(url, token) as client:
         types = {one["name"]: one["type"] for one in client.entity(entity_id)["attributes"]}
-        read = {name: typed(value, types.get(name, "text")) for name, value in wanted.items()}
+        read = {name: typed(value, types.get(name, "boolean")) for name, value in wanted.items()}
         found = client.set_entity(entity_id, read, if_version=if_version)
     _show(found, as_json)
 
@@ -104,6 +105,8 @@ def typed(text: str, type_: str) -> bool | int | float | str:
 
     >>> typed("true", "boolean"), typed("3", "integer"), typed("0.5", "number"), typed("auto", "integer")
     (True, 3, 0.5, 'auto')
+    >>> typed("nan", "number"), typed("1e400", "number")
+    ('nan', '1e400')
     """
     if type_ == "boolean" and text.lower() in ("true", "false"):
         return text.lower() == "true"
@@ -114,9 +117,10 @@ def typed(text: str, type_: str) -> bool | int | float | str:
             pass
     if type_ == "number":
         try:
-            return float(text)
+            number = float(text)
         except ValueError:
-            pass
+            return text
+        return number if math.isfinite(number) else text
     return text
 
 

@@ -38,7 +38,7 @@ def load(path: Path) -> Any:
 
 def _read_json(text: str, name: str) -> Any:
     try:
-        return json.loads(text, object_pairs_hook=_once)
+        return json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
     except json.JSONDecodeError as error:
         raise PlanRefused(
             "plan", f"{name} is not JSON: {error.msg}", line=error.lineno, column=error.colno
@@ -47,13 +47,19 @@ def _read_json(text: str, name: str) -> Any:
         raise PlanRefused("plan", f"{name} is nested too deep") from None
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _once(pairs: list[tuple[Any, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in pairs:
+        if not isinstance(name, str):
+            raise PlanRefused("plan", f"the name {name!r} is no text", hint="put it in quotes")
         if name in found:
-            raise PlanRefused(str(name), "is given twice")
+            raise PlanRefused(name, "is given twice")
         found[name] = value
     return found
+
+
+def _no_number(text: str) -> Any:
+    raise PlanRefused("plan", f"{text} is no number in JSON")
 
 
 def _read_yaml(text: str, name: str) -> Any:
