@@ -248,6 +248,9 @@ def test_a_plan_shows_edges_of_steps_and_shared_predicates_only_if_verbose(capsy
         "views": [],
         "followed": False,
         "graph": tree,
+        "tolerance": {},
+        "weight": 1.0,
+        "operator_rule": "",
     }
     assert plans.rows(plan) == [("scan t", "where price > 5", 3, 2.0)]
     assert plans.rows(plan, verbose=True) == [("scan t", "where price > 5", "WKS", 3, 2.0)]
