@@ -251,6 +251,7 @@ def test_a_plan_shows_edges_of_steps_and_shared_predicates_only_if_verbose(capsy
         "tolerance": {},
         "weight": 1.0,
         "operator_rule": "",
+        "as_from_now": [],
     }
     assert plans.rows(plan) == [("scan t", "where price > 5", 3, 2.0)]
     assert plans.rows(plan, verbose=True) == [("scan t", "where price > 5", "WKS", 3, 2.0)]
