@@ -39,6 +39,7 @@ from broker.worker.troubles import Troubles
 from broker.worker.turns import StreamQueue, Turns
 from engine.model.source import SourceName, Stream
 from engine.model.step import Heartbeat
+from engine.overload.shed_order import ShedOrder
 from engine.results.view import View
 from engine.sources.promise import check_promise
 from topics.letters import forwarded
@@ -78,7 +79,7 @@ class Ingestion:
         self._history = history
         self._memory = memory
         self._turns = Turns()
-        self.shedder = Shedder(number, settings.shed_queue_bytes)
+        self.shedder = Shedder(number, ShedOrder(settings.shed_queue_bytes))
         self._step_size = StepSize(settings.step_rows_max)
         self._linger = Linger(settings.linger_ms / 1_000)
         self._rest_ms = max(settings.heartbeat_ms, REST_MS)
@@ -121,7 +122,7 @@ class Ingestion:
         ready = self._streams.ready()
         if not ready:
             return
-        self.shedder.look(self._steps.engine, self._streams.by_name.values(), time.monotonic())
+        self.shedder.look(self._steps.engine, self._streams.backlogs(), time.monotonic())
         self._turns.begin(self._steps.engine, [one.stream.name for one in ready])
         ready = self._streams.in_step(ready, view.now_of, self._steps.engine.joined_with)
         began_s = time.monotonic()

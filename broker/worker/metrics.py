@@ -158,7 +158,9 @@ def _of_queues(node: Node) -> Iterator[Metric]:
         "By how much what a topic has for a stream grew beyond the least it had; rows are shed by this.",
         labels=["stream"],
     )
-    sheds = GaugeMetricFamily("tureen_shedding", "Whether a stream sheds rows now.", labels=["stream"])
+    sheds = GaugeMetricFamily(
+        "tureen_shedding_share", "Which share of its records a stream sheds now.", labels=["stream"]
+    )
     now_ns = time.perf_counter_ns()
     for shard in node.shards:
         for stream, queue in shard.queues():
@@ -168,7 +170,7 @@ def _of_queues(node: Node) -> Iterator[Metric]:
             age.add_metric([stream], waited_ns / 1e9)
             spent.add_metric([stream], queue.spent_ns / 1e9)
             behind.add_metric([stream], shard.shedder.backlog_bytes(stream))
-            sheds.add_metric([stream], float(stream in shard.shedder.shed))
+            sheds.add_metric([stream], shard.shedder.shares.get(stream, 0.0))
     yield from (rows, size, age, spent, behind, sheds)
 
 

@@ -6,18 +6,17 @@ passes its reserve, streams shed in the order of what their queries lose by it f
 (:mod:`engine.overload.shed_order`), each no more than its queries allow (:mod:`engine.overload.loss_credit`).
 Streams all of whose queries see every row shed nothing; they lag, and others shed in their stead.
 
-Used by the shard's thread; ``shed`` and ``backlog_bytes`` may be read by others. Clocks are passed in. Queues
-are looked at every LOOK_S seconds at most: O(streams) then.
+Used by the shard's thread; ``shares`` and ``backlog_bytes`` may be read by others. Clocks are passed in.
+Queues are looked at every LOOK_S seconds at most: O(streams) then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from broker import logs
 from broker.worker.intake import Shedding
-from broker.worker.streams import ReadStream
 from broker.worker.taken import Taken
 from engine.engine import Engine
 from engine.model.shed import LEVEL_MAX
@@ -28,6 +27,8 @@ from engine.queries.shed_readers import Sheddable
 
 LOOK_S = 0.1
 SMOOTHING = 0.3
+WON_IF_READ = 0.5
+"""Of the time of a record that is shed, where exact queries see it all the same."""
 SKIPPED_STEPS = 8
 """Records that nobody reads are passed over so many steps' worth at a time."""
 
@@ -38,7 +39,7 @@ log = logs.get()
 class _Stream:
     """credit: what may be shed. least: the smallest backlog so far, in records; None: none was seen.
     row_bytes, row_ns: of a record that is read, smoothed; 0: none was. came: records taken since the last
-    look. rate: records that come a second, smoothed.
+    look. rate: records that come a second, smoothed. owed: records to be shed so that the share is kept.
     """
 
     credit: LossCredit = field(default_factory=LossCredit)
@@ -48,59 +49,62 @@ class _Stream:
     row_ns: float = 0.0
     came: int = 0
     rate: float = 0.0
+    owed: float = 0.0
 
 
 class Shedder:
     """Of one shard."""
 
-    def __init__(self, number: int, reserve_bytes: int) -> None:
-        """reserve_bytes: of each stream's queue."""
-        self.shed: frozenset[SourceName] = frozenset()
-        """The streams that shed now."""
+    def __init__(self, number: int, order: ShedOrder) -> None:
+        """order: of the shard's streams."""
+        self.shares: Mapping[str, float] = {}
+        """The streams that shed now, and which share of their records."""
         self._number = number
-        self._order = ShedOrder(reserve_bytes)
+        self._order = order
         self._streams: dict[SourceName, _Stream] = {}
         self._looked_s: float | None = None
 
-    def look(self, engine: Engine, streams: Collection[ReadStream], now_s: float) -> None:
-        """Look at the queues, if it is time. now_s: of a clock that does not go back."""
+    def look(self, engine: Engine, backlogs: Iterable[tuple[SourceName, int]], now_s: float) -> None:
+        """Look at the queues, if it is time. backlogs: of each stream the records that wait. now_s: of a
+        clock that does not go back.
+        """
         since_s = LOOK_S if self._looked_s is None else now_s - self._looked_s
         if since_s < LOOK_S:
             return
         self._looked_s = now_s
         queues = []
         known, self._streams = self._streams, {}
-        for stream in streams:
-            name = stream.stream.name
-            if stream.intake is None or stream.stream.is_table:
-                continue
+        for name, backlog in backlogs:
             one = self._streams[name] = known.get(name) or _Stream()
-            queued = _note(one, stream.intake.backlog, since_s)
+            queued = _note(one, backlog, since_s)
             sheddable = engine.sheddable(name)
             one.credit.allow(sheddable.levels)
             queues.append(_look(name, one, queued, sheddable))
-        before = self.shed
-        self.shed = frozenset(SourceName(name) for name in self._order.look(queues, now_s))
-        if before != self.shed:
+        before, self.shares = self.shares, self._order.look(queues, now_s)
+        if before != self.shares:
+            for one in self._streams.values():
+                one.owed = 0.0
             fullest = max((one.queued_bytes for one in queues), default=0)
-            say = log.warning if self.shed - before else log.info
-            say("shedding", shard=self._number, streams=sorted(self.shed), queue_bytes=fullest)
+            shares = {name: round(share, 3) for name, share in self.shares.items()}
+            say = log.warning if shares else log.info
+            say("shedding", shard=self._number, shares=shares, queue_bytes=fullest)
 
     def shedding(self, engine: Engine, name: SourceName, rows: int) -> tuple[Shedding | None, int]:
         """How the next records of a stream are shed, None: not; and how many are to be taken, of which a step
         has ``rows`` otherwise.
         """
-        if name not in self.shed:
+        share = self.shares.get(name)
+        if share is None:
             return None, rows
-        sheddable, credit = engine.sheddable(name), self._streams[name].credit
-        many = SKIPPED_STEPS * rows
-        level = credit.level_for(many)
-        if level is not None and sheddable.is_unseen(level):
-            return Shedding(level, unread=True), many
-        level = credit.level_for(rows)
-        if level is None or not sheddable.levels:
-            return None, rows
-        return Shedding(level, unread=sheddable.is_unseen(level)), rows
+        sheddable, one = engine.sheddable(name), self._streams[name]
+        for many in (SKIPPED_STEPS * rows, rows):
+            level = one.credit.level_for(many)
+            if level is None or one.owed + (share - 0.5) * many < 0:
+                continue
+            unread = sheddable.is_unseen(level)
+            if unread or many == rows:
+                return Shedding(level, unread), many
+        return None, rows
 
     def took(self, name: SourceName, taken: Taken, spent_ns: int) -> None:
         """A step took these records, in so long."""
@@ -108,6 +112,7 @@ class Shedder:
         shed, count = taken.body.shed, taken.count
         one.credit.passed(count, None if shed is None else shed.level)
         one.came += count
+        one.owed += self.shares.get(name, 0.0) * count - (0 if shed is None else count)
         if count:
             one.row_bytes = _smoothed(one.row_bytes, taken.size / count)
             if shed is None or not shed.unread:
@@ -136,7 +141,8 @@ def _look(name: SourceName, one: _Stream, queued_bytes: int, sheddable: Sheddabl
     load = one.rate * one.row_ns / 1e9
     if not sheddable.levels:
         return QueueLook(name, queued_bytes, load)
-    return QueueLook(name, queued_bytes, load, sheddable.weight, sheddable.levels[-1] / LEVEL_MAX)
+    share, won = sheddable.levels[-1] / LEVEL_MAX, WON_IF_READ if sheddable.is_seen else 1.0
+    return QueueLook(name, queued_bytes, load, sheddable.weight, share, won)
 
 
 def _smoothed(before: float, now: float) -> float:

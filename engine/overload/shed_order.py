@@ -1,11 +1,12 @@
-"""Which sources shed rows while queues are too long: those whose queries lose least by the time that is won.
+"""Which sources shed rows while queues are too long, and which share: so that queries lose least by weight.
 
 A source's *load* is the time that its rows would take, in seconds a second; its *price* the weight of its
-tolerant queries over that. Where time is short sources shed in the order of price, the cheapest first, until
-the load that is left is no more than a second a second; that is the greedy solution of the fractional
-knapsack, to lose the least weighted share of rows for the time that is lacking. Loads are estimates, so while
-some queue stays as full as shedding begins at, one more sheds each :data:`BETWEEN_S` seconds. With all queues
-short again (:mod:`engine.overload.shedding`) none sheds.
+tolerant queries over what shedding wins of that. Where time is short sources shed in the order of price, the
+cheapest first, each as much as it may and the last as much as it takes, until the load that is left is
+TARGET: the greedy solution of the fractional knapsack, to lose the least weighted share of rows for the time
+that is lacking. Loads are estimates, so while some queue stays as full as shedding begins at, the load that
+is to be left falls by STEP each :data:`BETWEEN_S` seconds. With all queues short again
+(:mod:`engine.overload.shedding`) none sheds. In between nothing changes.
 
 Pure: the clock is passed in. O(sources log sources) a look.
 """
@@ -13,16 +14,22 @@ Pure: the clock is passed in. O(sources log sources) a look.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.overload.shedding import BEGINS_AT, BETWEEN_S, Shedding
+
+TARGET = 0.95
+STEP = 0.15
+LEAST = 0.05
+"""A second a second, each."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueueLook:
     """A source's queue. queued_bytes: what it holds. load: as above. weight: of the queries that let rows go;
-    None: none of its rows may be shed. share: of its rows that may be shed at most, in [0, 1].
+    None: none of its rows may be shed. share: of its rows that may be shed at most, in (0, 1]. won: of the
+    time of a row what is won by shedding it, in (0, 1].
     """
 
     name: str
@@ -30,45 +37,52 @@ class QueueLook:
     load: float
     weight: float | None = None
     share: float = 1.0
+    won: float = 1.0
 
 
 class ShedOrder:
-    """Of one worker thread's sources, each of which has the same reserve. ``shed``: those that shed now."""
+    """Of one worker thread's sources, each of which has the same reserve. shares: of rows, in (0, 1], by
+    source: those that shed now.
+    """
 
     def __init__(self, reserve_bytes: int) -> None:
+        self.shares: Mapping[str, float] = {}
         self._shedding = Shedding(reserve_bytes)
         self._changed_s = -math.inf
-        self.shed: frozenset[str] = frozenset()
+        self._target = TARGET
 
-    def look(self, queues: Iterable[QueueLook], now_s: float) -> frozenset[str]:
-        """The sources that shed from now on. now_s: of a clock that does not go back."""
+    def look(self, queues: Iterable[QueueLook], now_s: float) -> Mapping[str, float]:
+        """What is shed from now on. now_s: of a clock that does not go back."""
         seen = list(queues)
         fullest = max((one.queued_bytes for one in seen), default=0)
-        willing = sorted((one for one in seen if one.weight is not None), key=_price)
+        willing = [one for one in seen if one.weight is not None]
+        names = {one.name for one in willing}
         was_on = self._shedding.is_on
-        shed = self.shed.intersection(one.name for one in willing)
         if not self._shedding.observe(fullest, now_s):
-            shed = frozenset()
-        elif not was_on or not shed:
-            shed, self._changed_s = frozenset(_enough(seen, willing)), now_s
+            self.shares, self._target = {}, TARGET
+        elif not was_on or not names.issuperset(self.shares):
+            self.shares, self._changed_s = self.split(seen, willing, self._target), now_s
         elif now_s - self._changed_s >= BETWEEN_S and fullest >= BEGINS_AT * self._shedding.reserve_bytes:
-            more = [one.name for one in willing if one.name not in shed][:1]
-            shed, self._changed_s = shed.union(more), now_s
-        self.shed = shed
-        return shed
+            self._target = max(LEAST, self._target - STEP)
+            self.shares, self._changed_s = self.split(seen, willing, self._target), now_s
+        return self.shares
+
+    def split(
+        self, seen: Sequence[QueueLook], willing: Sequence[QueueLook], target: float
+    ) -> Mapping[str, float]:
+        """The share of rows of each of the willing, so that no more load is left than ``target``; one of them
+        sheds at least.
+        """
+        lacking, shares = math.fsum(one.load for one in seen) - target, dict[str, float]()
+        for one in sorted(willing, key=_price):
+            wins = one.load * one.won
+            if shares and lacking <= 0:
+                break
+            shares[one.name] = min(one.share, max(lacking / wins, 0.0)) if wins and lacking > 0 else one.share
+            lacking -= wins * shares[one.name]
+        return shares
 
 
 def _price(one: QueueLook) -> tuple[float, str]:
     assert one.weight is not None
-    return one.weight / max(one.load, 1e-9), one.name
-
-
-def _enough(seen: Sequence[QueueLook], willing: Sequence[QueueLook]) -> list[str]:
-    """Those of the willing that must shed, one at least."""
-    left, shed = math.fsum(one.load for one in seen), []
-    for one in willing:
-        shed.append(one.name)
-        left -= one.load * one.share
-        if left <= 1:
-            break
-    return shed
+    return one.weight / max(one.load * one.won, 1e-9), one.name

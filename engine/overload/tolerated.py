@@ -6,8 +6,9 @@ each has the share 1 - (1 - max_fn) ^ (1 / n): what a join of all of them then m
 missing rows would let the answer grow may lose none (:func:`engine.overload.precision.freedom.losable`).
 
 The condition stands beside the scan's own, behind its window: a row that was shed has its place among the
-last n of [ROWS n], so that no older row comes in its stead. No estimate is scaled by what was shed: rows next
-to each other are no sample of the others.
+last n of [ROWS n], so that no older row comes in its stead; windows of the last rows of each key, or of
+those that satisfy a condition, lose none. No estimate is scaled by what was shed: rows next to each other are
+no sample of the others.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from engine.model.shed import LEVEL_MAX
 from engine.model.source import SHED_LEVEL, SourceName, Stream
 from engine.model.tolerance import Tolerance
 from engine.overload.precision.freedom import losable
+from engine.windows.clauses import RowWindow
 
 Streams = Mapping[SourceName, Stream]
 
@@ -34,7 +36,7 @@ def tolerated(query: Query, streams: Streams, tolerance: Tolerance) -> tuple[int
     share = _share(query, tolerance)
     each = 0.0 if share is None else 1 - (1 - share) ** (1 / max(1, sum(free)))
     return tuple(
-        int(LEVEL_MAX * _of_sample(scan.sample, each) + 1e-6) if may else 0
+        int(LEVEL_MAX * _of_sample(scan.sample, each) + 1e-6) if may and not _is_chosen(scan) else 0
         for scan, may in zip(scans, free, strict=True)
     )
 
@@ -44,6 +46,11 @@ def _share(query: Query, tolerance: Tolerance) -> float | None:
     if any(isinstance(stage, Aggregate) for stage in query.stages):
         allowed.append(tolerance.max_error)
     return min((min(1.0, one) for one in allowed if one is not None), default=None)
+
+
+def _is_chosen(scan: Scan) -> bool:
+    """Whether the window holds the last rows of each key, or of those that satisfy a condition."""
+    return isinstance(scan.window, RowWindow) and not scan.window.plain
 
 
 def _of_sample(sample: Sample | None, share: float) -> float:

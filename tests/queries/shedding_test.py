@@ -124,6 +124,8 @@ def test_other_tolerance_shows_rows_again_and_tells_them_to_followers() -> None:
         ("SELECT SUM(v) AS v FROM s", {"max_fn": "0.5", "max_error": "0.2"}, (200_000,)),
         ("SELECT v FROM s EXCEPT SELECT v + 1 AS v FROM s", {"max_fn": "0.5"}, ()),
         ("SELECT v FROM s ORDER BY v LIMIT 3", {"max_fn": "0.5"}, ()),
+        ("SELECT v FROM s [PARTITION BY v ROWS 3]", {"max_fn": "0.5"}, ()),
+        ("SELECT v FROM s [ROWS 3 WHERE v > 7]", {"max_fn": "0.5"}, ()),
     ],
 )
 def test_what_a_query_lets_be_shed(sql: str, options: dict[str, str], levels: tuple[int, ...]) -> None:
