@@ -1,7 +1,7 @@
 """``/entities``: what the engines are made of, what it uses, who pays for it, and what of it can be set.
 
-Everybody who may call the broker may read: nothing here is of a row. An entity that several queries share is
-edited by the operator alone; a query by whoever has its handle, and by the operator by its id. What changes
+Everybody who may call the broker may read: nothing here is of a row, but for the sampled rows of events,
+which take the handle that opens the answer. An entity that several queries share is edited by the operator alone; a query by whoever has its handle, and by the operator by its id. What changes
 answers is an option of a registration, published to the queries' topic, or an allotment of a query that
 tolerates it, and so a journalled step.
 """
@@ -19,12 +19,13 @@ from broker.http.errors import BadRequest
 from broker.http.named import known
 from broker.http.options import CHANGEABLE, QueryChanges, change_request
 from broker.http.requests import body_object
+from broker.http.row_samples import row_sample
 from broker.worker.allotments import is_allotment
 from broker.worker.entities import QUERY, Entities, Entity
 from broker.worker.node import Node
 from engine.model.attributes import AttributeValue
 from engine.queries.entities import KINDS_KNOWN
-from tureen.errors import NotAllowed, TooManyFeeds
+from tureen.errors import NotAllowed, TooManyFeeds, UnknownQuery
 
 HINT = 'for example {"policy": "tickets"}, or {"weight": 2, "if_version": 123} with the version that was read'
 EVERY_MS_MIN, EVERY_MS_MAX, EVERY_MS = 100, 60_000, 1_000
@@ -37,8 +38,11 @@ COUNTED = ("cpu_ns", "rows_in", "rows_out", "bytes_in", "bytes_out")
 class EntityRequests:
     """Reads and edits entities."""
 
-    def __init__(self, node: Node, changes: QueryChanges, sql_bytes_max: int) -> None:
+    def __init__(
+        self, node: Node, changes: QueryChanges, sql_bytes_max: int, snapshot_bytes_max: int
+    ) -> None:
         self._node = node
+        self._snapshot_bytes_max = snapshot_bytes_max
         self._entities = Entities(node, CHANGEABLE)
         self._changes = changes
         self._sql_bytes_max = sql_bytes_max
@@ -104,18 +108,22 @@ class EntityRequests:
     # --- events -----------------------------------------------------------------------------------
 
     async def events(
-        self, kind: str | None, query: str | None, every_ms: int, as_sse: bool
+        self, kind: str | None, query: str | None, every_ms: int, as_sse: bool, rows: int = 0
     ) -> AsyncIterator[bytes]:
         """What moved in each interval, an object a line, or an SSE event: the entities of which a count or a
-        size changed. Raises UnknownQuery, BadRequest and TooManyFeeds before the first.
+        size changed. rows: so many of the query's answer besides, for whoever has its handle.
+
+        Raises UnknownQuery, HandleNeeded, BadRequest and TooManyFeeds before the first.
         """
+        if rows and query is None:
+            raise BadRequest("rows are those of one query's answer", hint="give its handle as query")
         if self._open >= EVENTS_OPEN_MAX:
             raise TooManyFeeds(EVENTS_OPEN_MAX, hint="close one of the streams of events, or poll /entities")
-        name = None if query is None else known(self._node, query, operator=True)
+        name = None if query is None else known(self._node, query, operator=not rows)
         if kind is not None:
             await self.listed(kind, None, "", 1)
         before = await self._statistics(kind, name)
-        return self._told(kind, name, every_ms / 1_000, as_sse, before)
+        return self._told(kind, name, every_ms / 1_000, as_sse, before, rows)
 
     async def _told(
         self,
@@ -124,22 +132,31 @@ class EntityRequests:
         every_s: float,
         as_sse: bool,
         before: Mapping[str, Mapping[str, Any]],
+        rows: int,
     ) -> AsyncIterator[bytes]:
         self._open += 1
         try:
             while not await self._stops_within(every_s):
                 now = await self._statistics(kind, name)
-                line = orjson.dumps(
-                    {
-                        "at_ms": time.time_ns() // 1_000_000,
-                        "entities": moved(before, now),
-                        "gone": sorted(before.keys() - now.keys()),
-                    }
-                )
+                event = {
+                    "at_ms": time.time_ns() // 1_000_000,
+                    "entities": moved(before, now),
+                    "gone": sorted(before.keys() - now.keys()),
+                }
+                if rows and name is not None:
+                    event["sample"] = await self._sample(name, rows)
+                line = orjson.dumps(event)
                 yield b"event: entities\ndata: " + line + b"\n\n" if as_sse else line + b"\n"
                 before = now
         finally:
             self._open -= 1
+
+    async def _sample(self, name: str, rows: int) -> dict[str, Any]:
+        entry = self._node.directory.queries.get(name)
+        if entry is None or entry.shard is None:
+            return {"error": UnknownQuery().as_dict()}
+        view = self._node.shards[entry.shard].view()
+        return await asyncio.to_thread(row_sample, view, name, rows, self._snapshot_bytes_max)
 
     async def _stops_within(self, seconds: float) -> bool:
         """Wait so long, or until the worker ends."""

@@ -32,6 +32,7 @@ from broker.http.pages import serve_pages
 from broker.http.plan_files import PlanFiles
 from broker.http.plans import plan_of, proposals_of
 from broker.http.requests import register_request
+from broker.http.row_samples import ROWS_MAX
 from broker.http.statements import Statements
 from broker.http.writes import Answer, Writes
 from broker.settings import Settings
@@ -66,7 +67,7 @@ def public_api(
     matching = Matching(node)
     creations = Creations(settings, node, writes, endings)
     heartbeats = Heartbeats(settings, node)
-    entities = EntityRequests(node, changes, settings.sql_bytes_max)
+    entities = EntityRequests(node, changes, settings.sql_bytes_max, settings.snapshot_bytes_max)
     plan_files = PlanFiles(node, changes, entities, settings.sql_bytes_max)
     statements = Statements(settings, node, endings, creations, changes)
 
@@ -234,10 +235,13 @@ def public_api(
         kind: Annotated[str | None, Query(description="As of the list.")] = None,
         query: Annotated[str | None, Query(description="As of the list.")] = None,
         every_ms: Annotated[int, Query(ge=EVERY_MS_MIN, le=EVERY_MS_MAX)] = EVERY_MS,
+        rows: Annotated[
+            int, Query(ge=0, le=ROWS_MAX, description="Of the answer of the query; takes its handle.")
+        ] = 0,
     ) -> Response:
         """What moved in each interval: NDJSON, or SSE where the Accept header asks for it."""
         as_sse = b"text/event-stream" in dict(request.scope["headers"]).get(b"accept", b"")
-        told = await entities.events(kind, query, every_ms, as_sse)
+        told = await entities.events(kind, query, every_ms, as_sse, rows)
         return StreamingResponse(
             told,
             media_type="text/event-stream" if as_sse else NDJSON,

@@ -238,6 +238,17 @@ def test_events_tell_what_moved(shared: Broker, name: str, handles: list[str]) -
         "GET", f"{shared.url}/entities/events", params=parameters, headers=headers, timeout=60
     ) as reply:
         assert next(reply.iter_lines()) == "event: entities"
+    path = "/entities/events"
+    with httpx.stream("GET", f"{shared.url}{path}", params={**parameters, "rows": 4}, timeout=60) as reply:
+        sample = json.loads(next(reply.iter_lines()))["sample"]
+    answer = shared.snapshot(handles[1])
+    assert (sample["of"], sample["columns"]) == (len(answer["rows"]), answer["columns"])
+    assert 0 < len(sample["rows"]) == min(4, sample["of"])
+    assert all(row in answer["rows"] for row in sample["rows"])
+    by_id = shared.http.get(path, params={"query": query_id(handles[1]), "rows": 1})
+    assert (by_id.status_code, by_id.json()["code"]) == (404, "handle_needed")
+    for refused in ({"rows": 1}, {"query": handles[1], "rows": 1_000}, {"query": handles[1], "rows": -1}):
+        assert shared.http.get(path, params=refused).status_code == 400
     wrong = shared.http.get("/entities/events", params={"every_ms": 1})
     assert (wrong.status_code, wrong.json()["code"]) == (400, "bad_request")
 
