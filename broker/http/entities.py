@@ -2,8 +2,8 @@
 
 Everybody who may call the broker may read: nothing here is of a row, but for the sampled rows of events,
 which take the handle that opens the answer. An entity that several queries share is edited by the operator
-alone; a query by whoever has its handle, and by the operator by its id. What changes answers is an option of a
-registration, published to the queries' topic, or an allotment of a query that tolerates it, and so a
+alone; a query by whoever has its handle, and by the operator by its id. What changes answers is an option of
+a registration, published to the queries' topic, or an allotment of a query that tolerates it, and so a
 journalled step.
 """
 
