@@ -51,7 +51,7 @@ from engine.language.query import (
     Streamed,
 )
 from engine.language.update_patterns import edges_of
-from engine.model.source import SourceName
+from engine.model.source import MADE, SourceName
 from engine.model.types import BOOLEAN, Kind
 from engine.windows.assignment import Hop
 from engine.windows.clauses import UNBOUNDED, RowWindow, TimeWindow
@@ -306,9 +306,11 @@ def _latest(scan: Scan, window: RowWindow) -> Plan:
     """A window of rows by key or by condition."""
     rows = replace(scan, window=UNBOUNDED, predicate=window.filter)
     shared = Shared(replace(rows, predicate=None), rows)
-    plan = Step(Latest(window.rows, window.keys), (), shared, scan)
     if scan.predicate is None:
-        return plan
+        return Step(Latest(window.rows, window.keys), (), shared, scan)
+    made = {field.name for field in MADE}
+    asked = tuple(sorted({c.index for c in columns_of(scan.predicate) if c.name in made}))
+    plan = Step(Latest(window.rows, window.keys, asked), (), shared, scan)
     predicate, constants = parameterised(scan.predicate)
     return Step(Filter(predicate), constants, plan, Filter(scan.predicate))
 

@@ -45,8 +45,9 @@ from engine.language.sampling import kept
 from engine.model.allotment import Allotment, ScanAllotment
 from engine.model.sample import PERCENT_MAX, Sample
 from engine.model.source import SourceName, Stream
-from engine.model.types import DOUBLE
+from engine.model.types import BIGINT, DOUBLE
 from engine.overload.precision.of_query import SCALED
+from engine.standing.query import SampledAggregates
 from engine.windows.clauses import Instant, RowWindow, TimeWindow
 
 Streams = Mapping[SourceName, Stream]
@@ -55,11 +56,13 @@ Streams = Mapping[SourceName, Stream]
 @dataclass(frozen=True, slots=True)
 class Less:
     """query: that stands. unscaled: columns of its aggregates over sampled rows that nothing was made good
-    of, by the names that the aggregates have.
+    of, by the names that the aggregates have. measured: what tells the errors of the others; None: nothing
+    does, as where several scans are sampled.
     """
 
     query: Query
     unscaled: tuple[str, ...] = ()
+    measured: SampledAggregates | None = None
 
 
 def less_of(query: Query, streams: Streams, allotment: Allotment) -> Less:
@@ -68,7 +71,8 @@ def less_of(query: Query, streams: Streams, allotment: Allotment) -> Less:
     The allotment must be one that fits (:func:`engine.overload.allowed.require_allowed`).
     """
     builder = _Builder(streams, iter(allotment.scans))
-    return Less(builder.query(query)[0], tuple(builder.unscaled))
+    less = builder.query(query)[0]
+    return Less(less, tuple(builder.unscaled), _measured(query, less, allotment))
 
 
 def percent_asked(scan: Scan) -> Decimal:
@@ -82,6 +86,42 @@ def window_asked_ms(scan: Scan) -> int | None:
     if not isinstance(window, TimeWindow) or window.begin is None or not window.begin.relative:
         return None
     return -window.begin.ms if scan.assignment is None and window.begin.ms < 0 else None
+
+
+def _measured(asked: Query, less: Query, allotment: Allotment) -> SampledAggregates | None:
+    """Where the first scan alone is sampled, and not before a window of rows."""
+    first, *others = allotment.scans
+    place = next((n for n, stage in enumerate(less.stages) if isinstance(stage, Aggregate)), None)
+    if place is None or first.percent is None or any(one.percent is not None for one in others):
+        return None
+    if isinstance(less.scan.window, RowWindow) or any(map(_is_untold, less.stages[:place])):
+        return None
+    aggregate = less.stages[place]
+    assert isinstance(aggregate, Aggregate)
+    calls = [call for call in aggregate.calls if call.function in SCALED and not call.distinct]
+    if not calls:
+        return None
+    sums = tuple(one for number, call in enumerate(calls) for one in _sums(number, call))
+    counted = replace(less, stages=(*less.stages[:place], replace(aggregate, calls=sums)))
+    share = float(first.percent / percent_asked(asked.scan))
+    return SampledAggregates(counted, share, tuple(call.function for call in calls))
+
+
+def _is_untold(stage: Stage) -> bool:
+    """Whether what comes out of a stage is no sample of what came out of it without one below."""
+    if isinstance(stage, Join):
+        return stage.kind not in ("inner", "left", "semi", "anti") or stage.latest is not None
+    return isinstance(stage, Distinct | Limit | RowNumber | SetOperation)
+
+
+def _sums(number: int, call: AggregateCall) -> Iterator[AggregateCall]:
+    """How many values a call has, their sum and that of their squares; of COUNT how many alone."""
+    yield replace(call, name=f"count{number}", function="COUNT", type=BIGINT)
+    if call.function == "COUNT":
+        return
+    value = Cast(call.arguments[0], DOUBLE)
+    for name, argument in (("sum", value), ("squares", Arithmetic("*", value, value, DOUBLE))):
+        yield replace(call, name=f"{name}{number}", function="SUM", arguments=(argument,), type=DOUBLE)
 
 
 class _Builder:

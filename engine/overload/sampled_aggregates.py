@@ -16,7 +16,11 @@ In the place of the population's sums stand their estimates, made of the sample.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
 
 NORMAL_95 = 1.959963984540054
 """Quantile 0.975 of the standard normal distribution."""
@@ -71,6 +75,34 @@ def estimated_average(sample: SampleSums, q: float) -> Estimate:
     spread = max(0.0, sample.squares - sample.total**2 / sample.count)
     variance = (1 - q) * spread / sample.total**2 if sample.total else None
     return Estimate(sample.total / sample.count, _half_width(variance))
+
+
+def widest_error(
+    functions: Sequence[str], columns: Sequence[npt.NDArray[np.float64]], q: float
+) -> float | None:
+    """The largest half width of the 95 % intervals of all groups and aggregates, relative to their values;
+    None where nothing is told of any.
+
+    functions: COUNT, SUM or AVG. columns: float64[groups] each, of a COUNT how many values, of the others
+    their sum and the sum of their squares behind that. Groups without values, or with the sum 0, count for
+    nothing. Raises ValueError. O(groups).
+    """
+    _require_share(q)
+    left, found = list(columns), []
+    for function in functions:
+        count = left.pop(0)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            if function == "COUNT":
+                spread = 1.0 / count
+            else:
+                total, squares = left.pop(0), left.pop(0)
+                if function == "AVG":
+                    squares = np.maximum(0.0, squares - total**2 / count)
+                spread = squares / total**2
+        known = spread[np.isfinite(spread)]
+        if len(known):
+            found.append(float(known.max()))
+    return NORMAL_95 * math.sqrt((1 - q) * max(found)) if found else None
 
 
 def _half_width(variance: float | None) -> float | None:

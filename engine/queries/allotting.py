@@ -71,7 +71,7 @@ def given_less(
 ) -> Coming:
     """What comes in the place of a query whose text asks for ``asked``."""
     less = less_of(asked, _streams(asked, catalogue), allotment)
-    given = Allotted(asked, allotment, since, less.unscaled)
+    given = Allotted(asked, allotment, since, less.unscaled, less.measured)
     return Coming(coming.registration, Read.of(less.query), FixedQuery(less.query), coming.born, given)
 
 

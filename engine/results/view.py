@@ -29,6 +29,7 @@ from engine.operators.earlier import can_answer, require_answer, require_version
 from engine.operators.pipeline import Evaluated, evaluate
 from engine.operators.scan import ScanAt
 from engine.results.kept import Kept
+from engine.results.measured import with_measured_error
 from engine.results.row_counts import RowCounts
 from engine.results.source_view import SourceView, sources_at
 from engine.standing.queries import ShownQueries
@@ -92,7 +93,13 @@ class View:
             result = self._evaluated(query, over, at_ms, limit)
             if at_ms is not None:
                 require_versions(result.complete_from_ms, at_ms, over.now_ms)
-        return self._answer(query_id, now_ms, result, over)
+        answer = self._answer(query_id, now_ms, result, over)
+        given = query.allotted
+        if given is None or given.measured is None:
+            return answer
+        at = query.at(over.at if at_ms is None else self._earlier(query, over, at_ms))
+        tags = with_measured_error(answer.approximation, given.measured, at, limit, self.limits)
+        return replace(answer, approximation=tags)
 
     def afresh(
         self,

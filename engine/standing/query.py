@@ -27,15 +27,29 @@ SetKey = tuple[SourceName, ...]
 
 
 @dataclass(frozen=True, slots=True)
+class SampledAggregates:
+    """What the errors of aggregates over a sample are measured by. query: of each group, for each call, how
+    many values it has, their sum, and the sum of their squares. share: of the rows that are kept, below 1.
+    functions: of the calls.
+    """
+
+    query: Query
+    share: float
+    functions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Allotted:
     """A query that is given less than its text asks for. asked: what the text means. since: the step that
     gave it. unscaled: columns of aggregates that nothing was made good of (:mod:`engine.overload.less`).
+    measured: by what the errors of the others are told from the rows that are there; None: they are not.
     """
 
     asked: Query
     allotment: Allotment
     since: Position
     unscaled: tuple[str, ...] = ()
+    measured: SampledAggregates | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,10 +36,13 @@ ROOM_MIN = 256
 
 @dataclass(frozen=True, slots=True)
 class Latest:
-    """The last ``rows`` of each value of the keys."""
+    """The last ``rows`` of each value of the keys. asked: places of columns that a condition above reads and
+    that rows are made with, if they do not store them: these are kept besides.
+    """
 
     rows: int
     keys: tuple[Expression, ...]
+    asked: tuple[int, ...] = ()
 
 
 class LatestNode(ByRun):
@@ -48,6 +51,7 @@ class LatestNode(ByRun):
     def __init__(self, below: Node, stage: Latest) -> None:
         super().__init__(below, stage.keys)
         self._most = stage.rows
+        self._asked = stage.asked
         self.id_words = below.id_words + 1
         self.ordered = below.ordered
         self.forget()
@@ -55,6 +59,8 @@ class LatestNode(ByRun):
     def forget(self) -> None:
         self._forget_runs()
         self._codes: Words | None = None
+        self._width = 0
+        """Columns that rows store; the others follow them in tuples, as ``_asked`` has them."""
         self._ids = WordTable(self.below.id_words)
         self._values: Int64Array = np.zeros((0, 0), np.int64)
         self._queues = _no_queues()
@@ -119,9 +125,9 @@ class LatestNode(ByRun):
 
         def make(place: int) -> Column:
             assert codes is not None
-            return codes.column(place, tuples)
+            return codes.column(place if place < width else width + made.index(place), tuples)
 
-        width = 0 if codes is None else len(codes.types)
+        width, made = self._width, self._made(self._width)
         ids = np.hstack([self._ids.words[slots], owners.reshape(-1, 1)])
         relation = Relation(LazyColumns(width, make), len(slots))
         return Delta.of_one_each(TemporalRelation(relation, begins, ends), owners, lambda: ids)
@@ -130,8 +136,10 @@ class LatestNode(ByRun):
 
     def _put(self, delta: Delta, rows: Int64Array) -> Int32Array:
         """The slots of rows that are there, or come: their ids by number."""
-        columns = delta.temporal.relation.columns
+        stored = delta.temporal.relation.columns
+        columns = [*stored, *(stored[place] for place in self._made(len(stored)))]
         if self._codes is None:
+            self._width = len(stored)
             self._codes = Words([column.type for column in columns])
             self._values = np.zeros((self._ids.capacity, self._codes.width), np.int64)
         slots = self._ids.number(np.ascontiguousarray(delta.ids_of()[rows]))
@@ -139,6 +147,10 @@ class LatestNode(ByRun):
             self._values = longer(self._values, self._ids.capacity)
         self._values[slots] = self._codes.encode([column.take(rows) for column in columns], len(rows))
         return slots
+
+    def _made(self, width: int) -> list[int]:
+        """Places of columns that no row stores."""
+        return [place for place in self._asked if place >= width]
 
     def _give_back(self, released: Released) -> None:
         """Rows that are in no run any more go."""

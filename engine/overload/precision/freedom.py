@@ -4,7 +4,8 @@ What the text allows (DOWN TO) and what the query tolerates (max_fn of rows, max
 never where a loss may make the answer grow (STREAM, section 5.1.1): at or below DISTINCT, LIMIT or
 ROW_NUMBER, on the right of a negation, on the side of an outer join that is filled up with NULL, below a
 condition on aggregates. A sample passes selections, projections and a join with a table by its key, whose
-rows it keeps whole; above it only COUNT, SUM and AVG are told from it.
+rows it keeps whole; above it only COUNT, SUM and AVG are told from it, and before a window of rows it brings
+older rows in. Where the text itself says SAMPLE(p DOWN TO q) that is its author's to know.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from engine.language.query import (
 from engine.model.source import SourceName, Stream
 from engine.model.tolerance import Tolerance
 from engine.overload.precision.of_query import SCALED, rate_of
-from engine.windows.clauses import TimeWindow
+from engine.windows.clauses import RowWindow, TimeWindow
 
 FLOOR = 0.01
 """A query that names its tolerance and no DOWN TO is given this share at least."""
@@ -155,11 +156,10 @@ def _of_scan(scan: Scan, stream: Stream, floor: float | None, above: _Above) -> 
     if isinstance(window, TimeWindow) and window.reach_ms:
         down_to_ms = scan.window_down_to_ms
         least = floor if down_to_ms is None else down_to_ms / window.reach_ms
+    down_to = None if scan.sample is None else scan.sample.down_to
     rate = None
-    if not above.paired and not above.counted:
-        sample = scan.sample
-        down_to = None if sample is None else sample.down_to
-        rate = (
-            float(down_to) / 100 if down_to is not None else None if floor is None else floor * rate_of(scan)
-        )
+    if down_to is not None:
+        rate = float(down_to) / 100
+    elif floor is not None and not (above.paired or above.counted or isinstance(window, RowWindow)):
+        rate = floor * rate_of(scan)
     return Freedom(least, rate)

@@ -1,0 +1,101 @@
+"""What a sampled aggregate says of itself: estimates without bias, intervals that hold as often as said."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.model.allotment import Allotment, ScanAllotment
+from engine.model.step import Allocate, Register, Registration
+from engine.overload.sampled_aggregates import (
+    Estimate,
+    SampleSums,
+    estimated_average,
+    estimated_count,
+    estimated_sum,
+    widest_error,
+)
+from tests.engine.feed import Feed
+from tests.queries.subscriptions_test import register, step
+
+ROWS = 1_200
+RUNS = 1_000
+PERCENT = Decimal(20)
+GIVEN = Allotment((ScanAllotment(percent=PERCENT),))
+
+
+def fed() -> tuple[Feed, np.ndarray]:
+    """Its last row stays above NOW; column v of the others."""
+    values = np.random.default_rng(5).gamma(2.0, 10.0, ROWS)
+    feed = Feed()
+    feed.put(*[(place, "ab"[place % 2], float(v)) for place, v in enumerate([*values, 0.0])])
+    return feed, values
+
+
+def test_intervals_hold_and_nothing_is_biased() -> None:
+    feed, values = fed()
+    for call, truth in (("SUM(v)", values.sum()), ("AVG(v)", values.mean())):
+        sql = f"SELECT {call} AS x FROM s SAMPLE(100 DOWN TO 1, %d)"
+        names = [f"{call[0]}{seed}" for seed in range(RUNS)]
+        step(feed, Register(tuple(Registration(name, sql % seed) for seed, name in enumerate(names))))
+        assert not step(feed, Allocate(tuple((name, GIVEN) for name in names))).failed
+        view = feed.engine.view()
+        found, held = [], 0
+        for name in names:
+            answer = view.snapshot(name)
+            (tag,) = answer.approximation
+            value = float(answer.table.column(0)[0].as_py())
+            found.append(value)
+            held += Estimate(value, tag.expected.error).covers(float(truth))
+        assert held >= 0.93 * RUNS, call
+        assert abs(np.mean(found) - truth) <= 4 * np.std(found) / math.sqrt(RUNS), call
+
+
+def test_the_widest_of_all_groups_and_columns_is_told_and_what_is_of_the_sample_alone() -> None:
+    feed, _ = fed()
+    outputs = "k, COUNT(*) AS n, SUM(v) AS total, AVG(v) AS mean, MAX(v) AS most"
+    sql = f"SELECT {outputs} FROM s SAMPLE(100 DOWN TO 1) GROUP BY k"
+    register(feed, "q", sql)
+    register(feed, "rows", "SELECT k, v FROM s SAMPLE(20)")
+    step(feed, Allocate((("q", GIVEN),)))
+    answer = feed.engine.view().snapshot("q")
+    (tag,) = answer.approximation
+    assert len(tag.unscaled) == 1
+    errors = []
+    for k, n, total, mean, most in (tuple(row.values()) for row in answer.table.to_pylist()):
+        mine = [v for key, v in feed.rows("rows") if key == k]
+        sums = SampleSums(len(mine), sum(mine), sum(v * v for v in mine))
+        q = float(PERCENT / 100)
+        for value, estimate in (
+            (n, estimated_count(sums, q)),
+            (total, estimated_sum(sums, q)),
+            (mean, estimated_average(sums, q)),
+        ):
+            assert value == pytest.approx(estimate.value, abs=0.5)
+            errors.append(estimate.error)
+        assert most == max(mine)
+    assert tag.expected.error == pytest.approx(max(errors))
+
+
+@given(
+    groups=st.lists(st.lists(st.floats(-100, 100), max_size=5), min_size=1, max_size=6),
+    q=st.sampled_from([0.1, 0.5, 1.0]),
+)
+def test_the_widest_error_is_that_of_the_estimates(groups: list[list[float]], q: float) -> None:
+    sums = [SampleSums(len(g), math.fsum(g), math.fsum(v * v for v in g)) for g in groups]
+    count, total, squares = (
+        np.array([getattr(one, name) for one in sums], np.float64) for name in ("count", "total", "squares")
+    )
+    for functions, columns, estimated in (
+        (("COUNT",), (count,), estimated_count),
+        (("SUM",), (count, total, squares), estimated_sum),
+        (("AVG",), (count, total, squares), estimated_average),
+    ):
+        errors = [e for one in sums if (e := estimated(one, q).error) is not None and math.isfinite(e)]
+        found = widest_error(functions, columns, q)
+        assert found == (pytest.approx(max(errors)) if errors else None)
