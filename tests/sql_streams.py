@@ -10,6 +10,7 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from engine.model.source import Field, Schema, Stream
+from engine.model.types import Kind
 from tests.sql_joins import Inputs, Joins, aliased
 from tests.sql_selects import Item
 
@@ -61,7 +62,12 @@ class Streams(Joins):
         fields = tuple(Field(f"{alias}c{n}", f.type) for n, f in enumerate(item.schema))
         renamed = replace(self.stream, schema=Schema(fields))
         window = Inputs(self.draw, renamed, self.instant).brackets()
-        return aliased(f"{operator}({inner}) {window}", alias, renamed.schema)
+        if not self.chance(4):
+            return aliased(f"{operator}({inner}) {window}", alias, renamed.schema)
+        sample = self.pick("SAMPLE(50)", "SAMPLE(20, 7)", "SAMPLE(100)")
+        if any(field.type.kind is Kind.ARRAY for field in item.schema):
+            sample = ""
+        return aliased(f"{operator}({inner}) {window} {sample}", alias, renamed.schema)
 
 
 def streaming(draw: st.DrawFn, sources: Mapping[str, Stream], instant: int = 1_000) -> str:

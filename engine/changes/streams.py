@@ -24,6 +24,7 @@ from itertools import chain
 import numpy as np
 
 from engine.changes.context import EvaluationContext
+from engine.changes.element_keys import kept
 from engine.changes.equality import codes_of
 from engine.changes.source_interval import doubled, halved
 from engine.changes.temporal_relation import TemporalRelation, always, one_after_another
@@ -86,7 +87,7 @@ class Streams:
             return Scanned(placed(Elements(relation_of(below, at, limits, self).slice(0, 0), nothing)))
         window, floor_ms = stage.window, _floor_ms(at)
         begin_ms, last_ms = (None, now_ms) if isinstance(window, RowWindow) else window.bounds_ms(now_ms)
-        elements = self.elements(below, stage.operator, at, _later(begin_ms, floor_ms), now_ms, limits)
+        elements = self.elements(below, stage, at, _later(begin_ms, floor_ms), now_ms, limits)
         first_ms = begin_ms
         if isinstance(window, RowWindow):
             places, is_full = last_of_relation(window, elements.relation)
@@ -99,16 +100,31 @@ class Streams:
     def elements(
         self,
         below: Query,
+        stage: Streamed,
+        at: Mapping[SourceName, ScanAt],
+        since_ms: int | None,
+        until_ms: int,
+        limits: Limits,
+    ) -> Elements:
+        """The elements of these instants, since_ms and until_ms among them; None: from the first one on. The
+        window is not asked.
+
+        Raises LimitExceeded.
+        """
+        found = self._elements(below, stage.operator, at, since_ms, until_ms, limits)
+        if stage.sample is None or stage.sample.is_whole:
+            return found
+        return found.take(np.flatnonzero(kept(found.relation, found.timestamps, stage.sample)))
+
+    def _elements(
+        self,
+        below: Query,
         operator: StreamOperator,
         at: Mapping[SourceName, ScanAt],
         since_ms: int | None,
         until_ms: int,
         limits: Limits,
     ) -> Elements:
-        """The elements of these instants, since_ms and until_ms among them; None: from the first one on.
-
-        Raises LimitExceeded.
-        """
         before_ms = NEVER if since_ms is None else since_ms - 1
         transition = Transition(
             before_ms, until_ms, {name: SourceTransition(source, moves=True) for name, source in at.items()}
@@ -193,7 +209,7 @@ class StreamChanges:
         at = {name: at_source.at for name, at_source in transition.by_source.items()}
         elements = self._streams.elements(
             self._below,
-            self._stage.operator,
+            self._stage,
             at,
             _later(first_ms, _floor_ms(at)),
             transition.until_ms,
@@ -252,9 +268,9 @@ def _pushed_out(window: RowWindow, elements: Elements) -> Int64Array:
     ends = np.full(n, FOREVER)
     candidates = np.arange(n)
     if window.filter is not None:
-        kept = truth(window.filter, elements.relation.columns, n)[0]
-        ends[~kept] = NEVER
-        candidates = np.flatnonzero(kept)
+        accepted = truth(window.filter, elements.relation.columns, n)[0]
+        ends[~accepted] = NEVER
+        candidates = np.flatnonzero(accepted)
     columns, _ = elements.relation.take(candidates).values_of(window.keys)
     codes, _ = number(columns, len(candidates))
     order = np.argsort(codes, kind="stable") if window.keys else np.arange(len(candidates))

@@ -36,6 +36,14 @@ def seeded_keys(seed: np.uint64, keys: Int64Array, out: Int64Array) -> None:
 
 
 @kernel
+def chained_keys(keys: Int64Array, words: Int64Array) -> None:
+    """keys[i] becomes the key that it makes, as a seed, of the word words[i]."""
+    for i in range(keys.shape[0]):
+        start = np.uint64(keys[i])
+        keys[i] = np.int64(_mixed(start + GAMMA * (np.uint64(words[i]) + np.uint64(1))) >> np.uint64(1))
+
+
+@kernel
 def sample_keys(seed: np.uint64, partition: Int32Array, offset: Int64Array, out: Int64Array) -> None:
     """out[i] = the key, 0 <= key < 2^63, of the row at (partition[i], offset[i])."""
     last, start = np.int32(-1), np.uint64(0)

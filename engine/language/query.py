@@ -262,11 +262,13 @@ class Streamed:
     ``rstream`` are R(t) at each instant at which a row of one of the scans comes or goes. Elements are in the
     order of their instants, then of the relation; that is the order in which a window counts them.
 
-    window: over the elements, which have the columns of the relation.
+    window: over the elements, which have the columns of the relation. sample: which of them there are at all,
+    by keys that are made of their values and instant (:mod:`engine.changes.element_keys`).
     """
 
     operator: StreamOperator
     window: Window
+    sample: Sample | None = None
 
     @property
     def reach_ms(self) -> int | None:
@@ -405,6 +407,15 @@ def has_streams(stages: Iterable[Stage]) -> bool:
         or (isinstance(stage, SemiJoin | Join | SetOperation) and stage.inner.has_streams)
         for stage in stages
     )
+
+
+def streams_of(query: Query) -> Iterator[Streamed]:
+    """The stages that make a stream of what is below, those of inner queries too."""
+    for stage in query.stages:
+        if isinstance(stage, Streamed):
+            yield stage
+        elif isinstance(stage, SemiJoin | Join | SetOperation):
+            yield from streams_of(stage.inner)
 
 
 @dataclass(frozen=True, slots=True)

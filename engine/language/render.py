@@ -135,8 +135,9 @@ def render_stage(stage: Stage) -> list[str]:
             return [f"{word}{on}{unknown}", *("  " + line for line in render_query(inner).split("\n"))]
         case Join(inner):
             return [_join(stage), *("  " + line for line in render_query(inner).split("\n"))]
-        case Streamed(operator, window):
-            return [f"{operator} window {render_window(window)}"]
+        case Streamed(operator, window, sample):
+            sampled = "" if sample is None else f"{render_sample(sample)}, "
+            return [f"{operator} {sampled}window {render_window(window)}"]
         case SetOperation(kind, inner, all_, on):
             names = [name for name, _ in inner.columns]
             by = "" if on is None else f" on {', '.join(render_name(names[place]) for _, place in on)}"

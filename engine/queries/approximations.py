@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from engine.language.query import Filter, Project, Query
+from engine.language.query import Filter, Project, Query, streams_of
+from engine.language.render import render_stage
 from engine.model.approximation import Approximation, Expected
 from engine.model.changes import Changes
 from engine.overload.less import percent_asked, window_asked_ms
@@ -41,6 +42,12 @@ def declared_samples(standing: StandingQuery) -> Iterator[Approximation]:
             percent = float(sample.percent)
             yield Approximation(
                 "sample", scan.source, "declared", percent, "percent", 100.0, expected=expected
+            )
+
+    for stage in streams_of(query):
+        if stage.sample is not None and not stage.sample.is_whole:
+            yield Approximation(
+                "sample", render_stage(stage)[0], "declared", float(stage.sample.percent), "percent", 100.0
             )
 
 

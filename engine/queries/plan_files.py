@@ -239,8 +239,10 @@ class _Writer:
                         raise NoPlan("EXCEPT ALL ON columns of two names")
                     node["on"] = [columns[place] for place, _ in on]
                 return self._add(kind, node), columns
-            case Streamed(operator, window):
+            case Streamed(operator, window, sample):
                 node = {"op": "stream", "input": below, "operator": operator}
+                if sample is not None:
+                    node["sample"] = sample_sql(sample)
                 if bracket := bracket_sql(window, named):
                     node["window"] = bracket
                 return self._add("stream", node), columns

@@ -17,12 +17,14 @@ from decimal import Decimal
 from typing import Any
 
 from engine.language.query import Join, Query, SemiJoin, SetOperation, Streamed
+from engine.model.sample import Sample
 from engine.reference.expressions import evaluate
 from engine.reference.instants import instants, of_window
 from engine.reference.rows import Placed, Values
+from engine.reference.samples import element_key, seeded_key
 from engine.reference.seen import At, Seen
 from engine.reference.values import ERROR, Identity, identity
-from engine.reference.windows import gone_before, gone_versions, members, scan
+from engine.reference.windows import gone_before, gone_versions, lacks_versions, members, scan
 from engine.windows.clauses import TimeWindow
 
 Answer = Callable[[Query, At], tuple[list[Values], int, int | None]]
@@ -44,6 +46,8 @@ def streamed(below: Query, stage: Streamed, at: At, answer: Answer) -> Elements:
         return Elements([])
     floor = floor_of(at)
     elements = [one for one in _elements(below, stage, at, now, answer) if floor is None or one[0] >= floor]
+    if stage.sample is not None:
+        elements = _sampled(elements, stage.sample)
     rows, is_full = _held(stage, elements, now)
     _, _, complete_from = answer(below, at)
     known_from = None
@@ -54,6 +58,21 @@ def streamed(below: Query, stage: Streamed, at: At, answer: Answer) -> Elements:
     if known_from is not None and not _is_known(stage, rows, is_full, now, known_from):
         complete_from = known_from if complete_from is None else max(complete_from, known_from)
     return Elements(rows, complete_from)
+
+
+def _sampled(elements: list[tuple[int, int, Values]], sample: Sample) -> list[tuple[int, int, Values]]:
+    """The elements that a sample keeps."""
+    found = []
+    copies = Counter[Hashable]()
+    for instant, number, values in elements:
+        copy = copies[instant, exactly(values)]
+        copies[instant, exactly(values)] += 1
+        key = element_key(values, instant, copy)
+        if sample.seed is not None:
+            key = seeded_key(sample.seed, key)
+        if key < sample.keys_below:
+            found.append((instant, number, values))
+    return found
 
 
 def _is_known(stage: Streamed, rows: Sequence[Placed], is_full: bool, now: int, known_from: int) -> bool:
@@ -103,6 +122,8 @@ def complete(query: Query, at: At) -> bool:
     """Whether nothing that its scans, and the streams among its stages, reach back to is gone."""
     seen = at[query.source]
     if scan(query.scan, seen.source, seen.instant).complete_from is not None:
+        return False
+    if query.scan.history and seen.instant is not None and lacks_versions(seen.source, seen.instant):
         return False
     for place, stage in enumerate(query.stages):
         if isinstance(stage, SemiJoin | Join | SetOperation) and not complete(stage.inner, at):

@@ -124,3 +124,15 @@ def test_a_window_over_a_subquery_retains_what_its_elements_are_made_of() -> Non
     every = subject.answer("all")
     assert every.complete_from_ms == source.retained_from_ms
     assert every.rows == [(2 * 31 + 2 * offset - 1,) for offset in range(31, 39)]
+
+
+def test_a_sample_of_a_subquery_is_a_tag_of_the_answer() -> None:
+    subject = EngineSubject()
+    subject.engine.create(f"{DEPARTURES} WITH (topic = 'd', timestamp = 'ts')")
+    subject.engine.register("sampled", f"SELECT COUNT(*) FROM ({COUNTS}) SAMPLE(10) [RANGE 3 SECONDS]")
+    subject.engine.register("whole", f"SELECT COUNT(*) FROM ({COUNTS}) SAMPLE(100) [RANGE 3 SECONDS]")
+    view = subject.engine.view()
+    (tag,) = view.approximation("sampled")
+    assert (tag.kind, tag.origin, tag.amount, tag.unit) == ("sample", "declared", 10.0, "percent")
+    assert tag.where == "istream sample 10 percent, window NOW - 3 seconds to NOW"
+    assert view.approximation("whole") == ()

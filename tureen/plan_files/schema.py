@@ -126,6 +126,7 @@ OPERATORS: Mapping[str, Mapping[str, Field]] = {
         "input": _INPUT,
         "operator": Field("kind", "which changes", required=True, choices=STREAM_OPERATORS),
         "window": Field("window", "over the changes, as of scan; all of them if it is left out"),
+        "sample": Field("text", "as of scan, without DOWN TO"),
     },
     "sql": {"text": Field("text", "a query that this version has no operators for", required=True)},
     "shared": {

@@ -187,10 +187,7 @@ class _Writer:
                 self._say(f"SELECT * FROM {below['right']}")
             case "stream":
                 self._say(f"SELECT * FROM {node['operator'].upper()} (SELECT * FROM {below['input']})")
-                if "window" in node:
-                    self._say(" [")
-                    self._put(node["window"], f"{path}.window")
-                    self._say("]")
+                self._clauses(node, path)
             case "sql":
                 self._put(node["text"], f"{path}.text")
 
@@ -209,14 +206,7 @@ class _Writer:
                     self._say(", ")
                     self._put(function[argument], f"{path}.function.{argument}")
             self._say(")")
-        if "window" in node:
-            self._say(" [")
-            self._put(node["window"], f"{path}.window")
-            self._say("]")
-        if "sample" in node:
-            self._say(" SAMPLE(")
-            self._put(node["sample"], f"{path}.sample")
-            self._say(")")
+        self._clauses(node, path)
         if "where" in node:
             self._say(" WHERE ")
             self._expression(node["where"], f"{path}.where")
@@ -225,6 +215,17 @@ class _Writer:
             self._put(node["begin"], f"{path}.begin")
             self._say(" END ")
             self._put(node["end"], f"{path}.end")
+
+    def _clauses(self, node: Node, path: str) -> None:
+        """What stands behind a source or a subquery."""
+        if "window" in node:
+            self._say(" [")
+            self._put(node["window"], f"{path}.window")
+            self._say("]")
+        if "sample" in node:
+            self._say(" SAMPLE(")
+            self._put(node["sample"], f"{path}.sample")
+            self._say(")")
 
     def _aggregate(self, node: Node, below: str, path: str) -> None:
         keys, calls = node.get("keys", {}), node.get("calls", {})

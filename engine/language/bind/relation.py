@@ -254,6 +254,21 @@ class BoundRelation:
             return self  # a stream already
         return self.computed().then(Streamed(operator, UNBOUNDED))
 
+    def stream_sampled(self, sample: Sample) -> BoundRelation:
+        """With a sample of the elements of its open stream."""
+        place = self.open_stream
+        assert place is not None
+        stage = self.stages[place]
+        assert isinstance(stage, Streamed)
+        stages = (*self.stages[:place], replace(stage, sample=sample), *self.stages[place + 1 :])
+        return replace(self, stages=stages)
+
+    @property
+    def stream_sample(self) -> Sample | None:
+        """That of its open stream."""
+        stage = None if self.open_stream is None else self.stages[self.open_stream]
+        return stage.sample if isinstance(stage, Streamed) else None
+
     def stream_windowed(self, window: Window) -> BoundRelation:
         """With a window over its open stream. Conditions behind it come before rows are counted."""
         place = self.open_stream

@@ -22,6 +22,7 @@ from engine.language.places import Place, Text, shown
 from engine.language.query import Output, StreamOperator
 from engine.model.sample import Sample
 from engine.model.source import Derived, SourceName
+from engine.model.types import Kind
 from engine.windows.assignment import WINDOW_COLUMNS
 from tureen.errors import LimitExceeded, NotSupported, QueryError, SyntaxRefused
 
@@ -198,19 +199,32 @@ def assigned(function: exp.Expr, relation: BoundRelation, scope: Scope) -> Bound
 
 def sampled(relation: BoundRelation, clause: exp.Expr, place: Place) -> BoundRelation:
     """The relation with its SAMPLE: of a table by the records of its rows, of a table function by the rows
-    that it takes, before it cuts time into windows. Raises NotSupported where rows are no rows of a source.
+    that it takes, before it cuts time into windows, of a subquery by what the elements of its stream are.
+    Raises NotSupported for a second one, and for what a stream of a subquery has not.
     """
-    if not relation.is_open:
-        raise place.refuse(
-            NotSupported,
-            "SAMPLE is allowed only after a source, or after a subquery that only selects from one",
-            hint="write it inside, after the source: FROM (SELECT ... FROM s SAMPLE(10) ...)",
-        )
-    if relation.sample is not None:
+    sample = Sample(clause.this, clause.args.get("down_to"), clause.args.get("seed"))
+    if not relation.is_open and relation.open_stream is None:
+        relation = relation.streamed("istream")
+    if (relation.sample is not None and relation.is_open) or relation.stream_sample is not None:
         raise place.refuse(
             NotSupported, "these rows are a sample already", hint="write the smaller percentage inside"
         )
-    return relation.sampled(Sample(clause.this, clause.args.get("down_to"), clause.args.get("seed")))
+    if relation.is_open:
+        return relation.sampled(sample)
+    if sample.down_to is not None:
+        raise place.refuse(
+            NotSupported,
+            "DOWN TO is allowed in the SAMPLE of a source, this is one of a subquery",
+            hint="write it in a SAMPLE inside, or leave it out",
+        )
+    for column in relation.computed().columns:
+        if column.type.kind is Kind.ARRAY:
+            raise place.refuse(
+                NotSupported,
+                "SAMPLE of a subquery goes by values, and an ARRAY is none",
+                hint="leave the column out",
+            )
+    return relation.stream_sampled(sample)
 
 
 def renamed(relation: BoundRelation, names: Sequence[exp.Expr], place: Place) -> BoundRelation:

@@ -1,0 +1,1 @@
+SELECT * FROM (SELECT carrier, COUNT(*) AS n FROM flights [RANGE 1 HOUR] GROUP BY carrier) SAMPLE(10, 7) [ROWS 20] c
