@@ -46,24 +46,30 @@ SCHEMAS = {
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """oid: of each fulfilment, in their order. last: of each order the place of its last fulfilment."""
+    """orders: how many; the last ``open`` ones are not fulfilled. oid: of each fulfilment, in their order.
+    last: of each order the place of its last fulfilment.
+    """
 
+    orders: int
     oid: npt.NDArray[np.int64]
     last: npt.NDArray[np.int64]
     open: int
 
     @classmethod
     def made(cls, rng: np.random.Generator, orders: int, within: int, waits: int) -> Rows:
-        """So many orders. within: k. Raises RuntimeError where rows are not as clustered as that."""
-        n = OF_ORDER * orders
+        """So many orders, more than wait at a time. within: k. Raises RuntimeError where rows are not as
+        clustered as that.
+        """
+        fulfilled = orders - waits
+        n = OF_ORDER * fulfilled
         spread = max(0, within - OF_ORDER) // 2
         order = np.argsort(np.arange(n) + rng.integers(0, spread + 1, n), kind="stable")
         oid = order // OF_ORDER
-        by_order = np.argsort(oid, kind="stable").reshape(orders, OF_ORDER)
+        by_order = np.argsort(oid, kind="stable").reshape(fulfilled, OF_ORDER)
         first, last = by_order.min(axis=1), by_order.max(axis=1)
         if int((last - first + 1 - OF_ORDER).max()) > within:
             raise RuntimeError(f"fulfilments are not clustered within {within} rows")
-        return cls(oid, last, waits)
+        return cls(orders, oid, last, waits)
 
     @property
     def fulfilled_ms(self) -> npt.NDArray[np.int64]:
@@ -72,21 +78,20 @@ class Rows:
 
     def steps(self) -> Iterator[tuple[str, Batch, int]]:
         """(stream, rows, orders that came whose fulfilments are not all there)."""
-        fulfilled_ms, orders = self.fulfilled_ms, len(self.last)
-        ends = np.arange(0, orders + self.open + ORDERS, ORDERS)
+        fulfilled_ms, orders = self.fulfilled_ms, self.orders
+        ends = np.arange(0, orders + ORDERS, ORDERS)
         all_there = np.sort(self.last)
         for begin, end in pairwise(ends.tolist()):
             came = min(end, orders)
             first, stop = fulfilled_ms.searchsorted([STEP_MS * begin, STEP_MS * end])
-            if begin < orders:
-                ids = np.arange(begin, came)
-                yield "o", _batch("o", begin, STEP_MS * ids, ids), came - int(all_there.searchsorted(first))
+            ids = np.arange(begin, came)
+            yield "o", _batch("o", begin, STEP_MS * ids, ids), came - int(all_there.searchsorted(first))
             for at in range(first, stop, BATCH_ROWS_MAX):
                 to = min(at + BATCH_ROWS_MAX, stop)
                 rows = _batch("f", at, fulfilled_ms[at:to], np.arange(at, to), self.oid[at:to])
                 yield "f", rows, came - int(all_there.searchsorted(to))
         ahead = np.array([orders])  # an order after all fulfilments lets NOW come to them
-        yield "o", _batch("o", orders, fulfilled_ms[-1:] + STEP_MS, ahead), orders + 1
+        yield "o", _batch("o", orders, fulfilled_ms[-1:] + STEP_MS, ahead), self.open + 1
 
 
 def _batch(stream: str, offset: int, ts: npt.NDArray[np.int64], *columns: npt.NDArray[np.int64]) -> Batch:

@@ -2,7 +2,7 @@
 
     | length, 4 | JSON | needed int64 | ordinals int64 | let_go int64 | rows (:mod:`storage.row_codec`) |
 
-The JSON says over which streams and of which one, ``base``, ``needed_below`` and how many numbers each array
+The JSON says over which streams and of which one, ``first``, ``needed_below`` and how many numbers each array
 has. Cost: O(rows).
 """
 
@@ -29,7 +29,7 @@ def encode_held(state: HeldState) -> bytes:
     facts = {
         "over": list(state.over),
         "source": state.source,
-        "base": state.base,
+        "first": state.first,
         "needed_below": state.needed_below,
         "needed": len(state.needed),
         "rows": len(state.ordinals),
@@ -59,7 +59,7 @@ def decode_held(value: bytes, schemas: Mapping[SourceName, Schema], key: str) ->
         if len(rows) != len(ordinals):
             raise corrupt(key, f"it has {len(rows)} rows of {len(ordinals)}")
         over = tuple(SourceName(name) for name in facts["over"])
-        base, below = facts["base"], facts["needed_below"]
-        return HeldState(over, facts["source"], base, needed, below, ordinals, let_go, rows)
+        first, below = facts["first"], facts["needed_below"]
+        return HeldState(over, facts["source"], first, needed, below, ordinals, let_go, rows)
     except (ValueError, TypeError, KeyError, struct.error) as error:
         raise corrupt(key, repr(error)) from error

@@ -52,6 +52,7 @@ from engine.dataflow.plan import (
     whole_plan_of,
 )
 from engine.dataflow.policy import TOLD, Policy
+from engine.dataflow.releases.held_rows import Gone
 from engine.dataflow.releases.held_sources import HeldSources
 from engine.dataflow.releases.plan import releasing
 from engine.dataflow.sinks import ChangeSink, Sink, WholeSink
@@ -70,7 +71,6 @@ from engine.model.usage import Clock, Laps, Usage
 from engine.operators.gather import schema_of
 from engine.operators.relation import Relation
 from engine.standing.query import StandingQuery
-from engine.stems.data_stem import Rows
 from engine.stems.table_stem import TableRows
 from tureen.errors import TureenError
 
@@ -494,9 +494,9 @@ class Graph:
         """Whether its joins hold rows that streams let go of."""
         return bool(self._held)
 
-    def hold(self, rows: Mapping[SourceName, tuple[Rows, int]], step: int) -> None:
-        """A step is over. rows: as for :meth:`engine.dataflow.releases.held_sources.HeldSources.take`."""
-        self._held.take(list(self._nodes.values()), rows, step)
+    def hold(self, gone: Mapping[SourceName, Gone], step: int) -> None:
+        """A step is over, in which streams let go of rows."""
+        self._held.take(list(self._nodes.values()), gone, step)
 
     def _remember(self) -> None:
         """State is about to be lost that is true."""
@@ -511,9 +511,11 @@ class Graph:
             return None
         return {name: end for name, (end, _, _) in self._stands[1].items()}
 
-    def renumbered(self, source: SourceName, base: int, from_ms: int) -> None:
-        """History of a stream came back, from this instant on."""
-        self._held.renumbered(source, base, from_ms)
+    def renumbered(self, source: SourceName, base: int, first: int, from_ms: int) -> None:
+        """History of a stream came back, from this instant on. base, first: the first ordinals of the rows
+        that there are, and that are retained.
+        """
+        self._held.renumbered(source, base, first, from_ms)
         self.forget()
 
     def held(self, over: Sequence[SourceName]) -> Iterator[HeldState]:

@@ -161,6 +161,8 @@ def _walk(plan: Plan, tables: Container[SourceName], state_of: StateOf) -> _Walk
             word, details = _words(*stages)
             if plan.span_ms is not None:
                 details = (*details, ONE_STORE)
+            final = () if plan.final is None else plan.final.lines()
+            details = (*details, *(f"a group goes when {reason}" for reason in final))
             return OperatorTree(word, details, str(edge), None, state_of(key), (tree,)), edge, key
         case Joined(left=left, right=right, stage=stage, releases=releases):
             one, one_edge, one_key = _walk(left, tables, state_of)

@@ -21,6 +21,7 @@ from engine.dataflow.operators.join import NOT_FORETOLD, RIGHT, InnerJoinNode, K
 from engine.dataflow.operators.latest import Latest, LatestNode
 from engine.dataflow.operators.match import MatchNode
 from engine.dataflow.operators.ranked import Ranked, RankedNode
+from engine.dataflow.operators.releasing_group import ReleasingGroupNode
 from engine.dataflow.operators.releasing_join import ReleasingJoinNode
 from engine.dataflow.operators.rows import ConditionNode, FilterNode, ProjectNode
 from engine.dataflow.operators.set_operations import Compared, CopiesNode, Union, UnionNode
@@ -30,7 +31,7 @@ from engine.dataflow.operators.window_extreme import WindowExtremeNode
 from engine.dataflow.operators.window_join import Spans, WindowJoinNode
 from engine.dataflow.parameters import Constants, parameterised
 from engine.dataflow.policy import Edge
-from engine.dataflow.releases.release import NONE, Releases
+from engine.dataflow.releases.release import NONE, Final, Releases
 from engine.language.expressions import Column, Expression, IsNull, Literal, Or, columns_of
 from engine.language.query import (
     Aggregate,
@@ -95,7 +96,7 @@ class Step:
     """An operator over another. shape: what it does, without the constants in which queries may differ.
     stage: the same as the query says it; of ORDER BY with LIMIT the latter, of a window of rows the scan.
     keeping: how DISTINCT keeps rows; None: it counts them. span_ms: of MIN or MAX over entries, the size of
-    the window, in which columns differ.
+    the window, in which columns differ. final: when groups get no row any more.
     """
 
     shape: Stage | Ranked | InOrder | Latest
@@ -104,6 +105,7 @@ class Step:
     stage: Stage | Scan
     keeping: Keeping | None = None
     span_ms: int | None = None
+    final: Final | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +159,7 @@ def key_of(plan: Plan, *below: Hashable) -> Hashable:
             return query
         case Step(shape, constants):
             types = tuple(literal.type for literal in constants)
-            return *below, shape, types, plan.keeping, plan.span_ms is not None
+            return *below, shape, types, plan.keeping, plan.span_ms is not None, plan.final
         case Joined(matching):
             return *below, matching, plan.kept, plan.spans is not None, plan.releases
         case Combined(shape, kept=kept, tells=tells):
@@ -238,6 +240,8 @@ def node_of(step: Step, below: Node) -> Node:
             return DuplicatesNode(below, expressions, keeping.edge, foretold=keeping.foretold)
         case Aggregate() as stage if step.span_ms is not None:
             return WindowExtremeNode(below, stage)
+        case Aggregate() as stage if step.final is not None:
+            return ReleasingGroupNode(below, stage, step.final)
         case Aggregate() as stage:
             return GroupNode(below, stage)
         case InOrder(stage):

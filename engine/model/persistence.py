@@ -118,7 +118,7 @@ class QueryState:
 class HeldState:
     """What joins of followed queries need of a stream, beside the rows that it retains.
 
-    over: the streams that these queries read; source: one of them. base: the first ordinal that is retained,
+    over: the streams that these queries read; source: one of them. first: the first ordinal that is retained,
     None: nobody asked yet. needed: int64, ascending, ordinals of rows that are needed, of those below
     needed_below; None: all may be. rows: those that the stream let go of, ordinals: theirs, let_go: the
     sequence numbers of the steps in which it did, int64[n] each.
@@ -126,7 +126,7 @@ class HeldState:
 
     over: tuple[SourceName, ...]
     source: SourceName
-    base: int | None
+    first: int | None
     needed: Int64Array
     needed_below: int | None
     ordinals: Int64Array

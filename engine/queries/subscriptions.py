@@ -21,6 +21,7 @@ from engine.changes.output import continues
 from engine.changes.result_key import result_key
 from engine.changes.transition import NEVER
 from engine.dataflow.graph import Graph
+from engine.dataflow.releases.held_rows import Gone
 from engine.dataflow.strategy_plan import Explained, strategy_of, with_costs
 from engine.dataflow.strategy_state import ByStrategy, summed
 from engine.language.query import Query
@@ -90,6 +91,9 @@ class Before:
 
 Answers = dict[str, Whole | TureenError]
 """By query id; or why there is none."""
+
+BeforeRetention = Mapping[SourceName, tuple[Rows, int]]
+"""The rows of streams, and the first ordinal that is retained."""
 
 Marks = Mapping[SetKey, Mark]
 """How the sets with followed queries stood before a step."""
@@ -437,21 +441,29 @@ class Subscriptions:
 
     # --- rows that joins hold ---------------------------------------------------------------------
 
-    def before_retention(self, names: Collection[SourceName] | None) -> dict[SourceName, Rows]:
-        """The rows of streams of which joins hold some, before a step lets go of any. names: those that it
-        touches; None: all.
+    def before_retention(self, names: Collection[SourceName] | None) -> BeforeRetention:
+        """Streams of which joins hold rows, before a step lets go of any. names: those that it touches; None:
+        all.
         """
         held = {name for key, graph in self._graphs.items() if graph.holds for name in key}
         held = held if names is None else held.intersection(names)
-        return {name: self._sources[name].rows.rows() for name in held}
+        rows = {name: self._sources[name].rows.rows() for name in held}
+        return {name: (was, self._first_retained(name, was)) for name, was in rows.items()}
 
-    def hold(self, before: Mapping[SourceName, Rows]) -> None:
+    def _first_retained(self, name: SourceName, rows: Rows) -> int:
+        """The first ordinal that is retained: there may be rows below it, for windows of rows."""
+        from_ms = self._sources[name].retained_from_ms
+        return rows.base if from_ms is None else rows.first_at_or_after(from_ms)
+
+    def hold(self, before: BeforeRetention) -> None:
         """A step is over, and told: of what streams let go of joins hold what they need. before: see
         :meth:`before_retention`.
         """
-        rows = {name: (was, self._sources[name].rows.base) for name, was in before.items()}
-        for graph in self._graphs.values() if rows else ():
-            graph.hold(rows, self.step)
+        gone = {
+            name: Gone(was, first, self._first_retained(name, was)) for name, (was, first) in before.items()
+        }
+        for graph in self._graphs.values() if gone else ():
+            graph.hold(gone, self.step)
 
     def held_streams(self) -> set[tuple[SetKey, SourceName]]:
         """Of which streams joins hold rows, for queries over which."""
@@ -506,10 +518,11 @@ class Subscriptions:
         self, name: SourceName, from_ms: int, before: Answers, view: View, told: PendingOutput
     ) -> None:
         """History of a source came back from an instant on: how answers at NOW differ from those before."""
-        base = self._sources[name].rows.base
+        rows = self._sources[name].rows.rows()
+        first = self._first_retained(name, rows)
         for key, graph in self._graphs.items():
             if name in key:
-                graph.renumbered(name, base, from_ms)
+                graph.renumbered(name, rows.base, first, from_ms)
         for query_id, was in before.items():
             self._tell_differing(query_id, was, self._answer(view, query_id), told)
 

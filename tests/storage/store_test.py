@@ -255,7 +255,7 @@ def test_what_joins_hold_is_replaced_dropped_and_read_back(store: Store, tmp_pat
         (found,) = again.held()
         expected = held([3, 5], 0, 4)
         assert plain(found.rows) == plain(expected.rows)
-        for name in ("over", "source", "base", "needed_below"):
+        for name in ("over", "source", "first", "needed_below"):
             assert getattr(found, name) == getattr(expected, name)
         for name in ("needed", "ordinals", "let_go"):
             assert getattr(found, name).tolist() == getattr(expected, name).tolist()

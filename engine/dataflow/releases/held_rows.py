@@ -7,6 +7,7 @@ time that as many came as there are.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,12 +21,23 @@ SWEPT_MIN = 1_024
 """So many rows may be held that nobody needs any more."""
 
 
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """What a stream let go of in a step: the rows as they were before it, and the first ordinals that were
+    retained before and after it; there may be rows below them.
+    """
+
+    rows: Rows
+    first: int
+    after: int
+
+
 class HeldRows:
     """Of one stream. Rows keep their ordinals."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
-        self._base: int | None = None
+        self._first: int | None = None
         """The first ordinal that is retained; None: nobody asked yet."""
         self._rows = Batch.empty(schema)
         self._ordinals: Int64Array = np.empty(0, np.int64)
@@ -39,21 +51,19 @@ class HeldRows:
     def __len__(self) -> int:
         return len(self._ordinals)
 
-    def take(self, rows: Rows, base: int, needed: Int64Array | None, step: int) -> None:
-        """The stream lets go of rows below an ordinal. rows: as they were before. needed: ordinals of rows
-        that are, ascending; None: all may be.
-        """
-        first = rows.base if self._base is None else max(rows.base, self._base)
-        self._base = max(base, first)
-        if base <= first:
+    def take(self, gone: Gone, needed: Int64Array | None, step: int) -> None:
+        """The stream lets go of rows. needed: ordinals of rows that are, ascending; None: all may be."""
+        first = gone.first if self._first is None else max(gone.rows.base, self._first)
+        self._first = max(gone.after, first)
+        if gone.after <= first:
             return
-        ordinals = np.arange(first, base)
+        ordinals = np.arange(first, gone.after)
         if needed is not None:
-            ordinals = needed[needed.searchsorted(first) : needed.searchsorted(base)]
+            ordinals = needed[needed.searchsorted(first) : needed.searchsorted(gone.after)]
         if not len(ordinals):
             return
         pieces = [self._rows]
-        for start, piece in rows.slices(int(ordinals[0]), int(ordinals[-1]) + 1):
+        for start, piece in gone.rows.slices(int(ordinals[0]), int(ordinals[-1]) + 1):
             chosen = ordinals[ordinals.searchsorted(start) : ordinals.searchsorted(start + len(piece))]
             pieces.append(piece.take(chosen - start))
         self._rows = concatenate(self._schema, pieces)
@@ -88,14 +98,14 @@ class HeldRows:
         rows = self._rows.take(places)
         return Relation(rows.columns, len(places)), self._ordinals[places]
 
-    def renumbered(self, base: int, from_ms: int) -> None:
-        """History came back: rows from this instant on are among those that are retained, which begin at
-        another ordinal.
+    def renumbered(self, base: int, first: int, from_ms: int) -> None:
+        """History came back: rows from this instant on are among those that are retained. base, first: the
+        first ordinals of rows that there are, and that are retained.
         """
         self._keep(self._rows.timestamp < from_ms)
         n = len(self)
         self._ordinals = base - n + np.arange(n)
-        self._base, self._needed_below = base, None
+        self._first, self._needed_below = first, None
 
     # --- the store's side -------------------------------------------------------------------------
 
@@ -112,12 +122,12 @@ class HeldRows:
         places = np.flatnonzero(kept)
         ordinals, let_go = self._ordinals[places], self._let_go[places]
         return HeldState(
-            tuple(over), source, self._base, known, below, ordinals, let_go, self._rows.take(places)
+            tuple(over), source, self._first, known, below, ordinals, let_go, self._rows.take(places)
         )
 
     def restore(self, state: HeldState) -> None:
         """Back from a store."""
-        self._base = state.base
+        self._first = state.first
         self._needed, self._needed_below = state.needed, state.needed_below
         self._rows, self._ordinals, self._let_go = state.rows, state.ordinals, state.let_go
 
@@ -131,4 +141,4 @@ class HeldRows:
     def _check(self) -> None:
         assert len(self._ordinals) == len(self._let_go) == len(self._rows)
         assert bool((self._ordinals[1:] > self._ordinals[:-1]).all())
-        assert self._base is None or bool((self._ordinals < self._base).all())
+        assert self._first is None or bool((self._ordinals < self._first).all())

@@ -1,4 +1,4 @@
-"""What the joins of a graph hold of streams, beside what is retained of them.
+"""What the joins and groups of a graph hold of streams, beside what is retained of them.
 
 Rows are asked for at the end of a step, when streams have let go of some.
 """
@@ -11,12 +11,12 @@ import numpy as np
 
 from engine.dataflow.node import Node
 from engine.dataflow.operators.held_scan import HeldScanNode
+from engine.dataflow.operators.releasing_group import ReleasingGroupNode
 from engine.dataflow.operators.releasing_join import ReleasingJoinNode
-from engine.dataflow.releases.held_rows import HeldRows
+from engine.dataflow.releases.held_rows import Gone, HeldRows
 from engine.model.batch import Int64Array
 from engine.model.persistence import HeldState
 from engine.model.source import SourceName, Stream
-from engine.stems.data_stem import Rows
 
 
 class HeldSources:
@@ -41,15 +41,12 @@ class HeldSources:
         scans = {node.kind.source for node in nodes if isinstance(node, HeldScanNode)}
         self._rows = {name: rows for name, rows in self._rows.items() if name in scans}
 
-    def take(self, nodes: Sequence[Node], rows: Mapping[SourceName, tuple[Rows, int]], step: int) -> None:
-        """A step is over. rows: of streams, as they were before they let go of some, and from which ordinal
-        on they are retained now.
-        """
+    def take(self, nodes: Sequence[Node], gone: Mapping[SourceName, Gone], step: int) -> None:
+        """A step is over, in which streams let go of rows."""
         for name, held in self._rows.items():
-            if name in rows:
-                before, base = rows[name]
+            if name in gone:
                 needed = self._needed(nodes, name)
-                held.take(before, base, needed, step)
+                held.take(gone[name], needed, step)
                 if needed is not None:
                     held.sweep(needed)
 
@@ -63,17 +60,17 @@ class HeldSources:
                     self._rows[source].remember(needed, ends[source])
                     node.resumed()
 
-    def renumbered(self, source: SourceName, base: int, from_ms: int) -> None:
+    def renumbered(self, source: SourceName, base: int, first: int, from_ms: int) -> None:
         """History of a stream came back."""
         if source in self._rows:
-            self._rows[source].renumbered(base, from_ms)
+            self._rows[source].renumbered(base, first, from_ms)
 
     def _needed(self, nodes: Sequence[Node], source: SourceName) -> Int64Array | None:
-        """The ordinals of rows that joins keep, ascending; None: of some that is not known."""
-        joins = [node for node in nodes if isinstance(node, ReleasingJoinNode)]
-        if any(join.is_coming for join in joins):
+        """The ordinals of rows that joins and groups keep, ascending; None: of some that is not known."""
+        keeping = [node for node in nodes if isinstance(node, ReleasingJoinNode | ReleasingGroupNode)]
+        if any(node.is_coming for node in keeping):
             return None
-        ordinals = [each for join in joins for each in join.needs(source)]
+        ordinals = [each for node in keeping for each in node.needs(source)]
         return np.unique(np.concatenate([np.empty(0, np.int64), *ordinals]))
 
     # --- the store's side -------------------------------------------------------------------------

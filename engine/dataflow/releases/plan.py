@@ -1,9 +1,10 @@
-"""Plans whose joins let go of rows by constraints, and so need no retention to be bounded.
+"""Plans whose joins and groups let go of rows by constraints, and so need no retention to be bounded.
 
-Such a plan is made of inner joins of streams without windows, with selections and projections, and says how
-rows come alone (ISTREAM), so that nobody has to see a row leave. Each input of each of its joins lets rows
-go. Its scans *hold* their rows: what RETAIN takes from the stream stays in joins until a constraint lets it
-go, and the changes are those of the query over all rows since it is followed.
+Such a plan is made of inner joins of streams without windows, or of groups over one stream, with selections
+and projections, and says how rows come alone (ISTREAM), so that nobody has to see a row leave. Each input of
+each of its joins lets rows go, and each group is over at some time. Its scans *hold* their rows: what RETAIN
+takes from the stream stays until a constraint lets it go, and the changes are those of the query over all
+rows since it is followed.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from dataclasses import dataclass, replace
 
 from engine.dataflow.operators.join import Matching
 from engine.dataflow.plan import Joined, Plan, Shared, Step
-from engine.dataflow.releases.release import Awaited, Below, Over, Release
+from engine.dataflow.releases.release import Awaited, Below, Final, Over, Release
 from engine.language.expressions import Column, Expression
-from engine.language.query import Filter, Project
+from engine.language.query import Aggregate, Filter, Project
 from engine.model.changes import Operator
 from engine.model.constraint import Clustered, Ordered, References, Unique
 from engine.model.source import SourceName, Stream
@@ -40,6 +41,7 @@ class _Origin:
 class _Made:
     """A plan with releases. origins: of its columns, None of those that are computed. scans: its streams by
     number. single: those whose rows are in one row of it at most. is_scan: there is no join in it.
+    is_grouped: it is of groups.
     """
 
     plan: Plan
@@ -47,6 +49,7 @@ class _Made:
     scans: Mapping[int, Stream]
     single: frozenset[int]
     is_scan: bool
+    is_grouped: bool = False
 
 
 def releasing(plan: Plan, operator: Operator, streams: Streams) -> Plan | None:
@@ -56,7 +59,8 @@ def releasing(plan: Plan, operator: Operator, streams: Streams) -> Plan | None:
     if operator != "istream" or isinstance(plan, Shared):
         return None
     made = _Maker(streams).made(plan)
-    return None if made is None or made.is_scan else made.plan
+    is_bounded = made is not None and (made.is_grouped or not made.is_scan)
+    return made.plan if made is not None and is_bounded else None
 
 
 class _Maker:
@@ -77,10 +81,35 @@ class _Maker:
                     return None
                 origins = [_origin(output.expression, under) for output in outputs]
                 return replace(under, plan=replace(plan, below=under.plan), origins=origins)
+            case Step(Aggregate() as stage, below=below):
+                under = self.made(below)
+                is_scan = under is not None and under.is_scan and not under.is_grouped
+                return self._grouped(plan, stage, under) if under is not None and is_scan else None
             case Joined(Matching(kind="inner", latest=None)):
                 left, right = self.made(plan.left), self.made(plan.right)
-                return None if left is None or right is None else self._joined(plan, left, right)
+                if left is None or right is None or left.is_grouped or right.is_grouped:
+                    return None
+                return self._joined(plan, left, right)
         return None
+
+    def _grouped(self, plan: Step, stage: Aggregate, under: _Made) -> _Made | None:
+        keys = [_origin(key.expression, under) for key in stage.keys]
+        ((scan, stream),) = under.scans.items()
+        names = _names(under, keys, scan)
+        overs = [
+            _over(stream, each, each.columns)
+            for each in stream.constraints
+            if isinstance(each, Clustered) and set(each.columns) <= names.keys()
+        ]
+        over = min(overs, key=lambda each: each.within_rows, default=None)
+        over_keys = () if over is None else tuple(names[name] for name in over.names)
+        below = tuple(each for each in _belows(under, keys) if not stream.schema.fields[each.place].nullable)
+        if over is None and not below:
+            return None
+        final = Final(stream.name, over, over_keys, below)
+        made = replace(plan, below=under.plan, final=final)
+        origins = [None] * (len(stage.keys) + len(stage.calls))
+        return replace(under, plan=made, origins=origins, is_grouped=True)
 
     def _scanned(self, plan: Shared) -> _Made | None:
         scan, stream = plan.scan, self._streams.get(plan.scan.source)
@@ -140,8 +169,14 @@ def _overs(far: _Made, keys: _Keys) -> Iterator[Over]:
         names = _names(far, keys, scan)
         for each in stream.constraints:
             if isinstance(each, Clustered) and len(names) == len(keys) and set(each.columns) == set(names):
-                places = tuple(key.place for key in keys if key is not None)
-                yield Over(stream.name, places, tuple(names), each.within_rows)
+                yield _over(stream, each, tuple(names))
+
+
+def _over(stream: Stream, clustered: Clustered, names: tuple[str, ...]) -> Over:
+    """names: of the columns, in the order of keys."""
+    places = [stream.schema.index(name) for name in names]
+    found = tuple(place for place in places if place is not None)
+    return Over(stream.name, found, names, clustered.within_rows)
 
 
 def _belows(far: _Made, keys: _Keys) -> Iterator[Below]:

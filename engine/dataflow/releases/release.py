@@ -81,6 +81,22 @@ class Release:
         return tuple(reasons)
 
 
+@dataclass(frozen=True, slots=True)
+class Final:
+    """When a group of a stream's rows gets no row any more. over_keys: which of the group's keys are the
+    columns that the stream is clustered by.
+    """
+
+    source: SourceName
+    over: Over | None
+    over_keys: tuple[int, ...]
+    below: tuple[Below, ...]
+
+    def lines(self) -> tuple[str, ...]:
+        """When a group goes, for people to read."""
+        return tuple(str(each) for each in (self.over, *self.below) if each is not None)
+
+
 KEPT = Release()
 """Rows stay."""
 

@@ -13,15 +13,11 @@ import numpy as np
 from engine.changes.transition import FOREVER, Transition
 from engine.dataflow.arrangements.keyed_rows import KeyedRows
 from engine.dataflow.arrangements.keys import Keys
-from engine.dataflow.arrangements.owned_rows import KeyValues
-from engine.dataflow.releases.facts import LowBound, OpenKeys
-from engine.dataflow.releases.release import Below, Over, Release
+from engine.dataflow.releases.reading import Bounded, KeysOver
+from engine.dataflow.releases.release import Release
 from engine.kernels import arranged as kernels
 from engine.kernels.arranged import NOBODY
-from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
-from engine.operators.gather import rows_at
-from engine.operators.keys import with_one_zero
-from engine.operators.relation import Relation
+from engine.model.batch import Column, Int32Array, Int64Array
 from engine.operators.scan import ScanAt
 
 Waiting = Callable[[], Sequence[Sequence[Column]]]
@@ -38,10 +34,8 @@ class Side:
         self._rows = rows
         self._keys = keys
         self._waiting = waiting
-        self._open = None if release.over is None else OpenKeys(keys, release.over.within_rows)
-        self._bounds = [LowBound(each.within_rows) for each in release.below]
-        self._seen: dict[Over | Below, int] = {}
-        """Up to which ordinal rows were read."""
+        self._over = None if release.over is None else KeysOver(release.over, keys)
+        self._bounds = [Bounded(each) for each in release.below]
         self._closing: Int32Array = np.empty(0, np.int32)
         """Keys that are over, and of which rows wait below."""
         self._met: list[tuple[Int32Array, Int32Array]] = []
@@ -115,15 +109,9 @@ class Side:
         over = self._release.over
         if over is None:
             return
-        assert self._open is not None
-        at = transition.by_source[over.source].at
-        first, relation = self._unread(over, at)
-        columns = [with_one_zero(relation.columns[place]) for place in over.places]
-        usable: BoolArray = np.ones(len(relation), np.bool_)
-        for column in columns:
-            usable &= column.there()
-        self._open.read(KeyValues(columns, usable), first)
-        numbers = np.concatenate([self._closing, self._open.over(at.end)])
+        assert self._over is not None
+        fresh = self._over.advance(transition.by_source[over.source].at)
+        numbers = np.concatenate([self._closing, fresh])
         if not len(numbers):
             return
         waits = [self._keys.find(columns, len(columns[0])) for columns in self._waiting()]
@@ -137,13 +125,11 @@ class Side:
         self._keys.give_back(numbers)
 
     def _let_go_below(self, transition: Transition) -> None:
-        for below, bound in zip(self._release.below, self._bounds, strict=True):
-            at = transition.by_source[below.source].at
-            _, relation = self._unread(below, at)
-            bound.read(relation.columns[below.place])
-            if bound.value is None:
+        for bound in self._bounds:
+            below = bound.below
+            least = bound.advance(transition.by_source[below.source].at)
+            if least is None:
                 continue
-            least = bound.value
             for columns in self._waiting():
                 column = columns[below.key]
                 least = min(least, int(column.values[column.there()].min(initial=least)))
@@ -151,26 +137,16 @@ class Side:
             values = self._keys.columns(self._rows.rows.key[slots])[below.key].values
             self._rows.let_go(slots[values.astype(np.int64) < least])
 
-    def _unread(self, fact: Over | Below, at: ScanAt) -> tuple[int, Relation]:
-        """The rows that were not read yet, and the ordinal of the first."""
-        seen = self._seen.get(fact, at.rows.base)
-        first = max(seen, at.rows.base)
-        if first > seen and self._open is not None and isinstance(fact, Over):
-            self._open.passed(first)
-        self._seen[fact] = max(seen, at.end)
-        places = [(part, np.arange(low, high)) for part, low, high in at.rows.ranges(first, at.end)]
-        return first, rows_at(at.rows.schema, places)
-
     @property
     def nbytes(self) -> int:
-        held = 0 if self._open is None else self._open.nbytes
+        held = 0 if self._over is None else self._over.nbytes
         return held + self._until.nbytes + sum(bound.nbytes for bound in self._bounds)
 
     def _check(self) -> None:
         assert not self._met
         assert not self._entered
-        if self._open is not None:
-            self._open._check()
+        if self._over is not None:
+            self._over._check()
 
 
 def _ends(at: ScanAt, instants: Int64Array) -> Int64Array:
