@@ -221,3 +221,17 @@ def test_options_that_contradict_each_other_are_refused(options: dict[str, str])
     feed = Feed()
     result = step(feed, Register((Registration("q", SLIDING, options=options),)))
     assert isinstance(result.failed["q"], OptionRefused)
+
+
+def test_a_weight_that_is_set_while_a_query_runs_counts_at_once_and_after_a_restart() -> None:
+    feed, store = Feed(), MemoryState()
+    for query_id in ("q", "r"):
+        step(feed, Register((Registration(query_id, SLIDING, weight=2.0),)))
+    assert feed.engine.demand("s").weight == 4.0
+    step(feed, Register((Registration("q", SLIDING, weight=0.5),)))
+    for _ in range(2):
+        assert feed.engine.view().standing["q"].weight == 0.5
+        assert feed.engine.demand("s").weight == 2.5
+        restart(feed, store)
+    pause(feed, SLIDING, "r")
+    assert feed.engine.demand("s").weight == pytest.approx(0.5 + INACTIVE_WEIGHT, abs=1e-9)
