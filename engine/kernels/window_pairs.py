@@ -38,9 +38,10 @@ class RowsStored(NamedTuple):
 
 
 class WordRuns(NamedTuple):
-    """Sets of columns: the words of set i are those from starts[i] to starts[i + 1]."""
+    """Sets of columns: the words of set i are those from starts[i] to ends[i]."""
 
     starts: Int64Array
+    ends: Int64Array
     words: Int32Array
     bits: UInt64Array
 
@@ -156,9 +157,9 @@ def staying(
                 one, two = near.accepted[row], far.accepted[other]
                 stop = _owners_staying(
                     near_sets.starts[one],
-                    near_sets.starts[one + 1],
+                    near_sets.ends[one],
                     far_sets.starts[two],
-                    far_sets.starts[two + 1],
+                    far_sets.ends[two],
                     near_sets,
                     far_sets,
                     held,
@@ -241,7 +242,7 @@ def leaving(
     count, filled = 0, 0
     while task < tasks.size.shape[0]:
         size = tasks.size[task]
-        low, high = columns.starts[size], columns.starts[size + 1]
+        low, high = columns.starts[size], columns.ends[size]
         for row in range(max(begin, tasks.low[task]), tasks.high[task]):
             before = count
             end = near.at[row] + held.near[size]
@@ -256,9 +257,9 @@ def leaving(
                     one, two = near.accepted[row], far.accepted[other]
                     stop = _owners_leaving(
                         near_sets.starts[one],
-                        near_sets.starts[one + 1],
+                        near_sets.ends[one],
                         far_sets.starts[two],
-                        far_sets.starts[two + 1],
+                        far_sets.ends[two],
                         low,
                         high,
                         near_sets,

@@ -36,7 +36,7 @@ SHAPES = (
 
 
 def _texts(rng: random.Random) -> list[str]:
-    shapes = [rng.choice(SHAPES) for _ in range(2)]
+    shapes = [rng.choice(SHAPES) for _ in range(rng.randint(1, 2))]
     return [rng.choice(shapes).format(rng.randrange(9), rng.randrange(9), rng.randrange(3)) for _ in range(6)]
 
 
@@ -49,7 +49,7 @@ def test_each_query_is_told_what_it_alone_is(retained: bool, seed: int) -> None:
     followed, whole = Followed(rng, _texts(rng), policies), whole_course(rng)
     before, graph_module.TURN_PAIRS = graph_module.TURN_PAIRS, rng.choice((2, 1 << 20))
     try:
-        for transition in with_retention(rng, whole) if retained else cut(rng, whole):
+        for transition in with_retention(rng, whole) if retained else cut(rng, whole, 8):
             followed.between()
             followed.step(transition)
     finally:

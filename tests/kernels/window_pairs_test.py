@@ -56,7 +56,8 @@ def told(out: PairsOut, count: int) -> list[Pair]:
 
 def test_sets_are_runs_of_words() -> None:
     runs = runs_of(np.array([2, 0, 2, 2]), np.array([65, 3, 1, 64], np.int32), 3)
-    assert runs.starts.tolist() == [0, 1, 1, 3]
+    assert runs.starts.tolist() == [0, 1, 1]
+    assert runs.ends.tolist() == [1, 1, 3]
     assert runs.words.tolist() == [0, 0, 1]
     assert runs.bits.tolist() == [1 << 3, 1 << 1, 0b11]
 

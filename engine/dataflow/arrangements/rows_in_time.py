@@ -121,9 +121,7 @@ class RowsInTime:
 
     def drop(self, columns: Int32Array) -> None:
         """No row is accepted by these columns any more; rows of nobody stay until they leave."""
-        self._accepted[self.low : self.high] = self.sets.without(columns)[
-            self._accepted[self.low : self.high]
-        ]
+        self.sets.remove(columns)
 
     def _make_room_for(self, n: int) -> None:
         room = len(self._at)

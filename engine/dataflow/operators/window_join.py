@@ -28,6 +28,7 @@ from engine.dataflow.arrangements.rows_in_time import RowsInTime
 from engine.dataflow.buffers.buffer import Work
 from engine.dataflow.columns import Over
 from engine.dataflow.delta import Delta
+from engine.dataflow.kept_columns import DEAD_MIN
 from engine.dataflow.node import Columns, Node
 from engine.dataflow.operators.entries import leaf_of
 from engine.dataflow.operators.join import (
@@ -88,7 +89,7 @@ class WindowJoinNode(TwoInputs):
         assert isinstance(spans, tuple)
         self._placed[column] = left, right, *spans
         wider = [self._left.came(left, spans[0]), self._right.came(right, spans[1])]
-        self._changed_columns()
+        self._views = None
         if any(wider):
             self.forget()
 
@@ -96,12 +97,7 @@ class WindowJoinNode(TwoInputs):
         left, right, left_ms, right_ms = self._placed.pop(column)
         self._left.went(left, left_ms)
         self._right.went(right, right_ms)
-        self._changed_columns()
-
-    def _changed_columns(self) -> None:
         self._views = None
-        self._left.rows.sets.spread_anew()
-        self._right.rows.sets.spread_anew()
 
     def _viewed(self) -> _Views:
         if self._views is None:
@@ -300,15 +296,18 @@ class _Input:
     def came(self, column: int, span_ms: int) -> bool:
         """A column of the join reads this one. Returns whether rows are missing for a window of that size."""
         self.leaf.hold(span_ms)
+        self.rows.sets.changed(column)
         self._spans[span_ms] = self._spans.get(span_ms, 0) + 1
         if self._wanted.want(column):
-            self._bury(column)
+            if column in self._dead:
+                self._bury()
             self._coming.add(column)
         return span_ms > self._kept_ms
 
     def went(self, column: int, span_ms: int) -> None:
         """One of those goes."""
         self.leaf.release(span_ms)
+        self.rows.sets.changed(column)
         self._spans[span_ms] -= 1
         if not self._spans[span_ms]:
             del self._spans[span_ms]
@@ -318,15 +317,15 @@ class _Input:
             else:
                 self._dead.add(column)
 
-    def _bury(self, column: int | None = None) -> None:
-        """Columns that nobody wants go, all of them; nothing is done where this is none of them."""
-        if self._dead and (column is None or column in self._dead):
-            self.rows.drop(np.array(sorted(self._dead), np.int32))
-            self._dead.clear()
+    def _bury(self) -> None:
+        """Columns that nobody wants go."""
+        self.rows.drop(np.array(sorted(self._dead), np.int32))
+        self._dead.clear()
 
     def hydrate(self, context: EvaluationContext) -> int:
         """The rows come that stand for columns that came. Returns how many were looked at."""
-        self._bury()
+        if len(self._dead) > DEAD_MIN + self._wanted.count:
+            self._bury()
         if not self._coming:
             return 0
         columns, looked = np.array(sorted(self._coming), np.int32), 0
