@@ -221,7 +221,7 @@ def overloaded(options: argparse.Namespace, rate: float, order: ShedOrder) -> Ru
             ended, run.spent_s, run.read = True, now_s, sum(feed.read for feed in feeds)
         coming_s = min(now_s, seconds)
         waiting = [feed for feed in feeds if feed.came(coming_s) > feed.next]
-        shedder.look(engine, [(one.name, one.came(coming_s) - one.next) for one in feeds], now_s)
+        shedder.look(engine, {one.name: one.came(coming_s) - one.next for one in feeds}, now_s)
         if not waiting:
             if ended:
                 break

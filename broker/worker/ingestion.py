@@ -33,7 +33,7 @@ from broker.worker.saving import Saving
 from broker.worker.shedder import Shedder
 from broker.worker.step_size import StepSize
 from broker.worker.steps import Steps
-from broker.worker.streams import ReadStream, Streams
+from broker.worker.streams import ReadStream, Streams, backlogs
 from broker.worker.taken import Taken
 from broker.worker.troubles import Troubles
 from broker.worker.turns import StreamQueue, Turns
@@ -120,9 +120,10 @@ class Ingestion:
         else:
             self._troubles.tell("read", None)
         ready = self._streams.ready()
+        if ready or self.shedder.shares:
+            self.shedder.look(self._steps.engine, backlogs(ready), time.monotonic())
         if not ready:
             return
-        self.shedder.look(self._steps.engine, self._streams.backlogs(), time.monotonic())
         self._turns.begin(self._steps.engine, [one.stream.name for one in ready])
         ready = self._streams.in_step(ready, view.now_of, self._steps.engine.joined_with)
         began_s = time.monotonic()

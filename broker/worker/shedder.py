@@ -7,12 +7,12 @@ passes its reserve, streams shed in the order of what their queries lose by it f
 Streams all of whose queries see every row shed nothing; they lag, and others shed in their stead.
 
 Used by the shard's thread; ``shares`` and ``backlog_bytes`` may be read by others. Clocks are passed in.
-Queues are looked at every LOOK_S seconds at most: O(streams) then.
+Queues are looked at every LOOK_S seconds at most: O(streams that had records lately) then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from broker import logs
@@ -25,7 +25,7 @@ from engine.overload.loss_credit import LossCredit
 from engine.overload.shed_order import QueueLook, ShedOrder
 from engine.queries.shed_readers import Sheddable
 
-LOOK_S = 0.1
+LOOK_S = 0.25
 SMOOTHING = 0.3
 WON_IF_READ = 0.5
 """Of the time of a record that is shed, where exact queries see it all the same."""
@@ -62,28 +62,36 @@ class Shedder:
         self._number = number
         self._order = order
         self._streams: dict[SourceName, _Stream] = {}
+        self._busy: set[SourceName] = set()
+        """Those that had records lately."""
         self._looked_s: float | None = None
 
-    def look(self, engine: Engine, backlogs: Iterable[tuple[SourceName, int]], now_s: float) -> None:
-        """Look at the queues, if it is time. backlogs: of each stream the records that wait. now_s: of a
-        clock that does not go back.
+    def look(self, engine: Engine, backlogs: Mapping[SourceName, int], now_s: float) -> None:
+        """Look at the queues, if it is time. backlogs: of each stream that has some, the records that wait.
+        now_s: of a clock that does not go back.
         """
         since_s = LOOK_S if self._looked_s is None else now_s - self._looked_s
         if since_s < LOOK_S:
             return
         self._looked_s = now_s
         queues = []
-        known, self._streams = self._streams, {}
-        for name, backlog in backlogs:
-            one = self._streams[name] = known.get(name) or _Stream()
-            queued = _note(one, backlog, since_s)
+        catalogue = engine.catalogue
+        for name in dict.fromkeys([*backlogs, *self._busy]):
+            if name not in catalogue:
+                self._busy.discard(name)
+                self._streams.pop(name, None)
+                continue
+            one = self._streams.setdefault(name, _Stream())
+            queued = _note(one, backlogs.get(name, 0), since_s)
+            is_busy = one.backlog or one.rate >= 1 or name in self.shares
+            (self._busy.add if is_busy else self._busy.discard)(name)
             sheddable = engine.sheddable(name)
             one.credit.allow(sheddable.levels)
             queues.append(_look(name, one, queued, sheddable))
         before, self.shares = self.shares, self._order.look(queues, now_s)
         if before != self.shares:
-            for one in self._streams.values():
-                one.owed = 0.0
+            for each in self._busy:
+                self._streams[each].owed = 0.0
             fullest = max((one.queued_bytes for one in queues), default=0)
             shares = {name: round(share, 3) for name, share in self.shares.items()}
             say = log.warning if shares else log.info

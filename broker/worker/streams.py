@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -38,6 +38,15 @@ class ReadStream:
     pace: Pace
     intake: Intake | None = None
     lost: bool = False
+
+
+def backlogs(streams: Iterable[ReadStream]) -> dict[SourceName, int]:
+    """Of each that is read, but for tables, the records that wait. O(these)."""
+    return {
+        one.stream.name: one.intake.backlog
+        for one in streams
+        if one.intake is not None and not one.stream.is_table
+    }
 
 
 def _instant(now_ms: int | None) -> float:
@@ -129,12 +138,6 @@ class Streams:
             for stream in ready
             if not any(is_ahead(stream, names) for names in sets_of(stream.stream.name))
         ]
-
-    def backlogs(self) -> Iterator[tuple[SourceName, int]]:
-        """Of each stream that is read, but for tables, the records that wait. O(streams)."""
-        for name, one in self.by_name.items():
-            if one.intake is not None and not one.stream.is_table:
-                yield name, one.intake.backlog
 
     def ready(self) -> list[ReadStream]:
         """Those of which something came that was not taken. O(these)."""

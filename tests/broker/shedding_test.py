@@ -53,7 +53,7 @@ def test_tolerant_queries_shed_what_exact_ones_see(
     ).start()
     seen, unseen = apart(name)
     for stream in (seen, unseen):
-        broker.create(stream_sql(stream, options=", idle_timeout = '1 second', idle_advances = true"))
+        broker.create(stream_sql(stream, options=", idle_timeout = '1 second'"))
     exact = broker.register(f"SELECT COUNT(*) AS n FROM {seen}")
     tolerant = broker.register(f"SELECT COUNT(*) AS n FROM {seen} WITH (max_fn = 1, weight = 0.5)")
     blind = broker.register(f"SELECT COUNT(*) AS n FROM {unseen} WITH (max_fn = 1)")
