@@ -46,7 +46,7 @@ RUNS = {
     ),
     "k-constraints": (
         "--rows 20000 --none-rows 8000 --k 0 100 --open 500",
-        ["state_rows.k0", "state_rows.k100", "state_rows.none", "stored_fulfilments.k0", "rows_per_s.k0"],
+        ["state_rows.k0", "state_rows.k100", "state_rows.none", "stored_fulfilments.k0", "monitor_share"],
     ),
     "sharing": (
         "--queries 10 --rate 5 --rows 2000 --alone 2 --keys 50",
