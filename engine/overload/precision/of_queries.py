@@ -15,8 +15,9 @@ from engine.language.query import Query, Scan
 from engine.model.source import SourceName, Stream
 from engine.model.tolerance import Tolerance
 from engine.overload.precision.freedom import Freedom, freedoms
-from engine.overload.precision.of_query import Knob, RowsOf, Turned, rate_of, shape_of_query
+from engine.overload.precision.of_query import Knob, QueryShape, RowsOf, Turned, rate_of, shape_of_query
 from engine.overload.precision.problem import Allocation, Entity, EntityId, PlannedQuery, Problem, QueryId
+from engine.overload.precision.shape import PlanShape
 from engine.windows.clauses import TimeWindow
 
 
@@ -113,10 +114,17 @@ def problem_of(
     """budget_bytes: for all that the streams' stores take; budget_cpu_ns: of each second, for all queries.
 
     rates: whether sampling rates may be lowered, which saves time alone. Queries that tolerate nothing are
-    exact: they hold what they need. Cost: O(scans), and what rows_of costs.
+    exact: they hold what they need. Cost: O(readers), and of each tree that readers share O(scans) and what
+    rows_of costs.
     """
     streams = {name: store.stream for name, store in stores.items()}
-    free = {one.query_id: _freedoms(one, streams) for one in readers}
+    known: dict[tuple[int, Tolerance, bool], tuple[Freedom, ...]] = {}
+    free: dict[QueryId, tuple[Freedom, ...]] = {}
+    for one in readers:
+        like = id(one.query), one.tolerance, one.fixed
+        if like not in known:
+            known[like] = _freedoms(one, streams)
+        free[one.query_id] = known[like]
     widest_ms, held_ms, least_ms = _reaches(readers, free)
     entities = [
         _store(name, stores[name], widest_ms[name], held_ms.get(name, 0), least_ms[name])
@@ -125,10 +133,14 @@ def problem_of(
     queries, plans = [], {}
     late = {name: store.late for name, store in stores.items()}
     spent_ns = 0.0
+    shapes: dict[tuple[int, Tolerance, bool], tuple[tuple[Scan, ...], QueryShape, PlanShape]] = {}
     for one in readers:
-        scans, own = tuple(one.query.scans()), free[one.query_id]
-
-        shape = shape_of_query(one.query, rows_of, late, _turned(scans, own, widest_ms, rates=rates))
+        own, like = free[one.query_id], (id(one.query), one.tolerance, one.fixed)
+        if like not in shapes:
+            scans = tuple(one.query.scans())
+            shape = shape_of_query(one.query, rows_of, late, _turned(scans, own, widest_ms, rates=rates))
+            shapes[like] = scans, shape, shape.plan
+        scans, shape, plan = shapes[like]
         if not shape.knobs:
             spent_ns += one.cpu_ns
             continue
@@ -150,7 +162,7 @@ def problem_of(
         queries.append(
             PlannedQuery(
                 one.query_id,
-                shape.plan,
+                plan,
                 names,
                 one.weight,
                 tolerance.max_fp,
