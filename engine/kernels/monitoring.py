@@ -118,3 +118,14 @@ def spreads(keys: Int64Array, count: int, sampled: int, table: Spreads, histogra
         histogram[_bucket(k)] += 1
         largest = max(largest, k)
     return int(largest)
+
+
+@kernel
+def sampled_places(keys: Int64Array, sampled: int, out: Int64Array) -> int:
+    """Write the places of keys whose hash has none of these bits; return how many there are. O(n)."""
+    count = 0
+    for place in range(keys.shape[0]):
+        if home(keys[place], sampled) == 0:
+            out[count] = place
+            count += 1
+    return count

@@ -9,8 +9,13 @@ from engine.language.expressions import Column, Expression
 from engine.language.query import Aggregate, Distinct, Filter, Join, Output, Project, Query, SemiJoin
 from engine.language.templates import Meaning
 from engine.model.source import SourceName, Stream
+from engine.model.types import Kind
 from engine.sources.source import Source
+from engine.sources.waits import Pair, Waits
 from engine.standing.query import StandingQuery
+
+PAIRS_MAX = 64
+"""Joins of two streams that are observed, either way."""
 
 Candidate = tuple[SourceName, tuple[str, ...]]
 """A stream and some of its columns, in the order of their names."""
@@ -42,6 +47,24 @@ def candidates_of(query: Query, streams: Mapping[str, Stream]) -> Iterator[Candi
                 return
 
 
+def pairs_of(query: Query, streams: Mapping[str, Stream]) -> Iterator[Pair]:
+    """The joins of one query by single columns of two streams, either way. O(its size)."""
+    shape = shape_of(query, {name: len(streams[name].schema) for name in query.sources})
+    for edge in () if shape is None else shape.edges:
+        assert shape is not None
+        ones, others = edge.left_keys, edge.right_keys
+        left, right = shape.inputs[edge.left], shape.inputs[edge.right]
+        if left == right or len(ones) != 1 or streams[left].is_table or streams[right].is_table:
+            continue
+        one, other = ones[0], others[0]
+        if isinstance(one, Column) and isinstance(other, Column) and one.type.kind in _PLAIN:
+            yield left, one.name, right, other.name
+            yield right, other.name, left, one.name
+
+
+_PLAIN = (Kind.INTEGER, Kind.BIGINT, Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP)
+
+
 def _of(source: SourceName, keys: Sequence[Expression]) -> Iterator[Candidate]:
     names = [key.name for key in keys if isinstance(key, Column)]
     if names and len(names) == len(keys):
@@ -54,6 +77,8 @@ class Candidates:
     def __init__(self, sources: Mapping[str, Source]) -> None:
         self._sources = sources
         self._coming: dict[SourceName, dict[tuple[str, ...], None]] = {}
+        self._pairs: dict[Pair, None] = {}
+        self._waits: dict[Pair, Waits] = {}
         self._seen: dict[int, Meaning] = {}
         """By identity: texts that differ in constants mean the same here."""
 
@@ -68,8 +93,25 @@ class Candidates:
             if not streams[source].is_table and all(schema.index(one) is not None for one in columns):
                 self._coming.setdefault(source, {})[columns] = None
 
+        for pair in pairs_of(standing.query, streams):
+            self._pairs[pair] = None
+
     def all_seen(self) -> None:
         """All live queries were looked at: what they have is observed, and nothing else."""
+        before, self._waits = self._waits, {}
+        for pair in list(self._pairs)[:PAIRS_MAX]:
+            place, target_place = self._place(*pair[:2]), self._place(*pair[2:])
+            if place is not None and target_place is not None:
+                known = before.get(pair)
+                same = known is not None and known.places == (place, target_place)
+                self._waits[pair] = known if known and same else Waits((place, target_place))
         for name, source in self._sources.items():
             source.monitor.watch(self._coming.get(SourceName(name), ()))
-        self._coming, self._seen = {}, {}
+            mine = {pair: one for pair, one in self._waits.items() if name in (pair[0], pair[2])}
+            source.monitor.watch_waits(mine)
+        self._coming, self._pairs, self._seen = {}, {}, {}
+
+    def _place(self, source: SourceName, column: str) -> int | None:
+        """Of a column; None where the stream is gone."""
+        there = self._sources.get(source)
+        return None if there is None else there.stream.schema.index(column)

@@ -3,26 +3,29 @@ and group, and those that it declares.
 
 What is observed is the k that rows need (:mod:`engine.kernels.monitoring`): the largest so far, and the
 *usual* one, which all but 1% of the last rows keep. Unless ``every`` is asked for, rows are looked at in
-stretches, an eighth of all, each for itself: ORDERED of all its rows, CLUSTERED of one value in sixteen. No
-answer depends on it.
+stretches, an eighth of all, each for itself: ORDERED of all its rows, CLUSTERED of one value in sixteen.
+Waits for partners in other streams (:mod:`engine.sources.waits`) are observed all the time, of one key in
+1,024. No answer depends on any of it.
 
 Memory: some 2 MiB a candidate. Rows are looked at a thousand at a time or more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from engine.kernels import intervals, monitoring
-from engine.kernels.monitoring import BUCKETS, NOTHING, Maxima, Spreads
+from engine.kernels.monitoring import NOTHING, Maxima, Spreads
 from engine.model.attributes import Attribute
 from engine.model.batch import Batch, Column, Int64Array
 from engine.model.constraint import Clustered, Ordered, References, promise_of
 from engine.model.source import Stream
 from engine.model.types import Kind
 from engine.model.usage import Usage
+from engine.sources.needed import Needed
+from engine.sources.waits import SAMPLED, Pair, Some, Waits, some_of
 
 MODES = ("off", "sampled", "every")
 SAMPLED_BITS = 15
@@ -34,38 +37,11 @@ MAXIMA = 1 << 16
 KEYS = 1 << 14
 STRETCH_ROWS = 1 << 16
 CYCLE_ROWS = 8 * STRETCH_ROWS
-LAST_ROWS = 1 << 20
-"""When so many were counted the counts are halved: what was long ago counts less."""
-USUAL_SHARE = 0.01
 
 _UNORDERED = (Kind.STRING, Kind.BOOLEAN, Kind.ARRAY)
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 Columns = tuple[str, ...]
-
-
-class Needed:
-    """The k that rows needed."""
-
-    def __init__(self) -> None:
-        self.largest: int | None = None
-        self.histogram: Int64Array = np.zeros(BUCKETS, np.int64)
-
-    def saw(self, k: int) -> None:
-        """A pass over rows found this to be the largest."""
-        if self.histogram.any():
-            self.largest = max(k, self.largest or 0)
-        if self.histogram.sum() > LAST_ROWS:
-            self.histogram >>= 1
-
-    @property
-    def usual(self) -> int | None:
-        """The smallest 2^b - 1 that all but 1% of the last rows keep."""
-        total = int(self.histogram.sum())
-        if not total:
-            return None
-        above = total - np.cumsum(self.histogram)
-        return (1 << int(np.argmax(above <= USUAL_SHARE * total))) - 1
 
 
 class Observed:
@@ -123,6 +99,7 @@ class Monitor:
         self._waiting: list[Batch] = []
         self._count = 0
         self._entered = 0
+        self._waits: dict[Pair, Waits] = {}
 
     def set_mode(self, mode: str) -> None:
         """One of :data:`MODES`; what was observed is forgotten where it changes."""
@@ -136,14 +113,19 @@ class Monitor:
         wanted = list(dict.fromkeys([*self._declared, *candidates]))[:CANDIDATES_MAX]
         self._observed = {one: self._observed.get(one) or Observed(self.stream, one) for one in wanted}
 
+    def watch_waits(self, waits: Mapping[Pair, Waits]) -> None:
+        """Joins of this stream with others, on either side."""
+        self._waits = dict(waits)
+
     @property
     def is_active(self) -> bool:
         """Whether rows are looked at."""
-        return bool(self._observed) and self.mode != "off"
+        return bool(self._observed or self._waits) and self.mode != "off"
 
     def enter(self, batches: Iterable[Batch]) -> None:
         """Rows entered, in this order."""
         for rows in batches:
+            self._look_for_waits(rows)
             skips = self.mode == "sampled" and self._entered % CYCLE_ROWS >= STRETCH_ROWS
             self._entered += len(rows)
             if skips:
@@ -154,6 +136,17 @@ class Monitor:
             self._count += len(rows)
         if self._count >= ROWS_AT_ONCE:
             self.look()
+
+    def _look_for_waits(self, rows: Batch) -> None:
+        sampled, some = SAMPLED if self.mode == "sampled" else 0, dict[int, Some]()
+        for (referring, _, target, _), waits in self._waits.items():
+            for name, place, take in zip(
+                (referring, target), waits.places, (waits.refer, waits.come), strict=True
+            ):
+                if name == self.stream.name:
+                    if place not in some:
+                        some[place] = some_of(rows.columns[place], sampled)
+                    take(rows, some[place])
 
     def look(self) -> None:
         """At the rows that entered since the last time. O(rows * candidates)."""
@@ -207,6 +200,16 @@ class Monitor:
                 id_ = f"constraint/{name}/{kind} ({', '.join(columns)})"
                 if needed is not None and id_ not in found:
                     found[id_] = _of(needed, None, "rows")
+        for (referring, column, target, other), waits in self._waits.items():
+            id_ = f"constraint/{name}/{promise_of(References((column,), target, (other,)))}"
+            if referring == name and id_ not in found:
+                longest = Attribute(
+                    "wait_ms",
+                    waits.longest_ms,
+                    "how long a row waited for its partner at most",
+                    kind="integer",
+                )
+                found[id_] = (*_of(waits.needed, None, "rows"), longest)
         return found
 
     @property

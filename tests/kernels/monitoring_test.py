@@ -6,7 +6,15 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.kernels.monitoring import BUCKETS, NOTHING, Maxima, Spreads, displacements, spreads
+from engine.kernels.monitoring import (
+    BUCKETS,
+    NOTHING,
+    Maxima,
+    Spreads,
+    displacements,
+    sampled_places,
+    spreads,
+)
 
 VALUES = st.lists(st.one_of(st.integers(-4, 8), st.just(NOTHING)), max_size=60)
 CUTS = st.lists(st.integers(1, 9), min_size=1)
@@ -73,3 +81,16 @@ def test_memory_is_bounded_and_a_sample_of_keys_is_counted_whole() -> None:
 
 def _spreads(size: int) -> Spreads:
     return Spreads(np.zeros((size, 3), np.int64), np.zeros(1, np.int64))
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=50), st.sampled_from([0, 1, 7, 1_023]))
+def test_the_same_keys_are_in_a_sample_wherever_they_stand(keys: list[int], sampled: int) -> None:
+    out = np.empty(len(keys), np.int64)
+    places = out[: sampled_places(np.array(keys, np.int64), sampled, out)].tolist()
+    assert places == [place for place, key in enumerate(keys) if _hash(key) & sampled == 0]
+
+
+def _hash(key: int) -> int:
+    """As of the tables of keys."""
+    mixed = key * 0x9E3779B97F4A7C15 % 2**64
+    return mixed ^ mixed >> 32

@@ -105,3 +105,30 @@ def test_a_sample_looks_at_stretches_each_for_itself() -> None:
     assert STRETCH_ROWS - 2 <= found["k_observed"] <= STRETCH_ROWS + 2_000
     assert found["k_usual"] > 0
     assert STRETCH_ROWS <= feed.engine.stats()["monitor/s"]["observed_rows"] < STRETCH_ROWS + 8_000
+
+
+@pytest.mark.parametrize("cut", [1, 3, 50])
+def test_waits_for_partners_are_counted_in_rows_of_the_other_stream(cut: int) -> None:
+    fed = Fed(None)
+    for name in "fs":
+        fed.engine.edit(f"monitor/{name}", {"mode": "every"})
+    fed.engine.revise({}, 1.0)
+    refers = [(number, 10 * number, None, number % 7) for number in range(20)]
+    comes = [(number, 10 * number + 3 + 15 * (number % 3), None, number) for number in range(20)]
+    comes.sort(key=lambda row: row[1])
+    comes = [(offset, *row[1:]) for offset, row in enumerate(comes)]
+    for start in range(0, 20, cut):
+        fed.put("f", refers[start : start + cut])
+        fed.put("s", comes[start : start + cut])
+    fed.flush()
+    waits = [
+        (k, partner[1] - row[1])
+        for row in refers
+        for place, partner in enumerate(comes)
+        if partner[3] == row[3]
+        for k in [place + 1 - sum(other[1] <= row[1] for other in comes) if partner[1] > row[1] else 0]
+    ]
+    found = observed(fed.engine)["constraint/f/REFERENCES (n) TO s (id)"]
+    assert found["k_observed"] == max(k for k, _ in waits) > 0
+    assert found["wait_ms"] == max(ms for _, ms in waits)
+    assert observed(fed.engine)["constraint/s/REFERENCES (id) TO f (n)"]["k_observed"] is not None

@@ -41,18 +41,17 @@ COLUMNS = st.sampled_from([(("n",), ("id",)), (("n", "word"), ("id", "label")), 
 
 
 class Fed:
-    """An engine with two streams of which one refers to the other."""
+    """An engine with two streams of which one refers to the other, if there is a constraint."""
 
-    def __init__(self, constraint: References, retain_ms: int = RETAIN_MS) -> None:
+    def __init__(self, constraint: References | None, retain_ms: int = RETAIN_MS) -> None:
         self.engine = Engine()
-        unique = Unique(tuple(sorted(constraint.target_columns)))
+        unique = refers = ""
+        if constraint is not None:
+            unique = f", {text_of(Unique(tuple(sorted(constraint.target_columns))))}"
+            refers = f", {text_of(constraint)}"
         timed = f"WITH (timestamp = 'ts', idle_timeout = {IDLE_MS} MS) RETAIN {retain_ms} MS"
-        self.engine.create(
-            f"CREATE STREAM s (label STRING, id BIGINT, ts TIMESTAMP, {text_of(unique)}) {timed}"
-        )
-        self.engine.create(
-            f"CREATE STREAM f (word STRING, n INTEGER, ts TIMESTAMP, {text_of(constraint)}) {timed}"
-        )
+        self.engine.create(f"CREATE STREAM s (label STRING, id BIGINT, ts TIMESTAMP{unique}) {timed}")
+        self.engine.create(f"CREATE STREAM f (word STRING, n INTEGER, ts TIMESTAMP{refers}) {timed}")
         self.engine.register("both", "SELECT * FROM f JOIN s ON f.n = s.id")
         self.engine.register("f alone", "SELECT * FROM f")
         self.engine.register("s alone", "SELECT * FROM s")
