@@ -44,7 +44,7 @@ KINDS = {
 }
 """By the first part of an id; others are called by that part itself: ``queue/...`` is a queue."""
 
-KINDS_KNOWN = frozenset(KINDS.values()) | {"queue", "scheduler"}
+KINDS_KNOWN = frozenset(KINDS.values()) | {"queue", "scheduler", "monitor", "constraint"}
 
 
 LISTED = frozenset(
