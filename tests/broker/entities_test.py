@@ -115,7 +115,8 @@ def test_pages_follow_each_other(shared: Broker, handles: list[str]) -> None:
             break
     assert sorted(pages) == pages
     assert set(pages) >= set(whole)
-    assert shared.http.get("/entities", params={"kind": "nothing"}).json()["entities"] == []
+    unknown = shared.http.get("/entities", params={"kind": "nothing"})
+    assert (unknown.status_code, unknown.json()["code"]) == (400, "bad_request")
 
 
 def test_an_operator_is_edited_while_it_runs(shared: Broker, name: str, handles: list[str]) -> None:
