@@ -121,9 +121,13 @@ class Inspection(ABC):
             query = standing.query
         else:
             query = self._selected(sql or "")
-        graph = self._parts.following.explain(query, standing)
+        over = self._parts.sets.seen(set_key(query.sources))
+        asked = None if standing is None or standing.allotted is None else standing.asked
+        graph = self._parts.following.explain(
+            query, standing, lambda rewritten: over.expected_of(rewritten, asked)
+        )
         followed = query_id is not None and query_id in self._parts.following
-        return self._parts.sets.seen(set_key(query.sources)).explain(
+        return over.explain(
             query,
             standing,
             timer,

@@ -200,7 +200,11 @@ def graph(plan: Mapping[str, Any]) -> list[tuple[Any, ...]]:
 def _put_tree(tree: Mapping[str, Any], first: str, others: str, found: list[tuple[Any, ...]]) -> None:
     """first, others: what stands before the operator, and before those below it."""
     reason, state = tree["reason"], tree["state"]
-    detail = "; ".join([*tree["details"], *([f"because of {reason}"] if reason else [])])
+    expected = tree.get("expected") or {}
+    known = ", ".join(f"{name} {value:.3g}" for name, value in expected.items() if value is not None)
+    told = [f"because of {reason}"] if reason else []
+    told += [f"expected {known}"] if known else []
+    detail = "; ".join([*tree["details"], *told])
     counts = state["queries"], state["rows"], state["bytes"]
     found.append((first + tree["operator"], detail, tree["pattern"], *counts))
     for place, below in enumerate(tree["inputs"], 1):

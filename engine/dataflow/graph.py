@@ -24,7 +24,7 @@ from engine.changes.transition import NEVER, Transition
 from engine.dataflow.buffers.buffer import Work
 from engine.dataflow.entities import GraphEntities, OperatorEntity, digest, word_of
 from engine.dataflow.node import Node
-from engine.dataflow.operator_tree import NodeState, OperatorTree, operator_tree
+from engine.dataflow.operator_tree import ExpectedOf, NodeState, OperatorTree, operator_tree
 from engine.dataflow.operators.entries import EntriesNode
 from engine.dataflow.operators.exits import ExitsNode
 from engine.dataflow.operators.flow import FlowNode
@@ -563,11 +563,19 @@ class Graph:
             if not (isinstance(leaf, FlowNode) and affected.isdisjoint(leaf.readers))
         ]
 
-    def explain(self, query: Query, operator: Operator, policy: Policy = TOLD) -> OperatorTree:
+    def explain(
+        self,
+        query: Query,
+        operator: Operator,
+        policy: Policy = TOLD,
+        expected_of: ExpectedOf = lambda _: None,
+    ) -> OperatorTree:
         """The operators of a query, whether it is here or not, and what those that are there keep. O(sinks)
         each.
         """
-        return operator_tree(self._plan_of(query, operator, policy), self._tables, self._state_of)
+        return operator_tree(
+            self._plan_of(query, operator, policy), self._tables, self._state_of, expected_of
+        )
 
     def _state_of(self, key: Hashable) -> NodeState:
         node = self._nodes.get(key)

@@ -25,6 +25,7 @@ from engine.language.query import (
 )
 from engine.language.render import render_scan, render_stage, render_window
 from engine.language.update_patterns import Edge, Pattern, edges_of
+from engine.model.approximation import Expected
 from engine.model.source import SourceName
 from engine.windows.assignment import Session
 from engine.windows.clauses import RowWindow
@@ -66,6 +67,8 @@ class OperatorTree:
     inputs: tuple[OperatorTree, ...] = ()
     cost: OperatorCost | None = None
     """None where nothing was measured."""
+    expected: Expected | None = None
+    """The precision of what it gives; None where all is exact, or nothing is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,69 +124,109 @@ HELD = "rows stay, whatever RETAIN says, until constraints let joins forget them
 StateOf = Callable[[Hashable], NodeState]
 """What the node with a key keeps; nothing, where there is none."""
 
+ExpectedOf = Callable[[Scan | Stage], Expected | None]
+"""The precision of what a scan or a stage gives; None: all is exact, or nothing is known."""
 
-def operator_tree(plan: Plan, tables: Container[SourceName], state_of: StateOf) -> OperatorTree:
+
+def operator_tree(
+    plan: Plan, tables: Container[SourceName], state_of: StateOf, expected_of: ExpectedOf = lambda _: None
+) -> OperatorTree:
     """The operators of a plan. tables: which sources are."""
-    return _walk(plan, tables, state_of)[0]
+    return _Walk(tables, state_of, expected_of).walk(plan)[0]
 
 
 _Walked = tuple[OperatorTree, Edge, Hashable]
 """An operator, what leaves it, and its key."""
 
 
-def _walk(plan: Plan, tables: Container[SourceName], state_of: StateOf) -> _Walked:
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    tables: Container[SourceName]
+    state_of: StateOf
+    expected_of: ExpectedOf
+
+    def walk(self, plan: Plan) -> _Walked:
+        """A plan's operators, from its leaves up."""
+        tree, edge, key = self._plain(plan)
+        said = _said(plan)
+        expected = None if said is None else self.expected_of(said)
+        return (tree if expected is None else replace(tree, expected=expected)), edge, key
+
+    def _plain(self, plan: Plan) -> _Walked:
+        tables, state_of = self.tables, self.state_of
+        match plan:
+            case Shared(_, scan, held=held):
+                edge, key = Edge.of_scan(scan, tables), key_of(plan)
+                tree = _scan(scan, tables, edge, state_of(key))
+                return replace(tree, details=(*tree.details, HELD)) if held else tree, edge, key
+            case Own(query) if not query.stages:
+                edge, key = Edge.of_scan(query.scan, tables), key_of(plan)
+                return _scan(query.scan, tables, edge, state_of(key)), edge, key
+            case Own(query, reason):
+                edge, key = edges_of(query, tables)[-1], key_of(plan)
+                lines = f"scan {query.source}", *(render_stage(stage)[0] for stage in query.stages)
+                return OperatorTree("recompute", lines, str(edge), reason, state_of(key)), edge, key
+            case Exits(below):
+                tree, edge, under = self.walk(below)
+                key = key_of(plan, under)
+                return OperatorTree("exits", (), str(edge), None, state_of(key), (tree,)), edge, key
+            case Step(Latest(), below=below, stage=Scan() as scan):
+                tree, _, under = self.walk(below)
+                edge, key = Edge.of_scan(scan, tables), key_of(plan, under)
+                window = render_window(scan.window)
+                return (
+                    OperatorTree("latest rows", (window,), str(edge), None, state_of(key), (tree,)),
+                    edge,
+                    key,
+                )
+            case Step(below=below):
+                tree, edge, under = self.walk(below)
+                key, stages = key_of(plan, under), _stages(plan)
+                for each in stages:
+                    edge = edge.above(each)
+                word, details = _words(*stages)
+                if plan.span_ms is not None:
+                    details = (*details, ONE_STORE)
+                final = () if plan.final is None else plan.final.lines()
+                details = (*details, *(f"a group goes when {reason}" for reason in final))
+                return OperatorTree(word, details, str(edge), None, state_of(key), (tree,)), edge, key
+            case Joined(left=left, right=right, stage=stage, releases=releases):
+                one, one_edge, one_key = self.walk(left)
+                other, other_edge, other_key = self.walk(right)
+                edge = one_edge.joined(stage, other_edge)
+                key = key_of(plan, one_key, other_key)
+                word, details = _words(stage)
+                if plan.spans is not None:
+                    details = (*details, ONE_STORE)
+                if (
+                    one_edge.pattern is Pattern.STR
+                    and isinstance(stage, Join)
+                    and _is_of_table(stage, tables)
+                ):
+                    details = (*details, KEPT_PAIRS)
+                for side, release in zip(("left", "right"), releases, strict=True):
+                    details = (*details, *(f"a {side} row goes when {reason}" for reason in release.lines()))
+                return OperatorTree(word, details, str(edge), None, state_of(key), (one, other)), edge, key
+            case Combined(_, left, right, stage):
+                one, one_edge, one_key = self.walk(left)
+                other, other_edge, other_key = self.walk(right)
+                edge = one_edge.combined(stage, other_edge)
+                key = key_of(plan, one_key, other_key)
+                word, details = _words(stage)
+                return OperatorTree(word, details, str(edge), None, state_of(key), (one, other)), edge, key
+
+
+def _said(plan: Plan) -> Scan | Stage | None:
+    """What of the query an operator is; of the first stages together the last one."""
     match plan:
-        case Shared(_, scan, held=held):
-            edge, key = Edge.of_scan(scan, tables), key_of(plan)
-            tree = _scan(scan, tables, edge, state_of(key))
-            return replace(tree, details=(*tree.details, HELD)) if held else tree, edge, key
-        case Own(query) if not query.stages:
-            edge, key = Edge.of_scan(query.scan, tables), key_of(plan)
-            return _scan(query.scan, tables, edge, state_of(key)), edge, key
-        case Own(query, reason):
-            edge, key = edges_of(query, tables)[-1], key_of(plan)
-            lines = f"scan {query.source}", *(render_stage(stage)[0] for stage in query.stages)
-            return OperatorTree("recompute", lines, str(edge), reason, state_of(key)), edge, key
-        case Exits(below):
-            tree, edge, under = _walk(below, tables, state_of)
-            key = key_of(plan, under)
-            return OperatorTree("exits", (), str(edge), None, state_of(key), (tree,)), edge, key
-        case Step(Latest(), below=below, stage=Scan() as scan):
-            tree, _, under = _walk(below, tables, state_of)
-            edge, key = Edge.of_scan(scan, tables), key_of(plan, under)
-            window = render_window(scan.window)
-            return OperatorTree("latest rows", (window,), str(edge), None, state_of(key), (tree,)), edge, key
-        case Step(below=below):
-            tree, edge, under = _walk(below, tables, state_of)
-            key, stages = key_of(plan, under), _stages(plan)
-            for each in stages:
-                edge = edge.above(each)
-            word, details = _words(*stages)
-            if plan.span_ms is not None:
-                details = (*details, ONE_STORE)
-            final = () if plan.final is None else plan.final.lines()
-            details = (*details, *(f"a group goes when {reason}" for reason in final))
-            return OperatorTree(word, details, str(edge), None, state_of(key), (tree,)), edge, key
-        case Joined(left=left, right=right, stage=stage, releases=releases):
-            one, one_edge, one_key = _walk(left, tables, state_of)
-            other, other_edge, other_key = _walk(right, tables, state_of)
-            edge = one_edge.joined(stage, other_edge)
-            key = key_of(plan, one_key, other_key)
-            word, details = _words(stage)
-            if plan.spans is not None:
-                details = (*details, ONE_STORE)
-            if one_edge.pattern is Pattern.STR and isinstance(stage, Join) and _is_of_table(stage, tables):
-                details = (*details, KEPT_PAIRS)
-            for side, release in zip(("left", "right"), releases, strict=True):
-                details = (*details, *(f"a {side} row goes when {reason}" for reason in release.lines()))
-            return OperatorTree(word, details, str(edge), None, state_of(key), (one, other)), edge, key
-        case Combined(_, left, right, stage):
-            one, one_edge, one_key = _walk(left, tables, state_of)
-            other, other_edge, other_key = _walk(right, tables, state_of)
-            edge = one_edge.combined(stage, other_edge)
-            key = key_of(plan, one_key, other_key)
-            word, details = _words(stage)
-            return OperatorTree(word, details, str(edge), None, state_of(key), (one, other)), edge, key
+        case Shared(scan=scan):
+            return scan
+        case Own(query):
+            return query.stages[-1] if query.stages else query.scan
+        case Step(stage=stage) | Joined(stage=stage) | Combined(stage=stage):
+            return stage
+        case Exits():
+            return None
 
 
 def _scan(scan: Scan, tables: Container[SourceName], edge: Edge, state: NodeState) -> OperatorTree:

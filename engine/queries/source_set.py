@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from sortedcontainers import SortedList
 
 from engine.changes.marks import Mark
+from engine.dataflow.operator_tree import ExpectedOf
 from engine.dataflow.strategy_plan import Explained
 from engine.eddy.eddy import Timer
 from engine.joins.group import JoinGroup
@@ -20,7 +21,7 @@ from engine.joins.joins import Joins
 from engine.joins.key_index import KeyIndexes
 from engine.joins.shape import Shape
 from engine.language.expressions import Expression
-from engine.language.query import Query
+from engine.language.query import Query, Scan, Stage
 from engine.language.templates import FixedQuery
 from engine.model.approximation import Expected
 from engine.model.attributes import Attribute
@@ -32,7 +33,7 @@ from engine.model.tolerance import Tolerance
 from engine.model.usage import Stopwatch, Usage
 from engine.operators.maintained.ranked_aggregates import RankedAggregates
 from engine.operators.scan import ScanAt
-from engine.overload.precision.of_query import shape_of_query, shares_given
+from engine.overload.precision.of_query import approximate_operators, shape_of_query, shares_given
 from engine.overload.proposals.proposal import Proposal
 from engine.overload.proposals.sources_in_text import Catalogue
 from engine.queries.allowance import Allowance
@@ -442,6 +443,21 @@ class SourceSet:
         """
         at = self._setting().at
         return proposals_for(query, sql, catalogue, self.sources, at, self._limits, bind, tolerance)
+
+    def expected_of(self, query: Query, asked: Query | None) -> ExpectedOf:
+        """What the operators of a query over these sources may expect to give. asked: what was registered,
+        where that is more. To be asked while the query is there.
+        """
+        at = self._setting().at
+        late = {name: source.late_share for name, source in self.sources.items()}
+        told = approximate_operators(query, lambda inner: list(estimated_rows(inner, at)), late, asked)
+        found = {id(of): one for of, one in told}  # equal ones may stand over other inputs
+
+        def expected(of: Scan | Stage) -> Expected | None:
+            one = found.get(id(of))
+            return None if one is None else Expected(one.fp, one.fn, one.error)
+
+        return expected
 
     def expected(self, asked: Query, less: Query) -> Expected:
         """What an answer may expect that is that of ``less``, where another query is asked."""

@@ -21,6 +21,7 @@ from engine.changes.output import continues
 from engine.changes.result_key import result_key
 from engine.changes.transition import NEVER
 from engine.dataflow.graph import Graph
+from engine.dataflow.operator_tree import ExpectedOf
 from engine.dataflow.releases.held_rows import Gone
 from engine.dataflow.strategy_plan import Explained, strategy_of, with_costs
 from engine.dataflow.strategy_state import ByStrategy, summed
@@ -386,9 +387,14 @@ class Subscriptions:
         tables = frozenset(name for name, stream in streams.items() if stream.is_table)
         return Graph(tables, self._watch.clock, streams)
 
-    def explain(self, query: Query, standing: StandingQuery | None = None) -> Explained:
+    def explain(
+        self,
+        query: Query,
+        standing: StandingQuery | None = None,
+        expected_of: Callable[[Query], ExpectedOf] = lambda _: lambda _: None,
+    ) -> Explained:
         """The operators that the changes of a query come from, or would if it were followed, and why these.
-        standing: None for a query that is not registered.
+        standing: None for a query that is not registered. expected_of: of the query as it was rewritten.
         """
         key = set_key(query.sources)
         streams = {name: self._sources[name].stream for name in query.sources}
@@ -400,7 +406,7 @@ class Subscriptions:
         if present is not None and standing is not None and standing.query_id in graph:
             policy = graph.policy_of(standing.query_id)
             way = replace(present, choice=way.choice)
-        tree = graph.explain(way.query, operator, policy)
+        tree = graph.explain(way.query, operator, policy, expected_of(way.query))
         cost = self._strategist.weigh(way.query, policy) if operator != "rstream" else None
         if cost is not None:
             tree = with_costs(tree, cost)

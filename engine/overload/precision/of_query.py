@@ -171,6 +171,8 @@ class _Builder:
         self._scaled = scaled
         self._scans = 0
         self.knobs: list[Knob] = []
+        self.operators: list[tuple[Scan | Stage, Node]] = []
+        """Of the query and those within it: what each scan and stage gives."""
 
     def _slot(self, knob: Knob) -> tuple[int | None, float]:
         """Of a knob, and the share at which it gives all."""
@@ -193,9 +195,11 @@ class _Builder:
         late = self._late.get(query.source, 0.0)
         scan = Input(late) if at_join else Input(late, own)
         found: list[Node] = [Sampled(scan, rate_slot)]
+        self.operators.append((query.scan, found[0]))
         window: _Window | None = _Window(_span(query.scan), whole, slot) if at_join else None
         for place, stage in enumerate(query.stages):
             found.append(self._above(stage, found[-1], rows[place], rows[place + 1], window))
+            self.operators.append((stage, found[-1]))
             if not isinstance(stage, Project | Filter):
                 window = None if window is None else _Window(window.span, 1.0, None)
         return tuple(found)
@@ -299,3 +303,31 @@ def approximate_steps(
     # What the text itself samples is meant so: its COUNT is that of the sample.
     shape = shape_of_query(query if asked is None else asked, rows_of, late, scaled=asked is not None)
     return shape.expected(shares)
+
+
+def approximate_operators(
+    query: Query,
+    rows_of: RowsOf,
+    late: Mapping[SourceName, float] = NONE_LATE,
+    asked: Query | None = None,
+) -> Sequence[tuple[Scan | Stage, Outcome]]:
+    """The same for the scans and stages of a query and of those within it, each by itself; nothing where all
+    is exact, or nothing is known. In the order of the text.
+    """
+    timely = not any(late.get(name, 0.0) > 0.0 for name in query.sources)
+    if is_exact(query) and timely and (asked is None or asked == query):
+        return ()
+    shares = shares_of(query, query) if asked is None else shares_given(asked, query)
+    if shares is None:
+        return ()
+    builder = _Builder(rows_of, late, lambda knob: 1.0, asked is not None)
+    builder.steps(query if asked is None else asked)
+    given = builder.operators
+    if asked is not None:
+        plain = _Builder(rows_of, late, lambda knob: 1.0, False)
+        plain.steps(query)
+        if len(plain.operators) != len(given):  # it scales what it counts
+            return ()
+        given = [(of, node) for (of, _), (_, node) in zip(plain.operators, given, strict=True)]
+    shape = QueryShape(tuple(node for _, node in given), tuple(builder.knobs))
+    return tuple(zip((of for of, _ in given), shape.expected(shares), strict=True))
