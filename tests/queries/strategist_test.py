@@ -13,7 +13,7 @@ from hypothesis import event, given
 from engine.dataflow import choice as choice_module
 from engine.dataflow.choice import CHANGE_GAIN, Choice, choose
 from engine.dataflow.cost.statistics import Statistics
-from engine.dataflow.policy import TOLD, Policy
+from engine.dataflow.policy import ONE_STORE, Policy
 from engine.engine import Engine
 from engine.model.batch import Batch, versions
 from engine.model.changes import Changes
@@ -96,7 +96,7 @@ def test_the_reason_names_the_runner_up_and_what_it_costs_more() -> None:
 
 def test_a_plan_where_nothing_is_foretold_has_one_strategy() -> None:
     found = chosen("SELECT k, COUNT(*) AS c FROM s WHERE v > 0 GROUP BY k")
-    assert found.chosen.policy == TOLD
+    assert found.chosen.policy == ONE_STORE
     assert found.runner_up is None
     assert found.reason == "no other would change the plan"
 

@@ -257,7 +257,7 @@ class _Costs:
         one, other = left.flow, right.flow
         listed = (one.rate + one.leaving) * other.rows + (other.rate + other.leaving) * one.rows
         matches = flow.rate + flow.leaving
-        ns = rate * units.probe_ns + leaving * units.touch_ns + matches * units.match_ns
+        ns = rate * units.probe_ns + leaving * units.visit_ns + matches * units.match_ns
         found = (
             Term("probe", listed, rate + leaving + matches, ns),
             Term("insert", rate, rate, rate * units.insert_ns),
