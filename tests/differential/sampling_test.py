@@ -63,6 +63,8 @@ def joined_samples(draw: st.DrawFn, sources: Mapping[str, Stream], instant: int 
         parts.append((f'"{name}" {alias} {clauses}', f"{alias}.{stream.schema.fields[0].name}"))
     (one, left), (other, right) = parts
     kind = draw(st.sampled_from(["JOIN", "JOIN", "LEFT JOIN", "FULL JOIN", "SEMI JOIN", "ANTI JOIN"]))
+    if kind in ("SEMI JOIN", "ANTI JOIN") and "SAMPLE" not in one and not one.startswith(('"h"', '"k"')):
+        return f"SELECT {left} AS l FROM ({one} {kind} {other} ON {left} = {right}) SAMPLE(50)"
     outputs = left if kind in ("SEMI JOIN", "ANTI JOIN") else f"{left} AS l, {right} AS r"
     return f"SELECT {outputs} FROM {one} {kind} {other} ON {left} = {right}"
 

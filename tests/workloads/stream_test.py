@@ -56,9 +56,11 @@ TABLES = {
     "person": "id BIGINT PRIMARY KEY, name STRING, state STRING",
     "item": "id BIGINT PRIMARY KEY, category BIGINT",
     "device": "sensor BIGINT PRIMARY KEY, kind STRING, region STRING",
-    "domains": "domain STRING PRIMARY KEY, type STRING",
+    "domains": "domain STRING PRIMARY KEY, type STRING, ts TIMESTAMP NOT NULL",
 }
 AS_STREAMS = ("auctions_5_rstream", "network_5_dstream", "requests_1_istream")
+FORGOTTEN = ("requests_3_commerce",)
+"""Retention takes rows from these answers, which is told of no stream."""
 EURO = UserFunction("DOLLAR_TO_EURO", (DOUBLE,), DOUBLE, lambda price: price * 0.875, deterministic=True)
 DOMAINS = ("stanford.edu", "shop.com", "sale.org")
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "compatibility.md"
@@ -189,7 +191,8 @@ def seen() -> dict[str, int]:
     for name, columns in STREAMS.items():
         pair.create(f"CREATE STREAM {name} ({columns}) {EVENT.format(name=name)}")
     for name, columns in TABLES.items():
-        pair.create(f"CREATE TABLE {name} ({columns}) WITH (topic = '{name}')")
+        options = EVENT.format(name=name) if "ts TIMESTAMP" in columns else f"WITH (topic = '{name}')"
+        pair.create(f"CREATE TABLE {name} ({columns}) {options}")
     texts = {text.stem: text.read_text() for text in loading.texts("stream")}
     found = dict.fromkeys(texts, 0)
     pair.register(texts)
@@ -208,7 +211,7 @@ def seen() -> dict[str, int]:
                 mine, theirs = outcome(pair.engine, name, None), outcome(pair.reference, name, None)
                 assert mine == theirs, name
                 found[name] += len(theirs[0])
-                if name not in AS_STREAMS:
+                if name not in (*AS_STREAMS, *FORGOTTEN):
                     assert summed(first[name], pair.lines.get(name, [])) == Counter(theirs[0]), name
     for name in AS_STREAMS:
         found[name] = len(pair.lines[name])

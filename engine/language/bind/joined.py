@@ -55,6 +55,22 @@ class Joined:
         """Whether inner's columns are among those of the join."""
         return self.kind not in ("semi", "anti")
 
+    @property
+    def is_many_one(self) -> bool:
+        """Whether a row before it is there once at most behind it: it is kept or not, or joined with the one
+        row of a table that equals it in the table's key.
+        """
+        if self.kind in ("semi", "anti") or (self.latest is not None and self.kind in ("inner", "left")):
+            return True
+        inner, stream = self.inner, self.inner.stream
+        if self.kind not in ("inner", "left") or not stream.is_table:
+            return False
+        if inner.stages or inner.joins or not self.is_flat:
+            return False
+        pairs = [pair for condition in self.conditions if (pair := self.pair(condition)) is not None]
+        equal = {own.name for _, own in pairs if isinstance(own, Column)}
+        return equal >= set(stream.key)
+
     def columns(self) -> list[tuple[str, Type]]:
         """Inner's, by name and type."""
         given = self.inner.given() if self.is_flat else self.inner.columns

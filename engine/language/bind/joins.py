@@ -23,7 +23,7 @@ from engine.language.bind.placing import asked_of_pairs
 from engine.language.bind.relation import BoundRelation
 from engine.language.bind.scalar import bind_condition, compare
 from engine.language.bind.scope import NamedItem, Scope
-from engine.language.bind.sources import Select, bind_item
+from engine.language.bind.sources import Select, bind_item, sampled_join
 from engine.language.bind.versions import BoundVersions
 from engine.language.expressions import Expression, Function
 from engine.language.grammar import nodes
@@ -101,7 +101,6 @@ def _bind_item(
         return From(relation, (NamedItem(name, places),), places, tuple(places.items()))
     for part, message in (
         ("window", "a window is allowed after a stream, not after joins"),
-        ("sample", "SAMPLE is allowed after a stream, not after joins"),
         ("alias", ""),
     ):
         written = item.args.get(part)
@@ -113,7 +112,10 @@ def _bind_item(
                 if message
                 else f"use the names inside, or write (SELECT * FROM ...) AS {shown(str(written.this))}",
             )
-    return bind_from(item.this, ends, env, select)
+    found, sample = bind_from(item.this, ends, env, select), item.args.get("sample")
+    if sample is None:
+        return found
+    return replace(found, relation=sampled_join(found.relation, sample, env.text.of_node(sample)))
 
 
 def _joined(left: From, join: exp.Expr, ends: exp.Expr | None, env: Environment, select: Select) -> From:

@@ -283,8 +283,16 @@ class BoundRelation:
         stages = (*self.stages[:place], replace(stage, window=window), *behind)
         return replace(self, stages=stages)
 
+    @property
+    def is_many_one(self) -> bool:
+        """Whether each of its rows is one row of the stream of its scan, joined with what that equals."""
+        plain = not self.stages and self.assignment is None and not self.stream.is_table
+        return plain and all(join.is_many_one for join in self.joins)
+
     def sampled(self, sample: Sample) -> BoundRelation:
-        """With a sample of the rows of an open relation, before its table function."""
+        """With a sample of the rows of an open relation, before its table function, or of one each of whose
+        rows is one of its stream.
+        """
         condition = kept(sample, self.stream)
         where = self.where if condition is None else (condition, *self.where)
         return replace(self, sample=sample, where=where)

@@ -227,6 +227,23 @@ def sampled(relation: BoundRelation, clause: exp.Expr, place: Place) -> BoundRel
     return relation.stream_sampled(sample)
 
 
+def sampled_join(relation: BoundRelation, clause: exp.Expr, place: Place) -> BoundRelation:
+    """Joins in brackets with their SAMPLE, which is that of the first stream's rows: each row of the joins is
+    one of these. Raises NotSupported where a row may have several partners.
+    """
+    if not relation.is_many_one:
+        raise place.refuse(
+            NotSupported,
+            "SAMPLE of joins is allowed where a stream is joined with tables by their keys",
+            hint="write it after a source, or after a subquery: FROM (SELECT ...) SAMPLE(10)",
+        )
+    if relation.sample is not None:
+        raise place.refuse(
+            NotSupported, "these rows are a sample already", hint="write the smaller percentage inside"
+        )
+    return relation.sampled(Sample(clause.this, clause.args.get("down_to"), clause.args.get("seed")))
+
+
 def renamed(relation: BoundRelation, names: Sequence[exp.Expr], place: Place) -> BoundRelation:
     """With these names for its columns; none: as they are."""
     if not names:

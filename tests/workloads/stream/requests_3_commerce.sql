@@ -1,9 +1,8 @@
--- Without its SAMPLE(10), so that all rows are compared.
 SELECT T.URL
 FROM (
     SELECT client_id, URL
     FROM Requests S, Domains R
     WHERE S.domain = R.domain
       AND R.type = 'commerce'
-) T
+) T SAMPLE(10)
 WHERE T.client_id BETWEEN 1 AND 1000
