@@ -152,7 +152,8 @@ class Lifecycle:
 
     def _give_all(self, query_ids: Iterable[str], position: Position, told: PendingOutput) -> None:
         """Those whose options do not allow any more what they are given, or let other rows be shed, are given
-        all that they ask for.
+        all that they ask for. One whose answer cannot be told is told of no more: a replay, which tells
+        nothing, would not have it stay as it was.
         """
         coming = [
             allotted(self._queries[name], NOTHING_LESS, position, self._catalogue)
@@ -161,7 +162,7 @@ class Lifecycle:
             or self._sheds_otherwise(self._queries[name])
         ]
         if coming:
-            self._replace(coming, {}, told)
+            self._replace(coming, told.broken, told)
 
     def _replace(
         self, coming: Sequence[Coming], failed: dict[str, Exception], told: PendingOutput

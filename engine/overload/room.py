@@ -118,7 +118,7 @@ def _require_within(
             hint="DOWN TO in the text, max_fn or max_error say what a query tolerates",
         )
     low, high = room
-    if not low <= given < high:
+    if not Decimal(given).is_finite() or not low <= given < high:
         raise AllotmentRefused(
             f"{what} cannot be {given:,} {unit}", hint=f"at least {low:,} and less than {high:,} {unit}"
         )
