@@ -57,7 +57,7 @@ SHARES = (0.3, 0.3, 0.3, 0.1)
 WEIGHTS = (1.0, 2.0, 4.0, 8.0)
 MAX_FN = 0.95
 WINDOW_S = 2
-RING = 1 << 16
+RING = 1 << 14
 """So many records are made of each stream, and come again and again."""
 BEGIN_MS = 1_700_000_000_000
 Offsets = npt.NDArray[np.int64]

@@ -40,6 +40,16 @@ RUNS = {
             "scheduler_share",
         ],
     ),
+    "overload": (
+        "--seconds 0.4 --times 3 --queries 4 --step 512 --reserve 2000000 --warm 0.1",
+        [
+            "capacity_rows_per_s",
+            "rows_per_s.x3",
+            "queue_bytes.max.x3",
+            "weighted_error.optimal.x3",
+            "weighted_error.uniform.x3",
+        ],
+    ),
     "precision": (
         "--queries 40 --shapes 4 --problems 2 --cases DISTINCT",
         ["loss.optimal", "loss_ratio_to_grid", "solve_ms", "resolve_ms", "error_fp.max", "error_fn.max"],

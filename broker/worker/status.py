@@ -155,6 +155,9 @@ _NOTHING: dict[str, Any] = {
     "rejected": None,
     "dead_letters": None,
     "counted_from_ms": None,
+    "shed": None,
+    "unread": None,
+    "shedding_share": None,
     "constraints": [],
     "absent_columns": [],
     "archive": None,
@@ -193,6 +196,9 @@ def _stream(node: Node, name: str, info: SourceInfo | None) -> dict[str, Any]:
         "lagging": sorted(shard.lagging(name)),
         "records": shard.counts.records.get(name, 0),
         "entered": shard.counts.entered.get(name, 0),
+        "shed": shard.counts.shed.get(name, 0),
+        "unread": shard.counts.unread.get(name, 0),
+        "shedding_share": shard.shedder.shares.get(name, 0.0),
         "archive": _archived(node, name),
         "columns": [
             {"name": field.name, "type": str(field.type), "nullable": field.nullable}

@@ -80,6 +80,8 @@ def test_tolerant_queries_shed_what_exact_ones_see(
         assert count < BEFORE + BURST
         assert (tag["kind"], tag["where"], tag["contiguous"]) == ("shed", stream, True)
     assert metric(broker, "tureen_unread_records_total", seen) == 0
+    facts = broker.source(unseen)
+    assert facts["shed"] >= facts["unread"] > 0
     assert metric(broker, "tureen_unread_records_total", unseen) > 0
     later = broker.register(f"SELECT COUNT(*) AS n FROM {unseen}")
     assert broker.http.get(f"/queries/{later}/snapshot").json()["complete"] is False
