@@ -368,7 +368,7 @@ class Engine(Embedding, Inspection, Persistence):
         self._sets.retain(None)
         for query in self._sets.renumbered(name):
             self._queries[query.query_id] = query
-        self._following.tell_history(name, body.complete_from_ms, before, self._parts.view(), told)
+        self._following.tell_history(name, before, self._parts.view(), told)
         for query_id in told.broken:
             self._following.gone(self._queries[query_id])
         changes = self._parts.approximations.put_on(told.changes)

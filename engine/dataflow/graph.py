@@ -511,12 +511,12 @@ class Graph:
             return None
         return {name: end for name, (end, _, _) in self._stands[1].items()}
 
-    def renumbered(self, source: SourceName, base: int, first: int, from_ms: int) -> None:
-        """History of a stream came back, from this instant on. base, first: the first ordinals of the rows
-        that there are, and that are retained.
+    def renumbered(self, source: SourceName, base: int, first: int, from_ms: int | None) -> None:
+        """History of a stream came back. base, first: the first ordinals of the rows that there are, and that
+        are retained, those from an instant on; None: all are.
         """
-        self._held.renumbered(source, base, first, from_ms)
         self.forget()
+        self._held.renumbered(source, base, first, from_ms)
 
     def held(self, over: Sequence[SourceName]) -> Iterator[HeldState]:
         """What is held of streams, as it is stored. over: all of the sources."""

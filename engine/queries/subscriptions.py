@@ -520,11 +520,9 @@ class Subscriptions:
             raise LimitExceeded("changes_max", limit, large.got, hint=large.hint) from large
         return Whole(query_id, answer.table, answer.now_ms)
 
-    def tell_history(
-        self, name: SourceName, from_ms: int, before: Answers, view: View, told: PendingOutput
-    ) -> None:
-        """History of a source came back from an instant on: how answers at NOW differ from those before."""
-        rows = self._sources[name].rows.rows()
+    def tell_history(self, name: SourceName, before: Answers, view: View, told: PendingOutput) -> None:
+        """History of a source came back: how answers at NOW differ from those before."""
+        rows, from_ms = self._sources[name].rows.rows(), self._sources[name].retained_from_ms
         first = self._first_retained(name, rows)
         for key, graph in self._graphs.items():
             if name in key:

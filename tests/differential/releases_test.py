@@ -293,6 +293,22 @@ def test_state_made_anew_has_the_rows_that_are_retained_no_more_and_not_those_le
     assert [join.rows for join in releasing(engine)] == [3]  # orders 0, 4 and 5: 1, 2 and 3 are over
 
 
+def test_history_that_comes_back_leaves_what_is_held_as_it_is() -> None:
+    world = World({}, late=0, apart=0)
+    engine = world.engine()
+    engine.register("q", "SELECT o.id AS a, f.id AS b FROM o JOIN f ON f.k = o.id EMIT CHANGES")
+    orders = [(0, 0, 0, 0), (1, 0, 0, 50), (2, 0, 0, 60), (3, 0, 0, 100)]
+    for place, row in enumerate(orders):
+        engine.ingest("o", batch(engine, "o", [row], place))
+        engine.ingest("f", batch(engine, "f", [(place, 9, 0, row[3])], place))
+    engine.backfill("o", batch(engine, "o", orders[1:3], 1), 40)
+    engine._check()
+    results = [engine.ingest("o", batch(engine, "o", [(4, 0, 0, 300)], 4))]
+    later = [(4, 0, 0, 200), (5, 1, 0, 201), (6, 2, 0, 202), (7, 9, 0, 203)]
+    results.append(engine.ingest("f", batch(engine, "f", later, 4)))
+    assert told(results) == Counter([("q", (0, 4), 200), ("q", (1, 5), 201), ("q", (2, 6), 202)])
+
+
 def test_paper_no_fulfilment_is_stored_and_an_order_until_the_next_one() -> None:
     orders = [(i, 0, 0, i) for i in range(10)]
     fulfilments = [(i, i // 3, 0, 20 + i) for i in range(30)]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.changes.transition import NEVER
 from engine.model.batch import Batch, BoolArray, Int64Array, concatenate
 from engine.model.persistence import HeldState
 from engine.model.source import Schema, SourceName
@@ -98,11 +99,11 @@ class HeldRows:
         rows = self._rows.take(places)
         return Relation(rows.columns, len(places)), self._ordinals[places]
 
-    def renumbered(self, base: int, first: int, from_ms: int) -> None:
-        """History came back: rows from this instant on are among those that are retained. base, first: the
-        first ordinals of rows that there are, and that are retained.
+    def renumbered(self, base: int, first: int, from_ms: int | None) -> None:
+        """History came back, and perhaps went again: rows from this instant on are among those that are
+        retained; None: all are. base, first: the first ordinals of the rows there are, and of those retained.
         """
-        self._keep(self._rows.timestamp < from_ms)
+        self._keep(self._rows.timestamp < (NEVER if from_ms is None else from_ms))
         n = len(self)
         self._ordinals = base - n + np.arange(n)
         self._first, self._needed_below = first, None

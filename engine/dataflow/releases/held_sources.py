@@ -60,7 +60,7 @@ class HeldSources:
                     self._rows[source].remember(needed, ends[source])
                     node.resumed()
 
-    def renumbered(self, source: SourceName, base: int, first: int, from_ms: int) -> None:
+    def renumbered(self, source: SourceName, base: int, first: int, from_ms: int | None) -> None:
         """History of a stream came back."""
         if source in self._rows:
             self._rows[source].renumbered(base, first, from_ms)
@@ -71,7 +71,10 @@ class HeldSources:
         if any(node.is_coming for node in keeping):
             return None
         ordinals = [each for node in keeping for each in node.needs(source)]
-        return np.unique(np.concatenate([np.empty(0, np.int64), *ordinals]))
+        found: Int64Array = np.sort(np.concatenate([np.empty(0, np.int64), *ordinals]))
+        first = np.ones(len(found), np.bool_)
+        first[1:] = found[1:] != found[:-1]
+        return found[first]
 
     # --- the store's side -------------------------------------------------------------------------
 

@@ -74,7 +74,9 @@ class Side:
             return
         slots, owners = (np.concatenate(each) for each in zip(*self._met, strict=True))
         self._met.clear()
-        rows = np.unique(slots)
+        is_met = np.zeros(len(self._rows.moving), np.bool_)
+        is_met[slots] = True
+        rows = np.flatnonzero(is_met).astype(np.int32)
         starts, held = self._rows.owners_of(rows)
         whose = np.repeat(np.arange(len(rows)), np.diff(starts))
         width = int(max(held.max(initial=0), owners.max())) + 1
