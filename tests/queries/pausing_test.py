@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.engine import Engine
+from engine.model.allotment import Allotment, ScanAllotment
 from engine.model.limits import Limits
 from engine.model.persistence import QueryState
-from engine.model.step import Register, Registration, StepResult
+from engine.model.step import Allocate, Register, Registration, StepResult
 from engine.standing.query import INACTIVE_WEIGHT
 from tests.engine.feed import Feed, ticks
 from tests.memory_state import MemoryState
@@ -235,3 +236,22 @@ def test_a_weight_that_is_set_while_a_query_runs_counts_at_once_and_after_a_rest
         restart(feed, store)
     pause(feed, SLIDING, "r")
     assert feed.engine.demand("s").weight == pytest.approx(0.5 + INACTIVE_WEIGHT, abs=1e-9)
+
+
+def test_a_paused_query_that_is_given_less_stays_silent_and_differs_by_that_too() -> None:
+    feed = Feed()
+    sql = SLIDING.replace("5 MILLISECONDS", "20 MILLISECONDS DOWN TO 5 MILLISECONDS")
+    register(feed, "q", sql)
+    feed.put(*ticks(range(10, 40)))
+    pause(feed, sql)
+    silent = [
+        step(feed, Allocate((("q", Allotment((ScanAllotment(6),))),))),
+        feed.put(*ticks(range(40, 70))),
+    ]
+    assert not list(spelled(silent))
+    restart(feed)
+    told = register(feed, "q", sql)
+    assert {occasion for _, occasion, *_ in spelled([told])} == {"step"}
+    assert folded(spelled(feed.told), "q") == Counter(feed.rows("q"))
+    assert len(feed.rows("q")) == 7
+    assert [tag.kind for tag in feed.engine.view().approximation("q")] == ["window"]
