@@ -309,6 +309,18 @@ def test_history_that_comes_back_leaves_what_is_held_as_it_is() -> None:
     assert told(results) == Counter([("q", (0, 4), 200), ("q", (1, 5), 201), ("q", (2, 6), 202)])
 
 
+def test_a_pair_that_a_broken_promise_loses_is_told_by_a_tag() -> None:
+    world = World({}, late=0, apart=0)
+    engine = world.engine()
+    engine.register("q", "SELECT o.id AS a, f.id AS b FROM o JOIN f ON f.k = o.id EMIT CHANGES")
+    engine.ingest("f", batch(engine, "f", [(0, 7, 0, 10), (1, 1, 0, 12)], 0))
+    engine.ingest("o", batch(engine, "o", [(1, 0, 0, 0), (2, 0, 0, 11)], 0))
+    results = [engine.ingest("o", batch(engine, "o", [(7, 0, 0, 13), (9, 0, 0, 20)], 2))]
+    results.append(engine.ingest("f", batch(engine, "f", [(2, 9, 0, 30)], 2)))
+    assert told(results) == Counter([("q", (1, 1), 12)])  # order 7 came after its fulfilment
+    assert {tag.kind for tag in engine.view().snapshot("q").approximation} == {"constraint"}
+
+
 def test_paper_no_fulfilment_is_stored_and_an_order_until_the_next_one() -> None:
     orders = [(i, 0, 0, i) for i in range(10)]
     fulfilments = [(i, i // 3, 0, 20 + i) for i in range(30)]

@@ -27,6 +27,11 @@ def engine() -> Engine:
     made = Engine()
     for name in "su":
         made.create(f"CREATE STREAM {name} {COLUMNS}")
+    made.create("CREATE STREAM o (id BIGINT, ts TIMESTAMP, CONSTRAINT UNIQUE (id)) WITH (timestamp = 'ts')")
+    made.create(
+        "CREATE STREAM f (k BIGINT, v BIGINT, ts TIMESTAMP, CONSTRAINT CLUSTERED (k) WITHIN 5 ROWS, "
+        "CONSTRAINT REFERENCES (k) TO o (id) WITHIN 2 SECONDS) WITH (timestamp = 'ts')"
+    )
     made.create(
         "CREATE TABLE t (k STRING PRIMARY KEY, name STRING, ts TIMESTAMP NOT NULL) WITH (timestamp = 'ts')"
     )
