@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import Protocol
 
 import numpy as np
 
@@ -32,7 +33,7 @@ from engine.changes.transition import FOREVER, NEVER, SourceTransition, Transiti
 from engine.changes.windows import begins_of, ends_of
 from engine.language.evaluate import truth
 from engine.language.query import Join, Query, SemiJoin, SetOperation, Streamed, StreamOperator
-from engine.model.batch import Int64Array
+from engine.model.batch import Column, Int64Array
 from engine.model.limits import Limits
 from engine.model.source import SourceName
 from engine.operators.earlier import can_answer, first_answer_ms, nothing_before_ms
@@ -56,6 +57,11 @@ class Elements:
     relation: Relation
     timestamps: Int64Array
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the values."""
+        return int(self.timestamps.nbytes) + sum(int(each.values.nbytes) for each in self.relation.columns)
+
     def slice(self, start: int, stop: int) -> Elements:
         """Those from a place to another."""
         return Elements(self.relation.slice(start, stop), self.timestamps[start:stop])
@@ -65,18 +71,50 @@ class Elements:
         return Elements(self.relation.take(places), self.timestamps[places])
 
 
-Told = Callable[[Query, StreamOperator, Transition, Limits], tuple[Relation, Int64Array] | None]
-"""The rows that come into the answer of a query on a transition, or leave it, and when, int64[n], ms, in no
-order; None where that is not known but by its answers.
-"""
+class Followed(Protocol):
+    """The changes of a query by one operator, one transition after another; one that does not begin where the
+    last ended is begun anew.
+    """
+
+    def __call__(self, transition: Transition, limits: Limits) -> tuple[Relation, Int64Array]:
+        """The rows that come into the answer, or leave it, and when, int64[n], ms, in no order.
+
+        Raises LimitExceeded.
+        """
+        ...
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of what is kept from one transition to the next."""
+        ...
+
+
+Follow = Callable[[Query, StreamOperator], Followed]
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """The elements of a stream up to an instant that a window may still hold, and who tells those after it;
+    None: they are worked out from the answers.
+    """
+
+    until_ms: int
+    elements: Elements
+    followed: Followed | None
 
 
 class Streams:
     """Gives streams of subqueries, as :class:`engine.operators.stream_source.StreamSource` says."""
 
-    def __init__(self, told: Told | None = None) -> None:
-        """told: works changes out faster than by evaluating the query at each instant; None: nothing does."""
-        self._told = told
+    def __init__(self, follow: Follow | None = None) -> None:
+        """follow: works changes out faster than by evaluating the query at each instant; None: nothing
+        does.
+        """
+        self._follow = follow
+
+    def followed(self, below: Query, operator: StreamOperator) -> Followed | None:
+        """Who tells the changes of a query; None: its answers do."""
+        return None if self._follow is None or operator == "rstream" else self._follow(below, operator)
 
     def __call__(
         self, below: Query, stage: Streamed, at: Mapping[SourceName, ScanAt], limits: Limits
@@ -111,39 +149,40 @@ class Streams:
 
         Raises LimitExceeded.
         """
-        found = self._elements(below, stage.operator, at, since_ms, until_ms, limits)
-        if stage.sample is None or stage.sample.is_whole:
-            return found
-        return found.take(np.flatnonzero(kept(found.relation, found.timestamps, stage.sample)))
-
-    def _elements(
-        self,
-        below: Query,
-        operator: StreamOperator,
-        at: Mapping[SourceName, ScanAt],
-        since_ms: int | None,
-        until_ms: int,
-        limits: Limits,
-    ) -> Elements:
         before_ms = NEVER if since_ms is None else since_ms - 1
         transition = Transition(
             before_ms, until_ms, {name: SourceTransition(source, moves=True) for name, source in at.items()}
         )
         context = EvaluationContext(transition, limits)
+        return self.of_transition(below, stage, context, self.followed(below, stage.operator))
+
+    def of_transition(
+        self, below: Query, stage: Streamed, context: EvaluationContext, followed: Followed | None
+    ) -> Elements:
+        """The elements of the instants of a transition. Raises LimitExceeded."""
+        limits, transition = context.limits, context.transition
 
         def stands(instant: int) -> Relation:
-            standing = {name: context.standing(name, instant) for name in at}
+            standing = {name: context.standing(name, instant) for name in transition.by_source}
             return relation_of(below, standing, limits, self)
 
-        told = None if self._told is None else self._told(below, operator, transition, limits)
-        if told is not None:
-            relation, timestamps = told
-            order = _order(relation, timestamps, operator, stands)
-            return Elements(relation.take(order), timestamps[order])
-        following = ((instant, stands(instant)) for instant in instants_of(below, context).tolist())
-        found = list(_differences(stands(context.interval.since), following, operator, limits))
-        relation = one_after_another([always(each.relation) for each in found]).relation
-        return Elements(relation, np.concatenate([each.timestamps for each in found]))
+        if followed is not None:
+            relation, timestamps = followed(transition, limits)
+            order = _order(relation, timestamps, stage.operator, stands)
+            found = Elements(relation.take(order), timestamps[order])
+        else:
+            following = ((instant, stands(instant)) for instant in instants_of(below, context).tolist())
+            pieces = list(_differences(stands(context.interval.since), following, stage.operator, limits))
+            found = _joined(pieces)
+        if stage.sample is None or stage.sample.is_whole:
+            return found
+        return found.take(np.flatnonzero(kept(found.relation, found.timestamps, stage.sample)))
+
+
+def _joined(pieces: Sequence[Elements]) -> Elements:
+    """The elements of several, one behind the other. At least one."""
+    relation = one_after_another([always(each.relation) for each in pieces]).relation
+    return Elements(relation, np.concatenate([each.timestamps for each in pieces]))
 
 
 def _floor_ms(at: Mapping[SourceName, ScanAt]) -> int | None:
@@ -184,14 +223,25 @@ class StreamChanges:
     """The elements in the window of a query's last stage over an interval: each comes with its instant, or
     when a window that trails behind reaches it, and goes when the window leaves it behind.
 
-    Cost: elements are worked out once, from the first that the window holds at the begin of the interval.
+    Cost: that of the changes of the stages below, and O(elements that the window holds). Without a log
+    elements are worked out from the first that the window holds at the begin of the interval.
     """
 
-    def __init__(self, query: Query, stage: Streamed, context: EvaluationContext, streams: Streams) -> None:
-        """context: one for which :func:`is_settled`."""
+    def __init__(
+        self,
+        query: Query,
+        stage: Streamed,
+        context: EvaluationContext,
+        streams: Streams,
+        log: Log | None = None,
+    ) -> None:
+        """context: one for which :func:`is_settled`. log: that of the intervals before."""
         self._below, self._stage, self._context = replace(query, stages=query.stages[:-1]), stage, context
         self._streams = streams
+        self._before = log
         self._alive: TemporalRelation | None = None
+        self.log: Log | None = None
+        """With the elements of this interval, once they are known."""
 
     def changed(self) -> TemporalRelation:
         """Elements that come or go."""
@@ -204,23 +254,58 @@ class StreamChanges:
         return self._alive
 
     def _made(self) -> TemporalRelation:
-        context, window, transition = self._context, self._stage.window, self._context.transition
-        first_ms = None if isinstance(window, RowWindow) else _first_held(window, transition.since_ms)
-        at = {name: at_source.at for name, at_source in transition.by_source.items()}
-        elements = self._streams.elements(
-            self._below,
-            self._stage,
-            at,
-            _later(first_ms, _floor_ms(at)),
-            transition.until_ms,
-            context.limits,
-        )
+        window, elements = self._stage.window, self._elements()
         if isinstance(window, RowWindow):
             begins, ends = elements.timestamps, _pushed_out(window, elements)
         else:
             begins, ends = begins_of(window, elements.timestamps), ends_of(window, elements.timestamps)
         begins, ends = doubled(begins), doubled(ends)
         return TemporalRelation(placed(elements), begins, ends).where(begins < ends)
+
+    def _elements(self) -> Elements:
+        """Those that the window may hold at an instant of the interval."""
+        window, transition, limits = self._stage.window, self._context.transition, self._context.limits
+        before, since_ms = self._before, transition.since_ms
+        if before is None:
+            first_ms = None if isinstance(window, RowWindow) else _first_held(window, since_ms)
+            followed = self._streams.followed(self._below, self._stage.operator)
+            if since_ms <= NEVER + 1:
+                earlier = None
+            else:
+                at = {
+                    name: self._context.within(name).as_of(2 * since_ms + 1) for name in transition.by_source
+                }
+                first_ms = _later(first_ms, _floor_ms(at))
+                earlier = self._streams.elements(self._below, self._stage, at, first_ms, since_ms, limits)
+        else:
+            followed, earlier = before.followed, before.elements
+        came = self._streams.of_transition(self._below, self._stage, self._context, followed)
+        elements = came if earlier is None else _joined([earlier, came])
+        self.log = Log(transition.until_ms, self._held(elements), followed)
+        return elements
+
+    def _held(self, elements: Elements) -> Elements:
+        """Those that the window may hold after the interval."""
+        window = self._stage.window
+        if isinstance(window, RowWindow):
+            start = max(0, len(elements.timestamps) - window.rows) if window.plain else 0
+        else:
+            first_ms = _first_held(window, self._context.transition.until_ms)
+            start = 0 if first_ms is None else int(elements.timestamps.searchsorted(first_ms))
+        return _compact(elements.slice(start, len(elements.timestamps)))
+
+
+def _compact(elements: Elements) -> Elements:
+    """The same, without a hold on what they were made of."""
+    columns = []
+    for column in elements.relation.columns:
+        values, dictionary = column.values.copy(), column.dictionary
+        if dictionary is not None and len(dictionary):
+            used, places = np.unique(values, return_inverse=True)
+            values, dictionary = places.astype(values.dtype), dictionary.take(used)
+        valid = None if column.valid is None else column.valid.copy()
+        columns.append(Column(column.type, values, valid, dictionary))
+    return Elements(Relation(columns, len(elements.relation)), elements.timestamps.copy())
 
 
 def is_settled(query: Query, context: EvaluationContext, streams: Streams) -> bool:

@@ -630,8 +630,23 @@ def changes_of(
 
     Raises LimitExceeded.
     """
-    graph, broken, query = Graph(tables), dict[str, Exception](), standing.query
+    graph, query = Graph(tables), standing.query
     graph.add(standing, query, operator, copies=copies, limited=True, policy=policy)
+    return _advanced(graph, standing.query_id, query, transition, limits, now_ms, copies=copies)
+
+
+def _advanced(
+    graph: Graph,
+    query_id: str,
+    query: Query,
+    transition: Transition,
+    limits: Limits,
+    now_ms: int,
+    *,
+    copies: bool = False,
+) -> Changes:
+    """The changes of the only query of a graph. Raises what refused them."""
+    broken = dict[str, Exception]()
     for changes in graph.advance(transition, limits, now_ms, broken):
         return changes
     for refused in broken.values():
@@ -640,27 +655,40 @@ def changes_of(
     counted = np.empty(0, np.int32) if copies else None
     table = schema_of(query.columns).empty_table()
     weights = none.astype(np.int8)
-    return Changes.of_one(standing.query_id, table, weights, none, now_ms, copies=counted)
+    return Changes.of_one(query_id, table, weights, none, now_ms, copies=counted)
 
 
-def _told(
-    query: Query, operator: Operator, transition: Transition, limits: Limits
-) -> tuple[Relation, Int64Array] | None:
-    """The changes of the answer of a query that nobody registered, and their instants."""
-    if operator == "rstream":
-        return None
-    tables = [name for name, of in transition.by_source.items() if isinstance(of.at.rows, TableRows)]
-    standing = StandingQuery(Registration("", query.sql), FixedQuery(query), BEGINNING, "none")
-    limits = replace(limits, changes_max=limits.intermediate_rows_max)
-    changes = changes_of(standing, operator, transition, limits, transition.until_ms, tables=tables)
-    columns = [
-        Column.from_arrow(type_, changes.table.column(place))
-        for place, (_, type_) in enumerate(query.columns)
-    ]
-    return Relation(columns, len(changes)), changes.at_ms
+class _Followed:
+    """The changes of a query that nobody registered, one transition after another."""
+
+    def __init__(self, query: Query, operator: Operator) -> None:
+        self._query = query
+        self._operator = operator
+        self._graph: Graph | None = None
+
+    def __call__(self, transition: Transition, limits: Limits) -> tuple[Relation, Int64Array]:
+        """Its rows that come, or go, and their instants. Raises LimitExceeded."""
+        query = self._query
+        if self._graph is None:
+            by_source = transition.by_source.items()
+            self._graph = Graph([name for name, of in by_source if isinstance(of.at.rows, TableRows)])
+            standing = StandingQuery(Registration("", query.sql), FixedQuery(query), BEGINNING, "none")
+            self._graph.add(standing, query, self._operator, limited=True)
+        limits = replace(limits, changes_max=limits.intermediate_rows_max)
+        changes = _advanced(self._graph, "", query, transition, limits, transition.until_ms)
+        columns = [
+            Column.from_arrow(type_, changes.table.column(place))
+            for place, (_, type_) in enumerate(query.columns)
+        ]
+        return Relation(columns, len(changes)), changes.at_ms
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of what its operators keep."""
+        return 0 if self._graph is None else self._graph.nbytes
 
 
-STREAMS = Streams(_told)
+STREAMS = Streams(_Followed)
 """Gives streams of subqueries, whose changes operators work out."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,11 +10,12 @@ from hypothesis import strategies as st
 from engine.engine import Engine
 from engine.model.limits import Limits
 from engine.model.source import Stream
-from engine.model.step import Step
+from engine.model.step import Records, Register, Registration, Step
 from engine.reference import Reference
 from tests.differential.agreement import EngineSubject, assert_same_answers, told
+from tests.differential.changes_test import Sums
 from tests.differential.changes_test import agree as agree_on_changes
-from tests.differential.telling import as_streams
+from tests.differential.telling import Followers, as_streams
 from tests.memory_state import MemoryState
 from tests.sql_streams import streaming
 from tests.strategies import batch_of
@@ -43,6 +45,49 @@ def test_answers_are_the_definition(steps: list[Step], backs: list[int], data: s
 @given(steps=eventful_worlds(streaming, streams_count=1, rounds=2, rows_max=3), data=st.data())
 def test_changes_are_the_definition(steps: list[Step], data: st.DataObject) -> None:
     agree_on_changes(as_streams(steps, data))
+
+
+SECONDS = "SELECT k, COUNT(*) AS n, SUM(v) AS total FROM s [RANGE 9 MILLISECONDS] GROUP BY k"
+PAIRS = "SELECT a.k, b.v FROM s [RANGE 6 MILLISECONDS] a JOIN s [ROWS 3] b ON a.k = b.k"
+FOLLOWED = [
+    f"SELECT * FROM ({SECONDS}) [RANGE 7 MILLISECONDS]",
+    f"SELECT k, MAX(n) AS most FROM ({SECONDS}) [RANGE 20 MILLISECONDS SLIDE 4 MILLISECONDS] GROUP BY k",
+    f"SELECT * FROM ({SECONDS}) [ROWS 4] WHERE n > 1",
+    f"SELECT * FROM DSTREAM ({SECONDS}) [PARTITION BY k ROWS 2 WHERE total > 3]",
+    f"SELECT k, v FROM DSTREAM ({PAIRS}) [RANGE 5 MILLISECONDS] SAMPLE(60)",
+    f"SELECT x.k, y.n FROM ({PAIRS}) [ROWS 3] x JOIN ({SECONDS}) [NOW] y ON x.k = y.k",
+    f"SELECT COUNT(*) AS c FROM (SELECT k FROM ({SECONDS}) [ROWS 5] GROUP BY k) [RANGE 8 MILLISECONDS]",
+    f"SELECT k FROM RSTREAM ({PAIRS}) [RANGE 4 MILLISECONDS]",
+]
+
+
+@settings(max_examples=3)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_what_is_told_step_by_step_adds_up_to_the_answers(seed: int) -> None:
+    """Elements are kept from one step to the next; an answer works them out from the rows."""
+    rng = np.random.default_rng(seed)
+    followers, sums = Followers(EngineSubject(Engine())), Sums()
+    engine = followers.subject.engine
+    engine.create(
+        "CREATE STREAM s (k INT, v INT, ts TIMESTAMP NOT NULL) WITH (timestamp = 'ts') RETAIN 1 HOUR"
+    )
+    stream = engine.catalogue["s"]
+    assert isinstance(stream, Stream)
+    registrations = tuple(Registration(f"q{place}", sql) for place, sql in enumerate(FOLLOWED))
+    followers.apply(followers.subject.next_step(0, Register(registrations)))
+    store, offset, ts = MemoryState(), 0, 1_000
+    for _ in range(10):
+        rows = []
+        for _ in range(int(rng.integers(1, 5))):
+            ts += int(rng.choice([0, 0, 1, 2, 5]))
+            rows.append((0, offset, ts, (int(rng.integers(3)), int(rng.integers(4)))))
+            offset += 1
+        body = Records(stream.name, batch_of(stream.schema, rows), {0: offset})
+        result, telling = followers.apply(followers.subject.next_step(ts, body))
+        assert not result.broken
+        sums.add(followers.subject, telling)
+        if rng.random() < 0.1:
+            followers = followers.restarted(store)
 
 
 DEPARTURES = "CREATE STREAM departures (dest STRING, delay INT, ts TIMESTAMP NOT NULL)"

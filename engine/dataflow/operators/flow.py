@@ -2,7 +2,9 @@
 (:mod:`engine.changes.instants`), or its scan alone where its windows depend on its predicate.
 
 Cost: of stages an evaluation for each instant at which a row of a scan comes or goes, of a scan that of
-:mod:`engine.changes.scans`, on transitions that may concern the query; nothing is kept.
+:mod:`engine.changes.scans`, on transitions that may concern the query; nothing is kept. Of a stream of a
+subquery that of the subquery's changes, and the elements that its window holds, which are kept; where
+retention takes what they are made of, an evaluation for each instant.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import numpy as np
 from engine.changes.context import EvaluationContext
 from engine.changes.instants import Evaluations
 from engine.changes.marks import seen_by
-from engine.changes.streams import StreamChanges, Streams, is_settled
+from engine.changes.streams import Log, StreamChanges, Streams, is_settled
 from engine.changes.temporal_relation import Input, TemporalRelation
 from engine.dataflow.delta import Delta
 from engine.dataflow.node import Node
@@ -35,6 +37,8 @@ class FlowNode(Node):
         """Queries that begin so; they see the sources with the matches that are kept for one of them."""
         self._context: EvaluationContext | None = None
         self._flow: Input | None = None
+        self._log: Log | None = None
+        """Of a stream of a subquery, what the last transition left."""
 
     def want(self, column: int) -> None:
         self.columns.want(column)
@@ -70,12 +74,30 @@ class FlowNode(Node):
             return context.scan_history(self._query.scan)
         last = self._query.stages[-1]
         if isinstance(last, Streamed) and is_settled(self._query, context, self._streams):
-            return StreamChanges(self._query, last, context, self._streams)
+            log = self._log
+            if log is not None and log.until_ms != context.transition.since_ms:
+                log = None
+            return StreamChanges(self._query, last, context, self._streams, log)
         return Evaluations(self._query, context, self._streams)
 
     def rest(self) -> None:
         super().rest()
+        self._log = self._flow.log if isinstance(self._flow, StreamChanges) else None
         self._context = self._flow = None
+
+    def forget(self) -> None:
+        self._log = None
+
+    @property
+    def rows(self) -> int:
+        return 0 if self._log is None else len(self._log.elements.timestamps)
+
+    @property
+    def nbytes(self) -> int:
+        if self._log is None:
+            return 0
+        kept = 0 if self._log.followed is None else self._log.followed.nbytes
+        return kept + self._log.elements.nbytes
 
     def _of(self, temporal: TemporalRelation) -> Delta:
         return Delta.of_one_each(temporal, np.zeros(len(temporal), np.int32))
