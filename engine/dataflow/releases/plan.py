@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from engine.dataflow.operators.join import Matching
 from engine.dataflow.plan import Joined, Plan, Shared, Step
-from engine.dataflow.releases.release import Awaited, Below, Final, Over, Release
+from engine.dataflow.releases.release import Awaited, Below, ClosedKeys, Final, Release
 from engine.language.expressions import Column, Expression
 from engine.language.query import Aggregate, Filter, Project
 from engine.model.changes import Operator
@@ -164,7 +164,7 @@ def _names(made: _Made, keys: _Keys, scan: int) -> dict[str, int]:
     }
 
 
-def _overs(far: _Made, keys: _Keys) -> Iterator[Over]:
+def _overs(far: _Made, keys: _Keys) -> Iterator[ClosedKeys]:
     for scan, stream in far.scans.items():
         names = _names(far, keys, scan)
         for each in stream.constraints:
@@ -172,11 +172,11 @@ def _overs(far: _Made, keys: _Keys) -> Iterator[Over]:
                 yield _over(stream, each, tuple(names))
 
 
-def _over(stream: Stream, clustered: Clustered, names: tuple[str, ...]) -> Over:
+def _over(stream: Stream, clustered: Clustered, names: tuple[str, ...]) -> ClosedKeys:
     """names: of the columns, in the order of keys."""
     places = [stream.schema.index(name) for name in names]
     found = tuple(place for place in places if place is not None)
-    return Over(stream.name, found, names, clustered.within_rows)
+    return ClosedKeys(stream.name, found, names, clustered.within_rows)
 
 
 def _belows(far: _Made, keys: _Keys) -> Iterator[Below]:

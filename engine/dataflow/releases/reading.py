@@ -7,7 +7,7 @@ import numpy as np
 from engine.dataflow.arrangements.keys import Keys
 from engine.dataflow.arrangements.owned_rows import KeyValues
 from engine.dataflow.releases.facts import LowBound, OpenKeys
-from engine.dataflow.releases.release import Below, Over
+from engine.dataflow.releases.release import Below, ClosedKeys
 from engine.model.batch import BoolArray, Int32Array
 from engine.operators.gather import rows_at
 from engine.operators.keys import with_one_zero
@@ -33,7 +33,7 @@ class _Reading:
 class KeysOver:
     """Which keys of a clustered stream are over. One writer."""
 
-    def __init__(self, over: Over, keys: Keys, *, nulls: bool = False) -> None:
+    def __init__(self, over: ClosedKeys, keys: Keys, *, nulls: bool = False) -> None:
         """nulls: NULL is a key like others; else a row with one has no key."""
         self._over = over
         self._nulls = nulls

@@ -12,7 +12,7 @@ from engine.model.source import SourceName
 
 
 @dataclass(frozen=True, slots=True)
-class Over:
+class ClosedKeys:
     """The other input's stream is clustered by the join's keys: a row goes when its key is over there.
 
     places: of each key. names: of these columns.
@@ -65,7 +65,7 @@ class Awaited:
 class Release:
     """What lets rows of one input of a join go. once: a row has one partner at most, and goes with it."""
 
-    over: Over | None = None
+    over: ClosedKeys | None = None
     below: tuple[Below, ...] = ()
     once: bool = False
     awaited: Awaited | None = None
@@ -88,7 +88,7 @@ class Final:
     """
 
     source: SourceName
-    over: Over | None
+    over: ClosedKeys | None
     over_keys: tuple[int, ...]
     below: tuple[Below, ...]
 
