@@ -1,4 +1,4 @@
-"""PATCH of a query: pause, resume, maintenance, weight, tolerance, strategy, another text, while it runs.
+"""PATCH of a query while it runs: pause, resume, maintenance, weight, tolerance, latency, strategy, text.
 
 The topic is the truth: the registration is published again with the options merged, and the answer waits
 until the shard has applied it. Changes of one query are made one after another, so that none undoes another.
@@ -35,6 +35,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "max_fp": (int, float),
     "max_fn": (int, float),
     "max_error": (int, float),
+    "latency_ms_max": (int,),
     "strategy": (str,),
     "structure": (str,),
     "partitions": (int, str),

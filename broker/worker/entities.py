@@ -30,7 +30,7 @@ from broker.worker.shard_command import ShardCommand
 from engine.dataflow.buffers import settings as buffers
 from engine.engine import Engine
 from engine.model.attributes import Attribute, AttributeValue, Bounds, version_of
-from engine.model.maintenance import PARTITIONS_MAX, QueryOptions, Strategy, Structure, Wanted
+from engine.model.maintenance import LATENCY_MS_MAX, PARTITIONS_MAX, QueryOptions, Strategy, Structure, Wanted
 from engine.model.tolerance import EXACT, WEIGHT_DEFAULT, WEIGHT_MAX
 from engine.queries.entities import (
     Measured,
@@ -417,6 +417,14 @@ def query_attributes(
             bounds=Bounds(0, 1, low_excluded=True),
             kind="number",
             changes_answers=True,
+        ),
+        Attribute(
+            "latency_ms_max",
+            int(options["latency_ms_max"]) if "latency_ms_max" in options else None,
+            "how long records of its streams may wait",
+            unit="ms",
+            bounds=Bounds(1, LATENCY_MS_MAX),
+            kind="integer",
         ),
         Attribute(
             "maintenance",

@@ -69,6 +69,21 @@ def test_every_maintenance_gives_the_same_answer(shared: Broker, name: str) -> N
     assert listed[query_id(handle)]["paused"] is False
 
 
+def test_latency_is_an_option_that_changes(shared: Broker, name: str) -> None:
+    shared.create(stream_sql(name))
+    handle = shared.register(f"SELECT id FROM {name} [RANGE 1 SECOND]")
+    for changes, options in (
+        ({"latency_ms_max": 40}, {"latency_ms_max": 40}),
+        ({"latency_ms_max": None}, {}),
+    ):
+        assert shared.http.patch(f"/queries/{handle}", json=changes).json()["options"] == options
+        told = shared.http.get(f"/entities/query/{handle}").json()["attributes"]
+        assert {one["name"]: one["value"] for one in told}["latency_ms_max"] == ms
+    for wrong in (0, 1.5, "soon", 3_600_001):
+        reply = shared.http.patch(f"/queries/{handle}", json={"latency_ms_max": wrong})
+        assert reply.status_code == 400, wrong
+
+
 def _maintained(one: Broker, mode: str) -> float:
     """How many queries the metrics tell for a mode."""
     start = f'tureen_queries_maintained{{mode="{mode}"}} '
