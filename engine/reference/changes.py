@@ -19,12 +19,8 @@ here is shared with :mod:`engine.changes`. Cost: one evaluation of the query for
 
 from __future__ import annotations
 
-import math
-import struct
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
-from typing import Any
 
 from engine.language.query import Query
 from engine.language.update_patterns import Pattern, update_patterns
@@ -35,6 +31,7 @@ from engine.reference.rows import Source, Values
 from engine.reference.seen import At, Seen, now_of, seen_at
 from engine.reference.stages import answer
 from engine.reference.streams import turning
+from engine.reference.values import exactly
 from engine.reference.windows import BEGINNING_MS, members
 
 Sources = Mapping[str, Source]
@@ -148,15 +145,6 @@ def _counted(rows: Sequence[Values]) -> dict[Hashable, tuple[Values, int]]:
         key = exactly(row)
         counts[key] = row, counts.get(key, (row, 0))[1] + 1
     return counts
-
-
-def exactly(value: Any) -> Hashable:
-    """Something equal exactly where two values, or rows of values, are the same to the bit."""
-    if isinstance(value, list | tuple):
-        return tuple(exactly(part) for part in value)
-    if isinstance(value, float):
-        return "NaN" if math.isnan(value) else struct.pack(">d", value)
-    return value.as_tuple() if isinstance(value, Decimal) else value
 
 
 # --- the instants of a step ---------------------------------------------------------------------------

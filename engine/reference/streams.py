@@ -8,13 +8,9 @@ earlier ones are those of what is there, and an answer that holds such says so.
 
 from __future__ import annotations
 
-import math
-import struct
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
-from typing import Any
 
 from engine.language.query import Join, Query, SemiJoin, SetOperation, Streamed
 from engine.model.sample import Sample
@@ -23,7 +19,7 @@ from engine.reference.instants import instants, of_window
 from engine.reference.rows import Placed, Values
 from engine.reference.samples import element_key, seeded_key
 from engine.reference.seen import At, Seen
-from engine.reference.values import ERROR, Identity, identity
+from engine.reference.values import ERROR, Identity, exactly, identity
 from engine.reference.windows import gone_before, gone_versions, lacks_versions, members, scan
 from engine.windows.clauses import TimeWindow
 
@@ -208,15 +204,6 @@ def difference(rows: Sequence[Values], others: Sequence[Values]) -> list[Values]
         else:
             found.append(row)
     return found
-
-
-def exactly(value: Any) -> Hashable:
-    """Something equal exactly where two values, or rows of values, are the same to the bit."""
-    if isinstance(value, list | tuple):
-        return tuple(exactly(part) for part in value)
-    if isinstance(value, float):
-        return "NaN" if math.isnan(value) else struct.pack(">d", value)
-    return value.as_tuple() if isinstance(value, Decimal) else value
 
 
 def _members(query: Query, at: At) -> list[frozenset[Hashable]]:

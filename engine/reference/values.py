@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Hashable
 from decimal import Decimal
 from enum import Enum
@@ -103,3 +104,12 @@ def one_zero(value: Any) -> Any:
 def in_years(ms: int) -> bool:
     """Whether an instant lies in the years 1 to 9999, those that have a text and a calendar."""
     return -719_162 * DAY_MS <= ms < 2_932_897 * DAY_MS
+
+
+def exactly(value: Any) -> Hashable:
+    """Something equal exactly where two values, or rows of values, are the same to the bit."""
+    if isinstance(value, list | tuple):
+        return tuple(exactly(part) for part in value)
+    if isinstance(value, float):
+        return "NaN" if math.isnan(value) else struct.pack(">d", value)
+    return value.as_tuple() if isinstance(value, Decimal) else value

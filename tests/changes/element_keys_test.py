@@ -14,7 +14,7 @@ from engine.model.sample import Sample
 from engine.model.types import BIGINT, BOOLEAN, DOUBLE, STRING, Type, decimal
 from engine.operators.relation import Relation
 from engine.reference.samples import element_key
-from engine.reference.streams import exactly
+from engine.reference.values import exactly
 from tests.strategies import column_of
 
 PRICE = decimal(10, 2)

@@ -29,7 +29,8 @@ from engine.model.step import (
     Unregister,
 )
 from engine.reference import Reference
-from engine.reference.changes import exactly, operator_of
+from engine.reference.changes import operator_of
+from engine.reference.values import exactly
 from engine.reference.windows import BEGINNING_MS
 from tests.sql_joins import joining
 from tests.sql_selects import statement as any_select
