@@ -169,7 +169,10 @@ class QueryPaused(TureenError):
     code = "query_paused"
 
     def __init__(self, **facts: Any) -> None:
-        facts.setdefault("hint", "resume it: its answer is then as if it had never been paused")
+        facts.setdefault(
+            "hint",
+            "resume it: its answer is then as if it had never been paused, unless its rows were released",
+        )
         super().__init__("this query is paused", **facts)
 
 

@@ -17,7 +17,7 @@ from broker.http.requests import body_object, sql_of
 from broker.http.writes import Answer, Writes
 from broker.internal import Outcome
 from broker.settings import Settings
-from broker.worker.creation import conflict, kind_of, refuse_if_read, replaces
+from broker.worker.creation import conflict, kind_of, refuse_if_read, refuse_if_referred_to, replaces
 from broker.worker.node import Node
 from engine.language.query import CreateFromQuery, CreateStream, DropStream
 from engine.model.source import Stream
@@ -116,6 +116,7 @@ class Creations:
             raise UnknownSource(name)
         told: dict[str, Any] = {"name": name, "kind": kind_of(there)}
         if cascade:
+            refuse_if_referred_to(directory, name)
             ended = readers(directory, name)
             # What was made later reads what was made before, so it goes first.
             views = [one for one in reversed(directory.views) if name in directory.views[one].reads]

@@ -197,6 +197,11 @@ def refuse_if_read(there: Directory, name: str) -> None:
     for other, view in there.views.items():
         if other != name and name in (*view.sources, *view.uses):
             raise SourceConflict(f"{other} reads {name!r}", hint=f"drop {other} first, or write CASCADE")
+    refuse_if_referred_to(there, name)
+
+
+def refuse_if_referred_to(there: Directory, name: str) -> None:
+    """Raise SourceConflict while a constraint of another stream refers to a stream. O(streams)."""
     for other, source in there.sources.items():
         if other != name and any(target_of(one) == name for one in source.stream.constraints):
             raise SourceConflict(f"a constraint of {other!r} refers to {name!r}", hint=f"drop {other} first")

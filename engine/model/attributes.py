@@ -132,8 +132,10 @@ class Attribute:
         bounds = self.bounds
         if bounds is None:
             return ""
-        low = "" if bounds.low is None else f"{'above' if bounds.low_excluded else 'from'} {bounds.low:,g} "
-        return low + ("" if bounds.high is None else f"to {bounds.high:,g}")
+        low = (
+            "" if bounds.low is None else f"{'above' if bounds.low_excluded else 'from'} {bounds.low:,.15g} "
+        )
+        return low + ("" if bounds.high is None else f"to {bounds.high:,.15g}")
 
     def as_dict(self) -> dict[str, Any]:
         """With all that is known of it, as JSON has it; a number that JSON does not have is a text."""

@@ -55,12 +55,18 @@ def require_tolerated(tolerance: Tolerance, expected: Expected) -> None:
 
 
 def tolerates(standing: StandingQuery, catalogue: Catalogue) -> bool:
-    """Whether a query may be given what it is given: its options may have changed. O(size of the query)."""
+    """Whether a query may be given what it is given: its options may have changed. O(size of the query).
+
+    What was set by hand stays as long as the bounds of the query allow what was expected of it; what the
+    broker gave is the best that it can do for them.
+    """
     given = standing.allotted
     if given is None:
         return True
     try:
         require_room(given.asked, _streams(given.asked, catalogue), standing.tolerance, given.allotment)
+        if given.allotment.by_hand:
+            require_tolerated(standing.tolerance, given.allotment.expected)
     except AllotmentRefused:
         return False
     return True

@@ -117,6 +117,22 @@ def test_what_a_query_does_not_tolerate_is_refused(shared: Broker, name: str) ->
     assert tags(shared, some) == []
 
 
+def test_what_was_set_by_hand_stays_as_long_as_the_bounds_of_the_options_allow_it(
+    shared: Broker, name: str
+) -> None:
+    shared.create(stream_sql(name))
+    exact = shared.register(f"SELECT id FROM {name}")
+    some = registered(shared, f"SELECT id FROM {name} SAMPLE(100 DOWN TO 5)")
+    shared.send(name, rows(20))
+    shared.await_rows(exact, 19)
+    given(shared, some, **{f"percent.{name}": 60})
+    for most, amounts in ((0.45, [60]), (0.3, [])):  # 40 % are missing
+        reply = shared.http.patch(f"/queries/{some}", json={"max_fn": most})
+        assert reply.status_code == 200, reply.text
+        assert [tag["amount"] for tag in tags(shared, some)] == amounts
+    assert shared.rows(some) == shared.rows(exact)
+
+
 def test_an_allotment_outlasts_a_kill_to_the_bit(kafka: str, tmp_path: Path) -> None:
     name = f"s{new_handle()[:10]}"
     with broker(kafka, tmp_path / "data", f"t{new_handle()[:12]}") as one:

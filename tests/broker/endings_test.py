@@ -78,3 +78,21 @@ def test_drop_with_cascade_takes_what_reads_it_and_says_which(shared: Broker, na
         shared.http.post("/statements", json={"sql": f"DROP STREAM IF EXISTS {name} CASCADE"}).status_code
         == 200
     )
+
+
+def test_drop_with_cascade_of_what_a_constraint_refers_to_is_refused_and_ends_nothing(
+    shared: Broker, name: str
+) -> None:
+    columns = "id BIGINT NOT NULL, at TIMESTAMP NOT NULL"
+    shared.create(f"CREATE STREAM {name} ({columns}, CONSTRAINT UNIQUE (id)) WITH (timestamp = 'at')")
+    promise = f"CONSTRAINT MANY ONE (id) TO {name} (id)"
+    shared.create(f"CREATE STREAM {name}_b ({columns}, {promise}) WITH (timestamp = 'at')")
+    shared.create(f"CREATE VIEW {name}_v AS SELECT id FROM {name}")
+    ids = {query_id(shared.register(f"SELECT id FROM {read}")) for read in (name, f"{name}_v")}
+    refused = shared.http.delete(f"/sources/{name}", params={"cascade": "true"})
+    assert (refused.status_code, refused.json()["hint"]) == (409, f"drop {name}_b first")
+    assert ids <= listed(shared)
+    assert f"{name}_v" in {one["name"] for one in shared.http.get("/sources").json()["sources"]}
+    for dropped in (f"{name}_b", name):
+        assert shared.http.delete(f"/sources/{dropped}", params={"cascade": "true"}).status_code == 200
+    assert not ids & listed(shared)

@@ -165,6 +165,12 @@ def test_what_is_no_plan_is_refused_with_a_path(name: str) -> None:
     assert refused.value.path.startswith(path)
 
 
+def test_a_number_where_a_text_belongs_is_refused_with_the_text() -> None:
+    with pytest.raises(PlanRefused, match=r"nodes\.a\.sample") as refused:
+        check(plan({"a": SCAN | {"sample": 10}}))
+    assert refused.value.hint == 'write it in quotes: "10"'
+
+
 @pytest.mark.parametrize(
     ("nodes", "path", "column"),
     [

@@ -224,6 +224,9 @@ def test_type_and_unit_follow_from_value_and_name() -> None:
         False,
         False,
     ]
+    long = Attribute("window_ms", 3_600_000, "", bounds=Bounds(600_000, 3_600_000))
+    assert long.refusal(1) == "integer from 600,000 to 3,600,000"
+    assert bounded.as_dict()["accepts"] == "above 0 to 1"
 
 
 def test_time_of_one_inside_another_is_not_counted_twice() -> None:

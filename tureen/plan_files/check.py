@@ -268,7 +268,8 @@ def _check_values(values: Any, path: str, *, null: bool) -> None:
 def _check_text(value: Any, path: str) -> None:
     """A text that stands in one place: it neither ends the bracket around it nor begins a comment."""
     if not isinstance(value, str) or not value.strip():
-        raise PlanRefused(path, "is a text in SQL")
+        quoted = f'write it in quotes: "{value}"' if isinstance(value, int | float) else None
+        raise PlanRefused(path, "is a text in SQL", hint=quoted)
     if len(value) > TEXT_CHARACTERS_MAX:
         raise PlanRefused(path, f"{len(value):,} characters are more than {TEXT_CHARACTERS_MAX:,}")
     depth, place = 0, 0
