@@ -8,12 +8,13 @@ directory. Tests that stop, kill or restart Kafka take an embedded node of their
 from __future__ import annotations
 
 import os
+import random
 import signal
 import socket
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from topics.embedded import Running, down, up
@@ -22,16 +23,25 @@ IMAGE = "confluentinc/cp-kafka:7.9.0"
 DEADLINE_S = 30.0
 
 
+PORTS = range(12_000, 32_000)
+"""Below those that systems give to outgoing connections, one of which could take a stopped node's port."""
+
+
 def free_ports(count: int) -> list[int]:
     """Ports that nobody listens on; all are held until all are known, so they differ."""
-    held = [socket.socket() for _ in range(count)]
+    held: list[socket.socket] = []
+    found: list[int] = []
     try:
-        for one in held:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in held]
+        while len(found) < count:
+            one, port = socket.socket(), random.SystemRandom().choice(PORTS)
+            held.append(one)
+            with suppress(OSError):
+                one.bind(("127.0.0.1", port))
+                found.append(port)
     finally:
         for one in held:
             one.close()
+    return found
 
 
 def wait_until(condition: Callable[[], object], deadline_s: float = DEADLINE_S, what: str = "") -> None:
