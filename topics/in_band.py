@@ -7,23 +7,27 @@ that no row of its partition below that instant follows it; it is no row itself,
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
 from engine.model.types import TIMESTAMP_MS_MAX, TIMESTAMP_MS_MIN
 from tureen.protocol import HEADER_HEARTBEAT
 
+Headers = Sequence[tuple[str, bytes | None]] | None
+"""Of one record, in order; None: it has none."""
+
+Heartbeats = tuple[Mapping[int, int], Mapping[int, str]]
+"""Of records: place -> instant in ms since 1970; and place -> why it is none."""
+
 _INTEGER = re.compile(rb"-?[0-9]{1,18}")
 
 
-def heartbeats(messages: Sequence[Any]) -> tuple[Mapping[int, int], Mapping[int, str]]:
-    """(place -> instant in ms since 1970, place -> why it is none) of the messages that have the header; of
-    several such headers the last counts. O(messages).
+def heartbeats(records: Iterable[Headers]) -> Heartbeats:
+    """Of the records that have the header, by the headers of each; of several such headers the last counts.
+    O(records).
     """
     found: dict[int, int] = {}
     refused: dict[int, str] = {}
-    for place, message in enumerate(messages):
-        headers = message.headers()
+    for place, headers in enumerate(records):
         if not headers:
             continue
         for name, value in reversed(headers):

@@ -32,7 +32,7 @@ from engine.model.source import Schema, Stream
 from engine.model.types import Kind, Type
 from topics.codec import Bad, Decoded, Piece, decode, read
 from topics.event_times import implausible
-from topics.in_band import heartbeats
+from topics.in_band import Heartbeats, heartbeats
 
 _SCALAR = rb'"(?:[^"\\]|\\.)*"|[-+.0-9eE]+|true|false|null'
 _ONE = re.compile(rb"\s*(?:" + _SCALAR + rb")\s*", re.DOTALL)
@@ -55,13 +55,32 @@ def decode_messages(
 
     exact: as in :func:`topics.codec.decode`.
     """
-    found, refused = heartbeats(messages)
+    told = heartbeats(message.headers() for message in messages)
+    keys = [message.key() for message in messages] if stream.is_table else None
+    return decode_records(stream, keys, values, told, partition, offset, append_ms, exact=exact)
+
+
+def decode_records(
+    stream: Stream,
+    keys: Sequence[bytes | None] | None,
+    values: Sequence[bytes | None],
+    told: Heartbeats,
+    partition: npt.ArrayLike,
+    offset: npt.ArrayLike,
+    append_ms: npt.ArrayLike,
+    *,
+    exact: bool = False,
+) -> Decoded:
+    """Records of a stream, whose keys are None, or of a table. told: which of them are heartbeats. exact: as
+    in :func:`topics.codec.decode`.
+    """
+    found, refused = told
     if not found and not refused:
-        return _decoded(stream, messages, values, partition, offset, append_ms, exact)
-    rows = np.delete(np.arange(len(messages)), [*found, *refused])
+        return _decoded(stream, keys, values, partition, offset, append_ms, exact)
+    rows = np.delete(np.arange(len(values)), [*found, *refused])
     decoded = _decoded(
         stream,
-        [messages[place] for place in rows.tolist()],
+        None if keys is None else [keys[place] for place in rows.tolist()],
         [values[place] for place in rows.tolist()],
         np.asarray(partition)[rows],
         np.asarray(offset)[rows],
@@ -75,16 +94,15 @@ def decode_messages(
 
 def _decoded(
     stream: Stream,
-    messages: Sequence[Any],
+    keys: Sequence[bytes | None] | None,
     values: Sequence[bytes | None],
     partition: npt.ArrayLike,
     offset: npt.ArrayLike,
     append_ms: npt.ArrayLike,
     exact: bool,
 ) -> Decoded:
-    if not stream.is_table:
+    if keys is None:
         return decode(stream, values, partition, offset, append_ms, exact=exact)
-    keys = [message.key() for message in messages]
     return decode_table(stream, keys, values, partition, offset, append_ms, exact=exact)
 
 

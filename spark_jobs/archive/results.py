@@ -29,6 +29,7 @@ import pyarrow as pa
 
 from engine.model.source import DAY_MS
 from spark_jobs.archive.rows import refusals, with_reasons
+from spark_jobs.decoding import heartbeats_of
 from storage.archive.layout import DATE, OFFSET, PARTITION, RESULT_SCHEMA, TIMESTAMP
 from tureen.protocol import HEADER_AT_MS, HEADER_OCCASION, HEADER_POSITION
 
@@ -63,8 +64,13 @@ def result_rows(batches: Iterable[pa.RecordBatch], schemas: Mapping[int, str]) -
     readers = {number: _AvroReader(text) for number, text in schemas.items()}
     for records in batches:
         rows, bad, reasons = [], [], []
+        beats, no_beats = heartbeats_of(records)
         for place, record in enumerate(records.to_pylist()):
+            if place in beats:
+                continue
             try:
+                if place in no_beats:
+                    raise NoResult(no_beats[place])
                 rows.append(_row(record, readers))
             except NoResult as reason:
                 bad.append(place)

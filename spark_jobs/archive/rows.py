@@ -1,7 +1,8 @@
 """Records of a stream's topic to rows of its table, by the decoder that the broker reads them with.
 
-Runs on executors, in ``mapInArrow``. Each record gives one row: of the table's columns where it decodes, else
-one with :data:`REASON` and its bytes, for the quarantine. Cost: some 3 us a record, a third of it decoding.
+Runs on executors, in ``mapInArrow``. Each record that is no heartbeat gives one row: of the table's columns
+where it decodes, else one with :data:`REASON` and its bytes, for the quarantine. Cost: some 3 us a record, a
+third of it decoding.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 from engine.model.source import Stream
+from spark_jobs.decoding import decoded_batch
 from storage.archive.layout import OFFSET, PARTITION, TIMESTAMP, stream_schema
 from storage.archive.rows import to_table
-from topics.codec import Decoded, decode
-from topics.keyed import decode_table
+from topics.codec import Decoded
 
 REASON, RAW_KEY, RAW_VALUE = "~reason", "~key", "~value"
 """Beside the table's columns, none of which is named so: NULL where the record decodes."""
@@ -34,18 +35,10 @@ def stream_rows(batches: Iterable[pa.RecordBatch], stream: Stream) -> Iterator[p
     """Records (:data:`RECORD_COLUMNS`) to rows (:func:`with_reasons` of the stream's columns)."""
     schema = with_reasons(stream_schema(stream))
     for records in batches:
-        decoded = _decoded(stream, records)
+        decoded = decoded_batch(stream, records, "at_ms")
         good = to_table(stream, decoded.batch)
         rows = pa.concat_tables([good, refused(records, decoded)], promote_options="default")
         yield from rows.select(schema.names).cast(schema).to_batches()
-
-
-def _decoded(stream: Stream, records: pa.RecordBatch) -> Decoded:
-    values = records.column("value").to_pylist()
-    place = tuple(records.column(name).to_numpy() for name in ("partition", "offset", "at_ms"))
-    if stream.is_table:
-        return decode_table(stream, records.column("key").to_pylist(), values, *place)
-    return decode(stream, values, *place)
 
 
 def refused(records: pa.RecordBatch, decoded: Decoded) -> pa.Table:

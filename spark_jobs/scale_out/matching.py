@@ -27,6 +27,7 @@ from engine.queries.matching import RecordMatcher
 from engine.queries.registrations import bound
 from engine.standing.query import StandingQuery
 from engine.stems.query_stem import QueryStem
+from spark_jobs.decoding import is_heartbeat
 from spark_jobs.scale_out.micro_batch import Plan
 from topics.codec import decode
 
@@ -39,9 +40,12 @@ def matched(records: DataFrame, stream: str, plan: Callable[[], Plan]) -> DataFr
     """Partition and offset of each record that decodes, and the numbers of the queries that want it.
 
     records: columns ``partition``, ``offset``, ``value`` and ``timestamp``, as Spark's Kafka source gives
-    them; without ``timestamp`` no record is refused for what lies between it and the row's. stream: by name,
-    no table. plan: gives it on executors, such as a broadcast's value; numbers count its queries.
+    them; without ``timestamp`` no record is refused for what lies between it and the row's. With a column
+    ``headers``, heartbeats are passed over. stream: by name, no table. plan: gives it on executors, such as a
+    broadcast's value; numbers count its queries.
     """
+    if "headers" in records.columns:
+        records = records.where(~is_heartbeat("headers"))
     known = "timestamp" in records.columns
     at_ms = (F.unix_millis("timestamp") if known else F.lit(0)).cast("long").alias("append_ms")
     wanted = records.select("partition", "offset", "value", at_ms)

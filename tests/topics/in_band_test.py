@@ -73,13 +73,13 @@ def beat(text: bytes | None, value: bytes | None = None) -> Message:
 )
 @pytest.mark.parametrize("value", [None, b"", b'{"id": 1, "ts": 1}'])
 def test_the_header_alone_decides(text: bytes | None, ms: int | None, value: bytes | None) -> None:
-    found, refused = heartbeats([row(1), beat(text, value), row(2)])
+    found, refused = heartbeats([one.headers() for one in (row(1), beat(text, value), row(2))])
     assert (dict(found), set(refused)) == (({1: ms}, set()) if ms is not None else ({}, {1}))
 
 
 def test_of_several_headers_the_last_counts() -> None:
-    found, _ = heartbeats([Message(None, [(HEADER_HEARTBEAT, b"1"), ("x", None), (HEADER_HEARTBEAT, b"2")])])
-    assert found == {0: 2}
+    found, _ = heartbeats([None, [(HEADER_HEARTBEAT, b"1"), ("x", None), (HEADER_HEARTBEAT, b"2")]])
+    assert found == {1: 2}
 
 
 @given(

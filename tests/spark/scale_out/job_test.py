@@ -22,7 +22,7 @@ from topics.admin import Admin, TopicPolicy
 from topics.consumer import BatchConsumer
 from topics.producer import BatchProducer
 from tureen.errors import SettingsError
-from tureen.protocol import TopicNames, query_id
+from tureen.protocol import HEADER_HEARTBEAT, TopicNames, query_id
 
 
 def _settings(kafka: str, service_id: str, checkpoint: Path, shards: int = 0) -> ScaleOutSettings:
@@ -57,13 +57,16 @@ def test_a_run_goes_on_where_the_last_ended_and_says_what_is_gone(
     wanted = json.dumps({"sql": "SELECT a FROM s WHERE a >= 2 EMIT CHANGES WITH (snapshot = false)"}).encode()
     producer.send(names.queries, wanted, query_id("mine").encode())
     producer.send_many(topic, [b'{"a": %d, "ts": %d}' % (n, 1_000 + n) for n in range(5)])
+    # Heartbeats: no rows, and NOW is where it would be without them.
+    for said, row in (b"1004", b'{"a": 5, "ts": 1004}'), (b"1009", None), (b"soon", None):
+        producer.send(topic, row, headers=[(HEADER_HEARTBEAT, said)])
     producer.flush()
     settings = _settings(kafka, service_id, tmp_path / "checkpoint")
 
     report = run(spark, settings, Stop())
 
-    assert report.rows == 5
-    assert report.counts == {"records": 2, "late": 0, "dead_letters": 0}
+    assert report.rows == 8
+    assert report.counts == {"records": 2, "late": 0, "dead_letters": 1}, "one heartbeat has no instant"
     assert _records(kafka, names.results_log) == [{"a": 2}, {"a": 3}], (
         "NOW is a millisecond behind the last row"
     )
@@ -79,7 +82,7 @@ def test_a_run_goes_on_where_the_last_ended_and_says_what_is_gone(
     producer.send_many(topic, [b'{"a": 8, "ts": 1020}'] * 2)
     producer.flush()
     client = AdminClient({"bootstrap.servers": kafka})
-    for gone in client.delete_records([TopicPartition(topic, 0, 7)]).values():
+    for gone in client.delete_records([TopicPartition(topic, 0, 10)]).values():
         gone.result()
     checkpoint = json.loads((tmp_path / "checkpoint" / "tureen.json").read_text())["id"]
     driver = Driver(spark, settings, checkpoint)
