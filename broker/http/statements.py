@@ -5,7 +5,8 @@
 | SHOW QUERIES, TABLES, FUNCTIONS, ...    | a table                                             |
 | DESCRIBE name                          | a table of columns, and ``source``                   |
 | EXPLAIN [ANALYZE] SELECT ... or 'handle' | a table of operators, and ``plan``                 |
-| PAUSE, RESUME, TERMINATE 'handle'      | the query, as PATCH and DELETE do                    |
+| PAUSE 'handle' [RELEASE]               | the query, as PATCH does                             |
+| RESUME, TERMINATE 'handle'             | the query, as PATCH and DELETE do                    |
 | ALTER QUERY 'handle' AS SELECT ...     | the query, as PATCH does                             |
 | CREATE, DROP of a stream, table or view | what became of it, as POST /sources does            |
 
@@ -85,9 +86,12 @@ class Statements:
                 return 200, await self._explained(statement)
             case Control("terminate", handle):
                 return await self._endings.one(handle, operator)
-            case Control(action, handle):
+            case Control("pause", handle, release):
                 name = known(self._node, handle, operator)
-                return await self._changes.change(name, ChangeRequest({"paused": action == "pause"}))
+                return await self._changes.change(name, ChangeRequest({"paused": True, "release": release}))
+            case Control(_, handle):
+                name = known(self._node, handle, operator)
+                return await self._changes.change(name, ChangeRequest({"paused": False}))
             case AlterQuery(handle, query):
                 name = opened(self._node, handle)
                 return await self._changes.change(name, ChangeRequest({}, Wording(query.sql)))

@@ -493,10 +493,13 @@ class Explain:
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """PAUSE, RESUME or TERMINATE of the query that a handle or an id names."""
+    """PAUSE, RESUME or TERMINATE of the query that a handle or an id names. release: rows are not kept for
+    its windows while it is paused.
+    """
 
     action: Literal["pause", "resume", "terminate"]
     handle: str = field(repr=False)
+    release: bool = False
 
 
 @dataclass(frozen=True, slots=True)

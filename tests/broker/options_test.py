@@ -50,6 +50,16 @@ def test_pause_and_resume(shared: Broker, name: str) -> None:
     wait_until(lambda: len(states(shared, handle)) == 3)
     assert states(shared, handle) == ["RUNNING", "PAUSED", "RUNNING"]
 
+    for sql, told in (
+        (f"PAUSE '{handle}' RELEASE", (True, True)),
+        (f"PAUSE QUERY '{handle}'", (True, False)),
+        (f"RESUME '{handle}'", (False, False)),
+    ):
+        assert shared.http.post("/statements", json={"sql": sql}).json()["paused"] == told[0]
+        attributes = shared.http.get(f"/entities/query/{handle}").json()["attributes"]
+        read = {one["name"]: one["value"] for one in attributes}
+        assert (read["paused"], read["release"]) == told, sql
+
 
 def test_every_maintenance_gives_the_same_answer(shared: Broker, name: str) -> None:
     shared.create(stream_sql(name))

@@ -40,8 +40,8 @@ def render_statement(statement: Statement) -> str:
         case Explain(query, _, analyze):
             what = "a standing query" if query is None else "\n" + _indented(render_query(query))
             return ("explain and run " if analyze else "explain ") + what
-        case Control(action):
-            return f"{action} a standing query"
+        case Control(action, _, release):
+            return f"{action} a standing query" + (" and release its rows" if release else "")
         case AlterQuery(_, query):
             return "alter a standing query\n" + _indented(render_query(query))
 

@@ -121,7 +121,7 @@ def bind_explain(tree: exp.Expr, env: Environment) -> Explain:
 
 def bind_control(tree: exp.Expr, env: Environment) -> Control:
     """PAUSE, RESUME, TERMINATE."""
-    return Control(tree.args["action"], _handle(tree.args["handle"], env))
+    return Control(tree.args["action"], _handle(tree.args["handle"], env), tree.args["release"])
 
 
 def bind_alter(tree: exp.Expr, env: Environment) -> AlterQuery:

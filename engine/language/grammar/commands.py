@@ -71,7 +71,7 @@ def parse_explain(cursor: Cursor) -> exp.Expr:
 
 
 def parse_control(cursor: Cursor) -> exp.Expr:
-    """PAUSE | RESUME | TERMINATE [QUERY] 'handle or id'."""
+    """PAUSE | RESUME | TERMINATE [QUERY] 'handle or id'; behind that of PAUSE may stand RELEASE."""
     token = cursor.advance()
     action = token.text.lower()
     if cursor.word == "QUERY":
@@ -81,7 +81,8 @@ def parse_control(cursor: Cursor) -> exp.Expr:
     if not cursor.at(TokenType.STRING):
         raise cursor.expected("a handle in single quotes", f"write {action.upper()} 'handle'")
     handle = string(cursor)
-    return cursor.node(nodes.ControlNode(action=action, handle=handle), token)
+    release = action == "pause" and cursor.take_words("RELEASE")
+    return cursor.node(nodes.ControlNode(action=action, handle=handle, release=release), token)
 
 
 def parse_alter(cursor: Cursor) -> exp.Expr:

@@ -365,6 +365,6 @@ class AlterNode(exp.Expression):
 
 
 class ControlNode(exp.Expression):
-    """PAUSE, RESUME or TERMINATE: ``action`` in lower case; ``handle`` a string."""
+    """PAUSE, RESUME or TERMINATE: ``action`` in lower case; ``handle`` a string; ``release`` a bool."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"action": True, "handle": True}
+    arg_types: ClassVar[dict[str, bool]] = {"action": True, "handle": True, "release": True}

@@ -1,0 +1,1 @@
+RESUME 'abc' RELEASE

@@ -1,0 +1,1 @@
+PAUSE QUERY 'abc' RELEASE
