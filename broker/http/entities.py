@@ -16,6 +16,7 @@ from typing import Any
 
 import orjson
 
+from broker.http.asking import shard_of
 from broker.http.errors import BadRequest
 from broker.http.named import known
 from broker.http.options import CHANGEABLE, QueryChanges, change_request
@@ -70,7 +71,7 @@ class EntityRequests:
         """Set attributes, all or none; the status and the entity as it is then.
 
         Raises BadRequest, UnknownEntity, UnknownQuery, HandleNeeded, NotAllowed, AttributeRefused,
-        OptionRefused, AllotmentRefused, EditConflict, KafkaUnavailable.
+        OptionRefused, AllotmentRefused, QueryNotRunning, EditConflict, KafkaUnavailable.
         """
         values = body_object(body, hint=HINT)
         version = values.pop("if_version", None)
@@ -93,6 +94,7 @@ class EntityRequests:
         if allotted and values:
             raise BadRequest("what a query is given is set apart from its options", hint="send two requests")
         if allotted:
+            shard_of(self._node, name)
             await self._entities.allot(name, _plain(allotted), version)
             return 200, await self.one(QUERY + name)
         wanted = change_request(orjson.dumps(values), self._sql_bytes_max)

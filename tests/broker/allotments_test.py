@@ -117,6 +117,14 @@ def test_what_a_query_does_not_tolerate_is_refused(shared: Broker, name: str) ->
     assert tags(shared, some) == []
 
 
+def test_a_query_that_waits_for_its_stream_is_given_nothing(shared: Broker, name: str) -> None:
+    handle = new_handle()
+    sql = f"SELECT id FROM {name} SAMPLE(100 DOWN TO 5)"
+    assert shared.http.post("/queries", json={"sql": sql, "handle": handle}).json()["state"] == "PENDING"
+    refused = patched(shared, handle, **{f"percent.{name}": 50})
+    assert (refused.status_code, refused.json()["code"]) == (409, "query_not_running")
+
+
 def test_what_was_set_by_hand_stays_as_long_as_the_bounds_of_the_options_allow_it(
     shared: Broker, name: str
 ) -> None:
