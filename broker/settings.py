@@ -55,6 +55,10 @@ class Settings(BaseSettings):
 
     service_id: str = Field("tureen", description="Prefix of every topic, group and transactional id.")
     data_dir: Path = Field(default_factory=default_data_dir, description="Stores, lock and socket.")
+    costs_file: Path | None = Field(
+        None,
+        description="Where costs of operators, measured at a start, are kept for a day; none: in data_dir.",
+    )
     kafka_properties: Path | None = Field(None, description="A Java properties file of Kafka settings.")
 
     http_host: str = Field("127.0.0.1", description="A non-loopback address needs TLS and a token.")
@@ -417,6 +421,11 @@ class Settings(BaseSettings):
     @property
     def names(self) -> TopicNames:
         return TopicNames(self.service_id)
+
+    @property
+    def costs_path(self) -> Path:
+        """Where measured costs are kept."""
+        return self.costs_file or self.data_dir / "costs.json"
 
     @property
     def socket_path(self) -> Path:

@@ -42,6 +42,7 @@ from broker.supervisor import FATAL
 from broker.worker import calibration, open_files
 from broker.worker.engines import Engines, limits, set_buffers
 from broker.worker.functions import load
+from broker.worker.known_costs import known_or_measured
 from broker.worker.memory import Memory
 from broker.worker.metrics import Metrics
 from broker.worker.node import Node
@@ -272,9 +273,9 @@ class Worker:
 
 
 def engines_for(loaded: Settings) -> Engines:
-    """What the worker's engines are made with; measures this machine. Raises SettingsError."""
+    """What the worker's engines are made with; measures this machine if need be. Raises SettingsError."""
     functions = load(loaded.function_modules, loaded.functions_path)
-    costs = calibration.measure()
+    costs = known_or_measured(loaded.costs_path, calibration.measure)
     measured = dataclasses.asdict(dataclasses.replace(costs, units=None))
     if costs.units is not None:
         measured |= {f"graph_{name}": ns for name, ns in dataclasses.asdict(costs.units).items()}

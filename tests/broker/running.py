@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import uuid
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -30,6 +31,10 @@ JSON = {"Content-Type": "application/json"}
 
 EVERY: list[Broker] = []
 """Those that may still run; a test's own are stopped after it."""
+
+
+COSTS = tempfile.TemporaryDirectory(prefix="tureen-costs-")
+"""Where the brokers of a run find what the first of them has measured."""
 
 
 class Broker:
@@ -66,6 +71,7 @@ class Broker:
             "KAFKA__BOOTSTRAP_SERVERS": self.bootstrap,
             "LOG_FORMAT": "json",
             "RETRY_MS": "100",
+            "COSTS_FILE": str(Path(COSTS.name) / "costs.json"),
         } | self.settings
         return clean | {f"TUREEN_{name}": value for name, value in own.items()}
 
