@@ -294,6 +294,8 @@ def test_the_entity_command(shared: Broker, name: str, handles: list[str]) -> No
     assert "changed meanwhile" in again.stderr
     weighed = command(shared, "entity", "set", f"query/{handles[0]}", "weight=2.5", "--json")
     assert {one["name"]: one["value"] for one in json.loads(weighed.stdout)["attributes"]}["weight"] == 2.5
+    usual = command(shared, "entity", "set", f"query/{handles[0]}", "weight=NULL", "--json")
+    assert {one["name"]: one["value"] for one in json.loads(usual.stdout)["attributes"]}["weight"] == 1
 
 
 @pytest.mark.parametrize(

@@ -226,6 +226,11 @@ def test_the_plan_command(shared: Broker, name: str, tmp_path: Path) -> None:
     assert command(shared, "validate", str(file), "--offline").stdout == valid.stdout
     same = command(shared, "diff", str(file), handle)
     assert (same.exit_code, same.stdout) == (0, "")
+    for missing in (str(file.with_name("missing")), "missing.json"):
+        refused = command(shared, "diff", missing, handle)
+        assert (refused.exit_code, "there is no file" in refused.stderr) == (2, True)
+    tolerant = shared.register(SQL.format(name) + " WITH (max_fn = 0.5)")
+    assert 'with: {"max_fn": 0.5}' in command(shared, "show", tolerant).stdout
     file.write_text(file.read_text() + "options:\n  weight: 5\n")
     differs = command(shared, "diff", handle, str(file), "--json")
     assert differs.exit_code == 1

@@ -91,7 +91,10 @@ def set_(
     token: str | None,
     as_json: bool,
 ) -> None:
-    """Set attributes of an entity while it runs: all of them, or none."""
+    """Set attributes of an entity while it runs: all of them, or none.
+
+    NULL as the value of what is no text gives the default again.
+    """
     wanted = console.pairs_of(values, "NAME=VALUE")
     with console.client(url, token) as client:
         types = {one["name"]: one["type"] for one in client.entity(entity_id)["attributes"]}
@@ -100,14 +103,18 @@ def set_(
     _show(found, as_json)
 
 
-def typed(text: str, type_: str) -> bool | int | float | str:
+def typed(text: str, type_: str) -> bool | int | float | str | None:
     """A value as JSON has it; a text that is none of its type is left to the broker to refuse.
 
     >>> typed("true", "boolean"), typed("3", "integer"), typed("0.5", "number"), typed("auto", "integer")
     (True, 3, 0.5, 'auto')
     >>> typed("nan", "number"), typed("1e400", "number")
     ('nan', '1e400')
+    >>> typed("null", "number"), typed("null", "text")
+    (None, 'null')
     """
+    if type_ != "text" and text.upper() == "NULL":
+        return None
     if type_ == "boolean" and text.lower() in ("true", "false"):
         return text.lower() == "true"
     if type_ in ("integer", "number"):

@@ -50,7 +50,7 @@ def show(handle: str, url: str, token: str | None, as_json: bool) -> None:
         for field, value in rest.items():
             text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
             out.print(f"    {field}: {console.cell(text)}", style="dim", markup=False, soft_wrap=True)
-    for field in ("stream", "emit", "options"):
+    for field in ("stream", "with", "emit", "options"):
         if field in found:
             text = json.dumps(found[field], ensure_ascii=False)
             out.print(f"{field}: {text}", markup=False, soft_wrap=True)
@@ -156,4 +156,8 @@ def _file(path: Path) -> Any:
 
 def _file_or_query(given: str, client: Client) -> Any:
     path = Path(given)
-    return load(path) if path.is_file() else client.plan_file(given)
+    if path.is_file():
+        return load(path)
+    if len(path.parts) > 1 or path.suffix in (".json", *YAML):
+        raise click.BadParameter(f"there is no file {given!r}", param_hint="FILE|HANDLE|ID")
+    return client.plan_file(given)
